@@ -126,13 +126,13 @@ export async function sumMainKeys(
   return rows[0]!
 }
 
-/** A key, and the credits that it spends: those of its root. */
+/** Key with the account of the credits that it spends. */
 export interface KeyCredits {
   readonly keyId: string
   readonly credits: AccountRef
 }
 
-/** Of a key that may be used, known by its id alone; undefined when there is none. */
+/** Finds the credits account of a usable key by its id; undefined if there is none. */
 export async function findKeyCredits(pool: Pool, keyId: string): Promise<KeyCredits | undefined> {
   const { rows } = await pool.query<{ credits: bigint; code: Account; shard: number }>(
     `SELECT k.credits, a.code, p.shard FROM hub.api_key k

@@ -75,8 +75,8 @@ export async function planRange(
   const last = from + (options.pieceBlocks ?? PIECE_BLOCKS) - 1n
   const to = last < final ? last : final
   if (to < from - 1n) throw new ChainUnavailable(`The ledger begins after block ${begin}.`)
-  const reorganised = newest !== undefined && newest.id !== standing?.id
-  return { ...place, begin, from, to, isComplete: to === final, isReorganized: reorganised, newest }
+  const isReorganized = newest !== undefined && newest.id !== standing?.id
+  return { ...place, begin, from, to, isComplete: to === final, isReorganized, newest }
 }
 
 interface WalletAddress {

@@ -4,8 +4,8 @@ import { uuidv7 } from '../../core/ids.ts'
 import { creditsOf, EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
 import { micros } from '../../core/money.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
-import { pay } from '../stories/attacks/payments.ts'
 import { entry } from '../stories/attacks/sellers.ts'
+import { signPayment } from '../stories/attacks/sign-payment.ts'
 import type { Told } from '../support/ask.ts'
 import type { Run } from './run.ts'
 import { stranger } from './service.ts'
@@ -20,7 +20,7 @@ export async function loseDebit({ venue, market }: Run): Promise<void> {
   const header = encodePaymentRequiredHeader(required)
   const offered = { headers: { 'payment-required': header } } as unknown as Told
   const { time } = await venue.ports.chain.head()
-  const payment = readPayment(await pay(venue.spend, offered, time))
+  const payment = readPayment(await signPayment(venue.spend, offered, time))
   const settler = await stranger(venue.rpcUrl)
   const { success } = await settler.settle(payment, payment.accepted)
   if (!success) throw new Error('it was not planted')

@@ -5,7 +5,7 @@ import { openShards } from '../../core/identity/shards.ts'
 import { type AccountRef, Ledger } from '../../core/ledger/ledger.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import { agent, micros, newId, order, provider } from '../core/ledger/world.ts'
+import { micros, newId, openAgent, openProvider, order } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { Proxy } from './rig/proxy.ts'
 
@@ -27,8 +27,8 @@ describe('The answer to a COMMIT is lost on the way', () => {
     proxy = await Proxy.open(Number(new URL(database.url).port))
     pool = createPool(proxy.through(database.url), { role: 'hub_app', max: 4, responseMs: 4_000 })
     books = new Ledger(pool)
-    owner = await agent(books, CREDITS)
-    payee = await provider(books, 'acme')
+    owner = await openAgent(books, CREDITS)
+    payee = await openProvider(books, 'acme')
   })
   beforeEach(() => (proxy.dropped = 0))
   after(async () => {
@@ -68,7 +68,7 @@ describe('The answer to a COMMIT is lost on the way', () => {
   })
 
   it('a batch of operations, half of it refused, is judged as it was the first time', async () => {
-    const poor = await agent(books, 1_000n)
+    const poor = await openAgent(books, 1_000n)
     const calls = Array.from({ length: 20 }, () => order(poor, payee, 100n))
     proxy.dropAnswers(/ledger\.apply/, LOST)
     const results = await Promise.all(calls.map((call) => books.reserve(call)))

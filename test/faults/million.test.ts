@@ -7,7 +7,7 @@ import { postings } from '../../core/ledger/postings.ts'
 import { trialBalance } from '../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { split } from '../../core/money.ts'
-import { micros, newId } from '../core/ledger/world.ts'
+import { micros, newId } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const OPERATIONS = Number(process.env['FAULTS_OPERATIONS'] ?? 1_000_000)

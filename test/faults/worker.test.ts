@@ -5,7 +5,7 @@ import { PgBoss } from 'pg-boss'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import { agent, order, provider } from '../core/ledger/world.ts'
+import { openAgent, openProvider, order } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { EXPIRE_SECONDS, QUEUE, SUPERVISE_SECONDS, type Word } from './rig/settle-job.ts'
 
@@ -60,8 +60,8 @@ describe('A worker killed in the middle of a job that settles', () => {
   }
 
   async function run(stopAt: Word, then: Word): Promise<void> {
-    const owner = await agent(books, CREDITS)
-    const call = order(owner, await provider(books, 'acme'), 5_000n)
+    const owner = await openAgent(books, CREDITS)
+    const call = order(owner, await openProvider(books, 'acme'), 5_000n)
     await books.reserve(call)
     const first = settler(stopAt)
     const id = await boss.send(QUEUE, { call: call.call, owner: owner.code, charged: PRICE })

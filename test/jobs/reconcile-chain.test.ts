@@ -6,7 +6,7 @@ import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.t
 import { reconcile } from '../../core/reconciliation/reconcile.ts'
 import { reconcileChain } from '../../jobs/reconcile-chain.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
-import { makeAdmin, weather } from '../server/rest/finance/world.ts'
+import { buyWeather, createAdmin } from '../server/rest/finance/fixture.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -15,7 +15,7 @@ const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 const THIEF = '0x000000000000000000000000000000000000dead'
 
 describe('the chain reconciliation job', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent
   before(async () => {
@@ -47,8 +47,8 @@ describe('the chain reconciliation job', () => {
   }
 
   it('leaves payments to sellers on while the ledger and open payments explain them', async () => {
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey, 'fault=took')
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey, 'fault=took')
     await run()
     expect(await state()).to.equal(undefined)
   })
@@ -59,7 +59,7 @@ describe('the chain reconciliation job', () => {
     const paused = await state()
     expect(paused).to.include({ paused: true, author: 'reconciliation' })
     expect(paused?.reason).to.match(/^Exception \d+: \$0\.001234 went to 0x0+dead, and no/)
-    const { body } = await weather(hub(), ada.apiKey)
+    const { body } = await buyWeather(hub(), ada.apiKey)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
     const { body: told } = await admin.ask(hub(), 'outgoing')
     expect(told).to.include({ paused: true, author: 'reconciliation' })
@@ -70,7 +70,7 @@ describe('the chain reconciliation job', () => {
     await resume()
     await run()
     expect(await state()).to.include({ paused: false, author: admin.wallet })
-    expect(await weather(hub(), ada.apiKey)).to.have.property('status', 200)
+    expect(await buyWeather(hub(), ada.apiKey)).to.have.property('status', 200)
     await drain(2n)
     await run()
     const again = await state()
@@ -99,10 +99,10 @@ describe('the chain reconciliation job', () => {
        FROM hub.reconciliation WHERE wallet = 'spend' ORDER BY id DESC LIMIT 1`,
     )
     expect(await state()).to.include({ paused: true, author: 'reconciliation' })
-    const { status, body } = await weather(hub(), ada.apiKey)
+    const { status, body } = await buyWeather(hub(), ada.apiKey)
     expect([status, body['code']]).to.deep.equal([503, 'payments_paused'])
     await run()
     expect(await state()).to.include({ paused: false, author: admin.wallet })
-    expect(await weather(hub(), ada.apiKey)).to.have.property('status', 200)
+    expect(await buyWeather(hub(), ada.apiKey)).to.have.property('status', 200)
   })
 })

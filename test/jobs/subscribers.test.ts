@@ -20,7 +20,7 @@ describe('work that a journal subscriber queues', () => {
   let database: FreshDatabase
   let boss: PgBoss
   let other: PgBoss
-  let books: Ledger
+  let ledger: Ledger
   let payee: AccountRef
   let subscribers: readonly Subscriber[]
   let lowBalance: Subscriber
@@ -45,7 +45,7 @@ describe('work that a journal subscriber queues', () => {
     await Promise.all([workLowBalanceQueue(boss, handle), workLowBalanceQueue(other, handle)])
     subscribers = createSubscribers(boss)
     lowBalance = subscribers.find(({ name }) => name === 'low-balance')!
-    ;({ books, payee } = await sampleLedger(database.pool))
+    ;({ ledger, payee } = await sampleLedger(database.pool))
     for (const subscriber of subscribers) await enrollSubscriber(database.pool, subscriber)
   })
   after(async () => {
@@ -54,10 +54,10 @@ describe('work that a journal subscriber queues', () => {
   })
 
   async function fall(): Promise<AccountRef> {
-    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 1n)
+    const owner = await openAgent(ledger, LOW_BALANCE_THRESHOLD + 1n)
     const call = order(owner, payee, 5n)
-    await books.reserve(call)
-    await books.settle(call, 4n)
+    await ledger.reserve(call)
+    await ledger.settle(call, 4n)
     return owner
   }
 

@@ -21,14 +21,14 @@ describe('the ledger verification job', () => {
     const run = () => verifyLedgerJob({ pool: database.pool, signingKey, log })
     const countCheckpoints = async (): Promise<number> =>
       (await database.pool.query('SELECT FROM ledger.checkpoint')).rowCount!
-    const { books, owner, payee } = await sampleLedger(database.pool)
+    const { ledger, owner, payee } = await sampleLedger(database.pool)
     await run()
     await run() // nothing new: nothing to sign
     expect(await countCheckpoints()).to.equal(1)
     expect(lines).to.deep.equal([])
 
     const call = order(owner, payee, 7n)
-    await books.reserve(call)
+    await ledger.reserve(call)
     await database.admin.query(
       `BEGIN; SET LOCAL session_replication_role = replica;
        UPDATE ledger.journal SET endpoint = 9 WHERE id = '${call.call}'; COMMIT`,

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { sleep } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { subscriberLags } from '../../core/ledger/outbox/subscriber.ts'
 import { usd } from '../../core/money.ts'
 import { realSockets } from '../core/egress/fixture.ts'
 import { ask } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../support/hub.ts'
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -91,7 +91,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
       (await subscriberLags(database.pool)).filter(
         (each) => each.name === 'spending' && each.behind > 0n,
       )
-    while ((await behind()).length > 0) await sleep(50)
+    await eventually(async () => (await behind()).length === 0)
     const { rows } = await database.admin.query<{ n: number }>(
       `SELECT count(*)::integer AS n FROM pg_stat_activity
        WHERE datname = current_database() AND query = 'LISTEN ledger'`,

@@ -158,7 +158,7 @@ class KeyedCallers {
   async #caller(): Promise<void> {
     while (!this.enough) {
       const n = this.#next++
-      while (!(await this.#isAnswered(n))) await sleep(50)
+      await eventually(() => this.#isAnswered(n), 120_000)
     }
   }
 
@@ -185,7 +185,7 @@ async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: R
     }
   }
   await Promise.allSettled(Array.from({ length: 25 }, caller))
-  while (!isGone(child.pid!)) await sleep(10)
+  await eventually(() => isGone(child.pid!))
   return acknowledged
 }
 

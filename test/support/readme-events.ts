@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 
-/** Where core/README.md has its table of events. */
+/** Position of the table of events in core/README.md. */
 export const EVENTS_BLOCK = /(?<=<!-- events -->\n\n)[\s\S]*(?=\n\n<!-- \/events -->)/
 
-const HOUSE = 'assets:usdc:base:'
+const WALLET_PREFIX = 'assets:usdc:base:'
 
-/** The table of events as the database has it: what each may debit and credit. */
+/** Formats the table of events from the database, with the accounts that each may touch. */
 export async function eventsTable(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{
     event: string
@@ -22,16 +22,16 @@ export async function eventsTable(pool: Pool): Promise<string> {
   return ['| event | debit | credit | what happened |', '|---|---|---|---|', ...lines].join('\n')
 }
 
-/** The steps of a call have columns, not legs; test/core/ledger/postings.test.ts proves these. */
+/** Steps of a call, which have columns instead of legs; checked by postings.test.ts. */
 const STEPS: Readonly<Record<string, readonly [string, string]>> = {
   'call.reserved': ['credits, or free calls; allowances', 'holds'],
-  'call.settled': ['holds', 'earnings (charged − commission), commission; what is left: credits'],
+  'call.settled': ['holds', 'earnings (charged − commission), commission; the rest to credits'],
   'call.released': ['holds', 'credits, or free calls; allowances'],
   'call.expired': ['holds', 'credits, or free calls; allowances'],
 }
 
 const named = (patterns: readonly string[]): string =>
-  patterns.map((pattern) => (pattern === '%' ? 'any' : `\`${shown(pattern)}\``)).join(', ')
+  patterns.map((pattern) => (pattern === '%' ? 'any' : `\`${readable(pattern)}\``)).join(', ')
 
-const shown = (pattern: string): string =>
-  pattern === `${HOUSE}%` ? `${HOUSE}<wallet>` : pattern.replaceAll('%', '…')
+const readable = (pattern: string): string =>
+  pattern === `${WALLET_PREFIX}%` ? `${WALLET_PREFIX}<wallet>` : pattern.replaceAll('%', '…')

@@ -5,9 +5,9 @@ import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments } from '../../../core/payments/operations/overview.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-/** Blocks of a small payment; one of $100 takes 6 times as many, one of $10,000 60 times. */
+/** Confirmations of a small payment; $100 takes 6 times as many, $10,000 60 times. */
 const FINALITY = 10n
-/** An amount, and how many seconds ago its authorization ended: a minute from where it counts. */
+/** Amounts, with the seconds since their authorization expired: a minute around the limit. */
 const PAYMENTS: readonly (readonly [amount: bigint, seconds: number, overdue: boolean])[] = [
   [1n, -50, false],
   [1n, 50, false],
@@ -27,7 +27,7 @@ const CLAIM = `
     'p', 0, '', $2, $3, now() - make_interval(secs => $4)
   FROM (SELECT '0x' || repeat('ab', 20)) w(a)`
 
-describe('what waits for finance', () => {
+describe('the pending work of finance', () => {
   let database: FreshDatabase
   let admin: Pool
   before(async () => {
@@ -46,11 +46,11 @@ describe('what waits for finance', () => {
     paused: false,
   }
 
-  it('is nothing, where nothing has happened', async () => {
+  it('is empty on a new hub', async () => {
     expect(await waiting()).to.deep.equal(NOTHING)
   })
 
-  it('counts those payments as overdue that their list does, and no final one', async () => {
+  it('counts the same overdue payments as their list, and no final one', async () => {
     for (const [i, [amount, seconds]] of PAYMENTS.entries()) {
       await admin.query(CLAIM, [i, amount, 'settled', seconds])
     }
@@ -67,7 +67,7 @@ describe('what waits for finance', () => {
     })
   })
 
-  it('counts every exception that is open, and sees the switch', async () => {
+  it('counts every open exception, and includes the payment switch', async () => {
     await admin.query(
       `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
        SELECT 'treasury', 'balance_differs', n, n, 'why' FROM generate_series(1, 150) n`,
@@ -80,7 +80,7 @@ describe('what waits for finance', () => {
     expect(await waiting()).to.include({ exceptions: 149n, paused: true })
   })
 
-  it('says so when one balance of one asset is not what another one is', async () => {
+  it('reports a trial balance that is not zero', async () => {
     expect(await waiting()).to.have.property('sound', true)
     await admin.query(
       `INSERT INTO ledger.balance (account, shard, asset, balance)

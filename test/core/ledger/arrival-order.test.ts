@@ -3,16 +3,16 @@ import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { atMost, timed } from '../../support/timing.ts'
-import { agent, granted, order, provider, tally } from './world.ts'
+import { openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
 
-/** Operations that are submitted together share a batch, and are judged in order of arrival. */
+/** Operations submitted together share a batch, and are applied in order of arrival. */
 describe('operations of one batch', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
 
   before(async () => {
     database = await freshDatabase()
-    books = new Ledger(database.pool)
+    ledger = new Ledger(database.pool)
   })
   after(async () => {
     expect((await verifyLedger(database.pool)).ok).to.equal(true)
@@ -23,24 +23,24 @@ describe('operations of one batch', () => {
     (await Promise.all(results)).map(({ outcome }) => outcome)
 
   it('let a small reserve pass after large ones were refused', async () => {
-    const owner = await agent(books, 1n)
-    const payee = await provider(books, 'small')
+    const owner = await openAgent(ledger, 1n)
+    const payee = await openProvider(ledger, 'small')
     const amounts = [10n, 9n, 8n, 7n, 6n, 5n, 4n, 3n, 2n, 1n]
     const results = await outcomes(
-      amounts.map((amount) => books.reserve(order(owner, payee, amount))),
+      amounts.map((amount) => ledger.reserve(order(owner, payee, amount))),
     )
     expect(results).to.deep.equal([...Array(9).fill('insufficient_funds'), 'applied'])
-    expect(await books.balance(owner.code)).to.equal(0n)
+    expect(await ledger.balance(owner.code)).to.equal(0n)
   })
 
-  it('pay for a reserve with what a settlement earlier in the batch gave back', async () => {
-    const owner = await agent(books, 10n)
-    const payee = await provider(books, 'rest')
+  it('pay for a reserve with the amount released by an earlier settlement', async () => {
+    const owner = await openAgent(ledger, 10n)
+    const payee = await openProvider(ledger, 'rest')
     const first = order(owner, payee, 10n)
-    await books.reserve(first)
-    const early = books.reserve(order(owner, payee, 6n))
-    const settled = books.settle(first, 4n)
-    const late = books.reserve(order(owner, payee, 6n))
+    await ledger.reserve(first)
+    const early = ledger.reserve(order(owner, payee, 6n))
+    const settled = ledger.settle(first, 4n)
+    const late = ledger.reserve(order(owner, payee, 6n))
     expect(await outcomes([early, settled, late])).to.deep.equal([
       'insufficient_funds',
       'applied',
@@ -48,15 +48,15 @@ describe('operations of one batch', () => {
     ])
   })
 
-  it('pay for a reserve with what a settlement earlier in the batch paid its owner', async () => {
-    const buyer = await agent(books, 100n)
-    const seller = await agent(books, 0n)
-    const payee = await provider(books, 'chain')
+  it('pay for a reserve with the amount an earlier settlement paid its owner', async () => {
+    const buyer = await openAgent(ledger, 100n)
+    const seller = await openAgent(ledger, 0n)
+    const payee = await openProvider(ledger, 'chain')
     const sale = order(buyer, seller, 100n)
-    await books.reserve(sale)
-    const settled = books.settle(sale, 100n)
-    const above = books.reserve(order(seller, payee, 91n))
-    const within = books.reserve(order(seller, payee, 90n))
+    await ledger.reserve(sale)
+    const settled = ledger.settle(sale, 100n)
+    const above = ledger.reserve(order(seller, payee, 91n))
+    const within = ledger.reserve(order(seller, payee, 90n))
     expect(await outcomes([settled, above, within])).to.deep.equal([
       'applied',
       'insufficient_funds',
@@ -65,42 +65,42 @@ describe('operations of one batch', () => {
   })
 
   it('may cancel out: a release and a reserve of the same amount', async () => {
-    const owner = await agent(books, 10n)
-    const payee = await provider(books, 'cancel')
+    const owner = await openAgent(ledger, 10n)
+    const payee = await openProvider(ledger, 'cancel')
     const first = order(owner, payee, 10n)
-    await books.reserve(first)
+    await ledger.reserve(first)
     const second = order(owner, payee, 10n)
-    expect(await outcomes([books.release(first), books.reserve(second)])).to.deep.equal([
+    expect(await outcomes([ledger.release(first), ledger.reserve(second)])).to.deep.equal([
       'applied',
       'applied',
     ])
-    expect(await books.balance(owner.code)).to.equal(0n)
-    await books.settle(second, 10n)
+    expect(await ledger.balance(owner.code)).to.equal(0n)
+    await ledger.settle(second, 10n)
   })
 
   it('take nothing from any account when a guard refuses', async () => {
-    const owner = await agent(books, 100n)
-    const payee = await provider(books, 'guard')
-    const day = await granted(books, 'ALLOWANCE', 50n)
-    const total = await granted(books, 'ALLOWANCE', 5n)
-    const refused = books.reserve(order(owner, payee, 6n, { guards: [day, total] }))
-    const unguarded = books.reserve(order(owner, payee, 100n))
+    const owner = await openAgent(ledger, 100n)
+    const payee = await openProvider(ledger, 'guard')
+    const day = await openGranted(ledger, 'ALLOWANCE', 50n)
+    const total = await openGranted(ledger, 'ALLOWANCE', 5n)
+    const refused = ledger.reserve(order(owner, payee, 6n, { guards: [day, total] }))
+    const unguarded = ledger.reserve(order(owner, payee, 100n))
     expect(await outcomes([refused, unguarded])).to.deep.equal(['insufficient_funds', 'applied'])
-    expect(await books.balance(day.code)).to.equal(50n)
-    expect(await books.balance(total.code)).to.equal(5n)
+    expect(await ledger.balance(day.code)).to.equal(50n)
+    expect(await ledger.balance(total.code)).to.equal(5n)
   })
 
-  it('of one hold are judged in order too, each in a batch of its own', async () => {
-    const owner = await agent(books, 10n)
-    const call = order(owner, await provider(books, 'same'), 10n)
+  it('are applied in order for one hold, each in its own batch', async () => {
+    const owner = await openAgent(ledger, 10n)
+    const call = order(owner, await openProvider(ledger, 'same'), 10n)
     const results = await outcomes([
-      books.settle(call, 1n),
-      books.reserve(call),
-      books.reserve(call),
-      books.settle(call, 11n),
-      books.settle(call, 3n),
-      books.settle(call, 3n),
-      books.release(call),
+      ledger.settle(call, 1n),
+      ledger.reserve(call),
+      ledger.reserve(call),
+      ledger.settle(call, 11n),
+      ledger.settle(call, 3n),
+      ledger.settle(call, 3n),
+      ledger.release(call),
     ])
     expect(results).to.deep.equal([
       'no_such_hold',
@@ -113,12 +113,12 @@ describe('operations of one batch', () => {
     ])
   })
 
-  it('are not held up by thousands of refusals, nor by an agent without credits', async () => {
-    const payee = await provider(books, 'hostile')
-    const rich = await agent(books, 2_000n * 2_000n)
-    const owner = await agent(books, 1n)
+  it('are not delayed by thousands of refusals or an agent without credits', async () => {
+    const payee = await openProvider(ledger, 'hostile')
+    const rich = await openAgent(ledger, 2_000n * 2_000n)
+    const owner = await openAgent(ledger, 1n)
     const all = (of: AccountRef) =>
-      Array.from({ length: 2_000 }, (_, i) => books.reserve(order(of, payee, 2_000n - BigInt(i))))
+      Array.from({ length: 2_000 }, (_, i) => ledger.reserve(order(of, payee, 2_000n - BigInt(i))))
     const [, usual] = await timed(() => Promise.all(all(rich)))
     const [falling, took] = await timed(() => Promise.all(all(owner)))
     expect(tally(falling)).to.deep.equal({ insufficient_funds: 1_999, applied: 1 })
@@ -126,12 +126,12 @@ describe('operations of one batch', () => {
     expect(took).to.be.below(atMost(usual, 2_000))
   })
 
-  it('of a thousand agents pass quickly beside one who cannot pay', async () => {
-    const payee = await provider(books, 'many')
-    const agents = await Promise.all(Array.from({ length: 999 }, () => agent(books, 5n)))
-    const poor = await agent(books, 0n)
+  it('pass quickly for a thousand agents beside one who cannot pay', async () => {
+    const payee = await openProvider(ledger, 'many')
+    const agents = await Promise.all(Array.from({ length: 999 }, () => openAgent(ledger, 5n)))
+    const poor = await openAgent(ledger, 0n)
     const all = (owners: readonly AccountRef[], amount: bigint) =>
-      Promise.all(owners.map((owner) => books.reserve(order(owner, payee, amount))))
+      Promise.all(owners.map((owner) => ledger.reserve(order(owner, payee, amount))))
     const [, usual] = await timed(() => all(agents, 1n))
     const [results, took] = await timed(() => all([poor, ...agents], 4n))
     expect(tally(results)).to.deep.equal({ insufficient_funds: 1, applied: 999 })

@@ -3,12 +3,12 @@ import type { Pool, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { Batcher, type Operation, STEP } from '../../../core/ledger/batch.ts'
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
-import { newId } from './world.ts'
+import { newId } from './fixture.ts'
 
 const TRY_MS = 200
 const RETRY_FOR_MS = 400
 
-/** A database that takes its time to say that it is not there, and how often it did. */
+/** Unreachable database whose connections fail slowly, with a counter of attempts. */
 function unreachable(): { pool: Pool; tries: () => number } {
   let tries = 0
   const query = async () => {
@@ -19,7 +19,7 @@ function unreachable(): { pool: Pool; tries: () => number } {
   return { pool: { query } as unknown as Pool, tries: () => tries }
 }
 
-/** A database that applies everything, and tells the owners of each batch. */
+/** Database that applies every operation and records the owners of each batch. */
 function recorder(): { pool: Pool; batches: bigint[][] } {
   const batches: bigint[][] = []
   const query = async ({ values }: QueryConfig<unknown[]>) => {
@@ -45,7 +45,7 @@ const operation = (owner = 1n): Operation => ({
 })
 
 describe('a batch without a database', () => {
-  it('gives up by the clock, not by the number of its tries', async () => {
+  it('gives up after a time, not after a number of attempts', async () => {
     const { pool, tries } = unreachable()
     const start = elapsedMs()
     const error = await new Batcher(pool, 0, { retryForMs: RETRY_FOR_MS })
@@ -61,7 +61,7 @@ describe('a flood on one account', () => {
   const FLOOD = 20_000
   const POLITE = 2n
 
-  it('delays the others by one batch, not by all that waits', async () => {
+  it('delays other accounts by one batch only', async () => {
     const { pool, batches } = recorder()
     const batcher = new Batcher(pool, 0)
     const flood = Array.from({ length: FLOOD }, () => batcher.submit(operation()))
@@ -74,7 +74,7 @@ describe('a flood on one account', () => {
     expect(batches.length).to.equal(FLOOD / 1_000 + 1)
   })
 
-  it('is bounded, for the one who sends it and for nobody else', async () => {
+  it('is bounded for its sender and nobody else', async () => {
     const batcher = new Batcher(recorder().pool, 0)
     const flood = Array.from({ length: FLOOD + 1 }, () => batcher.submit(operation()))
     const polite = batcher.submit(operation(POLITE))

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import type { Account } from '../../../core/ledger/events.ts'
 import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { newId, openAgent, openGranted, openProvider } from './fixture.ts'
 import type { Command } from './model.ts'
-import { agent, granted, newId, provider } from './world.ts'
 
 const CALLS = 40
 
-/** A command in numbers, which a run turns into accounts and ids of its own. */
+/** Random numbers for a command, which each run turns into its own accounts and ids. */
 export const command = fc.record({
   do: fc.oneof(
     { arbitrary: fc.constant('reserve' as const), weight: 5 },
@@ -20,10 +20,10 @@ export const command = fc.record({
   bps: fc.constantFrom(0n, 1n, 1_000n, 3_333n, 10_000n),
   guards: fc.constantFrom<readonly number[]>([], [], [], [0], [1], [0, 1], [1, 0]),
   due: fc.boolean(),
-  /** Which term differs from those of the call's first reserve; mostly none. */
+  /** Term that differs from the call's first reserve; usually none. */
   twist: fc.constantFrom('amount', 'payee', 'guards', ...Array<null>(15).fill(null)),
 })
-export type Draft = typeof command extends fc.Arbitrary<infer T> ? T : never
+export type CommandDraft = typeof command extends fc.Arbitrary<infer T> ? T : never
 export const batches = (min: number, max: number) =>
   fc.array(fc.array(command, { minLength: 50, maxLength: 150, size: 'max' }), {
     minLength: min,
@@ -31,7 +31,7 @@ export const batches = (min: number, max: number) =>
     size: 'max',
   })
 
-export interface World {
+export interface CommandAccounts {
   readonly refs: ReadonlyMap<Account, AccountRef>
   readonly owners: readonly AccountRef[]
   readonly payees: readonly AccountRef[]
@@ -40,24 +40,31 @@ export interface World {
   readonly calls: readonly string[]
 }
 
-/** New accounts and ids for one run. */
-export async function newWorld(books: Ledger): Promise<World> {
-  const credits = [await agent(books, 100n), await agent(books, 37n), await agent(books, 0n)]
-  const owners = [...credits, await granted(books, 'FREECALL', 40n), credits[0]!]
-  const guards = [await granted(books, 'ALLOWANCE', 90n), await granted(books, 'ALLOWANCE', 50n)]
-  const sellers = await books.account('liabilities:x402-out:in-transit')
-  // One of the payees spends too: what it earns in a batch pays for later calls of the batch.
-  const payees = [await provider(books, 'one'), sellers, credits[2]!]
-  const used = await books.account('equity:free-calls:used')
+/** Opens new accounts and ids for one run. */
+export async function openCommandAccounts(ledger: Ledger): Promise<CommandAccounts> {
+  const credits = [
+    await openAgent(ledger, 100n),
+    await openAgent(ledger, 37n),
+    await openAgent(ledger, 0n),
+  ]
+  const owners = [...credits, await openGranted(ledger, 'FREECALL', 40n), credits[0]!]
+  const guards = [
+    await openGranted(ledger, 'ALLOWANCE', 90n),
+    await openGranted(ledger, 'ALLOWANCE', 50n),
+  ]
+  const sellers = await ledger.account('liabilities:x402-out:in-transit')
+  // One payee also spends: its earnings in a batch pay for later calls of the batch.
+  const payees = [await openProvider(ledger, 'one'), sellers, credits[2]!]
+  const used = await ledger.account('equity:free-calls:used')
   const all = [...owners, ...guards, ...payees, used]
   const refs = new Map(all.map((ref) => [ref.code, ref]))
   return { refs, owners, payees, used, guards, calls: Array.from({ length: CALLS }, newId) }
 }
 
-/** Drafts become commands; most of them about holds that exist, with the terms they have. */
-export function commandsOf(
-  world: World,
-  drafts: readonly Draft[],
+/** Turns drafts into commands, mostly on existing holds with their terms. */
+export function toCommands(
+  world: CommandAccounts,
+  drafts: readonly CommandDraft[],
   reserved: Map<string, Command> = new Map(),
 ): Command[] {
   return drafts.map((draft): Command => {

@@ -5,21 +5,21 @@ import { createPool } from '../../../core/db/pool.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, granted, micros, newId, order, provider, tally } from './world.ts'
+import { micros, newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
 
 describe('the ledger under concurrency and loss', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let otherPool: Pool
   let other: Ledger
   let payee: AccountRef
 
   before(async () => {
     database = await freshDatabase()
-    books = new Ledger(database.pool)
+    ledger = new Ledger(database.pool)
     otherPool = createPool(database.url, { role: 'hub_app', max: 4, applicationName: 'other' })
     other = new Ledger(otherPool, { concurrency: 2 })
-    payee = await provider(books, 'acme')
+    payee = await openProvider(ledger, 'acme')
   })
   after(async () => {
     expect((await verifyLedger(database.pool)).ok).to.equal(true)
@@ -27,7 +27,7 @@ describe('the ledger under concurrency and loss', () => {
     await database.drop()
   })
 
-  /** How often each call stands in the journal. */
+  /** Counts the journal entries of each call. */
   async function booked(calls: readonly ReserveOrder[], phase: 1 | 2): Promise<number[]> {
     const { rows } = await database.pool.query<{ n: number }>(
       `SELECT count(j.id)::integer AS n FROM unnest($1::uuid[]) WITH ORDINALITY c(id, i)
@@ -39,111 +39,111 @@ describe('the ledger under concurrency and loss', () => {
 
   it('gives the last credit to exactly one of two instances', async () => {
     for (let i = 0; i < 20; i++) {
-      const owner = await agent(books, 1n)
+      const owner = await openAgent(ledger, 1n)
       const results = await Promise.all([
-        books.reserve(order(owner, payee, 1n)),
+        ledger.reserve(order(owner, payee, 1n)),
         other.reserve(order(owner, payee, 1n)),
       ])
       expect(tally(results)).to.deep.equal({ applied: 1, insufficient_funds: 1 })
-      expect(await books.balance(owner.code)).to.equal(0n)
+      expect(await ledger.balance(owner.code)).to.equal(0n)
     }
   })
 
-  it('sells no more than there are credits for, to many at once over two instances', async () => {
-    const owner = await agent(books, 50n)
+  it('never sells more than the credits to concurrent callers on two instances', async () => {
+    const owner = await openAgent(ledger, 50n)
     const calls = Array.from({ length: 200 }, () => order(owner, payee, 1n))
     const results = await Promise.all(
-      calls.map((call, i) => (i % 2 === 0 ? books : other).reserve(call)),
+      calls.map((call, i) => (i % 2 === 0 ? ledger : other).reserve(call)),
     )
     expect(tally(results)).to.deep.equal({ applied: 50, insufficient_funds: 150 })
-    expect(await books.balance(owner.code)).to.equal(0n)
+    expect(await ledger.balance(owner.code)).to.equal(0n)
   })
 
-  it('lets the same call through once, however often it is sent at once', async () => {
-    const owner = await agent(books, 100n)
+  it('reserves the same call once, however often it is sent concurrently', async () => {
+    const owner = await openAgent(ledger, 100n)
     const call = order(owner, payee, 1n)
     const results = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? books : other).reserve(call)),
+      Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? ledger : other).reserve(call)),
     )
     expect(tally(results)).to.deep.equal({ applied: 1, replayed: 39 })
-    const resolved = await Promise.all([books.settle(call, 1n), other.release(call)])
+    const resolved = await Promise.all([ledger.settle(call, 1n), other.release(call)])
     expect(tally(resolved)).to.deep.equal({ applied: 1, id_reused_with_other_terms: 1 })
   })
 
-  it('refuses a hold for a payee that cannot be paid, and that hold alone', async () => {
-    const owner = await agent(books, 1_000n)
+  it('refuses only the hold for a payee that cannot be paid', async () => {
+    const owner = await openAgent(ledger, 1_000n)
     const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
     const unknown = order(owner, { ...payee, id: 999_999n }, 2n)
-    const wrongAsset = order(owner, await books.account('equity:free-calls:used'), 2n)
+    const wrongAsset = order(owner, await ledger.account('equity:free-calls:used'), 2n)
     const all = [...calls.slice(0, 20), unknown, wrongAsset, ...calls.slice(20)]
-    const results = await Promise.allSettled(all.map((call) => books.reserve(call)))
+    const results = await Promise.allSettled(all.map((call) => ledger.reserve(call)))
     const failed = results.flatMap((result, i) => (result.status === 'rejected' ? [all[i]] : []))
     expect(failed).to.deep.equal([unknown, wrongAsset])
-    expect(await books.balance(owner.code)).to.equal(920n)
+    expect(await ledger.balance(owner.code)).to.equal(920n)
   })
 
-  it('lets an operation that the database cannot do fail alone', async () => {
-    const owner = await agent(books, 1_000n)
-    const full = await provider(books, 'full')
+  it('fails only the operation that the database rejects', async () => {
+    const owner = await openAgent(ledger, 1_000n)
+    const full = await openProvider(ledger, 'full')
     const most = {
       type: 'call.sponsored',
       payee: full.code,
       amount: micros(2n ** 63n - 2n),
     } as const
-    await books.post(most, { owner: full, id: newId() })
+    await ledger.post(most, { owner: full, id: newId() })
     const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
     const tooMuch = order(owner, full, 2n, { commissionBps: 0 })
     const all = [...calls.slice(0, 20), tooMuch, ...calls.slice(20)]
-    await Promise.all(all.map((call) => books.reserve(call)))
-    const results = await Promise.allSettled(all.map((call) => books.settle(call, 2n)))
+    await Promise.all(all.map((call) => ledger.reserve(call)))
+    const results = await Promise.allSettled(all.map((call) => ledger.settle(call, 2n)))
     const failed = results.flatMap((result, i) => (result.status === 'rejected' ? [all[i]] : []))
     expect(failed).to.deep.equal([tooMuch])
-    expect((await books.release(tooMuch)).outcome).to.equal('applied')
-    expect(await books.balance(owner.code)).to.equal(920n)
+    expect((await ledger.release(tooMuch)).outcome).to.equal('applied')
+    expect(await ledger.balance(owner.code)).to.equal(920n)
   })
 
-  it('lets a reserve of nothing, or of an owner in another asset, fail alone', async () => {
-    const owner = await agent(books, 10n)
-    const used = await books.account('equity:free-calls:used')
+  it('fails only the reserve of zero, or of an owner in another asset', async () => {
+    const owner = await openAgent(ledger, 10n)
+    const used = await ledger.account('equity:free-calls:used')
     const good = [order(owner, payee, 5n), order(owner, payee, 5n)] as const
     const results = await Promise.allSettled([
-      books.reserve(good[0]),
-      books.reserve(order(owner, payee, 0n)),
-      books.reserve(order({ ...owner, asset: 'FREECALL' }, used, 1n)),
-      books.reserve(good[1]),
+      ledger.reserve(good[0]),
+      ledger.reserve(order(owner, payee, 0n)),
+      ledger.reserve(order({ ...owner, asset: 'FREECALL' }, used, 1n)),
+      ledger.reserve(good[1]),
     ])
     expect(
       results.map((r) => (r.status === 'fulfilled' ? r.value.outcome : 'failed')),
     ).to.deep.equal(['applied', 'failed', 'insufficient_funds', 'applied'])
   })
 
-  it('tells a repeated reserve from one with other terms, whichever term it is', async () => {
-    const owner = await agent(books, 100n)
+  it('distinguishes a repeated reserve from one that differs in any term', async () => {
+    const owner = await openAgent(ledger, 100n)
     const call = order(owner, payee, 5n, { endpoint: 3, priceVersion: 2 })
-    expect((await books.reserve(call)).outcome).to.equal('applied')
-    expect((await books.reserve(call)).outcome).to.equal('replayed')
+    expect((await ledger.reserve(call)).outcome).to.equal('applied')
+    expect((await ledger.reserve(call)).outcome).to.equal('replayed')
     const others = [
       { amount: 6n },
-      { payee: await provider(books, 'another') },
+      { payee: await openProvider(ledger, 'another') },
       { commissionBps: 999 },
       { endpoint: 4 },
       { priceVersion: 1 },
-      { guards: [await granted(books, 'ALLOWANCE', 10n)] },
+      { guards: [await openGranted(ledger, 'ALLOWANCE', 10n)] },
     ]
     for (const term of others) {
-      const { outcome } = await books.reserve({ ...call, ...term })
+      const { outcome } = await ledger.reserve({ ...call, ...term })
       expect(outcome, Object.keys(term)[0]).to.equal('id_reused_with_other_terms')
     }
-    expect(await books.balance(owner.code)).to.equal(95n)
+    expect(await ledger.balance(owner.code)).to.equal(95n)
   })
 
   it('repeats a batch whose backend was killed in the middle', async () => {
-    const owner = await agent(books, 1_000n)
+    const owner = await openAgent(ledger, 1_000n)
     const calls = Array.from({ length: 100 }, () => order(owner, payee, 1n))
     const client = await database.admin.connect()
     try {
       await client.query('BEGIN')
-      await client.query('SELECT FROM ledger.head FOR UPDATE') // the batch must wait for it
+      await client.query('SELECT FROM ledger.head FOR UPDATE') // the batch must wait for this lock
       const results = Promise.all(calls.map((call) => other.reserve(call)))
       expect(await killOthers(true)).to.be.above(0)
       await client.query('ROLLBACK')
@@ -152,10 +152,10 @@ describe('the ledger under concurrency and loss', () => {
       client.release()
     }
     expect(await booked(calls, 1)).to.deep.equal(Array(100).fill(1))
-    expect(await books.balance(owner.code)).to.equal(900n)
+    expect(await ledger.balance(owner.code)).to.equal(900n)
   })
 
-  /** Ends the backends of the other instance; `waiting` waits for one that waits for a lock. */
+  /** Kills the backends of the other instance; with `waiting`, waits until one is blocked. */
   async function killOthers(waiting: boolean): Promise<number> {
     const deadline = elapsedMs() + 5_000
     for (; elapsedMs() < deadline; await sleep(5)) {
@@ -169,7 +169,7 @@ describe('the ledger under concurrency and loss', () => {
     return 0
   }
 
-  it('answers `replayed` when the answer of a batch was lost after its commit', async () => {
+  it('returns `replayed` if the response of a batch was lost after its commit', async () => {
     let lost = 0
     const query = async (config: QueryConfig): Promise<unknown> => {
       const result: unknown = await database.pool.query(config)
@@ -177,15 +177,15 @@ describe('the ledger under concurrency and loss', () => {
       throw new Error('Connection terminated unexpectedly')
     }
     const unlucky = new Ledger({ query } as unknown as Pool)
-    const owner = await agent(books, 5n)
+    const owner = await openAgent(ledger, 5n)
     const calls = Array.from({ length: 7 }, () => order(owner, payee, 1n))
     const results = await Promise.all(calls.map((call) => unlucky.reserve(call)))
     expect(tally(results)).to.deep.equal({ replayed: 5, insufficient_funds: 2 })
     expect(await booked(calls, 1)).to.deep.equal([1, 1, 1, 1, 1, 0, 0])
   })
 
-  it('doubles and loses nothing while backends are killed again and again', async () => {
-    const owner = await agent(books, 10_000n)
+  it('duplicates and loses nothing while backends are killed repeatedly', async () => {
+    const owner = await openAgent(ledger, 10_000n)
     const calls = Array.from({ length: 1_000 }, () => order(owner, payee, 3n))
     const running = new AbortController()
     const killer = (async () => {
@@ -208,6 +208,6 @@ describe('the ledger under concurrency and loss', () => {
     expect(rest).to.deep.equal({})
     expect(await booked(calls, 1)).to.deep.equal(Array(1_000).fill(1))
     expect(await booked(calls, 2)).to.deep.equal(Array(1_000).fill(1))
-    expect(await books.balance(owner.code)).to.equal(8_000n)
+    expect(await ledger.balance(owner.code)).to.equal(8_000n)
   })
 })

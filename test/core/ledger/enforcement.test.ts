@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, newId, smallBooks } from './world.ts'
+import { newId, openAgent, sampleLedger } from './fixture.ts'
 
 const APPEND_ONLY = [
   'journal',
@@ -21,15 +21,15 @@ const APPEND_ONLY = [
 ] as const
 const TABLES = [...APPEND_ONLY, 'balance', 'head', 'verified_balance'] as const
 
-/** What the database itself refuses, whatever the code above it does. */
+/** Rules that the database enforces independently of the code. */
 describe('the database', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let partitions: string[]
 
   before(async () => {
     database = await freshDatabase()
-    books = (await smallBooks(database.pool)).books
+    ledger = (await sampleLedger(database.pool)).ledger
     const { rows } = await database.admin.query<{ name: string }>(
       `SELECT inhrelid::regclass::text AS name FROM pg_inherits
        WHERE inhparent = 'ledger.journal'::regclass`,
@@ -47,7 +47,7 @@ describe('the database', () => {
       (error: Error) => error.message,
     )
 
-  it('lets the role of the hub read the ledger, and write no table of it', async () => {
+  it("lets the hub's role read the ledger but write none of its tables", async () => {
     const names = [...TABLES.map((name) => `ledger.${name}`), ...partitions]
     for (const name of names) {
       const statements = [
@@ -72,7 +72,7 @@ describe('the database', () => {
     return `${rows[0]!.name} = ${rows[0]!.name}`
   }
 
-  it('lets the role of the hub run the doors of the ledger, not what is behind them', async () => {
+  it("lets the hub's role run the public ledger functions only", async () => {
     const { rows } = await database.admin.query<{ name: string }>(
       `SELECT proname AS name FROM pg_proc WHERE pronamespace = 'ledger'::regnamespace
        AND has_function_privilege('hub_app', oid, 'EXECUTE') ORDER BY 1`,
@@ -115,7 +115,7 @@ describe('the database', () => {
     ])
   })
 
-  it('refuses even its owner to change the past, also in a partition', async () => {
+  it('refuses changes of history even by its owner, also in a partition', async () => {
     for (const name of [...APPEND_ONLY.map((table) => `ledger.${table}`), ...partitions]) {
       const set = await anyColumn(name)
       for (const sql of [
@@ -130,7 +130,7 @@ describe('the database', () => {
     }
   })
 
-  it('guards every partition by a row and a truncate trigger, also future ones', async () => {
+  it('protects every partition by a row and a truncate trigger, also future ones', async () => {
     await database.admin.query('SELECT ledger.ensure_partitions(30)')
     const { rows } = await database.admin.query<{ name: string; guards: number }>(
       `SELECT i.inhrelid::regclass::text AS name, (SELECT count(*) FROM pg_trigger t
@@ -151,7 +151,7 @@ describe('the database', () => {
     ).to.equal(0)
   })
 
-  it('makes every partition that was missed while the hub was off, at its next start', async () => {
+  it('creates all partitions missed while the hub was off at its next start', async () => {
     const still = await freshDatabase()
     try {
       const { rows } = await still.admin.query<{ name: string }>(
@@ -166,7 +166,7 @@ describe('the database', () => {
       }
       const ledger = new Ledger(still.pool)
       const booked = (): Promise<string> =>
-        agent(ledger, 5n).then(
+        openAgent(ledger, 5n).then(
           () => 'booked',
           (error: Error) => error.message,
         )
@@ -178,7 +178,7 @@ describe('the database', () => {
     }
   })
 
-  it('refuses an entry that is not balanced, in all and for each asset', async () => {
+  it('refuses an entry that is not balanced in total and for each asset', async () => {
     const post = (accounts: string, amounts: string): Promise<string> =>
       failure(
         `SELECT ledger.post(0::smallint, 3, '${newId()}', 'balance.opened', '${accounts}',
@@ -192,7 +192,7 @@ describe('the database', () => {
     expect(await post('{3,13}', '{-5,5}')).to.equal('allowed')
   })
 
-  it('refuses an entry on accounts that its event may not touch, either way round', async () => {
+  it('refuses an entry on accounts that its event may not touch, on either side', async () => {
     const post = (event: string, accounts: string, amounts: string): Promise<string> =>
       failure(
         `SELECT ledger.post(0::smallint, 3, '${newId()}', '${event}', '${accounts}', '${amounts}')`,
@@ -205,10 +205,10 @@ describe('the database', () => {
     expect(await post('money.printed', '{3,13}', '{-5,5}')).to.match(/^no such event/)
   })
 
-  it('refuses an overdraft, also when it is tried by hand', async () => {
-    const owner = await agent(books, 10n)
+  it('refuses an overdraft, also by direct SQL', async () => {
+    const owner = await openAgent(ledger, 10n)
     const sql = `UPDATE ledger.balance SET balance = -1 WHERE account = ${owner.id}`
     expect(await failure(sql, 'admin')).to.match(/balance_floor/)
-    expect(await books.balance(owner.code)).to.equal(10n)
+    expect(await ledger.balance(owner.code)).to.equal(10n)
   })
 })

@@ -9,8 +9,8 @@ import {
 } from '../../../core/ledger/entry.ts'
 import { copyLines } from '../../../core/ledger/export/copy-lines.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { chart } from './chart.ts'
-import { micros, newId, order, provider, smallBooks } from './world.ts'
+import { eventSamples } from './event-samples.ts'
+import { micros, newId, openProvider, order, sampleLedger } from './fixture.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
 const ROWS = 2_000
@@ -30,7 +30,7 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 const legs = fc.array(fc.tuple(id, units), { minLength: 2, maxLength: 8 })
 
-/** Only what legs follow from. */
+/** The columns that determine the legs. */
 type Row = Pick<JournalEntry, Terms | 'accounts' | 'amounts'>
 type Terms = 'owner' | 'payee' | 'amount' | 'rest' | 'fee' | 'asset' | 'phase' | 'guards'
 
@@ -51,7 +51,7 @@ function ofSingleStep(pairs: readonly (readonly [string, bigint])[]): Row {
   return { owner: accounts[0]!, payee: '0', asset: 1, phase: 0, ...none, accounts, amounts }
 }
 
-describe('a row of the journal as a value', () => {
+describe('a parsed row of the journal', () => {
   let database: FreshDatabase
 
   before(async () => {
@@ -59,7 +59,7 @@ describe('a row of the journal as a value', () => {
   })
   after(() => database.drop())
 
-  it(`has the legs that the database says it has (seed ${seed})`, async () => {
+  it(`has the same legs as in the database (seed ${seed})`, async () => {
     const rows = fc.sample(row, { numRuns: ROWS, seed })
     const list = (values: readonly unknown[] | null) => values && `{${values.join(',')}}`
     const { rows: found } = await database.pool.query<{ legs: string[] | null }>(
@@ -79,32 +79,33 @@ describe('a row of the journal as a value', () => {
       ],
     )
     for (const [i, { legs }] of found.entries()) {
-      const ours = legsOf(rows[i] as JournalEntry).map(
+      const expected = legsOf(rows[i] as JournalEntry).map(
         ({ account, amount }) => `${account} ${amount}`,
       )
       expect(
-        ours,
+        expected,
         JSON.stringify(rows[i], (_, v) => String(v)),
       ).to.deep.equal(legs ?? [])
     }
   })
 
-  it('is read as it was booked, whatever its kind, and has the postings of the view', async () => {
-    const { books, owner, payee } = await smallBooks(database.pool)
-    const sellers = await books.account('liabilities:x402-out:in-transit')
+  it('is read as posted, for every kind, with the postings of the view', async () => {
+    const { ledger, owner, payee } = await sampleLedger(database.pool)
+    const sellers = await ledger.account('liabilities:x402-out:in-transit')
     for (const earner of [payee, sellers]) {
       const paid = order(owner, earner, 100n, { commissionBps: 0 })
-      await books.reserve(paid)
-      await books.settle(paid, 100n)
+      await ledger.reserve(paid)
+      await ledger.settle(paid, 100n)
     }
-    const other = await books.open('liabilities:agents:key_other:credits', 'USDC', { home: 0 })
-    const free = await books.open('liabilities:free-calls:other', 'FREECALL', { home: 0 })
-    const earnings = (await provider(books, 'acme')).code
+    const other = await ledger.open('liabilities:agents:key_other:credits', 'USDC', { home: 0 })
+    const free = await ledger.open('liabilities:free-calls:other', 'FREECALL', { home: 0 })
+    const earnings = (await openProvider(ledger, 'acme')).code
     const parties = { credits: owner.code, other: other.code, free: free.code, earnings }
     const meta = { author: 'a\tb\\ "c" \u{1F4B6}', reason: 'line\nbreak' }
-    for (const { event } of chart(parties)) await books.post(event, { owner, id: newId(), meta })
+    for (const { event } of eventSamples(parties))
+      await ledger.post(event, { owner, id: newId(), meta })
     const gift = { type: 'credits.granted', credits: owner.code, amount: micros(1n) } as const
-    await books.post(gift, { owner, id: newId(), effectiveAt: new Date('2026-11-02T03:04:05Z') })
+    await ledger.post(gift, { owner, id: newId(), effectiveAt: new Date('2026-11-02T03:04:05Z') })
 
     const entries: JournalEntry[] = []
     const select = `SELECT ${JOURNAL_COLUMNS} FROM ledger.journal ORDER BY seq`
@@ -120,10 +121,10 @@ describe('a row of the journal as a value', () => {
     const { rows: postings } = await database.pool.query<{ line: string }>(
       `SELECT concat_ws(' ', seq, account_id, amount) AS line FROM ledger.posting ORDER BY seq, n`,
     )
-    const ours = entries.flatMap((entry) =>
+    const expected = entries.flatMap((entry) =>
       legsOf(entry).map(({ account, amount }) => `${entry.seq} ${account} ${amount}`),
     )
-    expect(ours).to.deep.equal(postings.map(({ line }) => line))
+    expect(expected).to.deep.equal(postings.map(({ line }) => line))
     expect(new Set(entries.map(({ kind }) => kind)).size).to.be.above(25)
   })
 })

@@ -9,30 +9,40 @@ import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { changes } from './changes.ts'
-import { chart } from './chart.ts'
-import { batches, command, commandsOf, newWorld, type World } from './commands.ts'
+import {
+  batches,
+  type CommandAccounts,
+  command,
+  openCommandAccounts,
+  toCommands,
+} from './commands.ts'
+import { eventSamples } from './event-samples.ts'
+import { micros, newId, order, untilDeadline } from './fixture.ts'
 import { type Command, executionOrder, Model } from './model.ts'
-import { inTime, micros, newId, order } from './world.ts'
 
 const OPERATIONS_MIN = 10_000
 const seed = systemClock.now().getTime() % 2 ** 31
 
-describe('the ledger beside a model', function () {
+describe('the ledger compared with a model', function () {
   this.timeout(100_000)
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let operations = 0
 
   before(async () => {
     database = await freshDatabase()
-    books = new Ledger(database.pool)
+    ledger = new Ledger(database.pool)
   })
   after(() => database.drop())
 
   const newModel = async (): Promise<Model> =>
     new Model((await trialBalance(database.pool)).map(({ account, balance }) => [account, balance]))
 
-  async function execute(ledger: Ledger, world: World, command: Command): Promise<LedgerOutcome> {
+  async function execute(
+    ledger: Ledger,
+    world: CommandAccounts,
+    command: Command,
+  ): Promise<LedgerOutcome> {
     operations++
     const ref = (code: Account): AccountRef => world.refs.get(code)!
     const hold = { call: command.call, owner: ref(command.owner) }
@@ -50,7 +60,7 @@ describe('the ledger beside a model', function () {
     return result.outcome
   }
 
-  /** The books are sound, and hold what the model holds. */
+  /** Checks that the ledger is sound and has the balances of the model. */
   async function expectSame(model: Model): Promise<void> {
     const { checks } = await verifyLedger(database.pool)
     expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
@@ -64,7 +74,7 @@ describe('the ledger beside a model', function () {
     }
   }
 
-  /** For each entry: postings(event) = the rows of the view = what the journal implies. */
+  /** Checks for each entry: postings(event) = rows of the view = legs of the journal row. */
   async function expectPostings(model: Model): Promise<void> {
     const { rows } = await database.pool.query<{ key: string; legs: [string, string][] }>(
       `SELECT l.key, jsonb_agg(jsonb_build_array(l.account, l.amount::text)) AS legs FROM (
@@ -84,19 +94,19 @@ describe('the ledger beside a model', function () {
     expect([...booked.keys()], 'entries that nobody asked for').to.deep.equal([])
   }
 
-  it(`gives every batch the outcomes of its operations one by one (seed ${seed})`, async () => {
+  it(`gives every batch the outcomes of sequential operations (seed ${seed})`, async () => {
     const property = fc.asyncProperty(
       batches(2, 5),
-      inTime(async (drafts) => {
-        const world = await newWorld(books)
+      untilDeadline(async (drafts) => {
+        const world = await openCommandAccounts(ledger)
         const model = await newModel()
         const reserved = new Map<string, Command>()
         for (const batch of drafts) {
-          const commands = commandsOf(world, batch, reserved)
+          const commands = toCommands(world, batch, reserved)
           const expected = new Map(
             executionOrder(commands.map((c, i) => ({ ...c, i }))).map((c) => [c.i, model.run(c)]),
           )
-          const outcomes = await Promise.all(commands.map((c) => execute(books, world, c)))
+          const outcomes = await Promise.all(commands.map((c) => execute(ledger, world, c)))
           expect(outcomes).to.deep.equal(commands.map((_, i) => expected.get(i)))
         }
         await expectSame(model)
@@ -106,17 +116,17 @@ describe('the ledger beside a model', function () {
     await fc.assert(property, { numRuns: 30, seed })
   })
 
-  it(`of two instances at once is that of the journal's order (seed ${seed})`, async () => {
+  it(`gives two instances the outcomes of the journal's order (seed ${seed})`, async () => {
     const otherPool = createPool(database.url, { role: 'hub_app', max: 3 })
     const other = new Ledger(otherPool, { concurrency: 2 })
     const property = fc.asyncProperty(
       batches(2, 3),
-      inTime(async (drafts) => {
-        const world = await newWorld(books)
+      untilDeadline(async (drafts) => {
+        const world = await openCommandAccounts(ledger)
         const model = await newModel()
-        const all = commandsOf(world, drafts.flat())
+        const all = toCommands(world, drafts.flat())
         const outcomes = await Promise.all(
-          all.map((c, i) => execute(i % 2 === 0 ? books : other, world, c)),
+          all.map((c, i) => execute(i % 2 === 0 ? ledger : other, world, c)),
         )
         const applied = all.filter((_, i) => outcomes[i] === 'applied')
         for (const { id, owner, phase, amount, kind } of await journalOf(world)) {
@@ -125,11 +135,11 @@ describe('the ledger beside a model', function () {
             if (c.do === 'reserve') return phase === 1 && c.amount === amount
             return KINDS[c.do] === kind && (c.do !== 'settle' || c.charged === amount)
           })
-          expect(index, `somebody was told of ${id} phase ${phase}`).to.not.equal(-1)
+          expect(index, `an outcome was reported for ${id} phase ${phase}`).to.not.equal(-1)
           const [command] = applied.splice(index, 1)
           expect(model.run(command!)).to.equal('applied')
         }
-        expect(applied, 'told of what is not in the journal').to.deep.equal([])
+        expect(applied, 'reported without a journal entry').to.deep.equal([])
         await expectSame(model)
       }),
     )
@@ -140,7 +150,7 @@ describe('the ledger beside a model', function () {
     }
   })
 
-  async function journalOf(world: World) {
+  async function journalOf(world: CommandAccounts) {
     const { rows } = await database.pool.query<{
       id: string
       owner: Account
@@ -155,14 +165,14 @@ describe('the ledger beside a model', function () {
     return rows
   }
 
-  it('books every event of a single step as its postings say, and once', async () => {
-    const world = await newWorld(books)
+  it('posts every single-step event as in its postings, and once', async () => {
+    const world = await openCommandAccounts(ledger)
     const [owner, other, , free] = world.owners as [AccountRef, AccountRef, AccountRef, AccountRef]
     const [payee, sellers] = world.payees as [AccountRef, AccountRef]
     for (const earner of [payee, sellers]) {
       const paid = order(owner, earner, 50n, { commissionBps: 0 })
-      await books.reserve(paid)
-      await books.settle(paid, 50n) // so that there is something to pay out, and to confirm
+      await ledger.reserve(paid)
+      await ledger.settle(paid, 50n) // provides earnings to pay out and a payment to confirm
     }
     const parties = {
       credits: owner.code,
@@ -171,26 +181,26 @@ describe('the ledger beside a model', function () {
       earnings: payee.code,
     }
     const model = await newModel()
-    for (const { event, legs } of chart(parties)) {
+    for (const { event, legs } of eventSamples(parties)) {
       const meta = { author: 'finance', reason: 'a test' }
       const entry = { id: newId(), owner: event.type === 'units.granted' ? free : owner, meta }
       const expected = { id: entry.id, owner: entry.owner.code }
       for (const outcome of ['applied', 'replayed'] as const) {
-        expect(await books.post(event, entry), event.type).to.equal(outcome)
+        expect(await ledger.post(event, entry), event.type).to.equal(outcome)
         expect(model.post(event, expected, legs)).to.equal(outcome)
       }
       const twisted = { type: 'credits.granted', credits: owner.code, amount: micros(77n) } as const
-      expect(await books.post(twisted, entry)).to.equal('id_reused_with_other_terms')
+      expect(await ledger.post(twisted, entry)).to.equal('id_reused_with_other_terms')
       await expectSame(model)
     }
     await expectPostings(model)
   })
 
-  it('changes nothing when everything is said again', async () => {
-    const world = await newWorld(books)
+  it('changes nothing when all operations are repeated', async () => {
+    const world = await openCommandAccounts(ledger)
     const drafts = fc.sample(command, { numRuns: 60, seed })
-    const commands = commandsOf(world, drafts)
-    for (const c of commands) await execute(books, world, c)
+    const commands = toCommands(world, drafts)
+    for (const c of commands) await execute(ledger, world, c)
     const model = await newModel()
     const { rows: before } = await database.pool.query('SELECT seq, hash FROM ledger.head')
     const journal = await journalOf(world)
@@ -200,16 +210,16 @@ describe('the ledger beside a model', function () {
         const made = commands.find(
           (c) => c.call === id && c.do === 'reserve' && c.amount === amount,
         )
-        expect(await execute(books, world, made!)).to.be.oneOf([
+        expect(await execute(ledger, world, made!)).to.be.oneOf([
           'replayed',
           'id_reused_with_other_terms',
         ])
       } else if (kind === KINDS.settle) {
-        expect((await books.settle(hold, amount)).outcome).to.equal('replayed')
-        expect((await books.settle(hold, amount + 1n)).outcome).to.equal(
+        expect((await ledger.settle(hold, amount)).outcome).to.equal('replayed')
+        expect((await ledger.settle(hold, amount + 1n)).outcome).to.equal(
           'id_reused_with_other_terms',
         )
-        expect((await books.release(hold)).outcome).to.equal('id_reused_with_other_terms')
+        expect((await ledger.release(hold)).outcome).to.equal('id_reused_with_other_terms')
       }
     }
     const { rows: after } = await database.pool.query('SELECT seq, hash FROM ledger.head')
@@ -217,7 +227,7 @@ describe('the ledger beside a model', function () {
     await expectSame(model)
   })
 
-  it('is exported leg by leg as the database has it, for every kind of event', async () => {
+  it('is exported with the legs of the database, for every kind of event', async () => {
     let text = ''
     for await (const chunk of exportLedger(database.pool, 'csv')) text += chunk
     const exported = text
@@ -236,10 +246,10 @@ describe('the ledger beside a model', function () {
     const kinds = await database.pool.query('SELECT event FROM ledger.kind')
     const missing = new Set(kinds.rows.map(({ event }) => event as string))
     for (const { event } of rows) missing.delete(event)
-    expect([...missing]).to.deep.equal(['call.reversed']) // in book.test.ts, with its calls
+    expect([...missing]).to.deep.equal(['call.reversed']) // tested in manual-entries.test.ts
   })
 
-  it(`did at least ${OPERATIONS_MIN} operations`, () => {
+  it(`executed at least ${OPERATIONS_MIN} operations`, () => {
     process.stdout.write(`      ${operations} operations\n`)
     expect(operations).to.be.at.least(OPERATIONS_MIN)
   })

@@ -1,6 +1,6 @@
 import type { Account, Asset, LedgerEvent, LedgerOutcome } from '../../../core/ledger/events.ts'
 
-/** What a test asks of the ledger, by codes. */
+/** Operation on the ledger, by account codes. */
 export type Command =
   | {
       readonly do: 'reserve'
@@ -11,7 +11,7 @@ export type Command =
       readonly payee: Account
       readonly bps: bigint
       readonly guards: readonly Account[]
-      /** May be expired at once. */
+      /** True if the hold can expire immediately. */
       readonly due: boolean
     }
   | {
@@ -38,14 +38,14 @@ const HOLDS: Record<Asset, Account> = {
 }
 
 /**
- * The ledger as one would write it without a database: one command after the other, in maps. Its
- * arithmetic is its own, so that it can disagree.
+ * Reference model of the ledger: sequential commands on maps. Its arithmetic is independent of the
+ * code, so that it can disagree.
  */
 export class Model {
   readonly balances: Map<Account, bigint>
   readonly #holds = new Map<string, Hold>()
   readonly #posted = new Map<string, string>()
-  /** What took effect, in order, as events for `postings`. */
+  /** Events that took effect, in order, as input for `postings`. */
   readonly events: { readonly id: string; readonly owner: Account; readonly event: LedgerEvent }[] =
     []
 
@@ -57,7 +57,7 @@ export class Model {
     return command.do === 'reserve' ? this.#reserve(command) : this.#resolve(command)
   }
 
-  /** An entry of a single step, with its legs (credit-positive) told by the test. */
+  /** Posts a single-step entry with the credit-positive legs given by the test. */
   post(
     event: LedgerEvent,
     { id, owner }: { id: string; owner: Account },
@@ -142,8 +142,8 @@ export class Model {
 }
 
 /**
- * The order in which a batcher takes what is submitted at once: as it came, but an operation whose
- * id is in the batch already waits for the next batch.
+ * Order in which a batcher executes operations submitted together: by arrival, except that an
+ * operation whose id is already in the batch waits for the next one.
  */
 export function executionOrder<T extends { readonly call: string }>(commands: readonly T[]): T[] {
   const order: T[] = []

@@ -4,7 +4,7 @@ import type { HoldTerms, LedgerEvent } from '../../../core/ledger/events.ts'
 import { type Posting, postings } from '../../../core/ledger/postings.ts'
 import { split } from '../../../core/money.ts'
 import { changes } from './changes.ts'
-import { micros } from './world.ts'
+import { micros } from './fixture.ts'
 
 type Rules = (event: LedgerEvent) => readonly Posting[]
 
@@ -70,9 +70,11 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'external.refunded': of({ type: 'external.refunded', credits: CREDITS }),
   'external.lost': of({ type: 'external.lost' }),
   'payout.started': of({ type: 'payout.started', earnings: EARNINGS }),
-  'payout.gathered': fc
-    .record({ direction: fc.constantFrom('out', 'in'), amount })
-    .map((part) => ({ type: 'payout.gathered', way: part.way, amount: micros(part.amount) })),
+  'payout.gathered': fc.record({ direction: fc.constantFrom('out', 'in'), amount }).map((part) => ({
+    type: 'payout.gathered',
+    direction: part.direction,
+    amount: micros(part.amount),
+  })),
   'payout.confirmed': of({ type: 'payout.confirmed', wallet: 'spend' }),
   'payout.failed': of({ type: 'payout.failed', earnings: EARNINGS }),
   'receivable.recovered': of({ type: 'receivable.recovered', earnings: EARNINGS }),
@@ -96,7 +98,7 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
     .map((fields) => ({ type: 'balance.opened', ...fields })),
 }
 
-/** What must hold of every event: balanced for each asset, and no empty or repeated-away legs. */
+/** Property of every event: balanced for each asset, without zero or canceling legs. */
 function expectBalanced(rules: Rules, event: LedgerEvent): void {
   const sums = new Map<string, bigint>()
   for (const { asset, amount } of rules(event)) {
@@ -114,7 +116,7 @@ describe('postings', () => {
     it(`of ${kind} sum to zero for each asset`, () => holdsFor(postings, kind))
   }
 
-  it('of a settlement share out exactly what was held', () => {
+  it('of a settlement distribute exactly the reserved amount', () => {
     fc.assert(
       fc.property(settled, (event) => {
         if (event.type !== 'call.settled') return
@@ -129,7 +131,7 @@ describe('postings', () => {
     )
   })
 
-  it('of a reserve and its release, or its expiry, cancel out', () => {
+  it('of a reserve and its release or expiry cancel out', () => {
     fc.assert(
       fc.property(terms, (hold) => {
         const reserved = changes({ ...hold, type: 'call.reserved' })
@@ -142,7 +144,7 @@ describe('postings', () => {
     )
   })
 
-  it('refuse negative movements and held gas', () => {
+  it('refuse negative movements and reserved gas', () => {
     const hold = fc.sample(terms, 1)[0]!
     const above = { ...hold, charged: hold.held + 1n, commission: 0n } as const
     expect(() => postings({ ...above, type: 'call.settled' })).to.throw(RangeError, 'negative')
@@ -152,7 +154,7 @@ describe('postings', () => {
     expect(() => postings({ ...hold, asset: 'GWEI', type: 'call.reserved' })).to.throw('gas')
   })
 
-  it('with a planted bug fail the same property: the payee gets the commission too', () => {
+  it('fail the property with a planted bug: the payee also gets the commission', () => {
     const generous: Rules = (event) =>
       postings(event).map((leg) =>
         event.type === 'call.settled' && leg.account === event.payee
@@ -166,6 +168,6 @@ describe('postings', () => {
       failure.set('cause', (error as Error).cause)
     }
     expect(failure.get('cause')).to.be.an('error').with.property('message').that.includes('sum in')
-    holdsFor(generous, 'call.sold') // and the bug is what it finds
+    holdsFor(generous, 'call.sold') // finds the planted bug
   })
 })

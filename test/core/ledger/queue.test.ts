@@ -27,7 +27,7 @@ function drained(queue: FairQueue<Item>, room: number): Item[][] {
 }
 
 describe('the queue of a shard', () => {
-  it('gives all that waits, in the order of arrival, when it fits', () => {
+  it('returns all items in the order of arrival if they fit', () => {
     const items = [item(1), item(2), ...many(1, 500), item(3)]
     expect(queueOf(items).take(ROOM)).to.deep.equal(items)
   })
@@ -49,7 +49,7 @@ describe('the queue of a shard', () => {
     expect(counts.map((count) => count(first))).to.deep.equal([334, 333, 333])
   })
 
-  it('lets nobody starve behind more floods than a batch has room for', () => {
+  it('starves nobody behind more floods than fit in a batch', () => {
     const floods = Array.from({ length: 30 }, (_, owner) => many(owner, 100)).flat()
     const queue = queueOf(floods)
     const late = item(99)
@@ -58,7 +58,7 @@ describe('the queue of a shard', () => {
     expect([queue.take(20), queue.take(20)].flat()).to.include(late)
   })
 
-  it('refuses what is above the bound of an owner, and of no other', () => {
+  it('refuses items above the limit of one owner without affecting others', () => {
     const queue = queueOf(many(1, 20), 50, 20)
     expect(queue.push(item(1))).to.equal(false)
     for (const other of [...many(2, 20), ...many(3, 10)]) expect(queue.push(other)).to.equal(true)
@@ -72,7 +72,7 @@ describe('the queue of a shard', () => {
     expect(drained(queueOf([a, b, c]), ROOM)).to.deep.equal([[a, c], [b]])
   })
 
-  it('gives everything once, each owner what is its own in order, and full batches', () => {
+  it('returns each item once, in order for each owner, in full batches', () => {
     const owners = fc.array(fc.nat(6), { minLength: 1, maxLength: 300 })
     const story = fc.property(owners, fc.integer({ min: 1, max: 40 }), (arrivals, room) => {
       const items = arrivals.map((owner) => item(owner))
@@ -96,7 +96,7 @@ const fullBatches = (count: number, room: number): number[] => {
   return [...Array<number>((count - rest) / room).fill(room), ...(rest > 0 ? [rest] : [])]
 }
 
-/** Nobody waits longer than it takes to give each of the owners as much as this one wants. */
+/** Checks that an owner waits at most until all owners got as many items as it queued. */
 function inTime(
   batches: readonly Item[][],
   own: (each: Item) => boolean,

@@ -5,12 +5,12 @@ import { systemClock } from '../../../core/clock.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, inTime, micros, newId, order, provider } from './world.ts'
+import { micros, newId, openAgent, openProvider, order, untilDeadline } from './fixture.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
 const RUNS = 60
 
-/** What one of several processes does to one of few calls, and whether the answer reaches it. */
+/** Operation of one process on one of a few calls, and if its response arrives. */
 const step = fc.record({
   process: fc.nat(2),
   call: fc.nat(2),
@@ -20,8 +20,8 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /**
- * fast-check decides in which order the statements of three processes reach the database, and which
- * answers are lost on the way: every order must end in sound books that agree with what was said.
+ * fast-check decides the order in which statements of three processes reach the database, and which
+ * responses are lost. Every order must end in a sound ledger that agrees with the responses.
  */
 describe('races for the same calls', function () {
   this.timeout(100_000)
@@ -30,17 +30,17 @@ describe('races for the same calls', function () {
 
   before(async () => {
     database = await freshDatabase()
-    payee = await provider(new Ledger(database.pool), 'racer')
+    payee = await openProvider(new Ledger(database.pool), 'racer')
   })
   after(() => database.drop())
 
-  /** A pool of one process: each statement waits for its turn, and may lose its answer. */
+  /** Pool of one process: each statement waits for its turn, and may lose its response. */
   function inTurn(scheduler: fc.Scheduler, losses: boolean[]): Pool {
     const ask = database.pool.query.bind(database.pool) as (...args: unknown[]) => Promise<unknown>
     const inOrder = scheduler.scheduleFunction(async (...args: unknown[]) =>
       ask(...args).then(
         (answer) => ({ answer }),
-        (error: Error) => ({ error }), // the scheduler itself would let it go unhandled
+        (error: Error) => ({ error }), // the scheduler would leave it unhandled
       ),
     )
     const query = async (...args: unknown[]): Promise<unknown> => {
@@ -68,19 +68,19 @@ describe('races for the same calls', function () {
     )
   }
 
-  it(`end in one outcome for each hold, in any order, with losses (seed ${seed})`, async () => {
+  it(`end in one outcome per hold, in any order, with losses (seed ${seed})`, async () => {
     const story = fc.asyncProperty(
       fc.scheduler(),
       fc.array(step, { minLength: 4, maxLength: 14, size: 'max' }),
-      inTime(async (scheduler, steps) => {
+      untilDeadline(async (scheduler, steps) => {
         const setup = new Ledger(database.pool)
-        const owner = await agent(setup, 25n)
+        const owner = await openAgent(setup, 25n)
         const calls = [0, 1, 2].map(() =>
           order(owner, payee, 10n, { call: newId(), ttlSeconds: 0 }),
         )
         const losses = steps.map(({ lost }) => lost)
         const processes = [0, 1, 2].map(() => new Ledger(inTurn(scheduler, losses)))
-        const told = await scheduler.waitFor(
+        const reported = await scheduler.waitFor(
           Promise.all(
             steps.map(async ({ process, call, do: what }) => {
               const outcome = await run(processes[process]!, calls[call]!, what)
@@ -88,7 +88,7 @@ describe('races for the same calls', function () {
             }),
           ),
         )
-        await expectAgreement(owner, calls, told)
+        await expectAgreement(owner, calls, reported)
       }),
     )
     await fc.assert(story, { numRuns: RUNS, seed })
@@ -99,7 +99,7 @@ describe('races for the same calls', function () {
   async function expectAgreement(
     owner: AccountRef,
     calls: readonly ReserveOrder[],
-    told: readonly { call: number; what: Step['do']; outcome: string }[],
+    reported: readonly { call: number; what: Step['do']; outcome: string }[],
   ): Promise<void> {
     const { rows } = await database.pool.query<{ id: string; what: string }>(
       `SELECT j.id, CASE WHEN j.kind = 2 AND j.amount = 1 THEN 'settle less' ELSE
@@ -110,7 +110,7 @@ describe('races for the same calls', function () {
     for (const [i, { call }] of calls.entries()) {
       const booked = rows.filter(({ id }) => id === call).map(({ what }) => what)
       expect(booked.filter((what) => what !== 'reserve').length, 'outcomes').to.be.at.most(1)
-      const said = told.filter((each) => each.call === i)
+      const said = reported.filter((each) => each.call === i)
       for (const { what, outcome } of said) {
         const done = outcome === 'applied' || outcome === 'replayed'
         if (done && what !== 'reverse') expect(booked, `said ${what} ${outcome}`).to.include(what)

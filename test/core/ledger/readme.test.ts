@@ -6,8 +6,8 @@ import { EVENTS_BLOCK, eventsTable } from '../../support/readme-events.ts'
 
 const README = join(import.meta.dirname, '../../../core/README.md')
 
-/** What the auditor reads is what the database does. */
-describe("the auditor's page", () => {
+/** Keeps the auditor's document in step with the database. */
+describe("the auditor's document", () => {
   let database: FreshDatabase
   let text: string
 
@@ -17,11 +17,11 @@ describe("the auditor's page", () => {
   })
   after(() => database.drop())
 
-  it('has the table of events that the database enforces (npm run db:dump renews it)', async () => {
+  it('has the table of events from the database (npm run db:dump updates it)', async () => {
     expect(EVENTS_BLOCK.exec(text)?.[0]).to.equal(await eventsTable(database.pool))
   })
 
-  it('names every account of the house', async () => {
+  it('lists every platform account', async () => {
     const { rows } = await database.pool.query<{ code: string }>(
       'SELECT code FROM ledger.account WHERE id < 1000 ORDER BY id',
     )
@@ -29,7 +29,7 @@ describe("the auditor's page", () => {
     expect(missing).to.deep.equal([])
   })
 
-  it('and the journal itself know the same kinds of events', async () => {
+  it('agrees with the code and the database on the kinds of events', async () => {
     const { rows } = await database.pool.query<{ event: string }>('SELECT event FROM ledger.kind')
     const source = await readFile(
       join(import.meta.dirname, '../../../core/ledger/events.ts'),

@@ -4,16 +4,16 @@ import { systemClock } from '../../../core/clock.ts'
 import type { AccountRef, Ledger, ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { freeCallsOf } from '../../../core/ledger/postings.ts'
 import { reverseCall } from '../../../core/ledger/reverse.ts'
-import { micros, newId, order, provider } from './world.ts'
+import { micros, newId, openProvider, order } from './fixture.ts'
 
 const SHARDS = [0, 1]
 
-/** Of everything that is random here. */
+/** Seed of all random steps. */
 export const seed = systemClock.now().getTime() % 2 ** 31
 
 const SETTLES = ['settle', 'settle', 'settle'] as const
 
-/** A step in numbers, which a run turns into a call or an entry. */
+/** Random numbers for a step, which a run turns into a call or an entry. */
 const step = fc.record({
   do: fc.oneof(
     { arbitrary: fc.constantFrom(...SETTLES, 'release', 'expire', 'free'), weight: 5 },
@@ -27,19 +27,19 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** What a payer was charged for, and what came back, as those who asked were told. */
+/** Charges and refunds of a payer, according to the responses of the ledger. */
 export type Sums = Record<
   'calls' | 'charged' | 'freeCalls' | 'failed' | 'released' | 'refunded',
   bigint
 >
 
-/** Agents on two shards, who buy, call, fail and are refunded at random. */
+/** Agents on two shards that buy, call, fail and are refunded at random. */
 export class Traffic {
   /** Sums by payer and endpoint. */
   readonly sums = new Map<string, Sums>()
   readonly credits: readonly AccountRef[]
   readonly #pool: Pool
-  readonly #books: Ledger
+  readonly #ledger: Ledger
   readonly #free: readonly AccountRef[]
   readonly #payee: AccountRef
   readonly #sellers: AccountRef
@@ -48,13 +48,13 @@ export class Traffic {
 
   private constructor(
     pool: Pool,
-    books: Ledger,
+    ledger: Ledger,
     credits: readonly AccountRef[],
     free: readonly AccountRef[],
     others: { payee: AccountRef; sellers: AccountRef; used: AccountRef },
   ) {
     this.#pool = pool
-    this.#books = books
+    this.#ledger = ledger
     this.credits = credits
     this.#free = free
     this.#payee = others.payee
@@ -62,26 +62,26 @@ export class Traffic {
     this.#used = others.used
   }
 
-  /** @param books of two shards */
-  static async open(pool: Pool, books: Ledger): Promise<Traffic> {
+  /** @param ledger a ledger with two shards */
+  static async open(pool: Pool, ledger: Ledger): Promise<Traffic> {
     const credits: AccountRef[] = []
     const free: AccountRef[] = []
     for (const i of [0, 1, 2, 3, 4, 5]) {
       const home = SHARDS[i % 2]!
       const code = `liabilities:agents:key_t${i}:credits`
-      credits.push(await books.open(code, 'USDC', { home }))
+      credits.push(await ledger.open(code, 'USDC', { home }))
       const units = freeCallsOf(`prn_t${i}`, 'svc', '2026-11')
-      free.push(await books.open(units, 'FREECALL', { home }))
+      free.push(await ledger.open(units, 'FREECALL', { home }))
       const grant = { type: 'units.granted', account: units, asset: 'FREECALL' } as const
-      await books.post({ ...grant, units: 10_000n }, { owner: free[i]!, id: newId() })
+      await ledger.post({ ...grant, units: 10_000n }, { owner: free[i]!, id: newId() })
     }
-    const payee = await provider(books, 'traffic')
-    const sellers = await books.account('liabilities:x402-out:in-transit')
-    const used = await books.account('equity:free-calls:used')
-    return new Traffic(pool, books, credits, free, { payee, sellers, used })
+    const payee = await openProvider(ledger, 'traffic')
+    const sellers = await ledger.account('liabilities:x402-out:in-transit')
+    const used = await ledger.account('equity:free-calls:used')
+    return new Traffic(pool, ledger, credits, free, { payee, sellers, used })
   }
 
-  /** So many steps at random, many at a time. */
+  /** Runs `count` random steps, 20 at a time. */
   async run(count: number): Promise<void> {
     const steps = fc.sample(step, { numRuns: count, seed: seed + this.#runs++ })
     for (let i = 0; i < steps.length; i += 20) {
@@ -94,10 +94,10 @@ export class Traffic {
     const amount = micros(step.amount)
     const entry = { owner, id: newId() }
     if (step.do === 'purchase') {
-      await this.#books.post({ type: 'credits.purchased', credits: owner.code, amount }, entry)
+      await this.#ledger.post({ type: 'credits.purchased', credits: owner.code, amount }, entry)
     } else if (step.do === 'transfer') {
-      const to = this.credits[(step.who + 2) % 6]!.code // of the same shard
-      await this.#books.post({ type: 'credits.transferred', from: owner.code, to, amount }, entry)
+      const to = this.credits[(step.who + 2) % 6]!.code // on the same shard
+      await this.#ledger.post({ type: 'credits.transferred', from: owner.code, to, amount }, entry)
     } else if (step.do === 'free') {
       await this.#freeCall(step)
     } else {
@@ -108,12 +108,12 @@ export class Traffic {
   async #freeCall({ who, endpoint, part }: Step): Promise<void> {
     const owner = this.#free[who]!
     const call = order(owner, this.#used, 1n, { commissionBps: 0, endpoint })
-    await this.#books.reserve(call)
+    await this.#ledger.reserve(call)
     if (part < 20n) {
-      await this.#books.release(call)
+      await this.#ledger.release(call)
       this.#add(owner, endpoint, { failed: 1n })
     } else {
-      await this.#books.settle(call, 1n)
+      await this.#ledger.settle(call, 1n)
       this.#add(owner, endpoint, { freeCalls: 1n })
     }
   }
@@ -123,14 +123,14 @@ export class Traffic {
     const payee = step.do === 'unsold' ? this.#sellers : this.#payee
     const ttlSeconds = step.do === 'expire' ? 0 : 3_600
     const call = order(owner, payee, amount, { endpoint, ttlSeconds, commissionBps: 0 })
-    if ((await this.#books.reserve(call)).outcome !== 'applied' || step.do === 'hold') return
+    if ((await this.#ledger.reserve(call)).outcome !== 'applied' || step.do === 'hold') return
     if (step.do === 'release' || step.do === 'expire') {
-      await this.#books[step.do](call)
+      await this.#ledger[step.do](call)
       this.#add(owner, endpoint, { failed: 1n, released: amount })
       return
     }
     const charged = (amount * step.part) / 100n
-    await this.#books.settle(call, charged)
+    await this.#ledger.settle(call, charged)
     this.#add(owner, endpoint, { calls: 1n, charged })
     if (charged === 0n || step.do === 'settle') return
     await this.#refund(step, call, charged)
@@ -140,11 +140,11 @@ export class Traffic {
   async #refund(step: Step, call: ReserveOrder, charged: bigint): Promise<void> {
     const { owner } = call
     if (step.do === 'reverse') {
-      await reverseCall(this.#pool, this.#books, call, { author: 'a', reason: 'r' })
+      await reverseCall(this.#pool, this.#ledger, call, { author: 'a', reason: 'r' })
     } else {
       const event = { type: 'external.refunded', credits: owner.code } as const
       const amount = micros(charged)
-      await this.#books.post({ ...event, amount }, { owner, id: call.call })
+      await this.#ledger.post({ ...event, amount }, { owner, id: call.call })
     }
   }
 

@@ -4,19 +4,19 @@ import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, order, smallBooks } from './world.ts'
+import { openAgent, order, sampleLedger } from './fixture.ts'
 
-/** A superuser can change anything by switching the triggers off: verification must tell. */
-describe('the verification of the books', () => {
+/** A superuser can change anything by disabling triggers: verification must detect it. */
+describe('the verification of the ledger', () => {
   let database: FreshDatabase
 
   beforeEach(async () => {
     database = await freshDatabase()
-    await smallBooks(database.pool)
+    await sampleLedger(database.pool)
   })
   afterEach(() => database.drop())
 
-  /** Changes the books behind their back, and verifies them. */
+  /** Changes the tables with triggers disabled, then verifies the ledger. */
   async function tampered(sql: string): Promise<Verification> {
     const client = await database.admin.connect()
     try {
@@ -44,7 +44,7 @@ describe('the verification of the books', () => {
     return rows[0]!.name
   }
 
-  it('finds nothing in sound books, and changes nothing', async () => {
+  it('finds nothing in a sound ledger, and changes nothing', async () => {
     const first = await verifyLedger(database.pool)
     expect(first.ok).to.equal(true)
     expect(first.checks.length).to.be.at.least(11)
@@ -54,7 +54,7 @@ describe('the verification of the books', () => {
     expect(await verifyLedger(database.pool)).to.deep.equal(first)
   })
 
-  it('names a row whose amount was changed, even in a way that balances', async () => {
+  it('reports a row whose amount was changed, even if it balances', async () => {
     const row = await rowAt(4)
     const result = broken(
       await tampered('UPDATE ledger.journal SET amount = amount + 1 WHERE seq = 4'),
@@ -63,14 +63,14 @@ describe('the verification of the books', () => {
     expect(result['each balance is the sum of its postings']).to.include('liabilities:')
   })
 
-  it('names a row whose meta was changed, which touches no balance', async () => {
+  it('reports a row whose metadata was changed', async () => {
     const row = await rowAt(1)
     const result = await tampered(`UPDATE ledger.journal SET meta = '{"a":1}' WHERE seq = 1`)
     expect(broken(result)).to.deep.equal({ 'every row is as it was written': row })
     expect(result.ok).to.equal(false)
   })
 
-  it('names the place of a row that was removed', async () => {
+  it('reports the position of a removed row', async () => {
     const result = broken(await tampered('DELETE FROM ledger.journal WHERE seq = 2'))
     expect(result['the sequence has no gaps and ends at the head']).to.equal(
       'shard 0 seq 2 is missing',
@@ -78,7 +78,7 @@ describe('the verification of the books', () => {
     expect(result).to.include.keys('every row is under its seal')
   })
 
-  it('notices that the last rows were removed, with their seal', async () => {
+  it('detects that the last rows were removed, with their seal', async () => {
     const result = broken(
       await tampered(
         `WITH s AS (DELETE FROM ledger.seal WHERE seq_to = (SELECT seq FROM ledger.head)
@@ -91,7 +91,7 @@ describe('the verification of the books', () => {
     expect(result).to.include.keys('the seals are one unbroken chain up to the head')
   })
 
-  it('names rows that changed places', async () => {
+  it('reports rows that changed places', async () => {
     const row = await rowAt(5)
     const result = broken(
       await tampered('UPDATE ledger.journal SET seq = 11 - seq WHERE seq IN (5, 6)'),
@@ -101,7 +101,7 @@ describe('the verification of the books', () => {
     expect(result).to.include.keys('every row is under its seal')
   })
 
-  it('names a row that was changed in its partition directly', async () => {
+  it('reports a row that was changed directly in its partition', async () => {
     const { rows } = await database.pool.query<{ name: string }>(
       'SELECT tableoid::regclass::text AS name FROM ledger.journal WHERE seq = 6',
     )
@@ -109,7 +109,7 @@ describe('the verification of the books', () => {
     expect(broken(result)['every row is as it was written']).to.equal(await rowAt(6))
   })
 
-  it('notices a changed row whose leaf was made to fit, by its seal', async () => {
+  it('detects a changed row with a matching leaf by its seal', async () => {
     const result = broken(
       await tampered(
         `UPDATE ledger.journal j
@@ -123,7 +123,7 @@ describe('the verification of the books', () => {
     expect(result['every row is under its seal']).to.match(/^shard 0 seq \d to \d/)
   })
 
-  it('notices a changed seal, a changed head and an entry without a head', async () => {
+  it('detects a changed seal, a changed head and an entry without a head', async () => {
     const chain = 'the seals are one unbroken chain up to the head'
     const seal = broken(await tampered(`UPDATE ledger.seal SET hash = '\\x01' WHERE seq_from = 1`))
     expect(seal).to.include.keys(chain, 'every row is under its seal')
@@ -131,7 +131,7 @@ describe('the verification of the books', () => {
     expect(head).to.include.keys(chain, 'the sequence has no gaps and ends at the head')
   })
 
-  it('names an account whose balance was changed, and the total that is not zero', async () => {
+  it('reports an account whose balance was changed, and the total that is not zero', async () => {
     const result = broken(await tampered('UPDATE ledger.balance SET balance = 7 WHERE account = 1'))
     expect(result['each balance is the sum of its postings']).to.match(
       /^income:commission: balance 7/,
@@ -146,7 +146,7 @@ describe('the verification of the books', () => {
     ).to.equal(1)
   })
 
-  it('notices postings without a balance, and holds that nobody holds', async () => {
+  it('detects postings without a balance, and a control account without holds', async () => {
     const missing = broken(await tampered('DELETE FROM ledger.balance WHERE account = 1'))
     expect(missing['each balance is the sum of its postings']).to.include('missing')
     const holds = broken(
@@ -155,13 +155,13 @@ describe('the verification of the books', () => {
     expect(holds['the control accounts equal the sum of open holds']).to.match(/holds: balance 9/)
   })
 
-  it('notices a balance below its floor, when the floor was raised meanwhile', async () => {
+  it('detects a balance below its floor, also if the floor was changed', async () => {
     await database.admin.query('ALTER TABLE ledger.balance DROP CONSTRAINT balance_floor')
     const result = broken(await tampered('UPDATE ledger.balance SET floor = 1 WHERE account = 30'))
     expect(result['no balance is below its floor']).to.include('floor 1')
   })
 
-  it('notices an outcome of other terms, one without its reserve, and a second one', async () => {
+  it('detects an outcome with other terms, without a reserve, or a second one', async () => {
     const terms = 'every outcome has a reserve with the same terms'
     await database.admin.query('ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey CASCADE')
     const twice = broken(
@@ -177,22 +177,22 @@ describe('the verification of the books', () => {
     expect(changed[terms]).to.match(/^shard 0 seq \d+ id/)
   })
 
-  it('notices an entry that is not balanced for each asset', async () => {
+  it('detects an entry that is not balanced for each asset', async () => {
     const result = broken(
       await tampered(`UPDATE ledger.journal SET accounts[1] = 31 WHERE kind = 16`),
     )
     expect(result['every entry is balanced for each asset']).to.include(await rowAt(1))
   })
 
-  it('is right beside running calls', async () => {
-    const { books, owner, payee } = await smallBooks(database.pool)
-    const poor = await agent(books, 3n)
+  it('is correct while calls run', async () => {
+    const { ledger, owner, payee } = await sampleLedger(database.pool)
+    const poor = await openAgent(ledger, 3n)
     const until = elapsedMs() + 1_000
     const traffic = async (): Promise<void> => {
       while (elapsedMs() < until) {
         const call = order(owner, payee, 5n)
-        await Promise.all([books.reserve(call), books.reserve(order(poor, payee, 2n))])
-        await books.settle(call, 4n)
+        await Promise.all([ledger.reserve(call), ledger.reserve(order(poor, payee, 2n))])
+        await ledger.settle(call, 4n)
       }
     }
     const checks = async (): Promise<void> => {
@@ -202,7 +202,7 @@ describe('the verification of the books', () => {
     await Promise.all([traffic(), traffic(), traffic(), checks()])
   })
 
-  it('is a command: text or JSON, and an exit code', async () => {
+  it('is a command with text or JSON output and an exit code', async () => {
     const said: string[] = []
     const run = async (...args: string[]): Promise<number> => {
       said.length = 0
@@ -236,7 +236,7 @@ describe('the verification of the books', () => {
     expect(JSON.parse(said.join(''))).to.have.property('ok', false)
   })
 
-  it('has a trial balance with every account, and totals of zero', async () => {
+  it('gives a trial balance with every account and totals of zero', async () => {
     const rows = await trialBalance(database.pool)
     expect(rows).to.deep.include({ account: 'income:commission', asset: 'USDC', balance: 1029n })
     expect([...totalsByAsset(rows).values()].every((sum) => sum === 0n)).to.equal(true)

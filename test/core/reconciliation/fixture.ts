@@ -1,5 +1,4 @@
 import { encodeFunctionData } from 'viem'
-import { sleep } from '../../../core/clock.ts'
 import type { SingleStepEvent } from '../../../core/ledger/events.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { SPEND, walletOf } from '../../../core/ledger/postings.ts'
@@ -13,21 +12,22 @@ import contracts from '../../../server/sandbox/contracts/contracts.artifact.json
   type: 'json',
 }
 import { fund } from '../../../server/sandbox/wallets.ts'
+import { eventually } from '../../support/eventually.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { micros, newId } from '../ledger/fixture.ts'
 import { startStack, USDC } from '../payments/stack.ts'
 
 export const OPENING = 1_000_000n
 export const CREDITS = 'liabilities:agents:key_1:credits'
-/** The same for the same call, so that after a reorganisation it is the same transaction. */
+/** Fixed fees, so that the same call gives the same transaction after a reorganization. */
 const FEES = { gas: '0x7a120', gasPrice: '0x2540be400' }
-/** Where many calls become one transaction. */
+/** Contract that batches many calls into one transaction. */
 const MULTICALL: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const SELLER: Hex = '0x00000000000000000000000000000000000005e1'
 
 export type ReconciliationFixture = Awaited<ReturnType<typeof startFixture>>
 
-/** Books and a chain that agree: a spend wallet opened with a dollar, an empty treasury. */
+/** Starts a consistent ledger and chain: a spend wallet with $1, an empty treasury. */
 export async function startFixture({ finality = 1n, shards = 1 } = {}) {
   const database = await freshDatabase()
   const stack = await startStack()
@@ -47,12 +47,12 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
   await ledger.post(opening, { owner, id: newId(), meta: { block } })
   const ports = { pool, chain: stack.chain, finality, wallets: { treasury, spend } }
 
-  /** Acts in anybody's name; gives the transaction when it is mined. */
+  /** Sends a transaction from any address; returns its hash when mined. */
   const transact = async (call: { from: Hex; to: Hex; data: Hex }): Promise<Hex> => {
     await stack.rpc('anvil_setBalance', call.from, '0xde0b6b3a7640000')
     await stack.rpc('anvil_impersonateAccount', call.from)
     const tx = await stack.rpc('eth_sendTransaction', { ...call, ...FEES })
-    while ((await stack.rpc('eth_getTransactionReceipt', tx)) === null) await sleep(5)
+    await eventually(async () => (await stack.rpc('eth_getTransactionReceipt', tx)) !== null)
     return tx as Hex
   }
   const send = (from: Hex, to: Hex, value: bigint): Promise<Hex> => {
@@ -81,7 +81,7 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
     treasury,
     spend,
     seller: SELLER,
-    /** A purchase as it is booked: the transfer, the entry, and later its confirmation. */
+    /** Makes a purchase: the transfer, the entry, and later its confirmation. */
     async buy(amount: bigint, { confirmed = true } = {}) {
       const transaction = await send(payer, treasury, amount)
       const id = await post(purchased(amount), { payer, nonce: '0x1', transaction })
@@ -93,7 +93,7 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
       if (confirmed) await confirm()
       return { id, tx: transaction, confirm }
     },
-    /** A payment to a seller that was charged, and seen on chain. */
+    /** Makes a payment to a seller that is charged and seen on chain. */
     async spendOn(amount: bigint) {
       const payee = await ledger.account('liabilities:x402-out:in-transit')
       const hold = { call: newId(), owner: credits }
@@ -106,12 +106,12 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
       await post(event, { tx }, hold.call)
       return tx
     },
-    /** Blocks on top, and time on the chain, so that what came before is final and past. */
+    /** Mines blocks and advances the chain's clock, so that earlier transfers are final. */
     async mine(blocks = 2) {
       await stack.rpc('evm_increaseTime', 10)
       await stack.rpc('anvil_mine', `0x${blocks.toString(16)}`)
     },
-    /** Several transfers into the treasury in one transaction, out of nothing. */
+    /** Mints several transfers to the treasury in one transaction. */
     async sendTogether(amounts: readonly bigint[]): Promise<Hex> {
       const calls = amounts.map((amount) => ({
         target: USDC,
@@ -136,10 +136,10 @@ export async function startFixture({ finality = 1n, shards = 1 } = {}) {
   }
 }
 
-/** What a run says is wrong: `kind amount` of each open exception. */
+/** Formats the open exceptions of a run as `kind amount`. */
 export const exceptionTexts = (runs: readonly ReconciliationResult[]): string[] =>
   runs.flatMap(({ exceptions }) => exceptions.map(({ kind, amount }) => `${kind} ${amount}`))
 
-/** What a run says is under way. */
+/** Formats the pending items of a run as `what amount`. */
 export const pendingTexts = (runs: readonly ReconciliationResult[]): string[] =>
   runs.flatMap(({ pending }) => pending.map(({ what, amount }) => `${what} ${amount}`))

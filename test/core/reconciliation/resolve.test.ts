@@ -5,56 +5,58 @@ import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { findException } from '../../../core/reconciliation/exceptions.ts'
 import type { Resolution } from '../../../core/reconciliation/resolve.ts'
 import { NotResolvable, resolveException } from '../../../core/reconciliation/resolve.ts'
-import { micros } from '../ledger/world.ts'
-import { CREDITS, startWorld, type World, wrong } from './world.ts'
+import { micros } from '../ledger/fixture.ts'
+import { CREDITS, exceptionTexts, type ReconciliationFixture, startFixture } from './fixture.ts'
 
 const BY = { author: 'fin', reason: 'seen on the bank day' }
 const INVENTED = `0x${'ab'.repeat(32)}`
 
 describe('resolving an exception', () => {
-  let world: World
+  let fixture: ReconciliationFixture
   beforeEach(async () => {
-    world = await startWorld({ shards: 2 })
+    fixture = await startFixture({ shards: 2 })
   })
   afterEach(async () => {
-    const { checks } = await verifyLedger(world.pool)
+    const { checks } = await verifyLedger(fixture.pool)
     expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
-    await world.stop()
+    await fixture.stop()
   })
   const resolve = (id: bigint, resolution: Resolution, by = BY) =>
-    resolveWith(world.ledger, id, resolution, by)
+    resolveWith(fixture.ledger, id, resolution, by)
   const resolveWith = (ledger: Ledger, id: bigint, resolution: Resolution, by = BY) =>
-    inTransaction(world.pool, (client) => resolveException({ client, ledger }, id, resolution, by))
+    inTransaction(fixture.pool, (client) =>
+      resolveException({ client, ledger }, id, resolution, by),
+    )
   const refused = async (id: bigint, resolution: Resolution, by = BY) =>
     expect(await resolve(id, resolution, by).catch((error: unknown) => error)).to.be.instanceOf(
       NotResolvable,
     )
-  const open = async () => (await world.run()).flatMap(({ exceptions }) => exceptions)
-  const balance = (code: string) => world.ledger.balance(code)
+  const open = async () => (await fixture.run()).flatMap(({ exceptions }) => exceptions)
+  const balance = (code: string) => fixture.ledger.balance(code)
 
-  it('books a deposit into suspense, says who and why, and the next run agrees', async () => {
-    const tx = await world.send(world.payer, world.treasury, 70n)
+  it('posts a deposit to suspense with author and reason, and clears the next run', async () => {
+    const tx = await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
     expect(await resolve(found!.id, { decision: 'surplus' })).to.equal('resolved')
     expect(await balance('liabilities:suspense')).to.equal(70n)
-    const runs = await world.run()
-    expect(wrong(runs)).to.deep.equal([])
+    const runs = await fixture.run()
+    expect(exceptionTexts(runs)).to.deep.equal([])
     expect(runs[0]).to.include({ chain: 70n, ledger: 70n })
-    const closed = await findException(world.pool, found!.id)
+    const closed = await findException(fixture.pool, found!.id)
     expect(closed).to.include({ resolution: 'booked', author: 'fin', explanation: BY.reason })
-    const { rows } = await world.pool.query('SELECT meta FROM ledger.journal WHERE id = $1', [
+    const { rows } = await fixture.pool.query('SELECT meta FROM ledger.journal WHERE id = $1', [
       closed!.answer,
     ])
     expect(rows[0].meta).to.deep.equal({ ...BY, tx, exception: String(found!.id) })
   })
 
-  it('books each kind of less as the house’s expense', async () => {
-    await world.send(world.spend, world.seller, 80n)
-    await world.post(world.purchased(12n), { payer: world.payer, transaction: INVENTED })
-    await world.post(world.purchased(14n))
-    const { tx } = await world.buy(15n)
-    await world.post(world.purchased(15n), { payer: world.payer, transaction: tx })
-    await world.mine()
+  it('posts each kind of shortfall as an expense of the platform', async () => {
+    await fixture.send(fixture.spend, fixture.seller, 80n)
+    await fixture.post(fixture.purchased(12n), { payer: fixture.payer, transaction: INVENTED })
+    await fixture.post(fixture.purchased(14n))
+    const { tx } = await fixture.buy(15n)
+    await fixture.post(fixture.purchased(15n), { payer: fixture.payer, transaction: tx })
+    await fixture.mine()
     const found = await open()
     expect(found.map(({ kind }) => kind)).to.have.members([
       'missing_on_chain',
@@ -63,40 +65,40 @@ describe('resolving an exception', () => {
       'unknown_withdrawal',
     ])
     for (const { id } of found) await resolve(id, { decision: 'shortfall' })
-    const runs = await world.run()
-    expect(wrong(runs)).to.deep.equal([])
+    const runs = await fixture.run()
+    expect(exceptionTexts(runs)).to.deep.equal([])
     expect(runs.flatMap(({ pending }) => pending)).to.deep.equal([])
     expect(runs.every(({ chain, ledger }) => chain === ledger)).to.equal(true)
     expect(await balance('expenses:reconciliation-difference')).to.equal(-121n)
     expect(await balance('assets:usdc:base:in-transit')).to.equal(0n)
   })
 
-  it('gives a deposit to the key that it was meant for, at once or after suspense', async () => {
-    await world.send(world.payer, world.treasury, 70n)
-    await world.send(world.payer, world.treasury, 71n)
+  it('credits a deposit to its key, directly or from suspense', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
+    await fixture.send(fixture.payer, fixture.treasury, 71n)
     const [first, second] = await open()
     const identified = { decision: 'identified', credits: CREDITS } as const
     await refused(first!.id, { decision: 'identified', credits: 'liabilities:agents:no:credits' })
     expect(await resolve(first!.id, identified)).to.equal('resolved')
     expect(await balance(CREDITS)).to.equal(70n)
-    await resolve(second!.id, { decision: 'surplus' }) // on the first shard, the key on the other
+    await resolve(second!.id, { decision: 'surplus' }) // posted on another shard than the key
     expect(await resolve(second!.id, identified)).to.equal('resolved')
     expect(await resolve(second!.id, identified)).to.equal('replayed')
     expect(await balance(CREDITS)).to.equal(141n)
     expect(await balance('liabilities:suspense')).to.equal(0n)
     expect(await balance('equity:opening')).to.equal(1_000_000n)
-    await world.ledger.open('liabilities:agents:key_2:credits', 'USDC', { home: 0 })
+    await fixture.ledger.open('liabilities:agents:key_2:credits', 'USDC', { home: 0 })
     await refused(second!.id, {
       decision: 'identified',
       credits: 'liabilities:agents:key_2:credits',
     })
-    expect(wrong(await world.run())).to.deep.equal([])
+    expect(exceptionTexts(await fixture.run())).to.deep.equal([])
   })
 
-  it('ties an entry without a transaction to its transfer, if they cancel out', async () => {
-    await world.send(world.payer, world.treasury, 14n)
-    await world.send(world.payer, world.treasury, 15n)
-    await world.post(world.purchased(14n), { payer: world.payer })
+  it('matches an entry without a transaction with its transfer if they cancel out', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 14n)
+    await fixture.send(fixture.payer, fixture.treasury, 15n)
+    await fixture.post(fixture.purchased(14n), { payer: fixture.payer })
     const [deposit, other, entry] = await open()
     await refused(deposit!.id, { decision: 'explained' })
     await refused(other!.id, { decision: 'explained', together: [entry!.id] })
@@ -104,26 +106,26 @@ describe('resolving an exception', () => {
     const together = { decision: 'explained', together: [entry!.id] } as const
     expect(await resolve(deposit!.id, together)).to.equal('resolved')
     expect(await resolve(deposit!.id, together)).to.equal('replayed')
-    expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 15'])
+    expect(exceptionTexts(await fixture.run())).to.deep.equal(['unknown_deposit 15'])
     await refused(deposit!.id, { decision: 'surplus' })
   })
 
-  it('explains alone what makes no difference to the balance', async () => {
-    const { id, tx } = await world.buy(1_000n, { confirmed: false })
-    const owner = await world.ledger.account('assets:usdc:base:in-transit')
+  it('accepts an explanation only if the balance is unaffected', async () => {
+    const { id, tx } = await fixture.buy(1_000n, { confirmed: false })
+    const owner = await fixture.ledger.account('assets:usdc:base:in-transit')
     const confirmed = { type: 'receipt.confirmed', amount: micros(999n) } as const
-    await world.ledger.post(confirmed, { owner, id, meta: { tx } })
+    await fixture.ledger.post(confirmed, { owner, id, meta: { tx } })
     const [found] = await open()
     expect(found).to.include({ kind: 'amount_differs', amount: 0n, entry: id })
     await refused(found!.id, { decision: 'shortfall' })
     await resolve(found!.id, { decision: 'explained' })
-    const runs = await world.run()
-    expect(wrong(runs)).to.deep.equal([])
+    const runs = await fixture.run()
+    expect(exceptionTexts(runs)).to.deep.equal([])
     expect(runs[0]!.pending).to.deep.equal([])
   })
 
-  it('refuses what would not make chain and books agree, and what nobody stands for', async () => {
-    await world.send(world.payer, world.treasury, 70n)
+  it('refuses decisions that leave a difference or lack an author', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
     await refused(found!.id, { decision: 'shortfall' })
     await refused(found!.id, { decision: 'surplus' }, { ...BY, author: ' ' })
@@ -132,18 +134,18 @@ describe('resolving an exception', () => {
     expect(await balance('liabilities:suspense')).to.equal(0n)
   })
 
-  it('books once, however often and however many decide at once', async () => {
-    await world.send(world.payer, world.treasury, 70n)
+  it('posts once, however many decide concurrently', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
     const all = await Promise.all([1, 2, 3].map(() => resolve(found!.id, { decision: 'surplus' })))
     expect(all.sort()).to.deep.equal(['replayed', 'replayed', 'resolved'])
     expect(await balance('liabilities:suspense')).to.equal(70n)
   })
 
-  it('cut off between entry and closing is closed by the next run, as decided', async () => {
-    await world.send(world.payer, world.treasury, 70n)
+  it('is completed by the next run if interrupted between entry and closing', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
-    const real = new Ledger(world.pool, { shards: 2 })
+    const real = new Ledger(fixture.pool, { shards: 2 })
     const cut = Object.assign(Object.create(real) as Ledger, {
       account: (code: string) => real.account(code),
       post: async (...entry: Parameters<Ledger['post']>) => {
@@ -155,35 +157,35 @@ describe('resolving an exception', () => {
       (cause: unknown) => cause,
     )
     expect(error).to.have.property('message', 'killed')
-    expect(await findException(world.pool, found!.id)).to.include({ resolution: null })
+    expect(await findException(fixture.pool, found!.id)).to.include({ resolution: null })
     await refused(found!.id, { decision: 'explained' })
-    expect(wrong(await world.run())).to.deep.equal([])
-    const closed = await findException(world.pool, found!.id)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal([])
+    const closed = await findException(fixture.pool, found!.id)
     expect(closed).to.include({ resolution: 'booked', author: 'fin', explanation: BY.reason })
     expect(await resolve(found!.id, { decision: 'surplus' })).to.equal('replayed')
     expect(await balance('liabilities:suspense')).to.equal(70n)
   })
 
-  it('does not hide the same difference when it comes again', async () => {
-    await world.send(world.payer, world.treasury, 70n)
+  it('does not hide the same difference if it recurs', async () => {
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [first] = await open()
     await resolve(first!.id, { decision: 'surplus' })
-    await world.run()
-    await world.send(world.payer, world.treasury, 70n)
-    expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 70'])
+    await fixture.run()
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal(['unknown_deposit 70'])
   })
 
-  it('says so when a reorganisation takes a transfer away that was booked as found', async () => {
-    await world.mine(4)
-    const before = await world.stack.rpc('evm_snapshot')
-    await world.send(world.payer, world.treasury, 70n)
+  it('reports a reorganization that removes a transfer posted as found', async () => {
+    await fixture.mine(4)
+    const before = await fixture.stack.rpc('evm_snapshot')
+    await fixture.send(fixture.payer, fixture.treasury, 70n)
     const [found] = await open()
     await resolve(found!.id, { decision: 'surplus' })
-    await world.stack.rpc('evm_revert', before)
-    await world.mine(8)
+    await fixture.stack.rpc('evm_revert', before)
+    await fixture.mine(8)
     const [taken] = await open()
     expect(taken).to.include({ kind: 'reorganised', amount: -70n })
     await resolve(taken!.id, { decision: 'shortfall' })
-    expect(wrong(await world.run())).to.deep.equal([])
+    expect(exceptionTexts(await fixture.run())).to.deep.equal([])
   })
 })

@@ -4,28 +4,28 @@ import { reconcile } from '../../../core/reconciliation/reconcile.ts'
 import { NETWORK } from '../payments/stack.ts'
 import { exceptionTexts, type ReconciliationFixture, startFixture } from './fixture.ts'
 
-describe('runs of a reconciliation', () => {
-  let world: ReconciliationFixture
-  afterEach(() => world.stop())
+describe('reconciliation runs', () => {
+  let fixture: ReconciliationFixture
+  afterEach(() => fixture.stop())
   const rows = async (table: string) =>
-    (await world.pool.query(`SELECT * FROM hub.${table} ORDER BY id`)).rows
-  /** The ports with a chain on which something goes wrong. */
+    (await fixture.pool.query(`SELECT * FROM hub.${table} ORDER BY id`)).rows
+  /** Dependencies with a faulty chain. */
   const withChain = (change: Partial<Chain>) =>
     reconcile(
-      { ...world.ports, chain: { ...world.stack.chain, ...change } },
+      { ...fixture.ports, chain: { ...fixture.stack.chain, ...change } },
       { skewSeconds: 0, pieceBlocks: 3n },
     )
 
-  it('go on where the last one ended, also when it ended in the middle', async () => {
-    world = await startFixture()
+  it('continue where the last run ended, also in the middle', async () => {
+    fixture = await startFixture()
     for (let i = 1n; i <= 5n; i++) {
-      await world.buy(i)
-      await world.send(world.payer, world.treasury, 10n * i)
+      await fixture.buy(i)
+      await fixture.send(fixture.payer, fixture.treasury, 10n * i)
     }
     let pieces = 0
     const transfers: Chain['transfers'] = async (range) => {
       if (++pieces === 3) throw new ChainUnavailable('the node went away')
-      return world.stack.chain.transfers(range)
+      return fixture.stack.chain.transfers(range)
     }
     const error = await withChain({ transfers }).catch((cause: unknown) => cause)
     expect(error).to.be.instanceOf(ChainUnavailable)
@@ -36,7 +36,7 @@ describe('runs of a reconciliation', () => {
     const runs = await withChain({
       transfers: (range) => {
         asked.push(range.fromBlock)
-        return world.stack.chain.transfers(range)
+        return fixture.stack.chain.transfers(range)
       },
     })
     expect(asked[0]).to.equal(begun[1].to_block)
@@ -45,25 +45,25 @@ describe('runs of a reconciliation', () => {
     expect(await rows('transfer')).to.have.length(10)
   })
 
-  it('judge nothing before the newest final block is reached', async () => {
-    world = await startFixture()
-    await world.send(world.payer, world.treasury, 10n)
-    await world.mine(20)
-    const [treasury] = await world.run({ pieceBlocks: 2n, piecesMax: 1 })
+  it('compare nothing before the newest final block is reached', async () => {
+    fixture = await startFixture()
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    await fixture.mine(20)
+    const [treasury] = await fixture.run({ pieceBlocks: 2n, piecesMax: 1 })
     expect(treasury).to.include({ complete: false, chain: undefined, opened: 0 })
-    expect(exceptionTexts(await world.run({ pieceBlocks: 20n }))).to.deep.equal([
+    expect(exceptionTexts(await fixture.run({ pieceBlocks: 20n }))).to.deep.equal([
       'unknown_deposit 10',
     ])
   })
 
-  it('side by side count nothing twice', async () => {
-    world = await startFixture()
-    await world.buy(100n)
-    await world.send(world.payer, world.treasury, 10n)
-    await world.post(world.purchased(12n))
+  it('count nothing twice when run concurrently', async () => {
+    fixture = await startFixture()
+    await fixture.buy(100n)
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    await fixture.post(fixture.purchased(12n))
     const meet = barrier(3)
     const transfers: Chain['transfers'] = async (range) => {
-      const found = await world.stack.chain.transfers(range)
+      const found = await fixture.stack.chain.transfers(range)
       await meet()
       return found
     }
@@ -81,63 +81,63 @@ describe('runs of a reconciliation', () => {
     expect(await rows('reconciliation_exception')).to.have.length(2)
   })
 
-  it('leave alone what is not final', async () => {
-    world = await startFixture({ finality: 4n })
-    await world.mine(4)
-    await world.send(world.payer, world.treasury, 10n)
-    const early = await world.run()
+  it('ignore transfers that are not final', async () => {
+    fixture = await startFixture({ finality: 4n })
+    await fixture.mine(4)
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    const early = await fixture.run()
     expect(exceptionTexts(early)).to.deep.equal([])
     expect(early[0]).to.include({ complete: true, chain: 0n })
-    await world.mine(3)
-    expect(exceptionTexts(await world.run())).to.deep.equal(['unknown_deposit 10'])
+    await fixture.mine(3)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal(['unknown_deposit 10'])
   })
 
-  it('find what a reorganisation took away, and take it back when it returns', async () => {
-    world = await startFixture({ finality: 2n })
-    await world.mine(4)
-    await world.run()
-    const before = await world.stack.rpc('evm_snapshot')
-    const { tx } = await world.buy(300n)
-    await world.send(world.payer, world.treasury, 10n)
-    await world.mine(3)
-    expect(exceptionTexts(await world.run())).to.deep.equal(['unknown_deposit 10'])
-    await world.stack.rpc('evm_revert', before)
-    await world.mine(12)
-    const after = await world.run()
+  it('detect transfers removed by a reorganization, and accept their return', async () => {
+    fixture = await startFixture({ finality: 2n })
+    await fixture.mine(4)
+    await fixture.run()
+    const before = await fixture.stack.rpc('evm_snapshot')
+    const { tx } = await fixture.buy(300n)
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    await fixture.mine(3)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal(['unknown_deposit 10'])
+    await fixture.stack.rpc('evm_revert', before)
+    await fixture.mine(12)
+    const after = await fixture.run()
     expect(exceptionTexts(after)).to.deep.equal(['reorganised -300'])
     expect(after[0]!.exceptions[0]).to.include({ tx, event: 'credits.purchased' })
     const [deposit] = await rows('reconciliation_exception')
     expect(deposit).to.include({ kind: 'unknown_deposit', resolution: 'vanished' })
-    expect(deposit.explanation).to.include('reorganisation')
+    expect(deposit.explanation).to.include('reorganization')
     expect((await rows('transfer')).every((row) => row.gone_at !== null)).to.equal(true)
   })
 
-  it('match a transfer again that a reorganisation put into another block', async () => {
-    world = await startFixture({ finality: 2n })
-    await world.mine(4)
-    const before = await world.stack.rpc('evm_snapshot')
-    const { tx } = await world.buy(300n)
-    await world.mine(3)
-    await world.run()
-    await world.stack.rpc('evm_revert', before)
-    await world.mine(1)
-    expect(await world.send(world.payer, world.treasury, 300n)).to.equal(tx)
-    await world.mine(8)
-    expect(exceptionTexts(await world.run())).to.deep.equal([])
+  it('match a transfer again after a reorganization moves it to another block', async () => {
+    fixture = await startFixture({ finality: 2n })
+    await fixture.mine(4)
+    const before = await fixture.stack.rpc('evm_snapshot')
+    const { tx } = await fixture.buy(300n)
+    await fixture.mine(3)
+    await fixture.run()
+    await fixture.stack.rpc('evm_revert', before)
+    await fixture.mine(1)
+    expect(await fixture.send(fixture.payer, fixture.treasury, 300n)).to.equal(tx)
+    await fixture.mine(8)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal([])
     const [old, now] = await rows('transfer')
     expect(old.gone_at).not.to.equal(null)
     expect(now).to.include({ tx, gone_at: null, entry: old.entry })
   })
 
-  it('stop when the node is behind, and when the chain changes while it is read', async () => {
-    world = await startFixture()
-    await world.run()
+  it('stop if the node is behind or the chain changes during reading', async () => {
+    fixture = await startFixture()
+    await fixture.run()
     const head = async () => ({ number: 1n, time: new Date(0) })
     const behind = await withChain({ head }).catch((cause: unknown) => cause)
     expect(behind).to.be.instanceOf(ChainUnavailable)
     let asked = 0
     const block: Chain['block'] = async (number) => {
-      const found = await world.stack.chain.block(number)
+      const found = await fixture.stack.chain.block(number)
       return found && { ...found, hash: `0x${String(++asked).padStart(64, '0')}` }
     }
     const changing = await withChain({ block }).catch((cause: unknown) => cause)
@@ -145,41 +145,41 @@ describe('runs of a reconciliation', () => {
     expect(await rows('reconciliation')).to.have.length(2)
   })
 
-  it('read again from a block where a node left something out', async () => {
-    world = await startFixture()
-    await world.send(world.payer, world.treasury, 10n)
-    await world.mine(4)
-    const { number: from } = await world.stack.chain.head()
+  it('reread from a block where a node omitted transfers', async () => {
+    fixture = await startFixture()
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    await fixture.mine(4)
+    const { number: from } = await fixture.stack.chain.head()
     const runs = await withChain({ transfers: async () => [] })
     expect(exceptionTexts(runs)).to.deep.equal(['balance_differs 10'])
-    await world.mine(4)
-    expect(exceptionTexts(await world.run())).to.deep.equal(['balance_differs 10'])
-    expect(exceptionTexts(await world.run({ from: from - 5n }))).to.deep.equal([
+    await fixture.mine(4)
+    expect(exceptionTexts(await fixture.run())).to.deep.equal(['balance_differs 10'])
+    expect(exceptionTexts(await fixture.run({ from: from - 5n }))).to.deep.equal([
       'unknown_deposit 10',
     ])
   })
 
-  it('take back a transfer that a node had denied', async () => {
-    world = await startFixture()
-    const { number: from } = await world.stack.chain.head()
-    await world.buy(300n)
-    await world.run()
+  it('restore a transfer that a node had omitted', async () => {
+    fixture = await startFixture()
+    const { number: from } = await fixture.stack.chain.head()
+    await fixture.buy(300n)
+    await fixture.run()
     const denied = await reconcile(
-      { ...world.ports, chain: { ...world.stack.chain, transfers: async () => [] } },
+      { ...fixture.ports, chain: { ...fixture.stack.chain, transfers: async () => [] } },
       { skewSeconds: 0, from },
     )
     expect(exceptionTexts(denied)).to.deep.equal(['reorganised -300', 'balance_differs 300'])
-    expect(exceptionTexts(await world.run({ from }))).to.deep.equal([])
+    expect(exceptionTexts(await fixture.run({ from }))).to.deep.equal([])
     expect(await rows('transfer')).to.have.length(1)
   })
 
-  it('are evidence that nobody deletes, and exceptions stay what they are', async () => {
-    world = await startFixture()
-    await world.buy(5n)
-    await world.send(world.payer, world.treasury, 10n)
-    await world.run()
+  it('cannot be deleted, and exceptions cannot be changed', async () => {
+    fixture = await startFixture()
+    await fixture.buy(5n)
+    await fixture.send(fixture.payer, fixture.treasury, 10n)
+    await fixture.run()
     const refused = async (sql: string) => {
-      for (const pool of [world.pool, world.admin]) {
+      for (const pool of [fixture.pool, fixture.admin]) {
         const error = await pool.query(sql).catch((cause: unknown) => cause)
         expect(error, sql).to.be.instanceOf(Error)
       }
@@ -202,7 +202,7 @@ describe('runs of a reconciliation', () => {
   })
 })
 
-/** Holds up the first `count` callers until all of them are there. */
+/** Barrier that blocks the first `count` callers until all have arrived. */
 function barrier(count: number): () => Promise<void> {
   let missing = count
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -212,40 +212,40 @@ function barrier(count: number): () => Promise<void> {
   }
 }
 
-describe('transfers of a wallet, read from the chain', () => {
-  let world: ReconciliationFixture
+describe('the transfers of a wallet read from the chain', () => {
+  let fixture: ReconciliationFixture
   before(async () => {
-    world = await startFixture()
+    fixture = await startFixture()
   })
-  after(() => world.stop())
+  after(() => fixture.stop())
 
-  it('are the same whatever a node allows to ask for at once', async () => {
-    const { payer, treasury, spend } = world
-    const { number: fromBlock } = await world.stack.chain.head()
-    for (const value of [1n, 2n, 3n]) await world.send(payer, treasury, value)
-    await world.send(treasury, treasury, 4n)
-    await world.send(treasury, spend, 5n)
-    await world.sendTogether([6n, 7n])
-    const { number: toBlock } = await world.stack.chain.head()
+  it('are the same for any block range limit of a node', async () => {
+    const { payer, treasury, spend } = fixture
+    const { number: fromBlock } = await fixture.stack.chain.head()
+    for (const value of [1n, 2n, 3n]) await fixture.send(payer, treasury, value)
+    await fixture.send(treasury, treasury, 4n)
+    await fixture.send(treasury, spend, 5n)
+    await fixture.sendTogether([6n, 7n])
+    const { number: toBlock } = await fixture.stack.chain.head()
     for (const logSpan of [1n, 2n, 2_000n]) {
-      const chain = openChain({ rpcUrl: world.stack.rpcUrl, network: NETWORK, logSpan })
+      const chain = openChain({ rpcUrl: fixture.stack.rpcUrl, network: NETWORK, logSpan })
       const found = await chain.transfers({ owner: treasury, fromBlock, toBlock })
       expect(found.map(({ value }) => value)).to.deep.equal([1n, 2n, 3n, 4n, 5n, 6n, 7n])
       expect(found[0]!.from).to.equal(payer.toLowerCase())
     }
   })
-  it('lead back to the balance at a block whose state the node has forgotten', async () => {
-    const { chain } = world.stack
+  it('give the balance at a block whose state the node has pruned', async () => {
+    const { chain } = fixture.stack
     const { number } = await chain.head()
-    const held = await chain.balanceOf(world.treasury)
-    await world.send(world.payer, world.treasury, 50n)
-    await world.send(world.treasury, world.seller, 20n)
-    expect(await chain.balanceAt(world.treasury, number)).to.equal(held)
+    const held = await chain.balanceOf(fixture.treasury)
+    await fixture.send(fixture.payer, fixture.treasury, 50n)
+    await fixture.send(fixture.treasury, fixture.seller, 20n)
+    expect(await chain.balanceAt(fixture.treasury, number)).to.equal(held)
     const { number: head } = await chain.head()
-    expect(await chain.balanceAt(world.treasury, head)).to.equal(held + 30n)
+    expect(await chain.balanceAt(fixture.treasury, head)).to.equal(held + 30n)
   })
-  it('are known by blocks that either are there or are not', async () => {
-    const { chain } = world.stack
+  it('belong to blocks that either exist or do not', async () => {
+    const { chain } = fixture.stack
     const { number } = await chain.head()
     expect((await chain.block(number))!.hash).to.match(/^0x[0-9a-f]{64}$/)
     expect(await chain.block(number + 1_000n)).to.equal(undefined)

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { sleep } from '../../../core/clock.ts'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
 import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import type { BankSpec } from '../banks/index.ts'
 import type { Step, Told } from './bank.ts'
@@ -19,6 +19,8 @@ export interface Answer {
 
 const PROGRAM = new URL('./teller.ts', import.meta.url)
 const AGAIN_MS = 20
+/** Longer than any fault lasts. */
+const ANSWER_MS = 300_000
 
 /** Several processes that serve one bank. A try whose answer does not come goes to another one. */
 export class Tellers {
@@ -37,7 +39,8 @@ export class Tellers {
 
   /** Asks tellers, one after the other, until one answers; every try goes into `told`. */
   async ask(told: Told): Promise<void> {
-    for (;;) {
+    for (const deadline = elapsedMs() + ANSWER_MS; ; ) {
+      if (elapsedMs() > deadline) throw new Error('no teller answered in time')
       const teller = this.#tellers[Math.floor(Math.random() * this.#tellers.length)]!
       const { outcome, error } = await teller.ask(told.step)
       if (error !== undefined) this.faults.push(error)

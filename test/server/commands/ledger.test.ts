@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { AccountRef, ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
-import { order, smallBooks } from '../../core/ledger/world.ts'
+import { order, sampleLedger } from '../../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const WHO = ['--author', 'finance', '--reason', 'dispute 17']
@@ -17,11 +17,11 @@ describe('npm run ledger', () => {
 
   before(async () => {
     database = await freshDatabase()
-    const small = await smallBooks(database.pool)
+    const small = await sampleLedger(database.pool)
     owner = small.owner
     settled = order(owner, small.payee, 2_000_000n / 4n)
-    await small.books.reserve(settled)
-    await small.books.settle(settled, 500_000n)
+    await small.ledger.reserve(settled)
+    await small.ledger.settle(settled, 500_000n)
   })
   after(() => database.drop())
 
@@ -53,8 +53,12 @@ describe('npm run ledger', () => {
     expect(await misuse('balances', '--at', '2026-11-21', '--month', '2026-11')).to.match(
       /^use either --at or/,
     )
-    expect(await misuse('export', '--format', 'pdf')).to.match(/^--format jsonl\|csv\S+ is required/)
-    expect(await misuse('export', '--format', 'csv', '--resume')).to.match(/^--resume requires --out/)
+    expect(await misuse('export', '--format', 'pdf')).to.match(
+      /^--format jsonl\|csv\S+ is required/,
+    )
+    expect(await misuse('export', '--format', 'csv', '--resume')).to.match(
+      /^--resume requires --out/,
+    )
     const backwards = ['--from', '2026-11-02', '--to', '2026-11-01']
     expect(await misuse('export', '--format', 'csv', ...backwards)).to.match(
       /^--from must be before/,
@@ -112,7 +116,7 @@ describe('npm run ledger', () => {
     const other = await run('refund', settled.call, ...WHO, '--amount', '0.1')
     expect(other.code).to.equal(1)
     expect(other.said).to.match(/^Not posted: another entry exists/)
-    expect((await run('refund', 'no-such-call', ...WHO)).said).to.match(/^no call no-such-call/)
+    expect((await run('refund', 'no-such-call', ...WHO)).said).to.match(/^no settled call no-such-call/)
   })
 
   it('posts a correction once per key and refuses accounts outside the chart', async () => {
@@ -137,7 +141,7 @@ describe('npm run ledger', () => {
     expect((await run('close', '2020-01')).said).to.match(/^--author is required/)
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Closed: 2020-01.\n')
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal(
-      'It was closed already.\n',
+      'Already closed.\n',
     )
     expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me\n$/)
   })

@@ -151,7 +151,7 @@ describe('npm run payments', () => {
     const paused = await say('pause', ...WHY)
     expect(paused).to.deep.equal({
       code: 0,
-      said: 'Payments to sellers are paused, on every process.\n',
+      said: 'Payments to sellers are paused in all processes.\n',
     })
     expect(await sign(1n).catch((error: { code: string }) => error.code)).to.equal('AH010')
     const { code, said } = await say('status')

@@ -6,21 +6,21 @@ import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../rest/finance/world.ts'
-import { colleague, data, type Json, refused } from './world.ts'
+import { createAdmin } from '../rest/finance/fixture.ts'
+import { createStaff, dataOf, expectRefused, type Json } from './fixture.ts'
 
 const reason = 'a test'
 
 describe('people of the house', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let key: string
   let ann: Person
   let fay: Person
   before(async () => {
     key = await admin.key(hub())
-    ann = await colleague(hub(), admin, 'ann@house.example', 'admin')
-    fay = await colleague(hub(), admin, 'fay@house.example', 'finance')
+    ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
+    fay = await createStaff(hub(), admin, 'fay@house.example', 'finance')
   })
   const take = (id: string, by: string | Person) => {
     const question = { method: 'DELETE', body: { reason } }
@@ -35,9 +35,9 @@ describe('people of the house', () => {
       expect((await who.ask('/v1/finance/trial-balance')).status).to.equal(200)
     }
     expect((await ann.ask('/v1/admin/roles')).status).to.equal(200)
-    refused(await fay.ask('/v1/admin/roles'), 403, 'admin_only')
+    expectRefused(await fay.ask('/v1/admin/roles'), 403, 'admin_only')
     const body = { name: 'fay@house.example', role: 'admin', reason }
-    refused(await fay.ask('/v1/admin/roles', { body }), 403, 'admin_only')
+    expectRefused(await fay.ask('/v1/admin/roles', { body }), 403, 'admin_only')
   })
 
   it('are known by their keys too, but for keys that other keys made', async () => {
@@ -46,7 +46,11 @@ describe('people of the house', () => {
     expect((await ask(hub().url, '/v1/finance/trial-balance', { key: own })).status).to.equal(200)
     const child = await ask(hub().url, '/v1/keys', { key: own, body: {} })
     const below = String(child.body['api_key'])
-    refused(await ask(hub().url, '/v1/finance/trial-balance', { key: below }), 403, 'finance_only')
+    expectRefused(
+      await ask(hub().url, '/v1/finance/trial-balance', { key: below }),
+      403,
+      'finance_only',
+    )
   })
 
   it('do nothing by a page of another site: their browser says where it came from', async () => {
@@ -56,7 +60,7 @@ describe('people of the house', () => {
       { origin: 'null' },
       { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
     ]) {
-      refused(
+      expectRefused(
         await fay.ask('/v1/finance/adjustments', { body, headers }),
         403,
         'origin_not_allowed',
@@ -65,14 +69,16 @@ describe('people of the house', () => {
   })
 
   it('a role that is taken away is gone at once, and its history stays', async () => {
-    const gus = await colleague(hub(), admin, 'gus@house.example', 'finance')
-    const roles = data(await ann.ask('/v1/admin/roles'))
+    const gus = await createStaff(hub(), admin, 'gus@house.example', 'finance')
+    const roles = dataOf(await ann.ask('/v1/admin/roles'))
     const { role_id: id } = roles.find(({ name }) => name === gus.email)!
     expect((await take(String(id), ann)).body).to.include({ revoked_by: ann.email })
-    refused(await gus.ask('/v1/finance/trial-balance'), 403, 'finance_only')
-    refused(await take(String(id), ann), 404, 'not_found')
-    expect(data(await ann.ask('/v1/admin/roles')).map(({ name }) => name)).not.to.include(gus.email)
-    const ever = data(await ann.ask('/v1/admin/roles?held=ever'))
+    expectRefused(await gus.ask('/v1/finance/trial-balance'), 403, 'finance_only')
+    expectRefused(await take(String(id), ann), 404, 'not_found')
+    expect(dataOf(await ann.ask('/v1/admin/roles')).map(({ name }) => name)).not.to.include(
+      gus.email,
+    )
+    const ever = dataOf(await ann.ask('/v1/admin/roles?held=ever'))
     expect(ever.find(({ role_id }) => role_id === id)).to.include({ revoked_by: ann.email })
   })
 
@@ -80,7 +86,7 @@ describe('people of the house', () => {
     const body = { name: 'FAY@house.example', role: 'finance', reason }
     const again = await ask(hub().url, '/v1/admin/roles', { key, body })
     expect([again.status, again.body['name']]).to.deep.equal([200, fay.email])
-    const mine = data(await ann.ask('/v1/admin/roles')).filter(({ name }) => name === fay.email)
+    const mine = dataOf(await ann.ask('/v1/admin/roles')).filter(({ name }) => name === fay.email)
     expect(mine).to.have.length(1)
   })
 
@@ -99,8 +105,8 @@ describe('people of the house', () => {
   })
 
   it('the last administrator cannot be lost, not even by two at once', async () => {
-    const una = await colleague(hub(), admin, 'una@house.example', 'admin')
-    const held = data(await ann.ask('/v1/admin/roles')).filter(({ role }) => role === 'admin')
+    const una = await createStaff(hub(), admin, 'una@house.example', 'admin')
+    const held = dataOf(await ann.ask('/v1/admin/roles')).filter(({ role }) => role === 'admin')
     expect(held.map(({ name }) => name)).to.have.members([ann.email, una.email])
     const by: Actor = {
       name: 'a test',
@@ -118,7 +124,7 @@ describe('people of the house', () => {
     const ended = await Promise.allSettled(held.map(drop))
     const failed = ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
     expect(failed.map(({ code }: { code: string }) => code)).to.deep.equal(['last_administrator'])
-    const left = data(await ask(hub().url, '/v1/admin/roles', { key }))
+    const left = dataOf(await ask(hub().url, '/v1/admin/roles', { key }))
     expect(left.filter(({ role }) => role === 'admin')).to.have.length(1)
     const body = { name: ann.email, role: 'admin', reason }
     expect((await ask(hub().url, '/v1/admin/roles', { key, body })).status).to.be.within(200, 201)
@@ -132,13 +138,13 @@ describe('people of the house', () => {
     })
     const say = () => ask(hub().url, '/proxy/echo/say', { key: ada.apiKey, body: { words: 'hi' } })
     const listed = async () => {
-      const all = data(await ask(hub().url, '/v1/services?limit=100'))
+      const all = dataOf(await ask(hub().url, '/v1/services?limit=100'))
       const found = await ask(hub().url, '/v1/search', {
         key: ada.apiKey,
         body: { query: 'echo', type: 'native' },
       })
       const has = (rows: Json[]) => rows.some(({ slug }) => slug === 'echo')
-      return [has(all), has(data(found))]
+      return [has(all), has(dataOf(found))]
     }
     const act = (kind: string, id: string, what: string) =>
       ann.ask(`/v1/admin/${kind}/${id}/${what}`, { body: { reason } })
@@ -155,9 +161,9 @@ describe('people of the house', () => {
       ] as const) {
         expect((await act(kind, id, 'suspend')).body).to.include({ id, before: 'on' })
         hub().advanceCaches(1_000)
-        refused(await say(), 503, 'service_suspended')
+        expectRefused(await say(), 503, 'service_suspended')
         expect(await listed(), `${kind} suspended`).to.deep.equal([false, false])
-        const seen = data(await ann.ask('/v1/admin/services?only=suspended&limit=100'))
+        const seen = dataOf(await ann.ask('/v1/admin/services?only=suspended&limit=100'))
         expect(seen.find(({ slug }) => slug === 'echo')).to.include({
           suspended: kind.slice(0, -1),
           suspended_reason: reason,

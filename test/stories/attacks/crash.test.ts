@@ -21,7 +21,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { PRICE, Sellers, SHOP } from './sellers.ts'
 
 const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathname
-/** What the first agent of a sandbox buys. */
+/** Credits that the first agent of a sandbox buys. */
 const CREDITS = usd('5')
 const HOSTS = ['taker.test', 'keeper.test'] as const
 
@@ -30,7 +30,7 @@ interface Ready {
   readonly apiKey: string
 }
 
-/** Between the signature and the answer. */
+/** Kills the hub between signing and the seller's response. */
 describe('A092 a hub that is killed while sellers have its signatures', function () {
   this.timeout(60_000)
   realSockets()
@@ -88,7 +88,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
   }
   let apiKey: string
 
-  it('knows them all afterwards: charges what was taken, gives back what was not', async () => {
+  it('charges the payments that were taken and releases the others after the restart', async () => {
     const first = await start()
     apiKey = first.apiKey
     const arrived = HOSTS.map((host) => {
@@ -96,9 +96,9 @@ describe('A092 a hub that is killed while sellers have its signatures', function
       const paid = async ({ payment }: { payment: Payment }): Promise<void> => {
         const state = await stateOf(payment)
         if (state === 'signed') resolve(payment)
-        else reject(new Error(`a signature left that is ${state} in the database`))
+        else reject(new Error(`a signature was sent that is ${state} in the database`))
       }
-      sellers.at(host, { paid })
+      sellers.serve(host, { paid })
       return promise
     })
     const calls = HOSTS.map((host) =>

@@ -25,7 +25,7 @@ interface Stall {
   readonly words: string
 }
 
-/** A stall sells what it says, as often as one likes. */
+/** A service that returns the words of its stall. */
 const serviceOf = ({ slug, price, words }: Stall): AnyService =>
   defineService({
     slug,
@@ -111,7 +111,7 @@ describe('services of a family', () => {
   }
   const catalog = () => hub().hub.catalog
 
-  it('are sold, listed, found and described as soon as they were announced', async () => {
+  it('are sold, listed, found and described as soon as they are refreshed', async () => {
     await open('fishmonger', 250n, 'halibut')
     expect((await cry('fishmonger')).body['code']).to.equal('service_not_found')
     await catalog().refresh('fishmonger')
@@ -130,7 +130,7 @@ describe('services of a family', () => {
     )
   })
 
-  it('have schemas that are compiled when they are asked: a wrong one spoils itself', async () => {
+  it('compile each schema at its first call, so that an invalid one breaks only its endpoint', async () => {
     await open('whisperer')
     await catalog().refresh('whisperer')
     const wrong = await ask(hub().url, '/proxy/whisperer/whisper', { key, body: {} })
@@ -138,7 +138,7 @@ describe('services of a family', () => {
     expect((await cry('whisperer')).status).to.equal(200)
   })
 
-  it('have a new version of a price that changed, a second later at most', async () => {
+  it('get a new price version within a second of a change', async () => {
     await open('baker', 100n)
     await catalog().refresh('baker')
     expect((await cry('baker')).headers['x-charged-microdollars']).to.equal('100')
@@ -150,7 +150,7 @@ describe('services of a family', () => {
     expect(endpoint).to.include({ price_microdollars: 300, price_version: 2 })
   })
 
-  it('are asked for once a second, however often they are called', async () => {
+  it('are reread at most once a second, however often they are called', async () => {
     await open('grocer')
     await catalog().refresh('grocer')
     const [before, start] = [finds, elapsedMs()]
@@ -158,7 +158,7 @@ describe('services of a family', () => {
     expect(finds - before).to.be.at.most(2 + Math.floor((elapsedMs() - start) / 1_000))
   })
 
-  it('that closed are refused, and leave lists and search', async () => {
+  it('are refused and unlisted once they are removed', async () => {
     await open('tinker', 100n, 'kettles')
     await catalog().refresh('tinker')
     await close('tinker')
@@ -168,10 +168,10 @@ describe('services of a family', () => {
     expect(await found('kettles')).to.deep.equal([])
     await open('tinker', 100n, 'kettles')
     await catalog().refresh('tinker')
-    expect((await cry('tinker')).status, 'it may open again').to.equal(200)
+    expect((await cry('tinker')).status, 'it can be sold again').to.equal(200)
   })
 
-  it('are found by the job when nobody announced them, over all pages', async () => {
+  it('are found by the job without a refresh, over all pages', async () => {
     const slugs = ['quiet-a', 'quiet-b', 'quiet-c', 'quiet-d', 'quiet-e']
     for (const slug of slugs) await open(slug)
     await catalog().refreshAll()
@@ -183,7 +183,7 @@ describe('services of a family', () => {
     expect(left).to.deep.equal([200, 200, 404, 200, 404])
   })
 
-  it('that are the same write nothing', async () => {
+  it('write nothing while they are unchanged', async () => {
     const stamps = () =>
       hub().database.admin.query('SELECT slug, xmin::text FROM hub.service ORDER BY slug')
     const before = (await stamps()).rows
@@ -193,7 +193,7 @@ describe('services of a family', () => {
     expect((await stamps()).rows).to.deep.equal(before)
   })
 
-  it('never take the slug of a service, nor does a service take theirs', async () => {
+  it('never take the slug of a service, nor lose theirs to one', async () => {
     await open('echo', 1n)
     const refused = await catalog()
       .refresh('echo')
@@ -212,7 +212,7 @@ describe('services of a family', () => {
     expect((await cry('baker')).status, 'and nothing was changed').to.equal(200)
   })
 
-  it('earn by the commission of now', async () => {
+  it('earn by the commission in force', async () => {
     const earned = () => hub().hub.ledger.balance('liabilities:providers:example:grocer')
     const rule = { provider: 'example', service: 'grocer', bps: 5_000 }
     await setCommission(hub().hub.pool, { ...rule, author: 'finance', reason: 'agreed' })
@@ -222,7 +222,7 @@ describe('services of a family', () => {
     expect((await earned()) - before).to.equal(50n)
   })
 
-  it('cost indexed reads, however many there are', async () => {
+  it('are read by indexes, however many there are', async () => {
     const client = await hub().database.admin.connect()
     await client.query('BEGIN')
     await client.query(

@@ -16,21 +16,21 @@ import {
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { order, smallBooks } from '../world.ts'
+import { order, sampleLedger } from '../fixture.ts'
 
 describe('an export to a file', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let folder: string
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     database = await freshDatabase()
-    const small = await smallBooks(database.pool)
-    books = small.books
+    const small = await sampleLedger(database.pool)
+    ledger = small.ledger
     const calls = Array.from({ length: 1_000 }, () => order(small.owner, small.payee, 7n))
-    await Promise.all(calls.map((call) => books.reserve(call)))
-    await Promise.all(calls.map((call) => books.settle(call, 7n)))
+    await Promise.all(calls.map((call) => ledger.reserve(call)))
+    await Promise.all(calls.map((call) => ledger.settle(call, 7n)))
   })
   after(async () => {
     await rm(folder, { recursive: true })
@@ -42,7 +42,7 @@ describe('an export to a file', () => {
       .update(await readFile(file))
       .digest('hex')
 
-  /** A pool whose COPY breaks off after so many pages, as a lost connection does. */
+  /** Returns a pool whose COPY fails after some pages, like a lost connection. */
   function breaking(pages: number): Pool {
     let left = pages
     const connect = async () => {
@@ -63,7 +63,7 @@ describe('an export to a file', () => {
   }
 
   for (const format of Object.keys(FORMATS) as FormatName[]) {
-    it(`goes on after every part as if nothing had happened (${format})`, async () => {
+    it(`resumes after any part with identical bytes (${format})`, async () => {
       const plan = await planExport(database.pool, {})
       const declared = new IdSet()
       const parts: { text: string; resume: ExportPosition | undefined; saved: string }[] = []
@@ -84,11 +84,11 @@ describe('an export to a file', () => {
     })
   }
 
-  it('that was cut off between its last byte and its name does not end twice', async () => {
+  it('does not end twice if it was interrupted between last byte and rename', async () => {
     const [whole, cut] = [join(folder, 'whole.journal'), join(folder, 'cut.journal')]
     const wanted = { format: 'hledger', order: {}, resume: false, saveEveryBytes: 1 } as const
     await exportToFile(database.pool, whole, wanted)
-    await mkdir(cut) // a folder in the way of the name
+    await mkdir(cut) // a folder that blocks the rename
     const failure = await exportToFile(database.pool, cut, wanted).catch(
       (error: Error & { code: string }) => error.code,
     )
@@ -98,7 +98,7 @@ describe('an export to a file', () => {
     expect(await hash(cut)).to.equal(await hash(whole))
   })
 
-  it('that was cut off goes on, and is the same file; it appears when it is whole', async () => {
+  it('resumes to the same file, which appears when complete', async () => {
     const [whole, cut] = [join(folder, 'whole.csv'), join(folder, 'cut.csv')]
     const wanted = { format: 'csv', order: { range: { to: 1_900n } }, resume: false } as const
     await exportToFile(database.pool, whole, wanted)
@@ -113,15 +113,15 @@ describe('an export to a file', () => {
       () => expect.fail('went on in another format'),
       (error: unknown) => expect(error).to.be.instanceOf(NotResumable),
     )
-    const told: number[] = []
-    const progress = (done: number) => told.push(done)
+    const reported: number[] = []
+    const progress = (done: number) => reported.push(done)
     await exportToFile(database.pool, cut, { ...wanted, resume: true, progress })
     expect(await hash(cut)).to.equal(await hash(whole))
-    expect(told[0], 'begins where it was cut off').to.be.above(0)
+    expect(reported[0], 'begins where it was cut off').to.be.above(0)
     expect((await readdir(folder)).filter((name) => name.includes('part'))).to.deep.equal([])
   })
 
-  it('has nothing to go on with when nothing was begun', async () => {
+  it('cannot be resumed if it was never started', async () => {
     const wanted = { format: 'csv', order: {}, resume: true } as const
     await exportToFile(database.pool, join(folder, 'none.csv'), wanted).then(
       () => expect.fail('went on with nothing'),
@@ -129,9 +129,9 @@ describe('an export to a file', () => {
     )
   })
 
-  it('has the bytes that the command writes to its output', async () => {
+  it('has the same bytes as the output of the command', async () => {
     const said: string[] = []
-    const file = join(folder, 'books.csv')
+    const file = join(folder, 'ledger.csv')
     const args = ['export', '--format', 'csv']
     const connect = async () => database.pool
     expect(await ledgerCommand(connect, args, (text) => said.push(text))).to.equal(0)

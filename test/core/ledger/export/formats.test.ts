@@ -9,27 +9,27 @@ import { balancesAt } from '../../../../core/ledger/history/balance.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { micros, newId, order, smallBooks } from '../world.ts'
+import { micros, newId, order, sampleLedger } from '../fixture.ts'
 
-describe('the exports of the books', () => {
+describe('exports of the ledger', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
 
   before(async () => {
     database = await freshDatabase()
-    const small = await smallBooks(database.pool)
-    books = small.books
+    const small = await sampleLedger(database.pool)
+    ledger = small.ledger
     const { owner, payee } = small
-    const treasury = await books.account('assets:usdc:base:treasury')
+    const treasury = await ledger.account('assets:usdc:base:treasury')
     const effectiveAt = new Date('2026-11-02T03:04:05.678Z')
-    await books.post(
+    await ledger.post(
       { type: 'receipt.confirmed', amount: micros(1_000_000n) },
       { owner: treasury, id: newId(), effectiveAt },
     )
     // More than one page of entries.
     const calls = Array.from({ length: 1_200 }, () => order(owner, payee, 7n))
-    await Promise.all(calls.map((call) => books.reserve(call)))
-    await Promise.all(calls.map((call) => books.settle(call, 7n)))
+    await Promise.all(calls.map((call) => ledger.reserve(call)))
+    await Promise.all(calls.map((call) => ledger.settle(call, 7n)))
   })
   after(async () => {
     await database.drop()
@@ -46,7 +46,7 @@ describe('the exports of the books', () => {
   const lines = async (order?: ExportOrder): Promise<string[]> =>
     (await exported('csv', order)).split('\r\n').slice(1, -1)
 
-  it('have every posting once, in the order of the journal, exactly', async () => {
+  it('contain every posting exactly once, in the order of the journal', async () => {
     const text = await exported('csv')
     expect(text.split('\r\n')[0]).to.equal(
       'shard,seq,booked_at_utc,value_at_utc,id,event,account,asset,debit,credit',
@@ -68,7 +68,7 @@ describe('the exports of the books', () => {
     expect(seen).to.deep.equal(postings.map(({ line }) => line))
   })
 
-  it('are the same bytes for the same range, and ranges add up to the whole', async () => {
+  it('give the same bytes for the same range, and ranges add up to the whole', async () => {
     for (const format of Object.keys(FORMATS) as FormatName[]) {
       const text = await exported(format)
       expect(await exported(format), format).to.equal(text)
@@ -81,39 +81,39 @@ describe('the exports of the books', () => {
     expect(await lines({ range: { from: 10n ** 12n } })).to.deep.equal([])
   })
 
-  it('keep to what there was when they began, and give their connections back', async () => {
+  it('are fixed at their start, and release their connections', async () => {
     const before = await exported('hledger')
     const fixed = { range: { to: 2_000n } }
     const part = await exported('jsonl', fixed)
     const chunks = exportLedger(database.pool, 'hledger')[Symbol.asyncIterator]()
     let text: string = (await chunks.next()).value
     const id = newId()
-    const treasury = await books.account('assets:usdc:base:treasury')
-    await books.open('liabilities:agents:key_late:credits', 'USDC', { home: 0 })
-    await books.post(
+    const treasury = await ledger.account('assets:usdc:base:treasury')
+    await ledger.open('liabilities:agents:key_late:credits', 'USDC', { home: 0 })
+    await ledger.post(
       { type: 'balance.opened', account: treasury.code, amount: micros(5n) },
       { owner: treasury, id },
     )
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) text += next.value
     expect(text).to.equal(before)
     expect(await exported('jsonl', fixed), 'after more was booked').to.equal(part)
-    for await (const _ of exportLedger(database.pool, 'csv')) break // a reader that goes away early
+    for await (const _ of exportLedger(database.pool, 'csv')) break // a reader that stops early
     expect(database.pool.totalCount - database.pool.idleCount).to.equal(0)
     expect(await exported('csv')).to.include(id)
   })
 
-  it('are the same bytes after more was booked and opened, with the balances of then', async () => {
+  it('give the same bytes and balances after later entries and accounts', async () => {
     const { rows } = await database.pool.query<{ to: bigint }>(
       'SELECT seq AS "to" FROM ledger.head',
     )
     const formats = Object.keys(FORMATS) as FormatName[]
     const before = await Promise.all(formats.map((format) => exported(format)))
     const code = 'liabilities:agents:key_later:credits'
-    const later = await books.open(code, 'USDC', { home: 0 })
+    const later = await ledger.open(code, 'USDC', { home: 0 })
     const open = await Promise.all(formats.map((format) => exported(format)))
     expect(open.map((text, i) => text === before[i])).to.deep.equal(formats.map(() => true))
     const gift = { type: 'credits.granted', credits: code, amount: micros(5n) } as const
-    await books.post(gift, { owner: later, id: newId() })
+    await ledger.post(gift, { owner: later, id: newId() })
     for (const [i, format] of formats.entries()) {
       const range = { to: rows[0]!.to }
       expect((await exported(format, { range })) === before[i], format).to.equal(true)
@@ -121,7 +121,7 @@ describe('the exports of the books', () => {
     }
   })
 
-  it('of a period have what belongs to it by value date, also what was booked later', async () => {
+  it('of a period contain entries by value date, also those posted later', async () => {
     const month = (from: string, to: string) =>
       lines({ period: { from: new Date(from), to: new Date(to) } })
     const second = await month('2026-11-02', '2026-11-03')
@@ -136,7 +136,7 @@ describe('the exports of the books', () => {
     expect(await month('2025-01-01', '2026-11-02')).to.deep.equal(before)
   })
 
-  it('of a period can begin with the balances before it, and then end with ours', async () => {
+  it('of a period can start with the opening balances, and end with ours', async () => {
     const at = new Date('2026-11-02T12:00:00Z')
     const balances = await balancesAt(database.pool, at)
     const opening = balances.map(({ account, asset, balance }) => {
@@ -159,7 +159,7 @@ describe('the exports of the books', () => {
     }
   })
 
-  it('of an account have its entries whole, of a beginning those of all its accounts', async () => {
+  it('of an account contain its whole entries, of a prefix those of all its accounts', async () => {
     const some = await lines({ accounts: ['liabilities:providers:acme:'] })
     const { rows } = await database.pool.query<{ n: number }>(
       `SELECT count(*)::integer AS n FROM ledger.posting p
@@ -173,7 +173,7 @@ describe('the exports of the books', () => {
     expect(await lines({ accounts: ['liabilities:providers:acme'] }), 'a code').to.deep.equal([])
   })
 
-  it('give beancount names that its grammar takes, and that lead back to the code', () => {
+  it('give beancount valid account names that can be decoded', () => {
     const part = fc.stringMatching(/^(?:[A-Za-z0-9_.-]|x2d|x00|-x5f|X-x){1,6}$/)
     const decoded = (name: string): string =>
       name.replace(/^X-x00|^./, (first) => (first.length > 1 ? '' : first.toLowerCase()))
@@ -195,7 +195,7 @@ describe('the exports of the books', () => {
     expect(beancountAccount('assets:usdc:base:in-transit')).to.equal('Assets:Usdc:Base:In-transit')
   })
 
-  it('quote cells as RFC 4180 says, and disarm formulas', () => {
+  it('quote cells as in RFC 4180, and neutralize formulas', () => {
     const line = csvLine(['a,b', 'say "x"', 'two\r\nlines', '', 'plain'])
     expect(line).to.equal('"a,b","say ""x""","two\r\nlines",,plain\r\n')
     const formulas = ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '\tx', '\rx']
@@ -206,7 +206,7 @@ describe('the exports of the books', () => {
     expect(csvLine(['-', '1=2', '-5\n'])).to.equal(`'-,1=2,"'-5\n"\r\n`)
   })
 
-  it('write units with all decimals of the asset', () => {
+  it('write amounts with all decimals of the asset', () => {
     expect(formatUnits(-5n, 6)).to.equal('-0.000005')
     expect(formatUnits(12_345_678n, 6)).to.equal('12.345678')
     expect(formatUnits(2n ** 63n - 1n, 6)).to.equal('9223372036854.775807')
@@ -214,7 +214,7 @@ describe('the exports of the books', () => {
     expect(formatUnits(0n, 6)).to.equal('0.000000')
   })
 
-  it('write transactions of hledger debit-positive, with the id and the time outside', async () => {
+  it('write hledger transactions debit-positive, with id and value date', async () => {
     const journal = await exported('hledger')
     const [first] = journal.split('\n\n').filter((part) => part.includes('(0/1)'))
     const [head, debit, credit] = first!.split('\n')
@@ -225,6 +225,6 @@ describe('the exports of the books', () => {
     expect(journal).to.match(/\n {4}equity:free-calls:granted {2}15 FREECALL\n/)
     expect(journal).to.match(/\n {4}liabilities:holds {2}0\.000000 USDC == -0\.005003 USDC\n/)
     const part = await exported('hledger', { range: { from: 2n, to: 5n } })
-    expect(part).to.not.include('==') // balances are those of a journal from its beginning
+    expect(part).to.not.include('==') // balances are asserted only for a complete journal
   })
 })

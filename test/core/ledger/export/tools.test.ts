@@ -11,8 +11,16 @@ import { exportLedger, type FormatName } from '../../../../core/ledger/export/wr
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { chart } from '../chart.ts'
-import { agent, granted, micros, newId, order, provider, smallBooks } from '../world.ts'
+import { eventSamples } from '../event-samples.ts'
+import {
+  micros,
+  newId,
+  openAgent,
+  openGranted,
+  openProvider,
+  order,
+  sampleLedger,
+} from '../fixture.ts'
 
 const run = promisify(execFile)
 const BIG = 512 * 1024 * 1024
@@ -21,7 +29,7 @@ const CALLS = 54_000
 const LOOPS = 500
 const pick = (below: number): number => Math.floor(Math.random() * below)
 
-/** What three accounting tools of others make of our journal. */
+/** Balances that three third-party accounting tools compute from the journal. */
 describe('the accounting tools', function () {
   this.timeout(300_000)
   let database: FreshDatabase
@@ -37,16 +45,20 @@ describe('the accounting tools', function () {
     await database.drop()
   })
 
-  /** Calls of all kinds and endings on two shards, and every event of a single step. */
+  /** Posts calls with all outcomes on two shards, and every single-step event. */
   async function bookAtRandom(): Promise<void> {
     await openShards(database.pool, 2)
-    const books = new Ledger(database.pool, { shards: 2 })
-    const agents = await Promise.all(Array.from({ length: 40 }, () => agent(books, 10n ** 12n)))
-    const payees = await Promise.all(['one', 'two', 'Three.x'].map((name) => provider(books, name)))
-    const sellers = await books.account('liabilities:x402-out:in-transit')
-    const allowance = await granted(books, 'ALLOWANCE', 10n ** 12n)
-    const free = await granted(books, 'FREECALL', 10n ** 6n)
-    const used = await books.account('equity:free-calls:used')
+    const ledger = new Ledger(database.pool, { shards: 2 })
+    const agents = await Promise.all(
+      Array.from({ length: 40 }, () => openAgent(ledger, 10n ** 12n)),
+    )
+    const payees = await Promise.all(
+      ['one', 'two', 'Three.x'].map((name) => openProvider(ledger, name)),
+    )
+    const sellers = await ledger.account('liabilities:x402-out:in-transit')
+    const allowance = await openGranted(ledger, 'ALLOWANCE', 10n ** 12n)
+    const free = await openGranted(ledger, 'FREECALL', 10n ** 6n)
+    const used = await ledger.account('equity:free-calls:used')
     const terms = (): ReturnType<typeof order> => {
       const amount = BigInt(1 + pick(99_999))
       const kind = pick(20)
@@ -64,11 +76,11 @@ describe('the accounting tools', function () {
     const loop = async (): Promise<void> => {
       while (left-- > 0) {
         const call = terms()
-        await books.reserve(call)
+        await ledger.reserve(call)
         const end = pick(20)
-        if (end === 0) await books.release(call)
-        else if (end === 1) await books.expire(call)
-        else if (end > 2) await books.settle(call, end < 6 ? call.amount / 2n : call.amount)
+        if (end === 0) await ledger.release(call)
+        else if (end === 1) await ledger.expire(call)
+        else if (end > 2) await ledger.settle(call, end < 6 ? call.amount / 2n : call.amount)
       }
     }
     await Promise.all(Array.from({ length: LOOPS }, loop))
@@ -80,16 +92,16 @@ describe('the accounting tools', function () {
       free: free.code,
       earnings: earnings.code,
     }
-    for (const { event } of chart(parties)) {
+    for (const { event } of eventSamples(parties)) {
       const meta = { author: 'a "quoted" \\ name', reason: 'line\nbreak; and = + @' }
-      await books.post(event, { owner: credits, id: newId(), meta })
+      await ledger.post(event, { owner: credits, id: newId(), meta })
     }
     const late = { owner: credits, id: newId(), effectiveAt: new Date('2026-11-02T03:04:05Z') }
-    await books.post({ type: 'receipt.confirmed', amount: micros(5n) }, late)
+    await ledger.post({ type: 'receipt.confirmed', amount: micros(5n) }, late)
   }
 
-  /** Our balances as a tool writes them: debit-positive decimals by name, without empty ones. */
-  async function ours(name: (code: string) => string): Promise<Map<string, string>> {
+  /** Ledger balances as a tool prints them: debit-positive decimals by name, without zeros. */
+  async function expected(name: (code: string) => string): Promise<Map<string, string>> {
     const rows = await trialBalance(database.pool)
     return new Map(
       rows
@@ -102,7 +114,7 @@ describe('the accounting tools', function () {
   }
 
   async function fileOf(format: FormatName): Promise<string> {
-    const file = join(folder, `books.${format}`)
+    const file = join(folder, `ledger.${format}`)
     await writeFile(file, exportLedger(database.pool, format))
     return file
   }
@@ -115,7 +127,7 @@ describe('the accounting tools', function () {
     expect(Number(rows[0]!.kinds)).to.be.above(25)
   })
 
-  it('hledger accepts it strictly, and has our balances to the microdollar', async function () {
+  it('hledger accepts it strictly, with our balances to the microdollar', async function () {
     const hledger = await tool(this, 'hledger')
     const file = await fileOf('hledger')
     const flags = ['--strict', '--flat', '--no-total', '-O', 'csv']
@@ -127,10 +139,10 @@ describe('the accounting tools', function () {
         .slice(1)
         .map((line) => /^"(.*)","(.*)"$/.exec(line)!.slice(1, 3) as [string, string]),
     )
-    expect(theirs).to.deep.equal(await ours((code) => code))
+    expect(theirs).to.deep.equal(await expected((code) => code))
   })
 
-  it('ledger-cli accepts it strictly, and has our balances to the microdollar', async function () {
+  it('ledger-cli accepts it strictly, with our balances to the microdollar', async function () {
     const ledger = await tool(this, 'ledger')
     const file = await fileOf('ledger')
     const strict = ['--strict', '--pedantic', '-f']
@@ -144,10 +156,10 @@ describe('the accounting tools', function () {
           return [account, amount] as const
         }),
     )
-    expect(theirs).to.deep.equal(await ours((code) => code))
+    expect(theirs).to.deep.equal(await expected((code) => code))
   })
 
-  it('beancount accepts it, and has our balances to the microdollar', async function () {
+  it('beancount accepts it, with our balances to the microdollar', async function () {
     const query = await tool(this, 'bean-query')
     const file = await fileOf('beancount')
     const select = 'SELECT account, sum(position) AS total GROUP BY account'
@@ -163,11 +175,11 @@ describe('the accounting tools', function () {
         )
         .filter(([, total]) => total !== '' && !/^-?0(\.0+)? /.test(total)),
     )
-    expect(theirs).to.deep.equal(await ours(beancountAccount))
+    expect(theirs).to.deep.equal(await expected(beancountAccount))
   })
 })
 
-describe('a twisted export', function () {
+describe('a manipulated export', function () {
   this.timeout(60_000)
   let database: FreshDatabase
   let folder: string
@@ -175,14 +187,14 @@ describe('a twisted export', function () {
   before(async () => {
     database = await freshDatabase()
     folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
-    await smallBooks(database.pool)
+    await sampleLedger(database.pool)
   })
   after(async () => {
     await rm(folder, { recursive: true })
     await database.drop()
   })
 
-  /** An entry that is not balanced, and a balance that the journal does not give. */
+  /** Makes an entry unbalanced, or asserts a balance that contradicts the journal. */
   const TWISTS: readonly [format: FormatName, check: readonly string[], balance: RegExp][] = [
     ['hledger', ['hledger', 'check', '--strict', '-f'], /( == -?\d+\.\d{5})[0-8] USDC\n/],
     [
@@ -193,9 +205,9 @@ describe('a twisted export', function () {
     ['beancount', ['bean-check', '--no-cache'], /( balance \S+ {2}-?\d+\.\d{5})[0-8] ~ 0 USDC\n/],
   ]
   for (const [format, [program = '', ...flags], balance] of TWISTS) {
-    it(`is refused by ${program}, by one microdollar as by another balance`, async function () {
+    it(`is rejected by ${program} for one microdollar or a wrong balance`, async function () {
       const check = await tool(this, program)
-      const file = join(folder, `books.${format}`)
+      const file = join(folder, `ledger.${format}`)
       await writeFile(file, exportLedger(database.pool, format))
       await check(...flags, file)
       const sound = await readFile(file, 'utf8')
@@ -217,7 +229,7 @@ describe('a twisted export', function () {
   }
 })
 
-/** The text of a tool, or a skipped test where there is none. */
+/** Returns the command of a tool; skips the test if it is not installed. */
 async function tool(
   test: Mocha.Context,
   name: string,

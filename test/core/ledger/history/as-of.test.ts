@@ -13,21 +13,27 @@ import { totalsByAsset, trialBalance } from '../../../../core/ledger/trial-balan
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { bulkBooks } from '../../../bench/bulk-books.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { type Fact, instantsOf, readFacts, sumBefore, within } from './oracle.ts'
-import { bookAtRandom } from './world.ts'
+import { postRandomEntries } from './random-ledger.ts'
+import {
+  inPeriod,
+  instantsOf,
+  type ReferenceLine,
+  readReferenceLines,
+  sumBefore,
+} from './reference.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
 
-describe('the books as of an instant', function () {
+describe('the balance as of an instant', function () {
   this.timeout(60_000)
 
-  /** Where the books come from, and how much of them is summed up. */
+  /** Sources of the ledger, and how much of it has snapshots. */
   const SCENES: Readonly<Record<string, (database: FreshDatabase) => Promise<void>>> = {
     'of three shards with one clock, not summed up': async ({ admin }) => {
       const start = new Date('2026-11-03T00:00:00Z')
       const options = { shards: 3, agents: 9, providers: 3, batch: 12, start, stepMs: 1_000 }
-      const books = await bulkBooks(admin, options)
-      await books.load(40)
+      const ledger = await bulkBooks(admin, options)
+      await ledger.load(40)
     },
     'of three shards with one clock, summed up in part': async (database) => {
       await SCENES['of three shards with one clock, not summed up']!(database)
@@ -37,7 +43,7 @@ describe('the books as of an instant', function () {
     },
     'of calls, entries and snapshots at random': async (database) => {
       await smallChunks(database, 13)
-      await bookAtRandom(database.pool, seed, { rounds: 60, shards: 2 })
+      await postRandomEntries(database.pool, seed, { rounds: 60, shards: 2 })
     },
   }
 
@@ -47,7 +53,7 @@ describe('the books as of an instant', function () {
        IMMUTABLE RETURN ${size}`,
     )
 
-  it('needs an account, a period and a cursor that are some', async () => {
+  it('requires an existing account, a valid period and a valid cursor', async () => {
     const database = await freshDatabase()
     try {
       const [from, to] = [new Date('2026-11-01'), new Date('2026-12-01')]
@@ -85,7 +91,7 @@ describe('the books as of an instant', function () {
   for (const [name, book] of Object.entries(SCENES)) {
     describe(name, () => {
       let database: FreshDatabase
-      let facts: Fact[]
+      let facts: ReferenceLine[]
       let accounts: Account[]
       let instants: Date[]
 
@@ -94,7 +100,7 @@ describe('the books as of an instant', function () {
         await book(database)
         const { checks } = await verifyLedger(database.pool)
         expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
-        facts = await readFacts(database.pool)
+        facts = await readReferenceLines(database.pool)
         accounts = [...new Set(facts.map(({ account }) => account))]
         instants = instantsOf(facts)
       })
@@ -104,7 +110,7 @@ describe('the books as of an instant', function () {
         list[Math.floor(share * list.length) % list.length]!
       const share = fc.double({ min: 0, max: 1, noNaN: true })
 
-      it(`is the sum of what has a value date before it (seed ${seed})`, async () => {
+      it(`equals the sum of the postings with an earlier value date (seed ${seed})`, async () => {
         const property = fc.asyncProperty(share, share, async (a, b) => {
           const [account, instant] = [pick(accounts, a), pick(instants, b)]
           const found = await balanceAt(database.pool, account, instant)
@@ -114,7 +120,7 @@ describe('the books as of an instant', function () {
         await fc.assert(property, { numRuns: 300, seed })
       })
 
-      it('is a trial balance: zero for each asset, in the end that of now', async () => {
+      it('gives trial balances of zero for each asset, ending at the current one', async () => {
         for (const at of [0, 0.2, 0.5, 0.8, 0.95]) {
           const instant = pick(instants, at)
           const rows = await balancesAt(database.pool, instant)
@@ -133,7 +139,7 @@ describe('the books as of an instant', function () {
         expect(await balancesAt(database.pool, new Date(), { like: ['none'] })).to.deep.equal([])
       })
 
-      it(`has statements with each movement once, in order (seed ${seed})`, async () => {
+      it(`gives statements with each movement once, in order (seed ${seed})`, async () => {
         const limit = fc.constantFrom(1, 3, 25, 25, 1_000)
         const property = fc.asyncProperty(share, share, share, limit, async (a, b, c, limit) => {
           const account = pick(accounts, a)
@@ -141,9 +147,9 @@ describe('the books as of an instant', function () {
           const range = { from: from!, to: to!, limit }
           const pages = await pagesOf(account, range)
           const movements = pages.flatMap((page) => page.movements)
-          const key = ({ shard, seq, valueAt, bookedAt, amount }: Omit<Fact, 'account'>) =>
+          const key = ({ shard, seq, valueAt, bookedAt, amount }: Omit<ReferenceLine, 'account'>) =>
             `${valueAt} ${bookedAt} ${shard}/${seq} ${amount}`
-          const expected = within(facts, account, range)
+          const expected = inPeriod(facts, account, range)
           expect(movements.map(key)).to.deep.equal(expected.map(key))
           const { opening, closing, debits, credits } = pages[0]!
           expect(opening).to.equal(sumBefore(facts, account, range.from))
@@ -153,7 +159,8 @@ describe('the books as of an instant', function () {
             expect(movement.balance).to.equal(balance)
           }
           expect(closing).to.equal(balance)
-          const sum = (list: Fact[]) => list.reduce((total, { amount }) => total + amount, 0n)
+          const sum = (list: ReferenceLine[]) =>
+            list.reduce((total, { amount }) => total + amount, 0n)
           expect(credits).to.equal(sum(expected.filter(({ amount }) => amount > 0n)))
           expect(debits).to.equal(-sum(expected.filter(({ amount }) => amount < 0n)))
           for (const page of pages) expect(page).to.include({ opening, closing, debits, credits })
@@ -175,7 +182,7 @@ describe('the books as of an instant', function () {
         }
       }
 
-      it('is the same once everything is summed up', async () => {
+      it('is the same after all snapshots are taken', async () => {
         const ask = async () => {
           const balances = [0.1, 0.4, 0.7, 0.99].map((at) =>
             balancesAt(database.pool, pick(instants, at)),

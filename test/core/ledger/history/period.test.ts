@@ -6,22 +6,22 @@ import { closedPeriods, closePeriod, NotClosable } from '../../../../core/ledger
 import { statement } from '../../../../core/ledger/history/statement.ts'
 import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { micros, newId, smallBooks } from '../world.ts'
+import { micros, newId, sampleLedger } from '../fixture.ts'
 
-describe('the closing of a month', () => {
+describe('closing a month', () => {
   const now = systemClock.now()
-  /** The first instants of this month and of those before it. */
+  /** First instants of this month and of the previous ones. */
   const start = (back: number): Date => monthStart(now, -back)
   const name = (back: number): string => monthName(start(back))
   const end = start(0)
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let owner: AccountRef
 
   beforeEach(async () => {
     database = await freshDatabase()
-    const small = await smallBooks(database.pool)
-    books = small.books
+    const small = await sampleLedger(database.pool)
+    ledger = small.ledger
     owner = small.owner
   })
   afterEach(() => database.drop())
@@ -35,11 +35,11 @@ describe('the closing of a month', () => {
   const buy = (effectiveAt: Date, amount = 1_000n) => {
     const event = { type: 'credits.purchased', credits: owner.code } as const
     const entry = { owner, id: newId(), effectiveAt }
-    return books.post({ ...event, amount: micros(amount) }, entry).then(() => entry.id)
+    return ledger.post({ ...event, amount: micros(amount) }, entry).then(() => entry.id)
   }
-  const close = (back: number) => closePeriod(database.pool, name(back), 'finance@house')
+  const close = (back: number) => closePeriod(database.pool, name(back), 'finance@platform')
 
-  /** When an entry counts, and what it says of another date. */
+  /** Value date of an entry, and the original date in its metadata. */
   async function dateOf(id: string): Promise<{ at: Date; meant: string | null }> {
     const { rows } = await database.pool.query(
       `SELECT coalesce(effective_at, at) AS at, meta ->> 'value_date' AS meant
@@ -49,7 +49,7 @@ describe('the closing of a month', () => {
     return rows[0]
   }
 
-  it('is refused for one that is not over, that is none, or by nobody', async () => {
+  it('is refused for an unfinished or malformed month, or without an author', async () => {
     for (const back of [0, -1, -13]) {
       const error = await failure(close(back))
       expect(error).to.be.instanceOf(NotClosable)
@@ -64,7 +64,7 @@ describe('the closing of a month', () => {
     expect(await closedPeriods(database.pool)).to.deep.equal([])
   })
 
-  it('goes in order, leaves no month out, and happens once', async () => {
+  it('closes months in order, without gaps, and once', async () => {
     expect(await close(4)).to.deep.equal([name(4)])
     expect(await close(2)).to.deep.equal([name(3), name(2)])
     for (const back of [2, 3, 4, 5]) expect(await close(back)).to.deep.equal([])
@@ -73,14 +73,14 @@ describe('the closing of a month', () => {
     const closed = await closedPeriods(database.pool)
     expect(closed.map(({ month }) => month)).to.deep.equal([4, 3, 2, 1].map(name))
     for (const { author, closedAt } of closed) {
-      expect(author).to.equal('finance@house')
+      expect(author).to.equal('finance@platform')
       expect(closedAt.getTime()).to.be.at.least(now.getTime())
     }
   })
 
-  it('makes the database refuse a value date in it, or before it', async () => {
+  it('makes the database refuse a value date in or before the month', async () => {
     await close(1)
-    const { id: transit } = await books.account('assets:usdc:base:in-transit')
+    const { id: transit } = await ledger.account('assets:usdc:base:in-transit')
     const post = (effectiveAt: Date) =>
       failure(
         database.pool.query(
@@ -94,7 +94,7 @@ describe('the closing of a month', () => {
     expect(await post(end)).to.equal('done')
   })
 
-  it('turns a late entry into one of the open month, which tells its date', async () => {
+  it('dates a late entry in the open month and stores its value date', async () => {
     const before = await buy(new Date(end.getTime() - 1))
     await close(1)
     const [late, inTime] = [await buy(new Date(end.getTime() - 1)), await buy(end)]
@@ -105,15 +105,15 @@ describe('the closing of a month', () => {
     expect(meant).to.equal(new Date(end.getTime() - 1).toISOString())
   })
 
-  it('books nothing in it any more, even by a clock that is set back', async () => {
-    await database.admin.query(`SELECT ledger.open_shard(1::smallint)`) // never booked
+  it('ledger nothing in it any more, even by a clock that is set back', async () => {
+    await database.admin.query(`SELECT ledger.open_shard(1::smallint)`) // a shard without entries
     await close(1)
     const { rows } = await database.pool.query('SELECT at >= $1 AS open FROM ledger.head', [end])
     expect(rows).to.deep.equal([{ open: true }, { open: true }])
   })
 
-  it('waits for a booking that is under way, and counts it', async () => {
-    const { id: transit } = await books.account('assets:usdc:base:in-transit')
+  it('waits for a pending entry and includes it', async () => {
+    const { id: transit } = await ledger.account('assets:usdc:base:in-transit')
     const client = await database.admin.connect()
     let done = false
     try {
@@ -139,7 +139,7 @@ describe('the closing of a month', () => {
     expect(row!.balance).to.equal(5n)
   })
 
-  /** Until a connection of this database waits for a lock. */
+  /** Waits until a connection of this database is blocked by a lock. */
   async function untilOneWaits(): Promise<void> {
     for (let tries = 0; tries < 500; tries++) {
       const { rowCount } = await database.admin.query(
@@ -152,7 +152,7 @@ describe('the closing of a month', () => {
     throw new Error('nobody waits for a lock')
   }
 
-  it('fixes its numbers for ever', async () => {
+  it('fixes its balances permanently', async () => {
     const dates = fc.array(fc.integer({ min: -90 * 86_400_000, max: 86_400_000 }), {
       maxLength: 25,
     })
@@ -175,7 +175,7 @@ describe('the closing of a month', () => {
     expect(await numbers()).to.deep.equal(fixed)
   })
 
-  it('beside bookings has each of them before it or in the open month', async () => {
+  it('dates each concurrent entry before it or in the open month', async () => {
     const lastInstant = new Date(end.getTime() - 1)
     const credits = async () =>
       (await balancesAt(database.pool, end, { like: [owner.code] }))[0]!.balance

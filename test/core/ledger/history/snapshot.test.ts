@@ -4,7 +4,7 @@ import { balancesAt } from '../../../../core/ledger/history/balance.ts'
 import { takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
 import { totalsByAsset } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { bookAtRandom } from './world.ts'
+import { postRandomEntries } from './random-ledger.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
 const CHUNK = 16
@@ -39,8 +39,8 @@ describe('snapshots', () => {
     return rows.map(({ line }) => line)
   }
 
-  it(`are what the postings add up to, chunk by chunk (seed ${seed})`, async () => {
-    await bookAtRandom(database.pool, seed, { rounds: 40, shards: 2 })
+  it(`equal the sums of the postings, chunk by chunk (seed ${seed})`, async () => {
+    await postRandomEntries(database.pool, seed, { rounds: 40, shards: 2 })
     await takeSnapshots(database.pool)
     const { rows } = await database.pool.query<{ line: string }>(
       `WITH moved AS (
@@ -61,8 +61,8 @@ describe('snapshots', () => {
     expect(await takeSnapshots(database.pool), 'once').to.equal(0)
   })
 
-  it('can be dropped by the owner alone, and are built again byte for byte', async () => {
-    await bookAtRandom(database.pool, seed, { rounds: 20, shards: 2 })
+  it('can be dropped by the owner only, and are rebuilt byte for byte', async () => {
+    await postRandomEntries(database.pool, seed, { rounds: 20, shards: 2 })
     await takeSnapshots(database.pool)
     const before = await dump()
     const drop = 'SELECT ledger.drop_snapshots()'
@@ -79,8 +79,8 @@ describe('snapshots', () => {
     expect(await dump()).to.deep.equal(before)
   })
 
-  it('that were changed, removed or added are found and named', async () => {
-    await bookAtRandom(database.pool, seed, { rounds: 20, shards: 1 })
+  it('are reported if they were changed, removed or added', async () => {
+    await postRandomEntries(database.pool, seed, { rounds: 20, shards: 1 })
     await takeSnapshots(database.pool)
     const [one] = (
       await database.pool.query(`SELECT account, seq_to FROM ledger.snapshot
@@ -122,7 +122,7 @@ describe('snapshots', () => {
     }
   })
 
-  it('taken by several at once, while calls run, are right at any time', async () => {
+  it('are correct at any time when taken concurrently, while calls run', async () => {
     const calls = { run: true }
     const instants: Date[] = []
     const job = async (): Promise<void> => {
@@ -136,9 +136,11 @@ describe('snapshots', () => {
         for (const [asset, sum] of sums) expect(sum, asset).to.equal(0n)
       }
     }
-    const booking = bookAtRandom(database.pool, seed, { rounds: 60, shards: 2 }).finally(() => {
-      calls.run = false
-    })
+    const booking = postRandomEntries(database.pool, seed, { rounds: 60, shards: 2 }).finally(
+      () => {
+        calls.run = false
+      },
+    )
     await Promise.all([booking, job(), job(), job(), reader()])
     expect(instants.length).to.be.above(3)
     await takeSnapshots(database.pool)

@@ -12,8 +12,8 @@ import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { bulkBooks } from '../../../bench/bulk-books.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { micros, newId } from '../fixture.ts'
 import { broken, tamper } from '../verify/tampering.ts'
-import { micros, newId } from '../world.ts'
 
 const now = systemClock.now()
 const seed = now.getTime() % 2 ** 31
@@ -23,7 +23,7 @@ const CHECK = 'each end-of-day balance matches the journal'
 
 const GROUP = /^(?:liabilities:(?:agents|providers|free-calls|allowances)|income:services):/
 
-/** The lines that a filter asks for, of all balances, but for where the page begins and ends. */
+/** Returns the lines of all balances that match a filter, without paging. */
 async function linesOf(
   database: FreshDatabase,
   instant: Date,
@@ -52,10 +52,10 @@ function sumsOf(lines: readonly TrialLine[]): Record<string, { debits: bigint; c
   return sums
 }
 
-describe('a trial balance by lines', function () {
+describe('the lines of a trial balance', function () {
   this.timeout(60_000)
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let midnights: Date[]
 
   before(async () => {
@@ -70,12 +70,12 @@ describe('a trial balance by lines', function () {
        IMMUTABLE RETURN 47`,
     )
     await takeSnapshots(database.pool)
-    books = new Ledger(database.pool, { shards: 3 })
+    ledger = new Ledger(database.pool, { shards: 3 })
     midnights = Array.from({ length: DAYS + 3 }, (_, i) => dayStart(daysBefore(now, i - 1)))
   })
   after(() => database.drop())
 
-  /** Pages of all sizes, of all kinds of accounts, at instants between days and within them. */
+  /** Filters with all page sizes and kinds of accounts, at instants between and within days. */
   const filters = fc.record({
     prefix: fc.constantFrom(
       '',
@@ -96,7 +96,7 @@ describe('a trial balance by lines', function () {
   })
   const within = fc.constantFrom(0, 0, 0, 1, -1, 7 * HOUR_MS)
 
-  /** Every page of what a filter asks for. */
+  /** Reads all pages of a filter. */
   async function pagesOf(filter: Omit<TrialFilter, 'after'>, instant?: Date) {
     const lines: TrialLine[] = []
     for (;;) {
@@ -124,12 +124,12 @@ describe('a trial balance by lines', function () {
 
   const ends = async () => (await database.pool.query('TABLE ledger.day_end ORDER BY day')).rows
 
-  it(`has each account once, before days are summed up (seed ${seed})`, async () => {
+  it(`contain each account once without end-of-day balances (seed ${seed})`, async () => {
     expect(await ends()).to.deep.equal([])
     await agrees()
   })
 
-  it(`has the same when they are, by several at once (seed ${seed})`, async () => {
+  it(`are the same with end-of-day balances, taken concurrently (seed ${seed})`, async () => {
     const made = await Promise.all([1, 2, 3].map(() => summarizeDays(database.pool)))
     expect(made.reduce((sum, days) => sum + days, 0)).to.equal((await ends()).length)
     expect((await ends()).length).to.be.within(DAYS - 1, DAYS)
@@ -138,33 +138,33 @@ describe('a trial balance by lines', function () {
     await agrees()
   })
 
-  it(`has what is booked later for a day that was summed up (seed ${seed})`, async () => {
-    const kept = await ends()
+  it(`include entries posted after the end-of-day balances (seed ${seed})`, async () => {
+    const before = await ends()
     for (const i of [0, 1, 2, 3]) {
-      const owner = await books.open(`liabilities:agents:late-${i}:credits`, 'USDC', {
+      const owner = await ledger.open(`liabilities:agents:late-${i}:credits`, 'USDC', {
         home: i % 3,
       })
       const post = (type: 'credits.purchased' | 'credits.lapsed', days: number) =>
-        books.post(
+        ledger.post(
           { type, credits: owner.code, amount: micros(700n) },
           { owner, id: newId(), effectiveAt: daysBefore(now, days) },
         )
       await post('credits.purchased', i)
       if (i === 2) await post('credits.lapsed', 1) // empty again
-      if (i === 3) await post('credits.lapsed', 5) // less than nothing, for two days
+      if (i === 3) await post('credits.lapsed', 5) // negative for two days
     }
-    const allowance = await books.open('liabilities:allowances:late', 'ALLOWANCE', { home: 1 })
+    const allowance = await ledger.open('liabilities:allowances:late', 'ALLOWANCE', { home: 1 })
     const granted = { type: 'units.granted', account: allowance.code, asset: 'ALLOWANCE' } as const
-    await books.post(
+    await ledger.post(
       { ...granted, units: 5n },
       { owner: allowance, id: newId(), effectiveAt: daysBefore(now, 3) },
     )
-    expect(await ends(), 'are never changed').to.deep.equal(kept)
+    expect(await ends(), 'are never changed').to.deep.equal(before)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
     await agrees()
   })
 
-  it('is that of now without an instant, and at any to come', async () => {
+  it('are current without an instant and at a future one', async () => {
     const all = { prefix: '', zero: false, grouped: true, limit: 1_000, after: '' }
     const wanted = await linesOf(database, new Date('2100-01-01'), all)
     for (const instant of [undefined, new Date('2100-01-01'), new Date(Date.now() + HOUR_MS)]) {
@@ -172,7 +172,7 @@ describe('a trial balance by lines', function () {
     }
   })
 
-  it('reads the sums of a day, and not where the books have gone on since', async () => {
+  it('are read from the end-of-day balances, not from later entries', async () => {
     const all = { prefix: '', zero: false, grouped: true, limit: 1_000, after: '' }
     const day = (await ends()).at(-2)!.day as string
     const instant = daysBefore(new Date(day), -1)
@@ -189,11 +189,11 @@ describe('a trial balance by lines', function () {
     await database.admin.query('SELECT ledger.drop_snapshots()')
   })
 
-  it('is built again, and a sum that was changed is found and named', async () => {
+  it('are rebuilt identically, and a changed end-of-day balance is reported', async () => {
     await takeSnapshots(database.pool)
     expect(await summarizeDays(database.pool)).to.be.within(DAYS - 1, DAYS)
-    const kept = await ends()
-    const day = kept.at(-2)!.day as string
+    const before = await ends()
+    const day = before.at(-2)!.day as string
     for (const [set, named] of [
       ['credits[1] = credits[1] + 1', `day ${day}: `],
       ['accounts[2] = accounts[2] + 1', `day ${day}: `],
@@ -204,7 +204,7 @@ describe('a trial balance by lines', function () {
       await database.admin.query('SELECT ledger.drop_snapshots()')
       await takeSnapshots(database.pool)
       await summarizeDays(database.pool)
-      expect(await ends(), 'byte for byte').to.deep.equal(kept)
+      expect(await ends(), 'byte for byte').to.deep.equal(before)
     }
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
   })

@@ -22,7 +22,7 @@ const checkpoint: Checkpoint = {
 const note = await signCheckpoint(checkpoint, key)
 
 describe('a checkpoint', () => {
-  it('is a C2SP signed note of the form tlog-checkpoint', () => {
+  it('is a C2SP signed note in the tlog-checkpoint format', () => {
     const origin = 'agenthub-ledger/3f2504e0-4f89-41d3-9a0c-0305e82c3301/1'
     const text =
       `${origin}\n4096\n${checkpoint.hash.toString('base64')}\n` +
@@ -37,7 +37,7 @@ describe('a checkpoint', () => {
     expect(verify(null, Buffer.from(text), publicKey, bytes.subarray(4))).to.equal(true)
   })
 
-  it('is read as it was written, also among others and with more signatures than ours', () => {
+  it('is parsed as written, also among others and with extra signatures', () => {
     const { text: _, signatures, ...read } = parseNote(note)!
     expect(read).to.deep.equal(checkpoint)
     expect(signatures).to.have.length(1)
@@ -47,7 +47,7 @@ describe('a checkpoint', () => {
     expect(splitNotes(`${note}\n${witnessed}${note}\n\n`)).to.deep.equal([note, witnessed, note])
   })
 
-  it('is signed by a key that is trusted, or worth nothing', () => {
+  it('is valid only if signed by a trusted key', () => {
     expect(new Keyring([pinned(newSigner()), pinned(key)]).hasSigned(parseNote(note)!)).to.equal(
       true,
     )
@@ -56,7 +56,7 @@ describe('a checkpoint', () => {
     expect(() => new Keyring(['c2VjcmV0'])).to.throw(RangeError)
   })
 
-  it('says nothing else after any change of a character', () => {
+  it('is invalid after any change of a character', () => {
     const keys = new Keyring([pinned(key)])
     const change = fc.record({ at: fc.nat(note.length - 1), to: fc.string({ maxLength: 1 }) })
     fc.assert(

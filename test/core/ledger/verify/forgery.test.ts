@@ -7,12 +7,12 @@ import {
 } from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { order, smallBooks } from '../world.ts'
+import { order, sampleLedger } from '../fixture.ts'
 import { broken, newSigner, pinned, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts'
 
 const SIGNED = 'every checkpoint is signed and matches its seal'
 
-/** Somebody who can change every row, and makes all that follows from it fit again. */
+/** Forger that can change every row and recompute everything derived from it. */
 describe('a rewritten history', () => {
   const key = newSigner()
   let database: FreshDatabase
@@ -20,11 +20,11 @@ describe('a rewritten history', () => {
 
   beforeEach(async () => {
     database = await freshDatabase()
-    const { books, owner, payee } = await smallBooks(database.pool)
+    const { ledger, owner, payee } = await sampleLedger(database.pool)
     call = async () => {
       const terms = order(owner, payee, 50n)
-      await books.reserve(terms)
-      return books.settle(terms, 40n)
+      await ledger.reserve(terms)
+      return ledger.settle(terms, 40n)
     }
   })
   afterEach(() => database.drop())
@@ -38,26 +38,26 @@ describe('a rewritten history', () => {
     return text
   }
 
-  it('is seen, since its seals are not those that were signed', async () => {
+  it('is detected because its seals differ from the signed ones', async () => {
     await since()
     await call()
-    const kept = await notes()
+    const stored = await notes()
     const raise = 'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000'
     await tamper(database, raise, ...REWRITE, ...REWRITE_SUMS)
-    const rewritten = /^shard 0 checkpoint of seq \d+: the seal is another one/
+    const rewritten = /^shard 0 checkpoint of seq \d+: the seal differs/
     expect(broken(await since())[SIGNED]).to.match(rewritten)
     expect(broken(await verifyLedger(database.pool))[SIGNED]).to.match(rewritten)
 
-    // Without the checkpoints nothing is left to be seen, unless somebody kept them.
+    // Without checkpoints the forgery is invisible, unless somebody stored them elsewhere.
     await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-    expect(broken(await verifyLedger(database.pool, { checkpoints: kept }))[SIGNED]).to.match(
+    expect(broken(await verifyLedger(database.pool, { checkpoints: stored }))[SIGNED]).to.match(
       rewritten,
     )
-    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(rewritten)
+    expect(broken(await since({ checkpoints: stored }))[SIGNED]).to.match(rewritten)
   })
 
-  it('is not believed for checkpoints that the forger signed, with pinned keys', async () => {
+  it('is rejected despite forged checkpoints if keys are pinned', async () => {
     await since()
     await tamper(
       database,
@@ -74,7 +74,7 @@ describe('a rewritten history', () => {
     expect(broken(await since({ keys }))[SIGNED]).to.match(forged)
   })
 
-  it('is told from a change of the key, and its checkpoints from foreign ones', async () => {
+  it('is distinguished from a key rotation and from foreign checkpoints', async () => {
     await since()
     await call()
     const next = newSigner()
@@ -82,8 +82,8 @@ describe('a rewritten history', () => {
       'checkpoint',
     )
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-    const [kept] = (await notes()).split(/(?=agenthub-ledger)/)
+    const [stored] = (await notes()).split(/(?=agenthub-ledger)/)
     await tamper(database, 'UPDATE ledger.identity SET id = gen_random_uuid()')
-    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(/: of another ledger$/)
+    expect(broken(await since({ checkpoints: stored }))[SIGNED]).to.match(/: of another ledger$/)
   })
 })

@@ -10,7 +10,7 @@ const RUNS = 400
 const int8 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
 const int2 = fc.integer({ min: -(2 ** 15), max: 2 ** 15 - 1 })
 const int4 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
-/** From the year 1 to 9999, to the microsecond. */
+/** Instants of the years 1 to 9999, with microseconds. */
 const instant = fc
   .record({
     at: fc.date({
@@ -22,7 +22,7 @@ const instant = fc
   })
   .map(({ at, micros }) => at.toISOString().replace('Z', `${String(micros).padStart(3, '0')}Z`))
 const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 3 })
-/** Text of JSON as somebody might write it: PostgreSQL prints it in its own way. */
+/** JSON text in any formatting; PostgreSQL normalizes it. */
 const json = fc
   .record({
     value: fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 }),
@@ -57,14 +57,14 @@ const row: fc.Arbitrary<JournalEntry> = fc.record({
   leaf: fc.constant(''),
 })
 
-describe('the leaf of a row without the database', () => {
+describe('the leaf of a row computed without the database', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()
   })
   after(() => database.drop())
 
-  it('is ledger.leaf, for any values of every column', async () => {
+  it('equals ledger.leaf for any values of every column', async () => {
     const rows = fc.sample(row, RUNS)
     for (const entry of rows) {
       const { rows: found } = await database.pool.query<{ leaf: string; meta: string | null }>(
@@ -89,7 +89,7 @@ describe('the leaf of a row without the database', () => {
     expect(rows.some(({ at }) => at < '2000')).to.equal(true)
   })
 
-  it('knows one way only to write an instant', () => {
+  it('accepts only one format of an instant', () => {
     expect(parseInstant('2000-01-01T00:00:00.000001Z')).to.equal(1n)
     expect(parseInstant('1999-12-31T23:59:59.999999Z')).to.equal(-1n)
     expect(parseInstant('12345-01-01T00:00:00.000000Z')).to.equal(326_456_697_600_000_000n)
@@ -106,7 +106,7 @@ describe('the leaf of a row without the database', () => {
     }
   })
 
-  it('goes with the rules that the database has', async () => {
+  it('comes with the same event rules as the database', async () => {
     const { rows } = await database.pool.query<{ id: number; rule: unknown }>(
       `SELECT id, json_strip_nulls(json_build_object('event', event, 'phase', phase,
          'debits', array_to_string(debits, ','), 'credits', array_to_string(credits, ','),

@@ -6,10 +6,10 @@ import type { FreshDatabase } from '../../../support/postgres.ts'
 
 export const newSigner = (): SigningKey => signingKeyOf(generateKeyPairSync('ed25519').privateKey)
 
-/** The public key as `keys` of a verification take it. */
+/** Public key in the format of `TrustAnchors.keys`. */
 export const pinned = ({ publicKey }: SigningKey): string => publicKey.toString('base64')
 
-/** Changes the books behind their back: a superuser, with the triggers switched off. */
+/** Changes the ledger's tables as a superuser with triggers disabled. */
 export async function tamper(database: FreshDatabase, ...statements: string[]): Promise<void> {
   const client = await database.admin.connect()
   try {
@@ -24,13 +24,13 @@ export async function tamper(database: FreshDatabase, ...statements: string[]): 
   }
 }
 
-/** What is broken, and the first example of each. */
+/** Violated checks with their first example. */
 export const broken = ({ checks }: Verification): Record<string, string> =>
   Object.fromEntries(
     checks.filter(({ bad }) => bad !== 0n).map(({ name, example }) => [name, example ?? '']),
   )
 
-/** What a careful forger does after a change of rows: all that follows from them fits again. */
+/** Recomputes leaves, seals and balances after a change of rows, like a careful forger. */
 export const REWRITE = [
   'UPDATE ledger.journal j SET leaf = ledger.leaf(j)',
   `DO $$
@@ -56,7 +56,7 @@ export const REWRITE = [
    WHERE b.shard = p.shard AND b.account = p.account`,
 ] as const
 
-/** And after it, the sums that the verification carries. */
+/** Also recomputes the sums stored by the verification. */
 export const REWRITE_SUMS = [
   'DELETE FROM ledger.verified_balance',
   `INSERT INTO ledger.verified_balance SELECT j.shard, l.account, sum(l.amount)

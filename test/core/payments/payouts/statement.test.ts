@@ -6,10 +6,10 @@ import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import {
   type LineCursor,
   type StatementLine,
-  serviceSums,
-  statementLines,
+  readServiceSums,
+  readStatementLines,
 } from '../../../../core/payments/payouts/statement.ts'
-import { newId, type PayWorld, startPayWorld } from './world.ts'
+import { newId, type PayWorld, startPayWorld } from './fixture.ts'
 
 const amount = fc.bigInt({ min: 1n, max: 300_000n })
 const place = fc.nat({ max: 3 }) // two services on two shards
@@ -68,7 +68,7 @@ describe('the statement of a payout', function () {
   async function linesOf(payout: string, size: number): Promise<StatementLine[]> {
     const lines: StatementLine[] = []
     for (let after: LineCursor | undefined; ; ) {
-      const page = await statementLines(world.pool, payout, size, after)
+      const page = await readStatementLines(world.pool, payout, size, after)
       lines.push(...page)
       const last = page.at(-1)
       if (page.length < size || !last) return lines
@@ -95,7 +95,7 @@ describe('the statement of a payout', function () {
       expect(total((line) => line.gross)).to.equal(sums.gross)
       expect(total((line) => line.commission)).to.equal(sums.commission)
       expect(new Set(lines.map(({ shard, seq }) => `${shard} ${seq}`)).size).to.equal(lines.length)
-      const services = await serviceSums(world.pool, rows[0].id)
+      const services = await readServiceSums(world.pool, rows[0].id)
       const sum = (of: 'calls' | 'gross' | 'commission' | 'refunded' | 'earned') =>
         services.reduce((all, each) => all + each[of], 0n)
       for (const part of ['calls', 'gross', 'commission', 'refunded'] as const) {

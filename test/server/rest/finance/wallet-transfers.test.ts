@@ -10,20 +10,20 @@ import { postGasFees } from '../../../../core/payments/facilitators/gas-accounti
 import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import { useHub } from '../../../support/suite.ts'
-import { auditOf, data, type Json, refused } from '../../staff/world.ts'
-import { sendUsdc, transact } from './platform-wallets.ts'
-import { makeAdmin } from './world.ts'
+import { dataOf, expectRefused, type Json, readAudit } from '../../staff/fixture.ts'
+import { createAdmin } from './fixture.ts'
+import { sendTransaction, sendUsdc } from './platform-wallets.ts'
 
 const TREASURY = 'assets:usdc:base:treasury'
 const SPEND = 'assets:usdc:base:spend'
 
 describe('money between wallets of the house', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const money = () => hub().sandbox!.money
   const send = (from: Hex, to: Hex, value: bigint) => sendUsdc(hub(), from, to, value)
   const pay = (value: bigint) =>
-    transact(hub(), agent, money().gas!.address, { value: `0x${value.toString(16)}` })
+    sendTransaction(hub(), agent, money().gas!.address, { value: `0x${value.toString(16)}` })
   const book = (transaction: Hex) =>
     admin.ask(hub(), 'transfers', { transaction, reason: 'a test' })
   const look = async () => (await admin.ask(hub(), 'wallets')).body as Record<string, Json>
@@ -31,7 +31,7 @@ describe('money between wallets of the house', () => {
     const { chain, treasury, spend, finality } = { ...money(), spend: money().spend.address }
     const { pool } = hub().hub
     await reconcile({ pool, chain, finality, wallets: { treasury, spend } })
-    return data(await admin.ask(hub(), 'exceptions'))
+    return dataOf(await admin.ask(hub(), 'exceptions'))
   }
   const agent = '0x00000000000000000000000000000000000005e1' as const
 
@@ -42,7 +42,7 @@ describe('money between wallets of the house', () => {
     expect(asked.status, asked.text).to.be.oneOf([201, 202])
     const log = createLog('silent')
     await writeNextExport({ pool: hub().hub.pool, log }, new AbortController().signal)
-    const written = data(await admin.ask(hub(), 'exports'))
+    const written = dataOf(await admin.ask(hub(), 'exports'))
     const { file } = written.find((each) => each['export_id'] === asked.body['export_id'])!
     const { statusCode, body } = await request(`${hub().url}${String(file)}`, {
       headers: { 'x-api-key': await admin.key(hub()) },
@@ -57,7 +57,7 @@ describe('money between wallets of the house', () => {
     const tx = await send(spend.address, treasury, 900_000n)
     const [unknown] = await exceptions()
     expect(unknown, 'before it is booked').to.have.property('amount_microdollars')
-    const before = await auditOf(hub())
+    const before = await readAudit(hub())
     const made = await book(tx)
     expect(made.status, made.text).to.equal(201)
     const [entry] = made.body['entries'] as Json[]
@@ -67,7 +67,7 @@ describe('money between wallets of the house', () => {
     for (const each of again) {
       expect([each.status, each.body], each.text).to.deep.equal([200, made.body])
     }
-    const { lines, last } = await auditOf(hub())
+    const { lines, last } = await readAudit(hub())
     expect(lines).to.equal(before.lines + 1)
     expect(last).to.include({ act: 'transfer.book', subject: tx, reason: 'a test' })
     expect(await exceptions(), 'what was unknown is explained').to.deep.equal([])
@@ -76,7 +76,7 @@ describe('money between wallets of the house', () => {
       0, 0,
     ])
     const journal = await admin.ask(hub(), 'journal?event=wallet.moved')
-    expect(data(journal)[0]).to.have.nested.property('meta.tx', tx)
+    expect(dataOf(journal)[0]).to.have.nested.property('meta.tx', tx)
     expect(journal.text).to.include(String(entry?.['entry_id']))
   })
 
@@ -85,10 +85,10 @@ describe('money between wallets of the house', () => {
     const { pool, ledger } = hub().hub
     const wallet = gas!
     const early = await pay(1_000_000_000n)
-    refused(await book(early), 409, 'not_booked')
+    expectRefused(await book(early), 409, 'not_booked')
     const books = { pool, ledger, wallet, finality: 1n, ethPrice: usd('3000') }
     await postGasFees(books)
-    refused(await book(early), 409, 'not_booked')
+    expectRefused(await book(early), 409, 'not_booked')
     const [first, second] = [await pay(1_500_000_000n), await pay(2_500_000_000n)]
     const told = [await book(first), await book(second), await book(first)]
     expect(told.map(({ status }) => status)).to.deep.equal([201, 201, 200])
@@ -101,18 +101,18 @@ describe('money between wallets of the house', () => {
 
   it('that stays where it is is no money', async () => {
     const { address } = money().gas!
-    const around = await transact(hub(), address, address, { value: '0xdf8475800' })
-    refused(await book(around), 409, 'not_booked')
+    const around = await sendTransaction(hub(), address, address, { value: '0xdf8475800' })
+    expectRefused(await book(around), 409, 'not_booked')
   })
 
   it('is believed of nobody but the chain', async () => {
     const { treasury, spend } = money()
-    refused(await book(`0x${'ab'.repeat(32)}`), 409, 'not_booked')
+    expectRefused(await book(`0x${'ab'.repeat(32)}`), 409, 'not_booked')
     await fund(hub().sandbox!.rpcUrl, agent, { usdc: 5n })
     const strange = await send(agent, '0x00000000000000000000000000000000000005e2', 5n)
-    refused(await book(strange), 409, 'not_booked')
+    expectRefused(await book(strange), 409, 'not_booked')
     const failing = await send(agent, treasury, 1_000_000_000n)
-    refused(await book(failing), 409, 'not_booked')
+    expectRefused(await book(failing), 409, 'not_booked')
     const tx = await send(spend.address, treasury, 7n)
     const { pool, ledger } = hub().hub
     const ports = { ...money(), spend: spend.address, gas: undefined, pool, ledger }
@@ -132,7 +132,7 @@ describe('money between wallets of the house', () => {
     )
     expect(decided.status, decided.text).to.equal(200)
     const late = await book(tx)
-    refused(late, 409, 'not_booked')
+    expectRefused(late, 409, 'not_booked')
     expect(late.text).to.include('exception')
     expect(await hub().hub.ledger.balance(SPEND)).to.equal(900_000n - usd('50'))
   })
@@ -141,11 +141,11 @@ describe('money between wallets of the house', () => {
     const { treasury, spend } = money()
     const tx = await send(spend.address, treasury, 30n)
     const foresee = () => admin.ask(hub(), `transfers/${tx}`)
-    const before = await auditOf(hub())
+    const before = await readAudit(hub())
     const foreseen = await foresee()
     expect(foreseen.body, foreseen.text).to.deep.include({ transaction: tx, booked: false })
     expect(await foresee(), 'again').to.deep.include({ status: 200, body: foreseen.body })
-    expect((await auditOf(hub())).lines).to.equal(before.lines)
+    expect((await readAudit(hub())).lines).to.equal(before.lines)
     expect((await admin.ask(hub(), 'journal?event=wallet.moved')).text).not.to.include(tx)
     const made = await book(tx)
     expect(made.body).to.deep.equal({ ...foreseen.body, booked: true })
@@ -157,8 +157,8 @@ describe('money between wallets of the house', () => {
       ...guess,
       booked: true,
     })
-    refused(await admin.ask(hub(), 'transfers/0x12'), 422, 'validation_failed')
-    refused(await admin.ask(hub(), `transfers/0x${'ab'.repeat(32)}`), 409, 'not_booked')
+    expectRefused(await admin.ask(hub(), 'transfers/0x12'), 422, 'validation_failed')
+    expectRefused(await admin.ask(hub(), `transfers/0x${'ab'.repeat(32)}`), 409, 'not_booked')
   })
 
   for (const [format, lines] of Object.entries({

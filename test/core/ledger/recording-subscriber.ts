@@ -2,19 +2,19 @@ import { Ledger } from '../../../core/ledger/ledger.ts'
 import type { Page, Subscriber } from '../../../core/ledger/outbox/subscriber.ts'
 import type { FreshDatabase } from '../../support/postgres.ts'
 
-/** A ledger of two shards. */
-export async function twoShards({ pool }: FreshDatabase): Promise<Ledger> {
+/** Opens a ledger with two shards. */
+export async function openTwoShards({ pool }: FreshDatabase): Promise<Ledger> {
   await pool.query('SELECT ledger.open_shard(1::smallint)')
   return new Ledger(pool, { shards: 2 })
 }
 
-/** The journal, as `shard/seq`. */
+/** Lists the journal entries as `shard/seq`. */
 export async function journal({ pool }: FreshDatabase): Promise<string[]> {
   return entries(pool, 'ledger.journal', 'shard, seq')
 }
 
-/** A reader that keeps what it is given in a table of its own, row by row as it comes. */
-export async function noting(
+/** Creates a subscriber that records each entry in its own table. */
+export async function recordingSubscriber(
   { admin, pool }: FreshDatabase,
   name: string,
   then: (page: Page, kill: () => Promise<void>) => Promise<void> = async () => {},
@@ -40,9 +40,9 @@ export async function noting(
   }
   return {
     subscriber,
-    /** In order of the journal. */
+    /** Recorded entries in the order of the journal. */
     noted: () => entries(pool, `hub.${name}`, 'shard, seq'),
-    /** In the order in which it was given them, shard by shard. */
+    /** Recorded entries in the order of handling, by shard. */
     given: () => entries(pool, `hub.${name}`, 'shard, n'),
   }
 }
@@ -54,7 +54,7 @@ async function entries(pool: FreshDatabase['pool'], table: string, by: string): 
   return rows.map(({ entry }) => entry)
 }
 
-/** All that a subscriber keeps, as text. */
+/** Dumps the tables of a subscriber as text. */
 export async function dump(
   { pool }: FreshDatabase,
   { tables }: Pick<Subscriber, 'tables'>,

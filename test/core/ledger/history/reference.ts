@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { Account } from '../../../../core/ledger/events.ts'
 
-/** What one entry did to one account, as the view of postings has it. */
-export interface Fact {
+/** Effect of one entry on one account, from the view of postings. */
+export interface ReferenceLine {
   readonly account: Account
   readonly shard: number
   readonly seq: bigint
@@ -13,9 +13,9 @@ export interface Fact {
 
 const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
-/** All that was ever booked, by value date: to be added up one by one. */
-export async function readFacts(pool: Pool): Promise<Fact[]> {
-  const { rows } = await pool.query<Omit<Fact, 'amount'> & { amount: string }>(
+/** Reads all postings ever made, by value date, to be summed one by one. */
+export async function readReferenceLines(pool: Pool): Promise<ReferenceLine[]> {
+  const { rows } = await pool.query<Omit<ReferenceLine, 'amount'> & { amount: string }>(
     `SELECT p.account, p.shard, p.seq, to_char(p.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
        to_char(p.effective_at AT TIME ZONE 'UTC', ${ISO}) AS "valueAt", sum(p.amount) AS amount
      FROM ledger.posting p GROUP BY p.account, p.shard, p.seq, p.at, p.effective_at
@@ -27,25 +27,29 @@ export async function readFacts(pool: Pool): Promise<Fact[]> {
 const isBefore = (iso: string, instant: Date): boolean =>
   iso < instant.toISOString().replace('Z', '000Z')
 
-/** The sum of what has a value date before an instant. */
-export const sumBefore = (facts: readonly Fact[], account: Account, instant: Date): bigint =>
+/** Sums the postings with a value date before an instant. */
+export const sumBefore = (
+  facts: readonly ReferenceLine[],
+  account: Account,
+  instant: Date,
+): bigint =>
   facts
     .filter((fact) => fact.account === account && isBefore(fact.valueAt, instant))
     .reduce((sum, { amount }) => sum + amount, 0n)
 
-/** What has a value date in a period, in the order of a statement. */
-export const within = (
-  facts: readonly Fact[],
+/** Selects the postings with a value date in a period, in the order of a statement. */
+export const inPeriod = (
+  facts: readonly ReferenceLine[],
   account: Account,
   { from, to }: { from: Date; to: Date },
-): Fact[] =>
+): ReferenceLine[] =>
   facts.filter(
     ({ account: of, valueAt }) =>
       of === account && isBefore(valueAt, to) && !isBefore(valueAt, from),
   )
 
-/** The milliseconds around all that happened: where an instant may be wrong by one. */
-export function instantsOf(facts: readonly Fact[]): Date[] {
+/** Returns the milliseconds around all postings, where off-by-one errors would show. */
+export function instantsOf(facts: readonly ReferenceLine[]): Date[] {
   const all = new Set(facts.flatMap(({ bookedAt, valueAt }) => [bookedAt, valueAt]))
   const around = [...all].flatMap((iso) => {
     const ms = new Date(iso).getTime()

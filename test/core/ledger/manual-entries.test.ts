@@ -8,17 +8,17 @@ import { reverseCall } from '../../../core/ledger/reverse.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { split } from '../../../core/money.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, micros, newId, order, provider, smallBooks } from './world.ts'
+import { micros, newId, openAgent, openProvider, order, sampleLedger } from './fixture.ts'
 
-const DECISION = { author: 'finance@house', reason: 'dispute 17' }
+const DECISION = { author: 'finance@platform', reason: 'dispute 17' }
 
-describe('what people book', () => {
+describe('manual entries', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
 
   before(async () => {
     database = await freshDatabase()
-    books = (await smallBooks(database.pool)).books
+    ledger = (await sampleLedger(database.pool)).ledger
   })
   after(async () => {
     const { checks } = await verifyLedger(database.pool)
@@ -34,30 +34,33 @@ describe('what people book', () => {
 
   describe('a reversal', () => {
     const settledCall = async (price: bigint, bps: number) => {
-      const [owner, payee] = [await agent(books, price), await provider(books, `p${newId()}`)]
+      const [owner, payee] = [
+        await openAgent(ledger, price),
+        await openProvider(ledger, `p${newId()}`),
+      ]
       const call = order(owner, payee, price, { commissionBps: bps })
-      await books.reserve(call)
-      await books.settle(call, price)
+      await ledger.reserve(call)
+      await ledger.settle(call, price)
       return { call, owner, payee }
     }
 
-    it('gives back what was charged, by those who got it, and once', async () => {
+    it('refunds the charge once, taking it from those who received it', async () => {
       const { call, owner, payee } = await settledCall(1_001n, 1_000)
-      const refund = () => reverseCall(database.pool, books, call, DECISION)
-      const commission = await books.balance('income:commission')
+      const refund = () => reverseCall(database.pool, ledger, call, DECISION)
+      const commission = await ledger.balance('income:commission')
       expect(await Promise.all([refund(), refund(), refund()])).to.have.members([
         'applied',
         'replayed',
         'replayed',
       ])
-      expect(await books.balance(owner.code)).to.equal(1_001n)
-      expect(await books.balance(payee.code)).to.equal(0n)
-      expect(await books.balance('income:commission')).to.equal(commission - 100n)
-      const less = reverseCall(database.pool, books, call, DECISION, micros(5n))
+      expect(await ledger.balance(owner.code)).to.equal(1_001n)
+      expect(await ledger.balance(payee.code)).to.equal(0n)
+      expect(await ledger.balance('income:commission')).to.equal(commission - 100n)
+      const less = reverseCall(database.pool, ledger, call, DECISION, micros(5n))
       expect(await less).to.equal('id_reused_with_other_terms')
     })
 
-    it('of a part splits it as the charge was split, never by more than was charged', async () => {
+    it('splits a partial refund like the charge, and never exceeds the charge', async () => {
       const part = fc.record({
         price: fc.bigInt({ min: 1n, max: 10_000n }),
         part: fc.bigInt({ min: 1n, max: 1_000n }),
@@ -67,36 +70,36 @@ describe('what people book', () => {
         fc.asyncProperty(part, async ({ price, part: permille, bps }) => {
           const { call, owner, payee } = await settledCall(price, bps)
           const refunded = micros((price * permille + 999n) / 1_000n)
-          const above = reverseCall(database.pool, books, call, DECISION, micros(price + 1n))
+          const above = reverseCall(database.pool, ledger, call, DECISION, micros(price + 1n))
           expect(await above).to.equal('above_hold')
-          const outcome = await reverseCall(database.pool, books, call, DECISION, refunded)
+          const outcome = await reverseCall(database.pool, ledger, call, DECISION, refunded)
           expect(outcome).to.equal('applied')
-          expect(await books.balance(owner.code)).to.equal(refunded)
+          expect(await ledger.balance(owner.code)).to.equal(refunded)
           const { share } = split(price, bps)
           const commission = ((price - share) * refunded) / price
-          expect(await books.balance(payee.code)).to.equal(share - (refunded - commission))
+          expect(await ledger.balance(payee.code)).to.equal(share - (refunded - commission))
         }),
         { numRuns: 25 },
       )
     })
 
-    it('makes the payee owe what it was paid out already', async () => {
+    it('turns an amount already paid out into a receivable', async () => {
       const { call, owner, payee } = await settledCall(1_000n, 1_000)
       const payout = { type: 'payout.started', earnings: payee.code, amount: micros(700n) } as const
-      expect(await books.post(payout, { owner: payee, id: newId() })).to.equal('applied')
-      const owed = await books.balance('assets:receivable:providers')
-      expect(await reverseCall(database.pool, books, call, DECISION)).to.equal('applied')
-      expect(await books.balance(owner.code)).to.equal(1_000n)
-      expect(await books.balance(payee.code)).to.equal(0n)
-      expect(await books.balance('assets:receivable:providers')).to.equal(owed - 700n)
+      expect(await ledger.post(payout, { owner: payee, id: newId() })).to.equal('applied')
+      const owed = await ledger.balance('assets:receivable:providers')
+      expect(await reverseCall(database.pool, ledger, call, DECISION)).to.equal('applied')
+      expect(await ledger.balance(owner.code)).to.equal(1_000n)
+      expect(await ledger.balance(payee.code)).to.equal(0n)
+      expect(await ledger.balance('assets:receivable:providers')).to.equal(owed - 700n)
     })
 
-    it('needs a call that was charged, also at the door of the database', async () => {
-      const [owner, payee] = [await agent(books, 10n), await provider(books, 'released')]
+    it('requires a charged call, also in the database', async () => {
+      const [owner, payee] = [await openAgent(ledger, 10n), await openProvider(ledger, 'released')]
       const call = order(owner, payee, 10n)
-      await books.reserve(call)
-      expect(await reverseCall(database.pool, books, call, DECISION)).to.equal('no_such_hold')
-      await books.release(call)
+      await ledger.reserve(call)
+      expect(await reverseCall(database.pool, ledger, call, DECISION)).to.equal('no_such_hold')
+      await ledger.release(call)
       const event = {
         type: 'call.reversed',
         credits: owner.code,
@@ -106,20 +109,23 @@ describe('what people book', () => {
         receivable: micros(0n),
       } as const
       const entry = { owner, id: call.call, meta: DECISION }
-      expect(await books.post(event, entry)).to.equal('no_such_hold')
+      expect(await ledger.post(event, entry)).to.equal('no_such_hold')
       const settled = await settledCall(5n, 0)
       const other = { owner: settled.owner, id: settled.call.call, meta: DECISION }
       const elsewhere = { ...event, payee: settled.payee.code, credits: owner.code }
-      expect(await books.post(elsewhere, other), 'to somebody else').to.equal('above_hold')
+      expect(await ledger.post(elsewhere, other), 'to somebody else').to.equal('above_hold')
     })
   })
 
   describe('a correction', () => {
     const order17 = { debit: 'expenses:bad-debt', credit: 'equity:opening', amount: 17n }
 
-    it('is booked with its author and reason, once under its key', async () => {
+    it('is posted with its author and reason, once per idempotency key', async () => {
       const book = (amount: bigint) =>
-        adjust(database.pool, books, { ...order17, amount }, DECISION, { id: newId(), key: 'a-17' })
+        adjust(database.pool, ledger, { ...order17, amount }, DECISION, {
+          id: newId(),
+          key: 'a-17',
+        })
       expect(await book(17n)).to.equal('applied')
       expect(await book(17n)).to.equal('replayed')
       expect(await book(18n)).to.equal('id_reused_with_other_terms')
@@ -130,26 +136,26 @@ describe('what people book', () => {
       expect(rows).to.deep.equal([{ meta: DECISION }])
     })
 
-    it('is refused without author or reason, by the database', async () => {
+    it('is refused by the database without an author or a reason', async () => {
       for (const half of [{ author: 'x' }, { reason: 'y' }, { author: ' ', reason: 'y' }]) {
         const event = { type: 'balance.adjusted', asset: 'USDC', ...order17 } as const
-        const owner = await books.account('equity:opening')
-        expect(await failure(books.post(event, { owner, id: newId(), meta: half }))).to.match(
+        const owner = await ledger.account('equity:opening')
+        expect(await failure(ledger.post(event, { owner, id: newId(), meta: half }))).to.match(
           /^balance.adjusted needs a (author|reason) in its meta/,
         )
       }
     })
 
-    it('cannot touch what is held, or accounts that do not go together', async () => {
+    it('cannot touch holds, or accounts that do not belong in one entry', async () => {
       const book = (debit: string, credit: string) =>
         failure(
-          adjust(database.pool, books, { debit, credit, amount: 1n }, DECISION, { id: newId() }),
+          adjust(database.pool, ledger, { debit, credit, amount: 1n }, DECISION, { id: newId() }),
         )
       const held = await book('liabilities:holds', 'equity:opening')
       expect(held).to.equal('balance.adjusted may not be booked on liabilities:holds so')
       const none = await book('assets:none', 'equity:opening')
       expect(none).to.equal('no such account: assets:none')
-      expect(await book('assets:eth:base:gas', 'equity:opening')).to.match(/counts GWEI/)
+      expect(await book('assets:eth:base:gas', 'equity:opening')).to.match(/is in GWEI/)
       const same = await book('equity:opening', 'equity:opening')
       expect(same).to.equal('debit and credit are the same account')
     })
@@ -158,7 +164,7 @@ describe('what people book', () => {
   describe('a transfer of credits', () => {
     const keyOf = async (principal: string, suffix: string): Promise<AccountRef> => {
       const id = `key_${suffix.padEnd(16, '0')}`
-      const credits = await books.open(creditsOf(id), 'USDC', { home: 0 })
+      const credits = await ledger.open(creditsOf(id), 'USDC', { home: 0 })
       await database.admin.query(
         `INSERT INTO hub.principal (id, shard) VALUES ($1, 0) ON CONFLICT DO NOTHING`,
         [principal],
@@ -171,18 +177,18 @@ describe('what people book', () => {
       return credits
     }
 
-    it('moves them between the keys of one principal alone, as far as there are any', async () => {
+    it('moves available credits, and only between keys of one principal', async () => {
       const [one, two] = [
         await keyOf(`prn_${'A'.repeat(16)}`, 'a'),
         await keyOf(`prn_${'A'.repeat(16)}`, 'b'),
       ]
       const stranger = await keyOf(`prn_${'B'.repeat(16)}`, 'c')
       const gift = { type: 'credits.granted', credits: one.code, amount: micros(10n) } as const
-      await books.post(gift, { owner: one, id: newId() })
+      await ledger.post(gift, { owner: one, id: newId() })
       const send = (from: AccountRef, to: AccountRef, amount: bigint, key?: string) =>
         transferCredits(
           database.pool,
-          books,
+          ledger,
           { from, to, amount: micros(amount) },
           { id: newId(), key },
         )
@@ -190,7 +196,7 @@ describe('what people book', () => {
       expect(await send(one, two, 4n, 'k')).to.equal('applied')
       expect(await send(one, two, 4n, 'k')).to.equal('replayed')
       expect(await send(one, two, 5n, 'k')).to.equal('id_reused_with_other_terms')
-      expect(await books.balance(two.code)).to.equal(4n)
+      expect(await ledger.balance(two.code)).to.equal(4n)
       await send(one, stranger, 1n).then(
         () => expect.fail('a transfer to somebody else'),
         (error: unknown) => expect(error).to.be.instanceOf(NotPostable),
@@ -202,15 +208,15 @@ describe('what people book', () => {
     })
   })
 
-  it('keeps what a key of a caller stands for, also when many claim it at once', async () => {
-    const owner = await agent(books, 0n)
+  it('map an idempotency key to one id, also when claimed concurrently', async () => {
+    const owner = await openAgent(ledger, 0n)
     const claims = await Promise.all(
       Array.from({ length: 20 }, () => claimKey(database.pool, owner, 'k', 'the same', newId())),
     )
     expect(new Set(claims.map((claim) => claim?.id)).size).to.equal(1)
     expect(claims.filter((claim) => claim?.replayed === false)).to.have.length(1)
     expect(await claimKey(database.pool, owner, 'k', 'another', newId())).to.equal(undefined)
-    const other = await agent(books, 0n)
+    const other = await openAgent(ledger, 0n)
     const fresh = await claimKey(database.pool, other, 'k', 'the same', newId())
     expect(fresh?.replayed).to.equal(false)
   })

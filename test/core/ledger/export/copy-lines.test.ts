@@ -3,7 +3,7 @@ import { createPool } from '../../../../core/db/pool.ts'
 import { copyLines } from '../../../../core/ledger/export/copy-lines.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
-describe('the lines of an export', () => {
+describe('streamed COPY lines', () => {
   let database: FreshDatabase
 
   beforeEach(async () => {
@@ -11,7 +11,7 @@ describe('the lines of an export', () => {
   })
   afterEach(() => database.drop())
 
-  it('may take longer than an answer of its pool', async () => {
+  it('may take longer than the query timeout of its pool', async () => {
     const pool = createPool(database.url, { max: 1, responseMs: 2_000 })
     try {
       const read: string[] = []

@@ -8,24 +8,24 @@ import {
 } from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { agent, order, smallBooks } from '../world.ts'
+import { openAgent, order, sampleLedger } from '../fixture.ts'
 import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
 const CARRIED = 'the verified balances match the signed ones'
 const SUMS = 'each balance is the sum of its postings'
 const LEAF = 'every row is as it was written'
 
-describe('the verification since the newest checkpoint', () => {
+describe('incremental verification', () => {
   const key = newSigner()
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let owner: AccountRef
   let payee: AccountRef
 
   beforeEach(async () => {
     database = await freshDatabase()
-    const small = await smallBooks(database.pool)
-    books = small.books
+    const small = await sampleLedger(database.pool)
+    ledger = small.ledger
     owner = small.owner
     payee = small.payee
   })
@@ -36,8 +36,8 @@ describe('the verification since the newest checkpoint', () => {
 
   async function call(): Promise<void> {
     const terms = order(owner, payee, 50n)
-    await books.reserve(terms)
-    await books.settle(terms, 40n)
+    await ledger.reserve(terms)
+    await ledger.settle(terms, 40n)
   }
 
   async function notes(): Promise<string> {
@@ -46,7 +46,7 @@ describe('the verification since the newest checkpoint', () => {
     return text
   }
 
-  it('goes on where the last one ended, and says so in a signed checkpoint', async () => {
+  it('continues where the last run ended, and signs a checkpoint', async () => {
     const first = await since()
     expect(broken(first)).to.deep.equal({})
     expect(first.shards).to.have.length(1)
@@ -72,7 +72,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(broken(whole)).to.deep.equal({})
   })
 
-  it('does a backlog in steps of a bounded size, and compares balances at its end', async () => {
+  it('processes a backlog in bounded steps, and compares balances at its end', async () => {
     for (let i = 0; i < 4; i++) await call()
     const shift = 'balance = balance + CASE account WHEN 1 THEN 1 ELSE -1 END'
     await tamper(database, `UPDATE ledger.balance SET ${shift} WHERE account IN (1, 3)`)
@@ -91,7 +91,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(steps.at(-1)).not.to.have.property('checkpoint')
   })
 
-  it('signs nothing when anything is wrong, or when it has no key', async () => {
+  it('signs nothing if a check fails or without a key', async () => {
     expect((await verifySince(database.pool)).shards[0]).not.to.have.property('checkpoint')
     await tamper(database, 'UPDATE ledger.journal SET endpoint = 7 WHERE seq = 6')
     const result = await since()
@@ -99,7 +99,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(await notes()).to.equal('')
   })
 
-  it('finds what was changed, removed or added since, and what follows from nothing', async () => {
+  it('detects rows changed, removed or added since, and orphaned rows', async () => {
     await since()
     await call()
     await call()
@@ -194,7 +194,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(broken(await since())).to.deep.equal({})
   })
 
-  it('finds an entry that the rule of its event does not allow, all else in order', async () => {
+  it('detects an entry that only violates the rule of its event', async () => {
     await since()
     await call()
     const rule = 'every entry follows the rule of its event'
@@ -204,21 +204,21 @@ describe('the verification since the newest checkpoint', () => {
     }
   })
 
-  it('finds a reversal of more than was charged, for another owner, or of nothing', async () => {
+  it('detects a reversal above the charge, for another owner, or of no call', async () => {
     const terms = order(owner, payee, 50n)
-    await books.reserve(terms)
-    await books.settle(terms, 40n)
-    await reverseCall(database.pool, books, terms, { author: 'finance', reason: 'a dispute' })
+    await ledger.reserve(terms)
+    await ledger.settle(terms, 40n)
+    await reverseCall(database.pool, ledger, terms, { author: 'finance', reason: 'a dispute' })
     expect(broken(await since())).to.deep.equal({})
     const reversal = 'a reversal refunds at most the amount charged'
-    const other = await agent(books, 1n)
+    const other = await openAgent(ledger, 1n)
     const named = /^shard 0 seq \d+ id .*: refunds/
     for (const set of [
       'amounts = ARRAY(SELECT 2 * a FROM unnest(amounts) a)',
       `accounts = array_replace(accounts, ${owner.id}, ${other.id})`,
       `id = '00000000-0000-7000-8000-000000000001'`,
     ]) {
-      await database.admin.query('CREATE TABLE kept AS TABLE ledger.journal')
+      await database.admin.query('CREATE TABLE original AS TABLE ledger.journal')
       await tamper(database, `UPDATE ledger.journal SET ${set} WHERE phase = 3`, ...REWRITE)
       expect(broken(await verifyLedger(database.pool))[reversal], set).to.match(named)
       await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
@@ -226,15 +226,15 @@ describe('the verification since the newest checkpoint', () => {
       await tamper(
         database,
         'DELETE FROM ledger.journal',
-        'INSERT INTO ledger.journal TABLE kept',
+        'INSERT INTO ledger.journal TABLE original',
         ...REWRITE,
       )
-      await database.admin.query('DROP TABLE kept')
+      await database.admin.query('DROP TABLE original')
       expect(broken(await since())).to.deep.equal({})
     }
   })
 
-  it('leaves a snapshot that nothing in the journal explains to the whole run', async () => {
+  it('leaves unexplained snapshots to the full verification', async () => {
     await tamper(database, `INSERT INTO ledger.snapshot VALUES (1, 0, 5, 1, 0, '{0}', '{-1}')`)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({
       'each snapshot matches the journal':
@@ -242,7 +242,7 @@ describe('the verification since the newest checkpoint', () => {
     })
   })
 
-  it('takes a checkpoint only of a seal, newer than the last, and through its door', async () => {
+  it('accepts a checkpoint only for a newer seal, through its function', async () => {
     const [{ to }] = (await since()).shards as [IncrementalVerification['shards'][0]]
     const add = (seq: bigint, hash: string): Promise<string> =>
       database.pool
@@ -259,7 +259,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(await add(to + 2n, `'\\x00'`)).to.match(/has no seal of seq/)
   })
 
-  it('runs beside booking and beside itself, and every checkpoint is sound', async () => {
+  it('runs concurrently with posting and itself, with sound checkpoints', async () => {
     const count = async () => (await notes()).match(/^balances/gm)?.length ?? 0
     const over = new AbortController()
     const traffic = async (): Promise<void> => {

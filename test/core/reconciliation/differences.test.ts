@@ -43,8 +43,8 @@ const facts: fc.Arbitrary<WalletState> = fc.record({
   transit: fc.constant([]),
 })
 
-describe('the judgement on chain and books', () => {
-  it('adds up to exactly the difference, whatever is found', () => {
+describe('the explanation of a difference', () => {
+  it('adds up to exactly the difference for any findings', () => {
     fc.assert(
       fc.property(facts, (known) => {
         const { findings, pending } = explainDifference(known)
@@ -53,7 +53,7 @@ describe('the judgement on chain and books', () => {
       }),
     )
   })
-  it('speaks of every transfer and every entry once, but for openings of their block', () => {
+  it('covers every transfer and entry once, except openings at their block', () => {
     fc.assert(
       fc.property(facts, (known) => {
         const { findings, pending } = explainDifference(known)

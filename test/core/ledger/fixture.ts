@@ -5,42 +5,45 @@ import type { Asset, LedgerOutcome } from '../../../core/ledger/events.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 
-/** A new id of a call or an entry. */
+/** Returns a new id of a call or an entry. */
 export const newId = (): string => uuidv7(systemClock.now().getTime())
 
 export const micros = (amount: bigint): Micros => amount as Micros
 
 let agents = 0
 
-/** Opens the credits of a new agent, with so much bought. */
-export async function agent(books: Ledger, credits: bigint): Promise<AccountRef> {
+/** Opens the credits account of a new agent and buys credits. */
+export async function openAgent(ledger: Ledger, credits: bigint): Promise<AccountRef> {
   const code = `liabilities:agents:key_${++agents}:credits`
-  const owner = await books.open(code, 'USDC', { home: 0 })
+  const owner = await ledger.open(code, 'USDC', { home: 0 })
   if (credits > 0n) {
     const event = { type: 'credits.purchased', credits: code, amount: micros(credits) } as const
-    await books.post(event, { owner, id: newId() })
+    await ledger.post(event, { owner, id: newId() })
   }
   return owner
 }
 
-/** Opens an account of free calls or an allowance, with so many units granted. */
-export async function granted(
-  books: Ledger,
+/** Opens an account of free calls or an allowance and grants units. */
+export async function openGranted(
+  ledger: Ledger,
   asset: 'FREECALL' | 'ALLOWANCE',
   units: bigint,
 ): Promise<AccountRef> {
   const kind = asset === 'FREECALL' ? 'free-calls' : 'allowances'
   const code = `liabilities:${kind}:key_${++agents}`
-  const owner = await books.open(code, asset, { home: 0 })
+  const owner = await ledger.open(code, asset, { home: 0 })
   const event = { type: 'units.granted', account: code, asset, units } as const
-  if (units > 0n) await books.post(event, { owner, id: newId() })
+  if (units > 0n) await ledger.post(event, { owner, id: newId() })
   return owner
 }
 
-export const provider = (books: Ledger, name: string, asset: Asset = 'USDC'): Promise<AccountRef> =>
-  books.open(`liabilities:providers:${name}:x`, asset)
+export const openProvider = (
+  ledger: Ledger,
+  name: string,
+  asset: Asset = 'USDC',
+): Promise<AccountRef> => ledger.open(`liabilities:providers:${name}:x`, asset)
 
-/** A reserve with everything that a test does not care about. */
+/** Returns a reserve with defaults for the terms that a test does not care about. */
 export function order(
   owner: AccountRef,
   payee: AccountRef,
@@ -51,7 +54,7 @@ export function order(
   return { call: newId(), owner, payee, amount, ...terms, ...rest }
 }
 
-/** How many of each outcome. */
+/** Counts the outcomes. */
 export function tally(
   results: readonly { outcome: LedgerOutcome }[],
 ): Partial<Record<LedgerOutcome, number>> {
@@ -60,39 +63,39 @@ export function tally(
   return counts
 }
 
-/** Books with a bit of everything: purchase, grant, open, settled, released and guarded calls. */
-export async function smallBooks(pool: Pool): Promise<{
-  books: Ledger
+/** Creates a ledger with a purchase, grants, and open, settled, released and guarded calls. */
+export async function sampleLedger(pool: Pool): Promise<{
+  ledger: Ledger
   owner: AccountRef
   payee: AccountRef
 }> {
-  const books = new Ledger(pool)
-  const owner = await agent(books, 1_000_000n)
-  const payee = await provider(books, 'acme')
-  const allowance = await granted(books, 'ALLOWANCE', 50_000n)
-  const free = await granted(books, 'FREECALL', 15n)
-  const used = await books.account('equity:free-calls:used')
+  const ledger = new Ledger(pool)
+  const owner = await openAgent(ledger, 1_000_000n)
+  const payee = await openProvider(ledger, 'acme')
+  const allowance = await openGranted(ledger, 'ALLOWANCE', 50_000n)
+  const free = await openGranted(ledger, 'FREECALL', 15n)
+  const used = await ledger.account('equity:free-calls:used')
   const calls = [0, 1, 2, 3].map(() => order(owner, payee, 5_003n))
   const guarded = order(owner, payee, 700n, { guards: [allowance] })
   const freeCall = order(free, used, 1n, { commissionBps: 0 })
-  await Promise.all([...calls, guarded, freeCall].map((call) => books.reserve(call)))
+  await Promise.all([...calls, guarded, freeCall].map((call) => ledger.reserve(call)))
   await Promise.all([
-    books.settle(calls[0]!, 5_003n),
-    books.settle(calls[1]!, 4_999n),
-    books.release(calls[2]!),
-    books.settle(guarded, 300n),
-    books.settle(freeCall, 1n),
+    ledger.settle(calls[0]!, 5_003n),
+    ledger.settle(calls[1]!, 4_999n),
+    ledger.release(calls[2]!),
+    ledger.settle(guarded, 300n),
+    ledger.settle(freeCall, 1n),
   ])
-  return { books, owner, payee }
+  return { ledger, owner, payee }
 }
 
 const PROPERTY_MS = 60_000
 
 /**
- * On a slow machine a property is held against fewer samples. None is cut off in the middle: its
- * operations would go on beside the next test.
+ * Checks a property against fewer samples on a slow machine. No sample is interrupted: its
+ * operations would continue during the next test.
  */
-export function inTime<Sample extends unknown[]>(
+export function untilDeadline<Sample extends unknown[]>(
   hold: (...sample: Sample) => Promise<void>,
 ): (...sample: Sample) => Promise<void> {
   const until = elapsedMs() + PROPERTY_MS

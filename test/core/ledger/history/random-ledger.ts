@@ -4,7 +4,7 @@ import { systemClock } from '../../../../core/clock.ts'
 import { openShards } from '../../../../core/identity/shards.ts'
 import { takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
 import { type AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
-import { micros, newId, order } from '../world.ts'
+import { micros, newId, order } from '../fixture.ts'
 
 const ROUND = fc.array(
   fc.oneof(
@@ -26,7 +26,7 @@ const ROUND = fc.array(
         do: fc.constant('buy' as const),
         owner: fc.nat(3),
         amount: fc.bigInt(1n, 5_000n),
-        /** How many milliseconds before it was booked; undefined: not dated. */
+        /** Milliseconds before posting; undefined for no value date. */
         before: fc.option(fc.nat(300), { nil: undefined }),
       }),
     },
@@ -36,27 +36,27 @@ const ROUND = fc.array(
 )
 type Step = typeof ROUND extends fc.Arbitrary<readonly (infer T)[]> ? T : never
 
-/** Calls with and without guards, purchases of now and of a while ago, on some shards at once. */
-export async function bookAtRandom(
+/** Posts random calls with and without guards and purchases, some dated back, on several shards. */
+export async function postRandomEntries(
   pool: Pool,
   seed: number,
   { rounds, shards }: { rounds: number; shards: number },
 ): Promise<Ledger> {
   await openShards(pool, shards)
-  const books = new Ledger(pool, { shards })
+  const ledger = new Ledger(pool, { shards })
   const credits = (i: number) => `liabilities:agents:random_${i}:credits`
   const agents: AccountRef[] = []
   const guards: AccountRef[] = []
   for (const i of [0, 1, 2, 3]) {
     const home = i % shards
-    agents.push(await books.open(credits(i), 'USDC', { home }))
-    const guard = await books.open(`liabilities:allowances:random_${i}`, 'ALLOWANCE', { home })
+    agents.push(await ledger.open(credits(i), 'USDC', { home }))
+    const guard = await ledger.open(`liabilities:allowances:random_${i}`, 'ALLOWANCE', { home })
     guards.push(guard)
     const grant = { type: 'units.granted', account: guard.code, asset: 'ALLOWANCE' } as const
-    await books.post({ ...grant, units: 20_000n }, { owner: guard, id: newId() })
+    await ledger.post({ ...grant, units: 20_000n }, { owner: guard, id: newId() })
   }
   const payees = await Promise.all(
-    [0, 1].map((i) => books.open(`liabilities:providers:random_${i}:x`, 'USDC')),
+    [0, 1].map((i) => ledger.open(`liabilities:providers:random_${i}:x`, 'USDC')),
   )
   const run = async (step: Step): Promise<unknown> => {
     if (step.do === 'sum up') return takeSnapshots(pool)
@@ -67,23 +67,23 @@ export async function bookAtRandom(
         step.before === undefined
           ? {}
           : { effectiveAt: new Date(systemClock.now().getTime() - step.before) }
-      return books.post(
+      return ledger.post(
         { ...event, amount: micros(step.amount) },
         { owner, id: newId(), ...effectiveAt },
       )
     }
-    // An agent may sell too: to another one, or to itself, which moves less than it seems.
+    // An agent may also sell, to another one or to itself.
     const payee = payees[step.payee] ?? agents[step.owner]!
     const guarded = step.guarded ? { guards: [guards[step.owner]!] } : {}
     const call = order(owner, payee, step.amount, guarded)
-    const { outcome } = await books.reserve(call)
+    const { outcome } = await ledger.reserve(call)
     if (outcome !== 'applied' || step.end === 'none') return
-    if (step.end === 'release') return books.release(call)
+    if (step.end === 'release') return ledger.release(call)
     const charged = step.charged < step.amount ? step.charged : step.amount
-    return books.settle(call, charged)
+    return ledger.settle(call, charged)
   }
   for (const round of fc.sample(ROUND, { numRuns: rounds, seed })) {
     await Promise.all(round.map((step) => run(step)))
   }
-  return books
+  return ledger
 }

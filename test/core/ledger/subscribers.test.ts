@@ -17,22 +17,22 @@ import {
 import { createLog } from '../../../core/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { journal, noting, twoShards } from './readers.ts'
+import { journal, openTwoShards, recordingSubscriber } from './recording-subscriber.ts'
 import { Traffic } from './traffic.ts'
 
 const NEVER = 3_600_000
 const silent = createLog('silent')
 
-/** The journal's order is the outbox: every reader sees every entry once, in order. */
-describe('the readers of the journal', () => {
+/** The journal is the outbox: every subscriber handles every entry once, in order. */
+describe('subscribers of the journal', () => {
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let traffic: Traffic
 
   beforeEach(async () => {
     database = await freshDatabase()
-    books = await twoShards(database)
-    traffic = await Traffic.open(database.pool, books)
+    ledger = await openTwoShards(database)
+    traffic = await Traffic.open(database.pool, ledger)
     do await traffic.run(60)
     while (await isShort()) // a seed may leave a shard nearly empty
   })
@@ -55,7 +55,7 @@ describe('the readers of the journal', () => {
       (error: Error) => `${error.message}: ${(error.cause as Error | undefined)?.message}`,
     )
 
-  it('see an entry once, also when their process ends between effect and commit', async () => {
+  it('handle an entry once, also if their process ends between effect and commit', async () => {
     const ends = [
       async () => {
         throw new Error('the process ends here')
@@ -63,7 +63,7 @@ describe('the readers of the journal', () => {
       (kill: () => Promise<void>) => kill(),
     ]
     let tries = 0
-    const { subscriber, noted } = await noting(database, 'fragile', async (_, kill) =>
+    const { subscriber, noted } = await recordingSubscriber(database, 'fragile', async (_, kill) =>
       ends[tries++]?.(kill),
     )
     await enrollSubscriber(database.pool, subscriber)
@@ -78,16 +78,20 @@ describe('the readers of the journal', () => {
     expect(await catchUp(database.pool, subscriber)).to.equal(0n)
   })
 
-  it('share work among processes, and see entries once and in order all the same', async () => {
+  it('share work among processes, and handle entries once and in order', async () => {
     const [one, other] = ['one', 'other'].map((applicationName) =>
       createPool(database.url, { role: 'hub_app', max: 4, applicationName }),
     )
     const pages: Page[] = []
-    const { subscriber, noted, given } = await noting(database, 'shared', async (page) => {
-      pages.push(page)
-      await sleep(3)
-    })
-    // Small pages: there are many turns to share, however quick the traffic is.
+    const { subscriber, noted, given } = await recordingSubscriber(
+      database,
+      'shared',
+      async (page) => {
+        pages.push(page)
+        await sleep(3)
+      },
+    )
+    // Small pages give many turns to share, however fast the traffic is.
     const processes = await Promise.all(
       [one!, other!].map((pool) => run([subscriber], 50, { pool, pageMax: 8n })),
     )
@@ -106,12 +110,12 @@ describe('the readers of the journal', () => {
     ])
   })
 
-  it('pass by a shard where another process is at work, and work on all others', async () => {
+  it('skip a shard that another process is handling, and handle all others', async () => {
     let leave = (): void => {}
     const left = new Promise<void>((resolve) => {
       leave = resolve
     })
-    const { subscriber, noted } = await noting(database, 'slow', () => left)
+    const { subscriber, noted } = await recordingSubscriber(database, 'slow', () => left)
     const { length } = (await journal(database)).filter((entry) => entry.startsWith('0/'))
     await enrollSubscriber(database.pool, subscriber)
     const working = advance(database.pool, subscriber, 0)
@@ -129,8 +133,8 @@ describe('the readers of the journal', () => {
     expect(await noted()).to.deep.equal(await journal(database))
   })
 
-  it('are woken by what is booked, with nothing to look by themselves', async () => {
-    const { subscriber, noted } = await noting(database, 'woken')
+  it('are woken by new entries without polling', async () => {
+    const { subscriber, noted } = await recordingSubscriber(database, 'woken')
     const caughtUp = async () => (await noted()).length === (await journal(database)).length
     const listeners = async () => {
       const { rows } = await database.admin.query<{ pid: number }>(
@@ -149,7 +153,7 @@ describe('the readers of the journal', () => {
       }
       const [lost] = await listeners()
       await database.admin.query('SELECT pg_terminate_backend($1)', [lost!.pid])
-      await traffic.run(3) // told of by nobody: looked for when it listens again
+      await traffic.run(3) // without a notification: found when it listens again
       await eventually(caughtUp)
       await eventually(async () => (await listeners()).some(({ pid }) => pid !== lost!.pid))
       await traffic.run(3)
@@ -159,13 +163,13 @@ describe('the readers of the journal', () => {
     }
   })
 
-  it('stop at what they cannot handle, after all before it, while others go on', async () => {
+  it('stop at an entry that they cannot handle, while others continue', async () => {
     let poisoned = true
     const poison = 7n
-    const bad = await noting(database, 'bad', async ({ shard, from, to }) => {
+    const bad = await recordingSubscriber(database, 'bad', async ({ shard, from, to }) => {
       if (poisoned && shard === 0 && from <= poison && to >= poison) throw new Error('poison')
     })
-    const good = await noting(database, 'good')
+    const good = await recordingSubscriber(database, 'good')
     const lines: string[] = []
     const log = createLog('info', { write: (line: string) => void lines.push(line) })
     const subscribers = [bad.subscriber, good.subscriber]
@@ -189,23 +193,27 @@ describe('the readers of the journal', () => {
     }
   })
 
-  it('hand nothing on that was booked before they were there, or handled before', async () => {
+  it('send nothing out for entries older than they are, or handled before', async () => {
     const handed: string[] = []
-    const { subscriber } = await noting(database, 'late', async ({ shard, from, to, replay }) => {
-      if (replay) return
-      for (let seq = from; seq <= to; seq++) handed.push(`${shard}/${seq}`)
-    })
+    const { subscriber } = await recordingSubscriber(
+      database,
+      'late',
+      async ({ shard, from, to, replay }) => {
+        if (replay) return
+        for (let seq = from; seq <= to; seq++) handed.push(`${shard}/${seq}`)
+      },
+    )
     await enrollSubscriber(database.pool, subscriber)
     const before = new Set(await journal(database))
     await traffic.run(20)
     await catchUp(database.pool, subscriber)
     await rebuild(database.pool, subscriber)
-    await traffic.run(20) // new in the middle of a rebuild
+    await traffic.run(20) // new entries in the middle of a rebuild
     await catchUp(database.pool, subscriber)
     expect(handed).to.have.members((await journal(database)).filter((entry) => !before.has(entry)))
   })
 
-  it('can be sent back to any entry, unless they keep something', async () => {
+  it('can be moved back to any entry unless they write tables', async () => {
     const handled: Page[] = []
     const teller: Subscriber = {
       name: 'teller',
@@ -217,16 +225,20 @@ describe('the readers of the journal', () => {
     await replay(database.pool, teller, { shard: 0, seq: 5n })
     await catchUp(database.pool, teller)
     expect(handled).to.deep.equal([{ shard: 0, from: 6n, to, replay: false }])
-    const { subscriber } = await noting(database, 'keeper')
+    const { subscriber } = await recordingSubscriber(database, 'keeper')
     const refused = await failure(replay(database.pool, subscriber, { shard: 0, seq: 5n }))
     expect(refused).to.match(/writes tables: rebuild it instead/)
   })
 
-  it('stop after the page at hand, and go on from there', async () => {
+  it('stop after the current page and resume there', async () => {
     let stopped: Promise<void> | undefined
-    const { subscriber, noted } = await noting(database, 'stopped', async ({ shard, from }) => {
-      if (shard === 0 && from === 6n) stopped = running.stop()
-    })
+    const { subscriber, noted } = await recordingSubscriber(
+      database,
+      'stopped',
+      async ({ shard, from }) => {
+        if (shard === 0 && from === 6n) stopped = running.stop()
+      },
+    )
     const subscribers = [subscriber]
     const running = await runSubscribers({
       pool: database.pool,

@@ -8,8 +8,8 @@ import { linesOf, verifyExport } from '../../../../core/ledger/verify/export-ver
 import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import type { Verification } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { chart } from '../chart.ts'
-import { granted, newId, order, provider, smallBooks } from '../world.ts'
+import { eventSamples } from '../event-samples.ts'
+import { newId, openGranted, openProvider, order, sampleLedger } from '../fixture.ts'
 import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
 const MUTATIONS = 400
@@ -20,50 +20,51 @@ async function* each(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines
 }
 
-/** Two shards with every kind of event, part of it before a checkpoint in the middle. */
+/** Fills two shards with every kind of event, with a checkpoint in the middle. */
 async function richBooks(database: FreshDatabase): Promise<void> {
   const { pool } = database
   await database.admin.query('SELECT ledger.open_shard(1::smallint)')
-  const { owner, payee } = await smallBooks(pool)
+  const { owner, payee } = await sampleLedger(pool)
   await verifySince(pool, { key })
-  const books = new Ledger(pool, { shards: 2 })
-  const sellers = await books.account('liabilities:x402-out:in-transit')
+  const ledger = new Ledger(pool, { shards: 2 })
+  const sellers = await ledger.account('liabilities:x402-out:in-transit')
   for (const earner of [payee, sellers]) {
     const paid = order(owner, earner, 100n, { commissionBps: 0 })
-    await books.reserve(paid)
-    await books.settle(paid, 100n)
+    await ledger.reserve(paid)
+    await ledger.settle(paid, 100n)
   }
   const call = order(owner, payee, 90n)
-  await books.reserve(call)
-  await books.settle(call, 80n)
-  await reverseCall(pool, books, call, { author: 'finance', reason: 'a dispute' })
-  const other = await books.open('liabilities:agents:key_other:credits', 'USDC', { home: 0 })
+  await ledger.reserve(call)
+  await ledger.settle(call, 80n)
+  await reverseCall(pool, ledger, call, { author: 'finance', reason: 'a dispute' })
+  const other = await ledger.open('liabilities:agents:key_other:credits', 'USDC', { home: 0 })
   const parties = {
     credits: owner.code,
     other: other.code,
-    free: (await granted(books, 'FREECALL', 2n)).code,
-    earnings: (await provider(books, 'acme')).code,
+    free: (await openGranted(ledger, 'FREECALL', 2n)).code,
+    earnings: (await openProvider(ledger, 'acme')).code,
   }
   const meta = {
     author: 'a\tb\\ "c" \u{1F4B6}',
     reason: 'line\nbreak',
     more: [1.5, null, { a: '' }],
   }
-  for (const { event } of chart(parties)) await books.post(event, { owner, id: newId(), meta })
-  const away = await books.open('liabilities:agents:key_away:credits', 'USDC', { home: 1 })
+  for (const { event } of eventSamples(parties))
+    await ledger.post(event, { owner, id: newId(), meta })
+  const away = await ledger.open('liabilities:agents:key_away:credits', 'USDC', { home: 1 })
   const gift = { type: 'credits.granted', credits: away.code, amount: 500n } as never
-  await books.post(gift, {
+  await ledger.post(gift, {
     owner: away,
     id: newId(),
     effectiveAt: new Date('2026-11-02T03:04:05Z'),
   })
   const held = [1, 2, 3].map(() => order(away, payee, 10n))
-  await Promise.all(held.map((hold) => books.reserve(hold)))
-  await books.settle(held[0]!, 7n)
+  await Promise.all(held.map((hold) => ledger.reserve(hold)))
+  await ledger.settle(held[0]!, 7n)
   await verifySince(pool, { key })
 }
 
-describe('the verification of an export without its database', () => {
+describe('the verification of an export without the database', () => {
   let database: FreshDatabase
   let lines: string[]
   let checkpoints = ''
@@ -89,7 +90,7 @@ describe('the verification of an export without its database', () => {
   const verify = (changed: readonly string[], trust = {}): Promise<Verification> =>
     verifyExport(each(changed), { checkpoints, keys, ...trust })
 
-  it('finds nothing in a sound export, and takes nothing on trust', async () => {
+  it('finds nothing in a sound export, and reports no limits', async () => {
     const result = await verify(lines)
     expect(broken(result)).to.deep.equal({})
     expect(result).not.to.have.property('notes')
@@ -100,7 +101,7 @@ describe('the verification of an export without its database', () => {
     )
   })
 
-  it('says what it could not see', async () => {
+  it('reports what it could not verify', async () => {
     const blind = await verify(lines, { checkpoints: undefined, keys: undefined })
     expect(blind.ok).to.equal(true)
     expect(blind.notes).to.include(
@@ -122,14 +123,14 @@ describe('the verification of an export without its database', () => {
     expect(middle.notes!.join('\n')).to.match(/shard 0: no checkpoint; rows there could have/)
   })
 
-  it('trusts the hash before a range that a checkpoint has signed', async () => {
+  it('trusts the hash before a range if a checkpoint signed it', async () => {
     const seq = /^agenthub-ledger\/[0-9a-f-]+\/0\n(\d+)$/m.exec(checkpoints)![1]!
     const tail = await verify(await exported({ shard: 0, from: BigInt(seq) + 1n }))
     expect(broken(tail)).to.deep.equal({})
     expect(tail.notes!.join()).not.to.include('on trust')
   })
 
-  it('finds any change of any line, whatever else was not touched', async function () {
+  it('detects any change of any line', async function () {
     this.timeout(60_000)
     const mutation = fc.oneof(
       { weight: 6, arbitrary: changedField() },
@@ -158,7 +159,7 @@ describe('the verification of an export without its database', () => {
     expect([...seen].sort()).to.deep.equal(checks.map(({ name }) => name).sort()) // each can fail
   })
 
-  it('finds every column of a row, and names the row', async () => {
+  it('detects a change of any column and reports the row', async () => {
     const places = lines.flatMap((line, i) => (line.startsWith('{"type":"entry"') ? [i] : []))
     for (const place of [places[1]!, places[14]!, places.at(-1)!]) {
       const { row } = JSON.parse(lines[place]!)
@@ -174,13 +175,13 @@ describe('the verification of an export without its database', () => {
     }
   })
 
-  it('finds an account renamed everywhere, since its balance was signed by name', async () => {
+  it('detects an account renamed everywhere by its signed balance', async () => {
     const renamed = lines.map((line) => line.replaceAll('providers:acme:x', 'providers:acme:y'))
     const carried = 'the verified balances match the signed ones'
     expect(Object.keys(broken(await verify(renamed)))).to.deep.equal([carried])
   })
 
-  it('finds an end that was cut off cleanly, since a checkpoint lies there', async () => {
+  it('detects a cleanly truncated end by its checkpoint', async () => {
     const cut = await exported({ to: 14n })
     expect(broken(await verify(cut))).to.deep.equal({})
     const seals = lines.filter((line) => line.startsWith('{"type":"seal","shard":1'))
@@ -191,12 +192,12 @@ describe('the verification of an export without its database', () => {
     expect((await verify(open, { checkpoints: undefined })).ok).to.equal(true)
   })
 
-  it('sees a rewritten history by the checkpoints, if a known key signed them', async () => {
+  it('detects a rewritten history by checkpoints of a trusted key', async () => {
     const copy = await freshDatabase()
     try {
       await richBooks(copy)
-      let kept = ''
-      for await (const note of exportCheckpoints(copy.pool)) kept += note
+      let stored = ''
+      for await (const note of exportCheckpoints(copy.pool)) stored += note
       await tamper(
         copy,
         'UPDATE ledger.journal SET endpoint = endpoint + 1 WHERE phase = 1',
@@ -207,16 +208,18 @@ describe('the verification of an export without its database', () => {
       const terms = 'every outcome has an open reserve with the same terms'
       expect(Object.keys(broken(await verifyExport(each(forged))))).to.deep.equal([terms])
       const signed = 'every checkpoint is signed and matches its seal'
-      const found = broken(await verifyExport(each(forged), { checkpoints: kept, keys }))
-      expect(found[signed]).to.match(/^shard 0 checkpoint of seq \d+: the seal is another one/)
-      const mine = { checkpoints: kept, keys: [pinned(newSigner())] }
-      expect(broken(await verifyExport(each(forged), mine))[signed]).to.match(/not signed by a trusted key/)
+      const found = broken(await verifyExport(each(forged), { checkpoints: stored, keys }))
+      expect(found[signed]).to.match(/^shard 0 checkpoint of seq \d+: the seal differs/)
+      const mine = { checkpoints: stored, keys: [pinned(newSigner())] }
+      expect(broken(await verifyExport(each(forged), mine))[signed]).to.match(
+        /not signed by a trusted key/,
+      )
     } finally {
       await copy.drop()
     }
   })
 
-  it('refuses a text that is no export, one of a part of it, and notes that are none', async () => {
+  it('rejects malformed exports, partial exports and malformed notes', async () => {
     const form = 'every line follows the format'
     expect(broken(await verify([]))[form]).to.equal('line 1: the end is missing')
     expect(broken(await verify(['hello']))[form]).to.equal('line 1: not JSON')
@@ -232,7 +235,7 @@ describe('the verification of an export without its database', () => {
 
 type Mutation = (lines: readonly string[]) => string[]
 
-/** Another value of the same form. */
+/** Returns a different value of the same format. */
 function another(value: unknown, salt: string | number): unknown {
   if (value === null) return salt === 'meta' ? '{}' : salt === 'guards' ? ['7'] : 7
   if (typeof value === 'number') return value + 1
@@ -243,7 +246,7 @@ function another(value: unknown, salt: string | number): unknown {
   return `${text.slice(0, -2)}${last === '1' ? '2' : '1'}${text.at(-1)}`
 }
 
-/** The paths to all values of a line that have nothing below them, and to all arrays. */
+/** Returns the paths to all leaves and all arrays of a line. */
 function leaves(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [path]
   const own = Array.isArray(value) ? [path] : []

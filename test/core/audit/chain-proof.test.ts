@@ -5,7 +5,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const DAY_MS = 86_400_000
 
-describe('a proof of the audit log', () => {
+describe('the verification of the audit log', () => {
   let database: FreshDatabase
   let proof: AuditProof
   let now: number
@@ -22,7 +22,7 @@ describe('a proof of the audit log', () => {
     withAudit(database.pool, operator('olga'), 'a test', async (_, note) => {
       for (let i = 0; i < count; i++) note({ act: 'key.freeze', subject: `key_${i}` })
     })
-  /** Somebody who gets past what the database refuses. */
+  /** Runs SQL that bypasses the protections of the database. */
   const tamper = async (...acts: readonly string[]) => {
     await database.admin.query('ALTER TABLE hub.audit DISABLE TRIGGER append_only')
     for (const act of acts) await database.admin.query(act)
@@ -31,7 +31,7 @@ describe('a proof of the audit log', () => {
   const rewritten = (seq: number) => `UPDATE hub.audit SET reason = 'else' WHERE seq = ${seq}`
   const removed = (seq: number) => `DELETE FROM hub.audit WHERE seq >= ${seq}`
 
-  it('goes on from the lines that were all read, and says when that was', async () => {
+  it('continues from the last full proof and reports its time', async () => {
     const at = new Date(now)
     const { head } = await proof.verifyAll()
     now += 1_000
@@ -46,12 +46,12 @@ describe('a proof of the audit log', () => {
     })
   })
 
-  it('holds of a log that is empty', async () => {
+  it('succeeds for an empty log', async () => {
     await tamper(removed(1))
     expect(await proof.verifyAll()).to.include({ lines: 0n, head: null, brokenAt: null })
   })
 
-  it('names the first line of those that came since that is not as it was written', async () => {
+  it('reports the first changed line since the last full proof', async () => {
     await proof.verifyAll()
     await write(3)
     await tamper(rewritten(7), rewritten(8))
@@ -59,7 +59,7 @@ describe('a proof of the audit log', () => {
     expect(await proof.verifyRecent(), 'also later').to.include({ brokenAt: 7n })
   })
 
-  it('reads older lines when all are read: on demand, and a day later', async () => {
+  it('reads older lines on demand and after a day', async () => {
     await proof.verifyAll()
     await tamper(rewritten(2))
     expect(await proof.verifyRecent(), 'is not read').to.include({ brokenAt: null })
@@ -73,7 +73,7 @@ describe('a proof of the audit log', () => {
     expect(await proof.verifyAll()).to.include({ brokenAt: 2n })
   })
 
-  it('finds that newer lines are gone, which breaks no hash', async () => {
+  it('detects removed newest lines, which break no hash', async () => {
     await proof.verifyAll()
     await tamper(removed(4))
     for (const read of ['latest', 'all', 'latest'] as const) {
@@ -81,12 +81,12 @@ describe('a proof of the audit log', () => {
     }
   })
 
-  it('finds that all was written anew, with hashes that fit', async () => {
+  it('detects a log rewritten with consistent hashes', async () => {
     await proof.verifyAll()
     await tamper(removed(1))
     await write(6)
     const other = new AuditProof(database.pool, { now: () => new Date(now) })
-    expect(await other.verifyAll(), 'who has kept nothing finds nothing').to.include({
+    expect(await other.verifyAll(), 'a process without a stored proof detects nothing').to.include({
       brokenAt: null,
     })
     expect(await proof.verifyRecent()).to.include({ brokenAt: 5n })

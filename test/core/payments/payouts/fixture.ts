@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { systemClock } from '../../../../core/clock.ts'
+import { prefixedId, uuidv7 } from '../../../../core/ids.ts'
+import type { SingleStepEvent } from '../../../../core/ledger/events.ts'
+import { type AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
+import { earningsOf, SPEND } from '../../../../core/ledger/postings.ts'
+import { createLog } from '../../../../core/log.ts'
+import { micros } from '../../../../core/money.ts'
+import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
+import { createOffers } from '../../../../core/payments/receiving/offers.ts'
+import { fund } from '../../../../server/sandbox/wallets.ts'
+import { freshDatabase } from '../../../support/postgres.ts'
+import { NETWORK, startStack } from '../stack.ts'
+
+const PAYER = fileURLToPath(new URL('./payout-worker.ts', import.meta.url))
+export const newId = (): string => uuidv7(systemClock.now().getTime())
+
+export interface Provider {
+  readonly id: string
+  readonly owner: string
+  readonly address: Hex
+  /** What it earned on each shard, with one service. */
+  readonly accounts: readonly AccountRef[]
+}
+
+export type PayWorld = Awaited<ReturnType<typeof startPayWorld>>
+
+/** Books of two shards and a chain that agree, with a spend wallet that can pay. */
+export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {}) {
+  const [database, stack] = await Promise.all([freshDatabase(), startStack()])
+  const { pool, admin } = database
+  for (let shard = 1; shard < shards; shard++) {
+    await pool.query('SELECT ledger.open_shard($1)', [shard])
+  }
+  const ledger = new Ledger(pool, { shards })
+  const { wallets, rpcUrl, chain } = stack
+  const spend = wallets.spend.account.address
+  await fund(rpcUrl, spend, { usdc: opening })
+  const owner = await ledger.account(SPEND)
+  const { number } = await chain.head()
+  const post = async (event: SingleStepEvent, at: AccountRef, meta: object = {}, id = newId()) => {
+    const outcome = await ledger.post(event, { owner: at, id, meta: { ...meta } })
+    if (outcome !== 'applied') throw new Error(`${event.type}: ${outcome}`)
+  }
+  const opened = { type: 'balance.opened', account: SPEND, amount: opening } as const
+  await post(opened, owner, { block: String(number) })
+  const facilitator = stack.facilitatorWith({ pool, confirmationTimeoutMs: 5_000 })
+  const offers = createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
+  const lines: string[] = []
+  const ports: PayoutDeps = {
+    pool,
+    ledger,
+    chain,
+    clock: systemClock,
+    log: createLog('warn', { write: (line) => lines.push(line) }),
+    asset: USDC_BASE,
+    finality: 1n,
+    account: wallets.spend.account,
+    settle: (...payment) => offers.settle(...payment),
+    minimum: micros(1_000_000n),
+  }
+  const children: ChildProcess[] = []
+  let agents = 0
+  return {
+    ...database,
+    stack,
+    chain,
+    ledger,
+    ports,
+    spend,
+    logged: () => lines.join(''),
+    /** Gives a provider earnings, on one shard. */
+    earn: (account: AccountRef, amount: bigint) =>
+      post({ type: 'call.sponsored', payee: account.code, amount: micros(amount) }, account),
+    /** Credits of an agent whose home is a shard. */
+    async agent(home: number, credits: bigint): Promise<AccountRef> {
+      const code = `liabilities:agents:key_${home}x${++agents}:credits`
+      const owner = await ledger.open(code, 'USDC', { home })
+      await post({ type: 'credits.granted', credits: code, amount: micros(credits) }, owner)
+      return owner
+    },
+    post,
+    /** A provider with an address of its own, and nothing earned. */
+    async provider(id: string, services = ['svc']): Promise<Provider> {
+      const wallet = privateKeyToAddress(generatePrivateKey()).toLowerCase() as Hex
+      const principal = prefixedId('prn')
+      await admin.query(
+        `WITH owner AS (INSERT INTO hub.principal (id, wallet_address, shard) VALUES ($2, $3, 0)),
+           made AS (INSERT INTO hub.provider (id, owner) VALUES ($1, $2))
+         INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
+         VALUES ($1, $3, $2, $1, now())`,
+        [id, principal, wallet],
+      )
+      const opened = await Promise.all(
+        services.map((service) => ledger.open(earningsOf(id, service, false), 'USDC')),
+      )
+      const accounts = opened.flatMap((account) =>
+        Array.from({ length: shards }, (_, shard) => ({ ...account, shard })),
+      )
+      return { id, owner: principal, address: wallet, accounts }
+    },
+    /** A process that pays until nothing is left to do. */
+    async payer(again = 1) {
+      const keys = [wallets.spend.key, wallets.gas.key]
+      const args = [PAYER, rpcUrl, database.url, ...keys, String(shards), String(again)]
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+      children.push(child)
+      const exited = once(child, 'exit')
+      await once(child.stdout, 'data')
+      return { kill: () => child.kill('SIGKILL') && exited, exited }
+    },
+    async stop() {
+      for (const child of children) child.kill('SIGKILL')
+      await stack.stop()
+      await database.drop()
+    },
+  }
+}
