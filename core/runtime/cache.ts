@@ -23,11 +23,12 @@ export interface TtlOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** LRU cache whose entries expire. */
+/** LRU cache whose entries expire exactly on time. */
 export const ttlCache = <Key extends {}, Value extends {}>(
-  { ttlMs: ttl, max, now = elapsedMs }: TtlOptions,
-  options: Pick<LRUCache.OptionsBase<Key, Value, unknown>, 'ttlAutopurge'> = {},
-): LRUCache<Key, Value> => new LRUCache({ max, ttl, ttlResolution: 0, perf: { now }, ...options })
+  { ttlMs: ttl, max, now }: TtlOptions,
+  { ttlAutopurge = false } = {},
+): LRUCache<Key, Value> =>
+  new LRUCache({ max, ttl, ttlResolution: 0, ttlAutopurge, ...(now && { perf: { now } }) })
 
 /**
  * Cache that loads its values by key, each valid for `ttlMs` from the start of its load, so that

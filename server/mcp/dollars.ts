@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import type { Micros } from '../../core/money.ts'
-import { dollars, usd } from '../../core/money.ts'
+import { dollars, type Micros, usd } from '../../core/money.ts'
 
 /** Converts a JSON amount in microdollars; returns any other value unchanged. */
 const dollarsOf = (value: unknown): unknown =>

@@ -1,4 +1,4 @@
-import { sleep, unrefSleep } from '../../core/clock.ts'
+import { elapsedMs, sleep, unrefSleep } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { ACTS, type Act } from './acts.ts'
@@ -41,6 +41,8 @@ export interface Sent {
 /** The longest that a hub may leave a request without an answer. */
 const ANSWER_MS = 130_000
 const AGAIN_MS = 200
+/** Longer than any start of a hub. */
+const START_MS = 300_000
 export const PURCHASE = '/v1/credits/purchase'
 const CALLS = 'payments for calls'
 const CREDITS = 'payments for credits'
@@ -90,7 +92,8 @@ export class Desk {
 
   /** A hub that is being started refuses connections: nothing was sent, and it is tried again. */
   async #whenThere<T>(send: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (const deadline = elapsedMs() + START_MS; ; ) {
+      if (elapsedMs() > deadline) throw new Error('the hub did not start in time')
       if (this.#closed) throw new Error('it is over')
       try {
         return await send()

@@ -58,7 +58,7 @@ describe('the chain reconciliation job', () => {
     await run()
     const paused = await state()
     expect(paused).to.include({ paused: true, author: 'reconciliation' })
-    expect(paused?.reason).to.match(/^Exception \d+: \$0\.001234 went to 0x0+dead, and no/)
+    expect(paused?.reason).to.match(/^Exception \d+: \$0\.001234 was sent to 0x0+dead; no/)
     const { body } = await buyWeather(hub(), ada.apiKey)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
     const { body: told } = await admin.ask(hub(), 'outgoing')
@@ -76,7 +76,7 @@ describe('the chain reconciliation job', () => {
     const again = await state()
     expect(again).to.include({ paused: true, author: 'reconciliation' })
     expect(again?.reason)
-      .to.match(/^Exception \d+: \$0\.000002 went/)
+      .to.match(/^Exception \d+: \$0\.000002 was sent/)
       .and.not.match(/001234/)
   })
 

@@ -126,7 +126,7 @@ describe('keys that keys make', () => {
     const below = await make(child)
     expect(await codes([work(below)])).to.deep.equal({ served: 1 })
     expect(await keys(root, `/${child.id}`, { method: 'DELETE' })).to.have.property('status', 200)
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     expect(await codes([work(below), work(child), work(root)])).to.deep.equal({
       revoked_api_key: 2,
       served: 1,

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { sleep } from '../../core/clock.ts'
 import { createLog } from '../../core/log.ts'
 import { defineService, s, usd } from '../../core/plugin/index.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 
 /** Fails, and says in its error whatever it was given. */
@@ -57,7 +57,7 @@ describe('A102 the log of a whole story', function () {
     expect((await ask(hub().url, '/v1/account/sign-in', { body: { email } })).status).to.equal(202)
     const outbox = join(hub().dataDir, 'outbox')
     const mails = () => readdir(outbox).catch(() => [])
-    while (!(await mails()).some((name) => name.endsWith('.txt'))) await sleep(50)
+    await eventually(async () => (await mails()).some((name) => name.endsWith('.txt')))
     const [name] = (await mails()).filter((each) => each.endsWith('.txt'))
     const link = /https?:\S+token=([\w-]{43})/.exec(await readFile(join(outbox, name!), 'utf8'))!
     const [, token = ''] = link

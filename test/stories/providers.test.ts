@@ -8,7 +8,7 @@ import { createOffers } from '../../core/payments/receiving/offers.ts'
 import { setCommission } from '../../core/usage/commission.ts'
 import { listCustomers, readCallStatistics } from '../../core/usage/provider-statistics.ts'
 import { type PayoutSettings, payProviders } from '../../jobs/pay-providers.ts'
-import { makeAdmin } from '../server/rest/finance/world.ts'
+import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Json, refused } from '../support/hooks.ts'
@@ -36,7 +36,7 @@ const vendor = defineService({
 })
 
 describe('a provider', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   let receiver: Receiver
   const hub = useHub(async () => {
     receiver = await openReceiver()

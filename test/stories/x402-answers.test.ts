@@ -8,6 +8,7 @@ import { signPayment } from '../../core/payments/paying/x402-client.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted.ts'
 
@@ -179,7 +180,7 @@ describe('calls paid by x402', () => {
       const { address } = hub().hub.ports.asset
       const transaction = { from: eve.address, to: address, data }
       await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
-      while ((await usdc()) > 0n) await sleep(20)
+      await eventually(async () => (await usdc()) === 0n)
     }
   }
 

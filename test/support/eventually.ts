@@ -1,9 +1,15 @@
-import { sleep } from '../../core/clock.ts'
+import { elapsedMs, sleep } from '../../core/clock.ts'
 
-/** @throws Error when it is not so within about 30 seconds */
-export async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let n = 0; !(await isSo()); n += 1) {
-    if (n > 1_500) throw new Error('it never came to be')
-    await sleep(20)
+const POLL_MS = 20
+
+/** Polls until `isTrue` returns true. @throws Error after `timeoutMs` */
+export async function eventually(
+  isTrue: () => boolean | Promise<boolean>,
+  timeoutMs = 30_000,
+): Promise<void> {
+  const deadline = elapsedMs() + timeoutMs
+  while (!(await isTrue())) {
+    if (elapsedMs() > deadline) throw new Error(`not true within ${timeoutMs} ms`)
+    await sleep(POLL_MS)
   }
 }

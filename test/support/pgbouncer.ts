@@ -4,8 +4,8 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sleep } from '../../core/clock.ts'
 import { freePort } from '../../core/runtime/net.ts'
+import { eventually } from './eventually.ts'
 
 /** Where Debian puts it. */
 const PATH = '/usr/sbin:/usr/bin:/bin'
@@ -55,10 +55,10 @@ logfile = ${file('log.txt')}
     ...(isRoot && { uid: NOBODY, gid: NOBODY }),
   })
   const exit = once(child, 'exit')
-  while (!(await accepts(port))) {
+  await eventually(() => {
     if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`)
-    await sleep(20)
-  }
+    return accepts(port)
+  })
   return {
     through(url) {
       const other = new URL(url)

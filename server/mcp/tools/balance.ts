@@ -13,7 +13,7 @@ import { readFreeCalls } from '../../rest/account/wallet.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
-import { open } from './schemas.ts'
+import { resultSchema } from './schemas.ts'
 
 export interface BalanceDeps {
   readonly pool: Pool
@@ -21,50 +21,50 @@ export interface BalanceDeps {
   readonly clock: Clock
 }
 
-const HISTORY = 5
+const DEFAULT_HISTORY = 5
 const HISTORY_MAX = 20
 const SERVICES_MAX = 10
 
-/** hub_balance: credits, spending, free calls, limits. */
+/** `hub_balance`: credits, spending, free calls and limits. */
 export const balanceTool = (deps: BalanceDeps): AnyTool =>
   defineTool({
     name: 'hub_balance',
     title: 'Balance and limits',
     description:
       'Shows the credits of your key, what calls in flight reserve, this month’s spending by ' +
-      'service, free calls left, rate limits, limits of the key, and the last movements. Free. ' +
-      'Use it before dear calls; hub_topup buys credits.',
+      'service, free calls left, rate limits, limits of the key, and the latest entries. Free. ' +
+      'Use it before expensive calls; hub_topup buys credits.',
     annotations: READ_ONLY,
     input: s.object({
       history_limit: s.optional(
-        s.integer({ minimum: 0, maximum: HISTORY_MAX, description: `Default ${HISTORY}.` }),
+        s.integer({ minimum: 0, maximum: HISTORY_MAX, description: `Default ${DEFAULT_HISTORY}.` }),
       ),
     }),
-    output: open({
+    output: resultSchema({
       balance_usd: { type: 'string' },
       reserved_usd: { type: 'string' },
       rate_limit: { type: 'object' },
       spending_this_month: { type: 'object' },
     }),
-    run: async ({ history_limit: rows = HISTORY }, context) => {
+    run: async ({ history_limit: rows = DEFAULT_HISTORY }, context) => {
       const { caller } = context
       const { pool } = deps
-      const moved = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
+      const history = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
       const value = {
         key_id: caller.keyId,
         ...(await balances(deps, caller)),
-        rate_limit: await rateOf(deps, context),
+        rate_limit: await rateLimitOf(deps, context),
         free_calls: await readFreeCalls(pool, caller),
         ...limitsOf(caller),
-        spending_this_month: await spent(deps, caller),
-        history: moved.map(showHistoryItem),
+        spending_this_month: await monthSpending(deps, caller),
+        history: history.map(showHistoryItem),
       }
       return jsonResult(convertToDollars(value) as JsonObject)
     },
   })
 
-/** As this very request was judged. */
-async function rateOf(
+/** Rate limit state of this request. */
+async function rateLimitOf(
   { accountStatus }: BalanceDeps,
   { caller, rate }: ToolContext,
 ): Promise<JsonObject> {
@@ -77,7 +77,7 @@ async function rateOf(
   }
 }
 
-/** Of a key that another key made, and of those between. */
+/** Limits of a sub-key and of the keys above it. */
 const limitsOf = ({ limits }: Caller): JsonObject =>
   limits.length === 0
     ? {}
@@ -91,21 +91,24 @@ const limitsOf = ({ limits }: Caller): JsonObject =>
         })),
       }
 
-async function spent({ pool, clock }: BalanceDeps, { credits }: Caller): Promise<JsonObject> {
+async function monthSpending(
+  { pool, clock }: BalanceDeps,
+  { credits }: Caller,
+): Promise<JsonObject> {
   const now = clock.now()
   const range = { from: dayName(monthStart(now)), to: dayName(now), by: 'service' } as const
   const services = await readSpending(pool, credits.code, range)
-  const dearest = services.toSorted((a, b) => Number(b.charged - a.charged))
+  const byCharge = services.toSorted((a, b) => Number(b.charged - a.charged))
   const total = services.reduce((sum, { charged, refunded }) => sum + charged - refunded, 0n)
   return {
     total_microdollars: json(total),
-    by_service: dearest
+    by_service: byCharge
       .slice(0, SERVICES_MAX)
-      .map(({ groupKey: of, calls, freeCalls: free, failed: none, ...money }) => ({
-        service: of === '' ? 'external' : of,
-        calls: json(calls + free + none),
-        free_calls: json(free),
-        charged_microdollars: json(money.charged - money.refunded),
+      .map(({ groupKey: slug, calls, freeCalls, failed, charged, refunded }) => ({
+        service: slug === '' ? 'external' : slug,
+        calls: json(calls + freeCalls + failed),
+        free_calls: json(freeCalls),
+        charged_microdollars: json(charged - refunded),
       })),
   }
 }

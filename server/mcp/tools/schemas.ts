@@ -2,31 +2,29 @@ import type { JsonObject } from '../../../core/json.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import { DEFAULT_CHARS, MAX_CHARS } from '../body.ts'
 
-/** Fields that several tools share. */
-
 export const slug = (description: string) => s.string({ minLength: 1, maxLength: 40, description })
 
 export const query = s.optional(
   s.string({ maxLength: 500, description: 'What it should do, in plain words.' }),
 )
 export const category = s.optional(s.string({ maxLength: 40, description: 'As in results.' }))
-export const maxListed = s.optional(
-  s.string({ maxLength: 24, description: 'Most that a call may cost: "0.01".' }),
+export const maxListedPrice = s.optional(
+  s.string({ maxLength: 24, description: 'Maximum price of a call: "0.01".' }),
 )
 export const limit = s.optional(s.integer({ minimum: 1, maximum: 25, description: 'Default 5.' }))
 export const cursor = s.optional(
-  s.string({ maxLength: 500, description: 'next_cursor of the page before.' }),
+  s.string({ maxLength: 500, description: 'next_cursor of the previous page.' }),
 )
 export const format = s.optional(
   s.oneOf(['concise', 'detailed'], { description: 'Default concise.' }),
 )
 
 export const maxPrice = {
-  description: 'Most that it may cost, in USD: "0.05".',
+  description: 'Maximum price, in USD: "0.05".',
   maxLength: 24,
 } as const
 
-/** What makes a repeated call harmless; in the words that a model follows. */
+/** Worded so that models repeat a call safely. */
 export const idempotencyKey = s.optional(
   s.string({
     minLength: 1,
@@ -46,21 +44,21 @@ export const maxChars = s.optional(
 export const offset = s.optional(
   s.integer({
     minimum: 0,
-    description: 'Reads on in a truncated body, free, by its idempotency_key.',
+    description: 'Continues a truncated body by its idempotency_key. Free.',
   }),
 )
 
-export const dryRun = s.optional(s.boolean({ description: 'Only tells price and payer.' }))
+export const dryRun = s.optional(s.boolean({ description: 'Only reports price and payer.' }))
 
-/** A result schema: its fields may be missing, and others be there. */
-export const open = (properties: JsonObject): JsonObject => ({ type: 'object', properties })
+/** Schema of a result: members are optional, and others are allowed. */
+export const resultSchema = (properties: JsonObject): JsonObject => ({ type: 'object', properties })
 
 const string = { type: 'string' } as const
-/** Of every paid tool. */
-export const PAID = open({
+/** Result schema of all paid tools. */
+export const PAID_RESULT = resultSchema({
   status: { type: 'integer' },
   charged_usd: string,
-  reserved_usd: { ...string, description: 'Held until it is over.' },
+  reserved_usd: { ...string, description: 'Held until the call ends.' },
   balance_usd: string,
   paid_from: { ...string, description: 'free, credits, x402 or none' },
   call_id: string,
@@ -71,5 +69,5 @@ export const PAID = open({
   next_offset: { type: 'integer' },
 })
 
-export const list = (name: string): JsonObject =>
-  open({ [name]: { type: 'array', items: { type: 'object' } }, next_cursor: string })
+export const listSchema = (name: string): JsonObject =>
+  resultSchema({ [name]: { type: 'array', items: { type: 'object' } }, next_cursor: string })

@@ -17,7 +17,7 @@ import { serviceItem } from './services.ts'
 /** About 2,000 tokens. */
 const RESULT_CHARS_MAX = 7_000
 
-/** Agents describeService at a service right before they call it; its price counts as it is then. */
+/** Short, because an agent reads the price right before its call. */
 const CACHE_MS = 5_000
 const CACHE_MAX = 500
 

@@ -8,33 +8,33 @@ import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.t
 import { parseDollars } from '../dollars.ts'
 import { invalidArgumentsResult, jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
-import { open } from './schemas.ts'
+import { resultSchema } from './schemas.ts'
 
 export interface TopupDeps {
   readonly offers: Offers
   readonly accountStatus: AccountStatus
-  /** What callers see as our address. */
+  /** Public base URL of the hub. */
   readonly baseUrl: () => string
 }
 
 const DEFAULT = dollars(MIN_TOP_UP)
 
-/** hub_topup: how to buy credits. It buys none: who pays is a person, or a wallet. */
+/** `hub_topup`: explains how to buy credits. It buys none; a person or a wallet must pay. */
 export const topupTool = (deps: TopupDeps): AnyTool =>
   defineTool({
     name: 'hub_topup',
     title: 'Buy credits',
     description:
-      'Tells how to buy credits with USDC on Base by x402: in a browser, by command line, or by ' +
-      'signing. It pays nothing itself: show its answer to the user, or sign the offer with a ' +
-      'wallet of yours; then check hub_balance. Example: {"amount_usd":"5.00"}.',
+      'Explains how to buy credits with USDC on Base by x402: in a browser, by command line or ' +
+      'by signing. It pays nothing itself: show the result to the user, or sign the offer with ' +
+      'your own wallet; then check hub_balance. Example: {"amount_usd":"5.00"}.',
     annotations: READ_ONLY,
     input: s.object({
       amount_usd: s.optional(
         s.string({ maxLength: 24, description: `At least ${DEFAULT}, the default.` }),
       ),
     }),
-    output: open({
+    output: resultSchema({
       amount_usd: { type: 'string' },
       purchase_id: { type: 'string' },
       options: { type: 'object' },
@@ -78,7 +78,7 @@ async function instructions(
         url,
         headers: { Authorization: 'Bearer <this key>' },
         body: { amount_microdollars: Number(amount), purchase_id: name },
-        flow: 'It answers 402; send it again with PAYMENT-SIGNATURE for this offer.',
+        flow: 'The response is 402. Send the request again with PAYMENT-SIGNATURE for this offer.',
         payment_required: required,
       },
     },
@@ -86,6 +86,6 @@ async function instructions(
       `To add ${value} USD of credits open ${page} with a wallet that has USDC on Base, or run ` +
       `"${command}".`,
     after_payment: 'hub_balance shows the credits when the payment has settled.',
-    warning: 'Do not send a plain transfer: only these ways are credited. Pay one of them, once.',
+    warning: 'Do not send a plain transfer: only these options add credits. Use one, once.',
   }
 }

@@ -148,7 +148,7 @@ async function resumeConcurrent(
   throw new Fault('payment_in_progress', undefined, { extras: { transaction: claim.transaction } })
 }
 
-/** Settles the payment before the work. Until the work succeeds, the same payment may come again. */
+/** Settles the payment before the work. It can be presented again until the work succeeds. */
 async function settleUpfront(
   deps: CallDeps,
   accepted: AcceptedPayment,

@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { HubError } from '../../../core/client/index.ts'
-import { sleep } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { parseEntries } from '../../../core/hosting/entry.ts'
 import { usd } from '../../../core/money.ts'
 import { startJobs } from '../../../jobs/index.ts'
 import { pluginsCommand } from '../../../server/commands/plugins/index.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
-import { lent } from '../../support/injected-host.ts'
+import { injectedHost } from '../../support/injected-host.ts'
 import { useHub } from '../../support/suite.ts'
 
 const HELPER = 'export const wait = (ms: number) => new Promise((done) => setTimeout(done, ms))'
 
-/** A plugin of two files, whose version is what it answers. */
+/** Source of a plugin of two files that returns its version. */
 const source = (version: string, price = '0.001') => `
 import { defineService, s, usd } from 'agenthub/plugin'
 import { version, wait } from './parts.ts'
@@ -61,7 +61,14 @@ describe('a plugin that changes while the hub runs', function () {
     const write = (text: string) => void texts.push(text)
     const config = { ...readConfig({ HUB_PLUGINS: '/nowhere/at/all' }) }
     const parts = { plugins: [], privileged: [], startJobs }
-    const around = { config, parts, host: lent, connect: async () => pool, write, tell: write }
+    const around = {
+      config,
+      parts,
+      host: injectedHost,
+      connect: async () => pool,
+      write,
+      tell: write,
+    }
     try {
       return { code: await pluginsCommand(around, args), text: texts.join('') }
     } finally {
@@ -98,15 +105,15 @@ describe('a plugin that changes while the hub runs', function () {
       await write('2', source('2', '0.002'))
       expect((await command('reload', folder)).text).to.include('changing 2.0.0')
       const { body, charged } = await ask()
-      while (!seen.includes('2')) await sleep(5)
+      await eventually(() => seen.includes('2'))
       over.abort()
       await stream
       expect(body).to.deep.equal({ version: '2', says: '2' })
       expect(charged).to.equal(usd('0.002'))
-      expect(await Promise.all(slow), 'begun on the old one, ended on it').to.deep.equal(
+      expect(await Promise.all(slow), 'started and ended on the old one').to.deep.equal(
         Array(5).fill('1'),
       )
-      expect(new Set(seen), 'not a call was dropped').to.deep.equal(new Set(['1', '2']))
+      expect(new Set(seen), 'no call was dropped').to.deep.equal(new Set(['1', '2']))
 
       await write('3', source('3').replace("'POST /version'", "'NO /version'"))
       const refused = await command('reload', folder)
@@ -123,7 +130,7 @@ describe('a plugin that changes while the hub runs', function () {
     })
   }
 
-  it('is refused by a process where it is invalid, and the one that ran runs on', async () => {
+  it('is refused if it is invalid, and its previous version keeps running', async () => {
     await write('4')
     expect(await command('add', folder)).to.deep.include({ code: 0 })
     const taken = source('5').replace("slug: 'changing'", "slug: 'echo'")
@@ -135,7 +142,7 @@ describe('a plugin that changes while the hub runs', function () {
     expect((await command('list')).text).to.include('refused: the slug echo is taken')
   })
 
-  it('says what was asked for wrongly', async () => {
+  it('reports invalid arguments', async () => {
     expect(await command('reload', 'unheard-of')).to.deep.include({ code: 2 })
     expect((await command('add', 'x=nowhere')).code).to.equal(2)
     const absent = await command('add', 'unheard-of')

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { sleep } from '../../../core/clock.ts'
 import { generateKey } from '../../../core/identity/secret.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
@@ -16,14 +15,14 @@ const OPEN = ['/health', '/openapi.json', '/v1/services', '/v1/services/echo'] a
 
 describe('authentication', () => {
   const hub = useHub()
-  const told = async (method: string, path: string, authorization?: string) => {
+  const send = async (method: string, path: string, authorization?: string) => {
     const headers: Record<string, string> = authorization ? { authorization } : {}
     return ask(hub().url, path, { method, headers, ...(method === 'POST' ? { body: {} } : {}) })
   }
 
   for (const [method, path] of KEYED) {
-    it(`${method} ${path} needs a key`, async () => {
-      const { status, headers, body } = await told(method, path)
+    it(`requires a key for ${method} ${path}`, async () => {
+      const { status, headers, body } = await send(method, path)
       expect(status).to.equal(401)
       expect(headers['www-authenticate']).to.match(/^Bearer realm="hub"/)
       expect(body['code']).to.equal('invalid_api_key')
@@ -31,12 +30,12 @@ describe('authentication', () => {
   }
 
   for (const path of OPEN) {
-    it(`GET ${path} needs none`, async () => {
-      expect((await told('GET', path)).status).to.equal(200)
+    it(`requires no key for GET ${path}`, async () => {
+      expect((await send('GET', path)).status).to.equal(200)
     })
   }
 
-  it('refuses whatever is not a key of this hub, on every door', async () => {
+  it('rejects everything that is not a key of this hub, at every entry point', async () => {
     const { apiKey } = await hub().agent()
     const last = apiKey.at(-1) === 'a' ? 'b' : 'a'
     const wrong = {
@@ -53,27 +52,27 @@ describe('authentication', () => {
     }
     for (const [what, authorization] of Object.entries(wrong)) {
       for (const path of ['/v1/search', '/proxy/echo/say']) {
-        const { status, headers, body } = await told('POST', path, authorization)
+        const { status, headers, body } = await send('POST', path, authorization)
         expect([status, body['code']], `${what} at ${path}`).to.deep.equal([401, 'invalid_api_key'])
         expect(headers['www-authenticate']).to.match(/error="invalid_token"/)
       }
     }
   })
 
-  it('takes the scheme in any case', async () => {
+  it('accepts the scheme in upper and lower case', async () => {
     const { apiKey } = await hub().agent()
     for (const scheme of ['bearer', 'BEARER']) {
-      const { status } = await told('GET', '/v1/credits/balance', `${scheme} ${apiKey}`)
+      const { status } = await send('GET', '/v1/credits/balance', `${scheme} ${apiKey}`)
       expect(status).to.equal(200)
     }
   })
 
-  it('refuses a revoked key within a second', async () => {
+  it('rejects a revoked key within a second', async () => {
     const { apiKey, keyId, client } = await hub().agent()
     await client.balance()
     await hub().hub.pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
-    await sleep(1_000)
-    const { status, headers, body } = await told('GET', '/v1/credits/balance', `Bearer ${apiKey}`)
+    hub().advanceCaches(1_000)
+    const { status, headers, body } = await send('GET', '/v1/credits/balance', `Bearer ${apiKey}`)
     expect([status, body['code']]).to.deep.equal([401, 'revoked_api_key'])
     expect(headers['www-authenticate']).to.match(/^Bearer realm="hub", error="invalid_token"/)
   })

@@ -11,7 +11,7 @@ import { createStaff, dataOf, expectRefused, type Json } from './fixture.ts'
 
 const reason = 'a test'
 
-describe('people of the house', () => {
+describe('staff', () => {
   const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let key: string
@@ -30,7 +30,7 @@ describe('people of the house', () => {
       : by.ask(path, question)
   }
 
-  it('have what their role gives: finance the books, an administrator all of it', async () => {
+  it('have access by role: finance to the ledger, administrators to everything', async () => {
     for (const who of [ann, fay]) {
       expect((await who.ask('/v1/finance/trial-balance')).status).to.equal(200)
     }
@@ -40,7 +40,7 @@ describe('people of the house', () => {
     expectRefused(await fay.ask('/v1/admin/roles', { body }), 403, 'admin_only')
   })
 
-  it('are known by their keys too, but for keys that other keys made', async () => {
+  it('can use their main keys, but not sub-keys', async () => {
     const made = await fay.ask('/v1/keys', { body: {} })
     const own = String(made.body['api_key'])
     expect((await ask(hub().url, '/v1/finance/trial-balance', { key: own })).status).to.equal(200)
@@ -53,7 +53,7 @@ describe('people of the house', () => {
     )
   })
 
-  it('do nothing by a page of another site: their browser says where it came from', async () => {
+  it('are protected against requests from pages of other sites', async () => {
     const body = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: 5, reason }
     for (const headers of [
       { origin: 'https://evil.example' },
@@ -68,7 +68,7 @@ describe('people of the house', () => {
     }
   })
 
-  it('a role that is taken away is gone at once, and its history stays', async () => {
+  it('lose a revoked role immediately, while its history remains', async () => {
     const gus = await createStaff(hub(), admin, 'gus@house.example', 'finance')
     const roles = dataOf(await ann.ask('/v1/admin/roles'))
     const { role_id: id } = roles.find(({ name }) => name === gus.email)!
@@ -82,7 +82,7 @@ describe('people of the house', () => {
     expect(ever.find(({ role_id }) => role_id === id)).to.include({ revoked_by: ann.email })
   })
 
-  it('a role is held once, however often it is given', async () => {
+  it('have a role once, even if it is granted repeatedly', async () => {
     const body = { name: 'FAY@house.example', role: 'finance', reason }
     const again = await ask(hub().url, '/v1/admin/roles', { key, body })
     expect([again.status, again.body['name']]).to.deep.equal([200, fay.email])
@@ -90,7 +90,7 @@ describe('people of the house', () => {
     expect(mine).to.have.length(1)
   })
 
-  it('the database keeps roles as they were given', async () => {
+  it('have role grants that the database protects from changes', async () => {
     const { pool } = hub().hub
     const { admin: owner } = hub().database
     for (const act of [
@@ -104,7 +104,7 @@ describe('people of the house', () => {
     }
   })
 
-  it('the last administrator cannot be lost, not even by two at once', async () => {
+  it('always include an administrator, even with concurrent revocations', async () => {
     const una = await createStaff(hub(), admin, 'una@house.example', 'admin')
     const held = dataOf(await ann.ask('/v1/admin/roles')).filter(({ role }) => role === 'admin')
     expect(held.map(({ name }) => name)).to.have.members([ann.email, una.email])
@@ -116,7 +116,7 @@ describe('people of the house', () => {
       requestId: null,
       network: null,
     }
-    const none: readonly string[] = [] // as where nobody is one by configuration
+    const none: readonly string[] = [] // no configured administrators
     const drop = ({ role_id: id }: Json) =>
       withAudit(hub().hub.pool, by, reason, (client) =>
         revokeRole(client, BigInt(String(id)), by.name, none),
@@ -130,7 +130,7 @@ describe('people of the house', () => {
     expect((await ask(hub().url, '/v1/admin/roles', { key, body })).status).to.be.within(200, 201)
   })
 
-  describe('who stop a service', () => {
+  describe('who suspend a service', () => {
     let ada: TestAgent
     before(async () => {
       ada = await hub().agent()
@@ -149,7 +149,7 @@ describe('people of the house', () => {
     const act = (kind: string, id: string, what: string) =>
       ann.ask(`/v1/admin/${kind}/${id}/${what}`, { body: { reason } })
 
-    it('take it off all lists, and nobody can call it; then it goes on as before', async () => {
+    it('remove it from all lists and block calls until they resume it', async () => {
       expect((await say()).status).to.equal(200)
       expect(await listed()).to.deep.equal([true, true])
       const { rows } = await hub().database.admin.query<{ provider: string }>(
@@ -175,7 +175,7 @@ describe('people of the house', () => {
       }
     })
 
-    it('a door that is no service is not listed by being stopped and let go on', async () => {
+    it('do not list an unlisted service by suspending and resuming it', async () => {
       for (const what of ['suspend', 'resume']) await act('services', 'external', what)
       const { rows } = await hub().database.admin.query<{ state: string }>(
         `SELECT state FROM hub.service WHERE slug = 'external'`,

@@ -1,50 +1,51 @@
 import { expect } from 'chai'
 import { request } from 'undici'
 import type { LocalAccount } from 'viem'
-import { sleep, systemClock } from '../../../core/clock.ts'
+import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
 import { ask, askRaw, type Told } from '../../support/ask.ts'
-import { cancel } from './authorizations.ts'
-import { pay, type Spoilt } from './payments.ts'
+import { eventually } from '../../support/eventually.ts'
+import { cancelAuthorization } from './cancel-authorization.ts'
+import { useAttackFixture } from './fixture.ts'
 import { THIEF } from './sellers.ts'
-import { useStage } from './stage.ts'
-import { anew, COST, gate, watched, work } from './watched.ts'
+import { type PaymentFlaws, signPayment } from './sign-payment.ts'
+import { blockWork, COST, resetWork, watchedService, work } from './watched-service.ts'
 
 const WALLET = usd('1')
 
-const cheaper = (value: bigint): Spoilt => ({
+const cheaper = (value: bigint): PaymentFlaws => ({
   signed: { value },
   accepted: { amount: String(value) },
 })
 
-/** Payments to the hub that are used twice, spoilt, taken back or lost on the way. */
-describe('attacks of those who pay the hub', () => {
-  const stage = useStage({ plugins: [watched] })
+/** Payments to the hub that are reused, flawed, canceled or lost. */
+describe('attacks by payers of the hub', () => {
+  const fixture = useAttackFixture({ plugins: [watchedService] })
   let eve: LocalAccount
   beforeEach(async () => {
-    anew()
-    eve = await stage().payer(WALLET)
+    resetWork()
+    eve = await fixture().createPayer(WALLET)
   })
   const send = (payment?: string, path = '/proxy/watched/a', key?: string): Promise<Told> => {
     const body = path.startsWith('/v1') ? { amount_microdollars: Number(usd('1')) } : {}
     const headers: Record<string, string> = payment ? { 'payment-signature': payment } : {}
-    return ask(stage().hub.url, path, { body, headers, key })
+    return ask(fixture().hub.url, path, { body, headers, key })
   }
-  const sign = async (spoilt?: Spoilt, offered?: Told): Promise<string> =>
-    pay(eve, offered ?? (await send()), stage().clock.now(), spoilt)
+  const sign = async (flaws?: PaymentFlaws, offered?: Told): Promise<string> =>
+    signPayment(eve, offered ?? (await send()), fixture().clock.now(), flaws)
   const codeOf = ({ status, body }: Told) => [status, body['code']]
-  const usdc = () => stage().hub.hub.ports.chain.balanceOf(eve.address)
+  const usdc = () => fixture().hub.hub.ports.chain.balanceOf(eve.address)
   const claims = async (): Promise<number> => {
     const sql = `SELECT count(*)::integer AS n FROM hub.payment_claim
       WHERE payer = $1 AND state <> 'released'`
-    const { pool } = stage().hub.hub
+    const { pool } = fixture().hub.hub
     return (await pool.query<{ n: number }>(sql, [eve.address.toLowerCase()])).rows[0]!.n
   }
-  /** Sold so often and no more: in the books, on the chain, and by the buyer's wallet. */
+  /** Asserts exactly `times` sales in the ledger, on the chain and in the buyer's wallet. */
   async function sold(times: bigint): Promise<void> {
-    await stage().resolves()
-    const { earned, treasuryOnChain, credits } = await stage().changed()
+    await fixture().resolveAll()
+    const { earned, treasuryOnChain, credits } = await fixture().changes()
     expect({ earned, treasuryOnChain, credits }).to.deep.equal({
       earned: times * COST,
       treasuryOnChain: times * COST,
@@ -52,34 +53,34 @@ describe('attacks of those who pay the hub', () => {
     })
     expect(await usdc()).to.equal(WALLET - times * COST)
   }
-  describe('one payment for many things', () => {
-    it('A079 of eight requests at once one is served, and the work is done once', async () => {
+  describe('one payment for many requests', () => {
+    it('A079 serves one of eight concurrent requests and does the work once', async () => {
       const payment = await sign()
-      const { open } = gate()
+      const { open } = blockWork()
       const answers = Array.from({ length: 8 }, () => send(payment))
       let refused = 0
       for (const answer of answers) void answer.then(() => ++refused === 7 && open())
-      const told = (await Promise.all(answers)).map(codeOf)
-      expect(told.filter(([status]) => status === 200)).to.have.length(1)
-      expect(told.filter(([, code]) => code === 'payment_in_progress')).to.have.length(7)
+      const responses = (await Promise.all(answers)).map(codeOf)
+      expect(responses.filter(([status]) => status === 200)).to.have.length(1)
+      expect(responses.filter(([, code]) => code === 'payment_in_progress')).to.have.length(7)
       expect(work.calls).to.have.length(1)
       await sold(1n)
     })
 
-    it('A079 … also when they are for different things', async () => {
+    it('A079 … also if they are different requests', async () => {
       const payment = await sign()
       const paths = ['/proxy/watched/a', '/proxy/watched/b', '/proxy/watched/a', '/proxy/watched/b']
-      const told = await Promise.all(paths.map((path) => send(payment, path)))
-      const served = told.filter(({ status }) => status === 200)
+      const responses = await Promise.all(paths.map((path) => send(payment, path)))
+      const served = responses.filter(({ status }) => status === 200)
       expect(new Set(served.map(({ text }) => text)).size).to.equal(1)
-      for (const [, code] of told.map(codeOf)) {
+      for (const [, code] of responses.map(codeOf)) {
         expect(code).to.be.oneOf([undefined, 'payment_replayed', 'payment_in_progress'])
       }
       expect(work.calls).to.have.length(1)
       await sold(1n)
     })
 
-    it('A080 what paid one endpoint does not pay another of the same price', async () => {
+    it('A080 does not pay a second endpoint of the same price', async () => {
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       const other = await send(payment, '/proxy/watched/b')
@@ -89,23 +90,23 @@ describe('attacks of those who pay the hub', () => {
       await sold(1n)
     })
 
-    it('A080 what paid a call does not buy credits, nor the other way round', async () => {
-      const ada = await stage().agent(0n)
+    it('A080 does not pay both a call and credits', async () => {
+      const ada = await fixture().createAgent(0n)
       const purchase = (payment?: string) => send(payment, '/v1/credits/purchase', ada.apiKey)
       work.price = usd('1')
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       expect(codeOf(await purchase(payment))).to.deep.equal([402, 'payment_replayed'])
-      await stage().expects(ada, { credits: 0n, held: 0n })
-      eve = await stage().payer(WALLET)
+      await fixture().expectMoney(ada, { credits: 0n, held: 0n })
+      eve = await fixture().createPayer(WALLET)
       const credits = await sign({}, await purchase())
       expect(await purchase(credits)).to.have.property('status', 201)
       expect(codeOf(await send(credits))).to.deep.equal([402, 'payment_replayed'])
       expect(work.done).to.equal(1)
-      await stage().expects(ada, { credits: usd('1'), held: 0n })
+      await fixture().expectMoney(ada, { credits: usd('1'), held: 0n })
     })
 
-    it('one authorization in other letters is the same payment', async () => {
+    it('is the same payment if the authorization has another letter case', async () => {
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       const { x402Version, accepted, payload } = readPayment(payment)
@@ -120,34 +121,36 @@ describe('attacks of those who pay the hub', () => {
       await sold(1n)
     })
 
-    it('two payments in one request are none', async () => {
+    it('is refused if the request contains two payments', async () => {
       const payment = `PAYMENT-SIGNATURE: ${await sign()}`
       const lines = ['POST /proxy/watched/a HTTP/1.1', payment, payment, 'Content-Length: 0']
-      expect(await askRaw(stage().hub.url, lines)).to.match(/^HTTP\/1.1 400 .*"duplicate_header"/s)
+      expect(await askRaw(fixture().hub.url, lines)).to.match(
+        /^HTTP\/1.1 400 .*"duplicate_header"/s,
+      )
       await sold(0n)
     })
   })
 
-  const spoilt: readonly [string, Spoilt][] = [
+  const flaws: readonly [string, PaymentFlaws][] = [
     ['another payee', { signed: { to: THIEF } }],
     ['another payee, in the offer too', { signed: { to: THIEF }, accepted: { payTo: THIEF } }],
     ['another network', { accepted: { network: 'eip155:1' } }],
     ['another token', { accepted: { asset: THIEF } }],
-    ['one unit too little', { signed: { value: COST - 1n } }],
-    ['one unit too little, in the offer too', cheaper(COST - 1n)],
-    ['an end that has passed', { signed: { seconds: -1 } }],
-    ['an end before the work could be done', { signed: { seconds: 25 } }],
-    ['an end that is years away', { signed: { seconds: 3_000_000_000 } }],
-    ['a beginning that is still to come', { signed: { validAfter: 1n << 40n } }],
+    ['an amount one unit too low', { signed: { value: COST - 1n } }],
+    ['an amount one unit too low, in the offer too', cheaper(COST - 1n)],
+    ['an expiry in the past', { signed: { seconds: -1 } }],
+    ['an expiry before the work could be done', { signed: { seconds: 25 } }],
+    ['an expiry years away', { signed: { seconds: 3_000_000_000 } }],
+    ['a start in the future', { signed: { validAfter: 1n << 40n } }],
     ['the domain of another token', { domain: { name: 'USDC' } }],
     ['the domain of another chain', { domain: { chainId: 1 } }],
     ['a payer who did not sign', { sent: { from: THIEF } }],
-    ['another nonce than was signed', { sent: { nonce: `0x${'11'.repeat(32)}` } }],
+    ['another nonce than the signed one', { sent: { nonce: `0x${'11'.repeat(32)}` } }],
   ]
-  describe('A081 a payment is refused, and its claim given up, that has', () => {
-    for (const [title, spoiling] of spoilt) {
+  describe('A081 the hub refuses a payment and drops its claim if it has', () => {
+    for (const [title, flaw] of flaws) {
       it(title, async () => {
-        const payment = await sign(spoiling)
+        const payment = await sign(flaw)
         const { status, headers, body } = await send(payment)
         expect([status, body['code']]).to.deep.equal([402, 'payment_invalid'])
         expect(headers).to.have.property('payment-required')
@@ -156,26 +159,26 @@ describe('attacks of those who pay the hub', () => {
       })
     }
 
-    it('the same for credits, of which none are given', async () => {
-      const ada = await stage().agent(0n)
+    it('any of these flaws in a purchase of credits', async () => {
+      const ada = await fixture().createAgent(0n)
       const offered = await send(undefined, '/v1/credits/purchase', ada.apiKey)
-      const bad = spoilt.filter(([title]) => !title.includes('before the work'))
-      const payments = await Promise.all(bad.map(([, spoiling]) => sign(spoiling, offered)))
-      // Facilitators go by the time of the real world.
-      payments.push(await pay(eve, offered, systemClock.now(), { signed: { seconds: 5 } }))
+      const bad = flaws.filter(([title]) => !title.includes('before the work'))
+      const payments = await Promise.all(bad.map(([, flaw]) => sign(flaw, offered)))
+      // Facilitators use real time.
+      payments.push(await signPayment(eve, offered, systemClock.now(), { signed: { seconds: 5 } }))
       for (const [n, payment] of payments.entries()) {
-        const told = await send(payment, '/v1/credits/purchase', ada.apiKey)
-        const title = bad[n]?.[0] ?? 'an end in five seconds'
-        expect(codeOf(told), title).to.deep.equal([402, 'payment_invalid'])
+        const response = await send(payment, '/v1/credits/purchase', ada.apiKey)
+        const title = bad[n]?.[0] ?? 'an expiry in five seconds'
+        expect(codeOf(response), title).to.deep.equal([402, 'payment_invalid'])
       }
       expect(await claims()).to.equal(0)
-      await stage().expects(ada, { credits: 0n, held: 0n })
+      await fixture().expectMoney(ada, { credits: 0n, held: 0n })
       await sold(0n)
     })
   })
 
   describe('an offer', () => {
-    it('that became dearer is not paid by the old price, but by the new one', async () => {
+    it('with a raised price is paid by the new price only', async () => {
       const old = await sign()
       work.price = (2n * COST) as typeof COST
       const refused = await send(old)
@@ -185,57 +188,57 @@ describe('attacks of those who pay the hub', () => {
       await sold(2n)
     })
 
-    it('is not paid by a wallet that is empty, and no work is done', async () => {
-      eve = await stage().payer(COST - 1n)
-      const told = await send(await sign())
-      expect(codeOf(told)).to.deep.equal([402, 'payment_invalid'])
-      expect(told.body['reason']).to.match(/insufficient_balance/)
-      expect(told.body['detail']).to.include('too little USDC')
+    it('cannot be paid by an empty wallet, and no work is done', async () => {
+      eve = await fixture().createPayer(COST - 1n)
+      const response = await send(await sign())
+      expect(codeOf(response)).to.deep.equal([402, 'payment_invalid'])
+      expect(response.body['reason']).to.match(/insufficient_balance/)
+      expect(response.body['detail']).to.include('insufficient USDC')
       expect(work.calls).to.deep.equal([])
-      expect((await stage().changed()).earned).to.equal(0n)
+      expect((await fixture().changes()).earned).to.equal(0n)
     })
   })
 
-  describe('between the check of a payment and its settlement', () => {
+  describe('between verification and settlement of a payment', () => {
     const meanwhile = async (happens: (payment: string) => Promise<unknown>) => {
       const payment = await sign()
-      const { reached, open } = gate()
+      const { reached, open } = blockWork()
       const answer = send(payment)
       await reached
       await happens(payment)
       open()
-      return { payment, told: await answer }
+      return { payment, response: await answer }
     }
     const authorizationOf = (payment: string) =>
       JSON.parse(Buffer.from(payment, 'base64').toString()).payload.authorization
 
-    it('its payer takes it back: nothing is delivered, nor booked', async () => {
-      const { rpcUrl } = stage().hub.sandbox!
-      const { payment, told } = await meanwhile((payment) =>
-        cancel(rpcUrl, eve, authorizationOf(payment).nonce),
+    it('its payer cancels it: nothing is delivered or posted', async () => {
+      const { rpcUrl } = fixture().hub.sandbox!
+      const { payment, response } = await meanwhile((payment) =>
+        cancelAuthorization(rpcUrl, eve, authorizationOf(payment).nonce),
       )
-      expect(codeOf(told)).to.deep.equal([202, 'payment_pending'])
-      expect(told.text).to.not.include('"done"')
+      expect(codeOf(response)).to.deep.equal([202, 'payment_pending'])
+      expect(response.text).to.not.include('"done"')
       await sold(0n)
       expect(codeOf(await send(payment))).to.deep.equal([402, 'payment_replayed'])
       expect((await send(await sign())).body).to.have.property('reason', 'upfront_required')
       await sold(0n)
     })
 
-    it('its time runs out: nothing is delivered, nor booked', async () => {
-      const { told } = await meanwhile(() => stage().passes(130))
-      expect(codeOf(told)).to.deep.equal([402, 'payment_invalid'])
-      expect(told.text).to.not.include('"done"')
-      await stage().passes(60)
+    it('it expires: nothing is delivered or posted', async () => {
+      const { response } = await meanwhile(() => fixture().advance(130))
+      expect(codeOf(response)).to.deep.equal([402, 'payment_invalid'])
+      expect(response.text).to.not.include('"done"')
+      await fixture().advance(60)
       await sold(0n)
     })
 
-    it('somebody else brings it onto the chain: it is booked once, and answered', async () => {
-      const { payment, told } = await meanwhile((payment) => {
+    it('another party settles it: it is posted once and delivered', async () => {
+      const { payment, response } = await meanwhile((payment) => {
         const payload = JSON.parse(Buffer.from(payment, 'base64').toString())
-        return stage().sellers.settle(payload)
+        return fixture().sellers.settle(payload)
       })
-      expect(told.status).to.be.oneOf([200, 202])
+      expect(response.status).to.be.oneOf([200, 202])
       await sold(1n)
       const again = await send(payment)
       expect([again.status, again.body['done']]).to.deep.equal([200, 1])
@@ -243,11 +246,11 @@ describe('attacks of those who pay the hub', () => {
       await sold(1n)
     })
 
-    it('its caller goes away: it is booked once, and answered when it comes again', async () => {
+    it('its caller disconnects: it is posted once and delivered on retry', async () => {
       const payment = await sign()
-      const { reached, open } = gate()
+      const { reached, open } = blockWork()
       const gone = new AbortController()
-      const lost = request(new URL('/proxy/watched/a', stage().hub.url), {
+      const lost = request(new URL('/proxy/watched/a', fixture().hub.url), {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'payment-signature': payment },
         body: '{}',
@@ -257,7 +260,7 @@ describe('attacks of those who pay the hub', () => {
       gone.abort()
       await lost
       open()
-      while ((await usdc()) === WALLET) await sleep(10)
+      await eventually(async () => (await usdc()) !== WALLET)
       await sold(1n)
       const again = await send(payment)
       expect(again.headers).to.include({ 'x-charged-microdollars': '0' })
@@ -266,9 +269,9 @@ describe('attacks of those who pay the hub', () => {
     })
   })
 
-  it('A018 a provider sees nothing of what came with a call but its input', async () => {
-    const ada = await stage().agent()
-    const answer = await askRaw(stage().hub.url, [
+  it('A018 reveal nothing of the request to the provider except its input', async () => {
+    const ada = await fixture().createAgent()
+    const answer = await askRaw(fixture().hub.url, [
       'POST /proxy/watched/a HTTP/1.1',
       `Authorization: Bearer ${ada.apiKey}`,
       'Cookie: session=b',
@@ -285,6 +288,6 @@ describe('attacks of those who pay the hub', () => {
     const [call] = work.calls as [Record<string, unknown>]
     expect(call['input']).to.deep.equal({})
     expect(JSON.stringify(call)).to.not.match(/ahk_|session|1\.2\.3\.4|hop/i)
-    await stage().expects(ada, { credits: usd('1') - COST, held: 0n, signed: 0 })
+    await fixture().expectMoney(ada, { credits: usd('1') - COST, held: 0n, signed: 0 })
   })
 })

@@ -11,23 +11,23 @@ import { inTransaction } from '../../../../core/db/transaction.ts'
 import { micros } from '../../../../core/money.ts'
 import { plant } from '../../../bench/search/engines.ts'
 import { readRelevance } from '../../../bench/search/relevance.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { sampleOf } from '../samples.ts'
-import { eventually } from '../../../support/eventually.ts'
 
 const { catalogue, development } = readRelevance()
 const MIB = 1_048_576
 
-/** Asks as a process that has just begun: what is remembered belongs to a pool. */
+/** Reader with an empty cache, like that of a new process. */
 const newcomer = (pool: Pool): Reader => ({ query: pool.query.bind(pool) }) as unknown as ClientBase
 
 const seek = async (reader: Reader, order: Omit<SearchRequest, 'limit'>) =>
   (await search(reader, systemClock, { limit: 100, ...order })).hits
 
-describe('what processes remember of the index', function () {
+describe('the index cache of a process', function () {
   this.timeout(60_000)
   let database: FreshDatabase
-  /** Each remembers for itself, as each process does. */
+  /** Each pool has its own cache, as each process does. */
   let pools: Pool[]
   before(async () => {
     database = await freshDatabase()
@@ -42,7 +42,7 @@ describe('what processes remember of the index', function () {
   const set = (id: string, change: string, values: readonly unknown[] = []) =>
     database.admin.query(`UPDATE hub.search_document SET ${change} WHERE id = $1`, [id, ...values])
 
-  it('shows what changed in the next search of every process', async () => {
+  it('shows a change in the next search of every process', async () => {
     await plant(database.admin, [sampleOf('zeppelin', 'Airship timetables.')])
     const shown = async (query: string) =>
       Promise.all(
@@ -83,7 +83,7 @@ describe('what processes remember of the index', function () {
     }
   })
 
-  it('answers as one that remembers nothing, after any writes', async () => {
+  it('gives the same results as an empty cache after any writes', async () => {
     const ids = fc.constantFrom(...catalogue.slice(0, 12).map(({ id }) => id))
     const words = fc.constantFrom('weather radar', 'translate text', 'zyzzogeton', 'rain')
     const write = fc.oneof(
@@ -128,7 +128,7 @@ describe('what processes remember of the index', function () {
     )
   })
 
-  it('is never older than the search, while the index is written', async () => {
+  it('gives no result older than the start of the search while the index is written', async () => {
     await plant(database.admin, [sampleOf('ticker', 'Ticks and tocks.')])
     const last = 160
     const written = { price: 100 }
@@ -138,7 +138,7 @@ describe('what processes remember of the index', function () {
         const words = price % 3 === 0 ? `Ticks and tocks ${price}.` : 'Ticks and tocks.'
         await set('ticker', 'price = $2, description = $3', [price, words])
         written.price = price
-        // However quick it is to write: each searches once for every four writes at least.
+        // However fast the writes are, each reader searches at least once per four writes.
         await eventually(() => searches.every((count) => 4 * count >= price - 100))
       }
     }
@@ -152,13 +152,13 @@ describe('what processes remember of the index', function () {
           searches[who]! += 1
         }
       } finally {
-        searches[who] = last // nobody waits for who has failed
+        searches[who] = last // lets the writer continue after a failure
       }
     }
     await Promise.all([write(), ...pools.map(read)])
   })
 
-  it('takes a bounded part of memory', () => {
+  it('has bounded memory', () => {
     const memory = new IndexCache()
     for (let doc = 1; doc <= 120; doc++) {
       const text = { doc, vector: 'x'.repeat(MIB) } as Entry
@@ -172,7 +172,7 @@ describe('what processes remember of the index', function () {
     expect(memory.entries.has(1)).to.equal(false)
   })
 
-  it('adds up postings as one would by hand', () => {
+  it('sums postings like a reference implementation', () => {
     const posting = fc.record({ doc: fc.integer({ min: 1, max: 60 }), impact: fc.nat(1_000) })
     const list = fc.uniqueArray(posting, { selector: ({ doc }) => doc, maxLength: 40 })
     const reading = fc.record({ list, weight: fc.constantFrom(1, 2, 5), reads: fc.nat(45) })
