@@ -167,7 +167,7 @@ async function listOrigin(deps: SubmissionDeps, origin: string) {
 const toTarget = (url: string | undefined, method: Submission['method']): ListingTarget => ({
   url: url ?? '',
   method,
-  described: {},
+  description: {},
 })
 
 const showValidation = ({ url, method, reason, lines, candidate }: TargetValidation) => ({

@@ -4,7 +4,7 @@ import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 
-/** Thirty services of no use, to fill pages. */
+/** Thirty services that fill several pages. */
 const filler = Array.from({ length: 30 }, (_, i) =>
   defineService({
     slug: `filler-${String(i).padStart(2, '0')}`,
@@ -25,7 +25,7 @@ interface Page {
   readonly has_more: boolean
 }
 
-describe('the catalogue', () => {
+describe('the catalog', () => {
   const hub = useHub({ plugins: filler })
   let ada: TestAgent
   before(async () => {
@@ -35,7 +35,7 @@ describe('the catalogue', () => {
   const search = (body: unknown) => ask(hub().url, '/v1/search', { body, key: ada.apiKey })
 
   describe('GET /v1/services', () => {
-    it('lists what is for sale, with prices in microdollars', async () => {
+    it('lists services for sale with prices in microdollars', async () => {
       const { body } = await get('/v1/services?limit=100')
       const { data } = body as unknown as Page
       const analysis = data.find(({ slug }) => slug === 'analysis')
@@ -51,7 +51,7 @@ describe('the catalogue', () => {
       expect(analysis).to.include.keys('uptime_percentage', 'average_latency_ms', 'name', 'summary')
     })
 
-    it('gives every service once, page by page', async () => {
+    it('returns every service once across pages', async () => {
       const seen: unknown[] = []
       let path: string | undefined = '/v1/services?limit=7'
       while (path !== undefined) {
@@ -70,7 +70,7 @@ describe('the catalogue', () => {
       )
     })
 
-    it('has twenty on a page unless told otherwise', async () => {
+    it('returns twenty services per page by default', async () => {
       const { body } = await get('/v1/services')
       expect((body as unknown as Page).data).to.have.length(20)
     })
@@ -90,7 +90,7 @@ describe('the catalogue', () => {
       '__proto__=1',
     ]
     for (const query of wrong) {
-      it(`refuses ?${query.slice(0, 30)}`, async () => {
+      it(`rejects ?${query.slice(0, 30)}`, async () => {
         const { status, body } = await get(`/v1/services?${query}`)
         expect([status, body['code']]).to.deep.equal([422, 'validation_failed'])
       })
@@ -98,7 +98,7 @@ describe('the catalogue', () => {
   })
 
   describe('GET /v1/services/{slug}', () => {
-    it('tells endpoints, schemas and prices', async () => {
+    it('returns endpoints, schemas and prices', async () => {
       const { body } = await get('/v1/services/echo')
       expect(body['endpoints']).to.have.length(1)
       const [say] = body['endpoints'] as Item[]
@@ -114,7 +114,7 @@ describe('the catalogue', () => {
     })
 
     for (const slug of ['nowhere', 'a%00b', '%ff', 'a%2Fb', "'; DROP TABLE hub.service --"]) {
-      it(`knows nothing of ${slug}`, async () => {
+      it(`does not find ${slug}`, async () => {
         const { status, body } = await get(`/v1/services/${slug}`)
         expect(status, JSON.stringify(body)).to.be.oneOf([400, 404])
         expect(body['code']).to.be.oneOf(['service_not_found', 'not_found', 'malformed_path'])
@@ -129,7 +129,7 @@ describe('the catalogue', () => {
       return (body as unknown as Page).data.map(({ slug, id }) => String(slug ?? id))
     }
 
-    it('finds by capability, and says why', async () => {
+    it('finds services by capability and explains why', async () => {
       const { body } = await search({ query: 'translate a poem' })
       const [first] = (body as unknown as Page).data
       expect(first).to.include({ slug: 'filler-07' })
@@ -137,12 +137,12 @@ describe('the catalogue', () => {
       expect(first?.['score']).to.be.above(0)
     })
 
-    it('has the exact name first', async () => {
+    it('ranks the exact name first', async () => {
       expect((await slugs({ query: 'echo' }))[0]).to.equal('echo')
       expect((await slugs({ query: 'Filler 12' }))[0]).to.equal('filler-12')
     })
 
-    it('finds by category and by price', async () => {
+    it('filters by category and price', async () => {
       expect(await slugs({ category: 'ai' })).to.deep.equal(['analysis'])
       const cheap = await slugs({ type: 'native', max_price_microdollars: 2_000, limit: 100 })
       expect(cheap).to.have.members(['analysis', 'echo'])
@@ -150,7 +150,7 @@ describe('the catalogue', () => {
       expect(await slugs({ query: 'echo', category: 'ai' })).to.deep.equal([])
     })
 
-    it('finds everything for nothing, page by page', async () => {
+    it('returns everything across pages for an empty query', async () => {
       const seen: string[] = []
       let cursor: string | undefined
       do {
@@ -179,7 +179,7 @@ describe('the catalogue', () => {
       'the of and',
     ]
     for (const query of odd) {
-      it(`can be asked for ${JSON.stringify(query).slice(0, 40)}`, async () => {
+      it(`accepts the query ${JSON.stringify(query).slice(0, 40)}`, async () => {
         const { status, body } = await search({ query })
         expect(status, JSON.stringify(body)).to.be.oneOf([200, 422])
       })
@@ -200,9 +200,9 @@ describe('the catalogue', () => {
       { colour: 'red' },
     ]
     for (const body of wrong) {
-      it(`refuses ${JSON.stringify(body).slice(0, 40)}`, async () => {
-        const { status, body: told } = await search(body)
-        expect([status, told['code']]).to.deep.equal([422, 'validation_failed'])
+      it(`rejects ${JSON.stringify(body).slice(0, 40)}`, async () => {
+        const { status, body: problem } = await search(body)
+        expect([status, problem['code']]).to.deep.equal([422, 'validation_failed'])
       })
     }
   })

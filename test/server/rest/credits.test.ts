@@ -13,7 +13,7 @@ interface Page {
   readonly has_more: boolean
 }
 
-describe('what a key has and had', () => {
+describe('credits of a key', () => {
   const hub = useHub({ plugins: [counted, flawed] })
   const agentWith = async (credits: string) => {
     const agent = await hub().agent()
@@ -22,7 +22,7 @@ describe('what a key has and had', () => {
     return { ...agent, get }
   }
 
-  it('GET /v1/credits/balance tells what is free and what is reserved', async () => {
+  it('GET /v1/credits/balance returns available and reserved credits', async () => {
     const ada = await agentWith('1')
     expect((await ada.get('/v1/credits/balance')).body).to.deep.equal({
       balance_microdollars: 1_000_000,
@@ -46,7 +46,7 @@ describe('what a key has and had', () => {
     })
   })
 
-  it('GET /v1/wallet/balance tells credits, spending, free calls and limits', async () => {
+  it('GET /v1/wallet/balance returns credits, spending, free calls and limits', async () => {
     const ada = await agentWith('1')
     for (let i = 0; i < 16; i++) await ada.client.call('analysis', '/sentiment', { text: 'Good.' })
     await ada.client.call('echo', '/say', { words: 'hi' })
@@ -76,7 +76,7 @@ describe('what a key has and had', () => {
     expect(by_day[0]?.['day']).to.match(day)
   })
 
-  it('shows nobody else’s', async () => {
+  it('are never shown to other keys', async () => {
     const [ada, bob] = [await agentWith('1'), await agentWith('0')]
     await ada.client.call('echo', '/say', { words: 'hi' })
     const { body } = await bob.get('/v1/wallet/balance')
@@ -86,7 +86,7 @@ describe('what a key has and had', () => {
     expect(page).to.deep.equal({ data: [], next_cursor: null, has_more: false })
   })
 
-  it('GET /v1/credits/history adds up to the balance, newest first, page by page', async () => {
+  it('GET /v1/credits/history sums to the balance across pages, newest first', async () => {
     const ada = await agentWith('1')
     for (let i = 0; i < 4; i++) await ada.client.call('echo', '/say', { words: 'hi' })
     await ada.client.call('flawed', '/throws', {}).catch(() => undefined)
@@ -118,7 +118,7 @@ describe('what a key has and had', () => {
   const id = '01900000-0000-7000-8000-000000000000'
   const cursor = (position: unknown) => Buffer.from(JSON.stringify(position)).toString('base64url')
   for (const position of [[id], [id, 70_000], [id, -1], ['x', 1], { id }, null]) {
-    it(`refuses the cursor ${JSON.stringify(position)}`, async () => {
+    it(`rejects the cursor ${JSON.stringify(position)}`, async () => {
       const { get } = await agentWith('0')
       const { status, body } = await get(`/v1/credits/history?cursor=${cursor(position)}`)
       expect([status, body['code']]).to.deep.equal([422, 'validation_failed'])
@@ -126,13 +126,13 @@ describe('what a key has and had', () => {
   }
 
   describe('POST /v1/credits/purchase', () => {
-    it('answers an unpaid order with the offer', async () => {
+    it('responds to an unpaid order with the offer', async () => {
       const { apiKey: key } = await agentWith('0')
       const body = { amount_microdollars: 5_000_000 }
-      const told = await ask(hub().url, '/v1/credits/purchase', { key, body })
-      expect([told.status, told.body['code']]).to.deep.equal([402, 'payment_required'])
-      expect(told.headers['cache-control']).to.equal('no-store')
-      const header = String(told.headers['payment-required'])
+      const response = await ask(hub().url, '/v1/credits/purchase', { key, body })
+      expect([response.status, response.body['code']]).to.deep.equal([402, 'payment_required'])
+      expect(response.headers['cache-control']).to.equal('no-store')
+      const header = String(response.headers['payment-required'])
       const offer = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: Item[] }
       expect(offer.accepts[0]).to.include({
         scheme: 'exact',
@@ -152,15 +152,15 @@ describe('what a key has and had', () => {
       { amount_usd: 5 },
     ]
     for (const body of wrong) {
-      it(`refuses ${JSON.stringify(body)}`, async () => {
+      it(`rejects ${JSON.stringify(body)}`, async () => {
         const { apiKey: key } = await agentWith('0')
-        const told = await ask(hub().url, '/v1/credits/purchase', { key, body })
-        expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
-        expect(told.body['issues']).to.be.an('array').that.is.not.empty
+        const response = await ask(hub().url, '/v1/credits/purchase', { key, body })
+        expect([response.status, response.body['code']]).to.deep.equal([422, 'validation_failed'])
+        expect(response.body['issues']).to.be.an('array').that.is.not.empty
       })
     }
 
-    it('refuses what is no payment, with the offer again', async () => {
+    it('rejects an invalid payment and repeats the offer', async () => {
       const { apiKey: key } = await agentWith('0')
       for (const signature of [
         'x',
@@ -170,10 +170,10 @@ describe('what a key has and had', () => {
       ]) {
         const headers = { 'payment-signature': signature }
         const body = { amount_microdollars: 5_000_000 }
-        const told = await ask(hub().url, '/v1/credits/purchase', { key, body, headers })
-        expect([told.status, told.body['code']]).to.deep.equal([402, 'payment_invalid'])
-        expect(told.body['reason']).to.be.a('string')
-        expect(told.headers).to.have.property('payment-required')
+        const response = await ask(hub().url, '/v1/credits/purchase', { key, body, headers })
+        expect([response.status, response.body['code']]).to.deep.equal([402, 'payment_invalid'])
+        expect(response.body['reason']).to.be.a('string')
+        expect(response.headers).to.have.property('payment-required')
       }
     })
   })

@@ -3,15 +3,15 @@ import { recheckDomains } from '../../../core/catalog/domains/proof.ts'
 import { type Body, HOST, html, useOwner } from '../../plugins/content/owner.ts'
 
 describe('owners of domains', () => {
-  const world = useOwner()
-  const { send, register, shows, verify, price } = world
+  const fixture = useOwner()
+  const { send, register, shows, verify, price } = fixture
   const tokenOf = ({ proof }: Body) => (proof as Body)['token']
   const ALL = { path: '/**', price_microdollars: 1_000 }
   const stateOf = async (id: unknown) => (await send('GET', `/v1/domains/${String(id)}`)).body
   const listed = async (slug: unknown) =>
     (await send('GET', `/v1/services/${String(slug)}`)).status === 200
 
-  it('learn how to prove a domain, and sell nothing before they did', async () => {
+  it('get proof options, and sell nothing before the proof', async () => {
     const made = await register({ name: 'The Owner', slug: 'the-owner' })
     expect(made).to.include({ domain: HOST, state: 'pending', slug: null, fetch_url: null })
     const { ways, token } = made['proof'] as { ways: Body[]; token: string }
@@ -35,10 +35,10 @@ describe('owners of domains', () => {
     expect((await send('GET', '/proxy/the-owner/fetch')).body['code']).to.equal('service_not_found')
   })
 
-  it('prove it by a meta tag, and are listed once a rule sells something', async () => {
+  it('prove a domain by a meta tag and are listed once a rule sells pages', async () => {
     const made = await register()
     const meta = `<meta name="agenthub-verification" content="${String(tokenOf(made))}">`
-    world.sites.at(HOST, html('<h1>Hello</h1>', meta))
+    fixture.sites.at(HOST, html('<h1>Hello</h1>', meta))
     const { status, body } = await verify(made['domain_id'])
     expect([status, body['state'], body['slug']]).to.deep.equal([200, 'verified', 'the-owner'])
     expect(body['proof']).to.include({ method: 'meta' })
@@ -52,7 +52,7 @@ describe('owners of domains', () => {
     expect(service['provider']).to.match(/^p-[0-9a-f]{20}$/)
   })
 
-  it('write rules all at once, and bad ones change nothing', async () => {
+  it('replace all rules at once; invalid rules change nothing', async () => {
     const { domain_id: id } = await register()
     const rules = [
       { path: '/a/**', price_microdollars: 5_000, cached_price_microdollars: 2_000, fast: true },
@@ -98,28 +98,28 @@ describe('owners of domains', () => {
       Array.from({ length: 201 }, (_, n) => ({ path: `/${n}`, price_microdollars: 1 })),
     ]
     for (const wrong of bad) {
-      const told = await price(id, wrong)
-      expect([told.status, told.body['code']], JSON.stringify(wrong).slice(0, 80)).to.deep.equal([
-        422,
-        'validation_failed',
-      ])
+      const response = await price(id, wrong)
+      expect(
+        [response.status, response.body['code']],
+        JSON.stringify(wrong).slice(0, 80),
+      ).to.deep.equal([422, 'validation_failed'])
     }
     const odd = { path: '/a', price_microdollars: 1, exclude: ['p', 'p:eq(1)'] }
     expect((await price(id, [ALL, odd])).body['issues']).to.deep.equal([
       {
         path: '/rules/1/exclude/1',
-        message: 'is no CSS selector: :eq is not known, at character 2',
+        message: 'must be a CSS selector: :eq is not supported, at character 2',
       },
     ])
-    const kept = await send('GET', `/v1/domains/${String(id)}/rules`)
-    expect(kept.body['rules']).to.have.length(2)
+    const current = await send('GET', `/v1/domains/${String(id)}/rules`)
+    expect(current.body['rules']).to.have.length(2)
     const trial = (url: string) => send('POST', `/v1/domains/${String(id)}/rules/try`, { url })
     expect((await trial(`http://${HOST}/a/b`)).body).to.have.nested.property('rule.path', '/a/**')
     expect((await trial(`http://${HOST}/a/secret`)).body['outcome']).to.equal('page_denied')
     await price(id, [ALL])
   })
 
-  it('end a sale at once: opted out, in again, and deleted', async () => {
+  it('stop and resume sales immediately', async () => {
     const { domain_id: id } = await register()
     const change = (selling: boolean) => send('PATCH', `/v1/domains/${String(id)}`, { selling })
     const sold = async () => {
@@ -133,11 +133,11 @@ describe('owners of domains', () => {
     expect([await sold(), await listed('the-owner')]).to.deep.equal(['insufficient_credits', true])
   })
 
-  it('see their own domains alone', async () => {
+  it('see only their own domains', async () => {
     const { domain_id: id } = await register()
-    const eve = await world.hub.agent()
+    const eve = await fixture.hub.agent()
     const ask = (method: string, path: string, body?: Body) => send(method, path, body, eve)
-    const told = await Promise.all([
+    const responses = await Promise.all([
       ask('GET', `/v1/domains/${String(id)}`),
       ask('PATCH', `/v1/domains/${String(id)}`, { selling: false }),
       ask('DELETE', `/v1/domains/${String(id)}`),
@@ -146,15 +146,15 @@ describe('owners of domains', () => {
       ask('GET', `/v1/domains/${String(id)}/earnings`),
       ask('POST', `/v1/domains/${String(id)}/verify`),
     ])
-    for (const { status, body } of told) {
+    for (const { status, body } of responses) {
       expect([status, body['code']]).to.deep.equal([404, 'domain_not_found'])
     }
     expect((await ask('GET', '/v1/domains')).body['data']).to.deep.equal([])
-    const keyless = await world.hub.agent()
+    const keyless = await fixture.hub.agent()
     expect((await send('GET', '/v1/domains', undefined, keyless)).status).to.equal(200)
   })
 
-  it('are listed by pages', async () => {
+  it('list their domains in pages', async () => {
     for (const host of ['shop.test', 'other.test']) await register({ domain: `http://${host}` })
     const first = (await send('GET', '/v1/domains?limit=2')).body
     expect((first['data'] as Body[]).map(({ domain }) => domain)).to.deep.equal([
@@ -167,17 +167,20 @@ describe('owners of domains', () => {
     expect(body['has_more']).to.equal(false)
   })
 
-  it('have names of hosts of the public internet, and nothing else', async () => {
+  it('can only register public host names', async () => {
     const wrong = ['localhost', '127.0.0.1', 'http://10.0.0.1', '8.8.8.8', 'intra.local', 'a b', '']
     for (const domain of [...wrong, 'https://owner.test:8443', 'ftp://owner.test', '[::1]']) {
-      const told = await send('POST', '/v1/domains', { domain })
-      expect([told.status, told.body['code']], domain).to.deep.equal([422, 'validation_failed'])
+      const response = await send('POST', '/v1/domains', { domain })
+      expect([response.status, response.body['code']], domain).to.deep.equal([
+        422,
+        'validation_failed',
+      ])
     }
   })
 
-  it('lose a domain to whoever proves it later, with its slug, not its earnings', async () => {
+  it('lose domain and slug, but not earnings, to a later proof', async () => {
     const mine = await register()
-    const eve = await world.hub.agent()
+    const eve = await fixture.hub.agent()
     const theirs = await register({ name: 'Eve' }, eve)
     shows(tokenOf(mine))
     expect((await verify(theirs['domain_id'], eve)).body['code']).to.equal('domain_not_proven')
@@ -194,10 +197,10 @@ describe('owners of domains', () => {
     expect((await verify(mine['domain_id'])).body).to.include({ slug: 'the-owner' })
   })
 
-  it('keep proving it: a proof that is gone for three days ends the sale', async () => {
+  it('lose a domain if the proof is missing for three days', async () => {
     const mine = await register()
-    const { admin } = world.hub.database
-    const { egress, pool } = world.hub.hub
+    const { admin } = fixture.hub.database
+    const { egress, pool } = fixture.hub.hub
     const secret = Buffer.alloc(32)
     const due = (days: number) =>
       admin.query(
@@ -212,7 +215,7 @@ describe('owners of domains', () => {
     expect(await stateOf(mine['domain_id'])).to.include({ state: 'verified' })
     await due(4)
     expect(await recheck()).to.include('the-owner')
-    await world.hub.hub.catalog.refresh('the-owner')
+    await fixture.hub.hub.catalog.refresh('the-owner')
     expect(await stateOf(mine['domain_id'])).to.include({ state: 'expired' })
     expect(await listed('the-owner')).to.equal(false)
     shows(tokenOf(mine))
@@ -220,7 +223,7 @@ describe('owners of domains', () => {
     expect(await listed('the-owner')).to.equal(true)
   })
 
-  it('are asked for a proof by nobody more often than every five seconds', async () => {
+  it('can check the proof at most every five seconds', async () => {
     const { domain_id: id } = await register()
     await verify(id)
     const again = await send('POST', `/v1/domains/${String(id)}/verify`)
@@ -228,7 +231,7 @@ describe('owners of domains', () => {
     expect(again.headers['retry-after']).to.equal('5')
   })
 
-  it('may delete one, and whoever registers it next proves it anew', async () => {
+  it('can delete a domain; a new registration requires a new proof', async () => {
     const { domain_id: id } = await register()
     expect((await send('DELETE', `/v1/domains/${String(id)}`)).body['state']).to.equal('deleted')
     expect(await listed('the-owner')).to.equal(false)
@@ -242,12 +245,12 @@ describe('owners of domains', () => {
     )
   })
 
-  it('never get a slug that is somebody else’s', async () => {
+  it('never get a slug of another provider', async () => {
     for (const slug of ['echo', 'external', 'magazine']) {
       const made = await register({ domain: 'http://shop.test', slug })
       shows(tokenOf(made), {}, 'shop.test')
-      const told = await verify(made['domain_id'])
-      expect([told.status, told.body['code']], slug).to.deep.equal([409, 'slug_taken'])
+      const response = await verify(made['domain_id'])
+      expect([response.status, response.body['code']], slug).to.deep.equal([409, 'slug_taken'])
     }
   })
 })

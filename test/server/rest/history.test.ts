@@ -10,7 +10,7 @@ import { type Json, refused } from '../../support/hooks.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 
-describe('the history of a key, and its spending', () => {
+describe('history and spending of a key', () => {
   const hub = useHub()
   let ada: TestAgent
   beforeEach(async () => {
@@ -23,7 +23,7 @@ describe('the history of a key, and its spending', () => {
   const say = (key = ada.apiKey) =>
     ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
 
-  it('can be asked for some events, one service, or a span of time', async () => {
+  it('are filtered by event, service and time', async () => {
     await say()
     const rows = await history()
     expect(rows.map(({ event }) => event)).to.deep.equal([
@@ -49,7 +49,7 @@ describe('the history of a key, and its spending', () => {
     }
   })
 
-  it('has what others booked on its credits, and why', async () => {
+  it('include manual entries with their reason', async () => {
     const { pool, ledger } = hub().hub
     const entry = { debit: 'expenses:bad-debt', credit: creditsOf(ada.keyId), amount: micros(5) }
     const why = { author: 'finance', reason: 'a gift after an outage' }
@@ -68,7 +68,7 @@ describe('the history of a key, and its spending', () => {
     expect(BigInt(sum)).to.equal(await hub().balance(ada.keyId))
   })
 
-  it('is told by key too, in a range of days', async () => {
+  it('are grouped by key within a range of days', async () => {
     const made = await ask(hub().url, '/v1/keys', { key: ada.apiKey, body: {} })
     const child = { id: String(made.body['key_id']), key: String(made.body['api_key']) }
     await say()
@@ -78,13 +78,13 @@ describe('the history of a key, and its spending', () => {
       const { body } = await get(`/v1/wallet/balance${query}`, key)
       return body['spending'] as Record<'by_key' | 'by_day' | 'by_service', Json[]>
     }
-    let told = await spending()
+    let current = await spending()
     await eventually(async () => {
-      told = await spending()
-      return told.by_day[0]?.['calls'] === 3
+      current = await spending()
+      return current.by_day[0]?.['calls'] === 3
     })
     const charged = new Map(
-      told.by_key.map(({ key_id, charged_microdollars }) => [key_id, charged_microdollars]),
+      current.by_key.map(({ key_id, charged_microdollars }) => [key_id, charged_microdollars]),
     )
     expect(charged).to.deep.equal(
       new Map([
@@ -92,7 +92,7 @@ describe('the history of a key, and its spending', () => {
         [child.id, 200],
       ]),
     )
-    expect((await spending('', child.key)).by_key, 'a child sees its own').to.have.length(1)
+    expect((await spending('', child.key)).by_key, 'a sub-key sees only its own').to.have.length(1)
     const today = systemClock.now()
     const [yesterday, day] = [dayName(daysBefore(today, 1)), dayName(today)]
     expect((await spending(`?from=${yesterday}&to=${yesterday}`)).by_day).to.deep.equal([])

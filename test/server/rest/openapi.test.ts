@@ -35,13 +35,13 @@ describe('/openapi.json', () => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     )
 
-  it('is OpenAPI 3.1 of version 1.0.0', () => {
+  it('is OpenAPI 3.1, version 1.0.0', () => {
     expect(document.openapi).to.match(/^3\.1\./)
     expect(document.info).to.include({ version: '1.0.0' })
     expect(document.servers).to.deep.equal([{ url: hub().url }])
   })
 
-  it('has every endpoint of the specification that the hub serves', () => {
+  it('contains every public endpoint', () => {
     expect(Object.keys(document.paths)).to.include.members([
       '/health',
       '/livez',
@@ -62,7 +62,7 @@ describe('/openapi.json', () => {
     ])
   })
 
-  it('names every parameter of a path, and answers of each operation', () => {
+  it('describes all path parameters and responses of each operation', () => {
     for (const { path, method, operation } of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       const named = (operation.parameters ?? []).filter((one) => one.in === 'path')
@@ -79,7 +79,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('refers to nothing that it does not have', () => {
+  it('has no dangling references', () => {
     const text = JSON.stringify(document)
     for (const [, pointer = ''] of text.matchAll(/"\$ref":"#\/([^"]*)"/g)) {
       const found = pointer.split('/').reduce<unknown>((at, name) => (at as Json)?.[name], document)
@@ -87,21 +87,21 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('says where what is made is found, wherever it has an address of its own', () => {
+  it('declares a Location for every created resource that has a URL', () => {
     const shapes = new Set(operations().map(({ path, method }) => `${method} ${shapeOf(path)}`))
     const made = operations().filter(({ operation }) => operation.responses['201'])
-    const told = made.flatMap(({ path, operation }) => {
+    const located = made.flatMap(({ path, operation }) => {
       const { Location } = (operation.responses['201']?.['headers'] ?? {}) as Record<string, Json>
       return Location ? [{ path, location: String(Location['description']).split(': ')[1]! }] : []
     })
-    for (const { path, location } of told)
+    for (const { path, location } of located)
       expect(shapes, path).to.include(`get ${shapeOf(location)}`)
-    const own = made.filter(({ path }) => shapes.has(`get ${path}/{}`))
-    expect(told.map(({ path }) => path)).to.include.members(own.map(({ path }) => path))
-    expect(own.length).to.be.above(3)
+    const readable = made.filter(({ path }) => shapes.has(`get ${path}/{}`))
+    expect(located.map(({ path }) => path)).to.include.members(readable.map(({ path }) => path))
+    expect(readable.length).to.be.above(3)
   })
 
-  it('tells the price of every paid route, and its 402', () => {
+  it('declares price and 402 of every paid route', () => {
     const paid = operations().filter(({ path }) => path.startsWith('/proxy/'))
     expect(paid.length).to.be.above(5)
     for (const { path, operation } of paid) {
@@ -117,7 +117,7 @@ describe('/openapi.json', () => {
     })
   })
 
-  describe('documents what callers meet', () => {
+  describe('documents the actual response', () => {
     const echo = '/proxy/echo/say'
     const json = { 'content-type': 'application/json' }
     const poor: Readonly<Record<string, readonly [path: string, template: string, Question]>> = {

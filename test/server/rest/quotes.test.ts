@@ -3,12 +3,12 @@ import { usd } from '../../../core/plugin/index.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
-import { market, moving } from './moving.ts'
+import { market, variablePriceService } from './variable-price-service.ts'
 
 const WORK = '/proxy/moving/work'
 
 describe('quotes and dry runs', () => {
-  const hub = useHub({ plugins: [moving] })
+  const hub = useHub({ plugins: [variablePriceService] })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent()
@@ -27,7 +27,7 @@ describe('quotes and dry runs', () => {
         body: { slug: 'moving', path: '/work', input: { n: 1 }, ...more },
       })
 
-    it('holds its price though it rises, for exactly the request that was quoted', async () => {
+    it('guarantees its price for exactly the quoted request', async () => {
       const { status, body } = await quote()
       expect(status).to.equal(201)
       expect(body).to.include({ price_microdollars: 1_000, method: 'POST' })
@@ -41,14 +41,14 @@ describe('quotes and dry runs', () => {
       expect(without.headers['x-charged-microdollars']).to.equal('5000')
     })
 
-    it('does not make a call dearer than it is today', async () => {
+    it('does not make a call more expensive than the current price', async () => {
       const { body } = await quote()
       market.price = 400n
       const { headers } = await call(WORK, { n: 1 }, { 'x-quote-id': String(body['quote_id']) })
       expect(headers['x-charged-microdollars']).to.equal('400')
     })
 
-    it('of a GET is for its query', async () => {
+    it('covers the query of a GET', async () => {
       const { body } = await quote({ method: 'GET', input: { n: 3 } })
       market.price = 5_000n
       const { headers } = await ask(hub().url, `${WORK}?n=3`, {
@@ -58,7 +58,7 @@ describe('quotes and dry runs', () => {
       expect(headers['x-charged-microdollars']).to.equal('1000')
     })
 
-    it('is the key’s own, and ends after five minutes', async () => {
+    it('belongs to its key and expires after five minutes', async () => {
       const { body } = await quote()
       const headers = { 'x-quote-id': String(body['quote_id']) }
       const eve = await hub().agent()
@@ -73,7 +73,7 @@ describe('quotes and dry runs', () => {
       expect([late.status, late.body['code']]).to.deep.equal([410, 'quote_expired'])
     })
 
-    it('is not given for bad input, nor for the price of somebody else', async () => {
+    it('is not created for invalid input or for external prices', async () => {
       expect((await quote({ input: {} })).body['code']).to.equal('validation_failed')
       expect((await quote({ slug: 'nowhere' })).body['code']).to.equal('service_not_found')
       const outside = await quote({ slug: 'external', path: '/', input: {} })
@@ -81,34 +81,34 @@ describe('quotes and dry runs', () => {
     })
   })
 
-  it('A066 a price that rises while a call is at work does not touch that call', async () => {
+  it('A066 a price increase during a call does not affect that call', async () => {
     const before = await hub().balance(ada.keyId)
     market.during = async () => void (market.price = 5_000n)
     const { status, headers } = await call(WORK, { n: 1 })
     market.during = async () => {}
     expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '1000'])
     expect(before - (await hub().balance(ada.keyId))).to.equal(1_000n)
-    const told = await ask(hub().url, `/v1/calls/${String(headers['x-call-id'])}`, {
+    const record = await ask(hub().url, `/v1/calls/${String(headers['x-call-id'])}`, {
       key: ada.apiKey,
     })
-    expect(told.body).to.include({ reserved_microdollars: 1_000, charged_microdollars: 1_000 })
+    expect(record.body).to.include({ reserved_microdollars: 1_000, charged_microdollars: 1_000 })
     const next = await call(WORK, { n: 1 })
     expect(next.headers['x-charged-microdollars']).to.equal('5000')
     expect(await hub().hub.ledger.balance('liabilities:holds')).to.equal(0n)
   })
 
   describe('a dry run', () => {
-    it('tells price, payer and what would be left; nothing runs and nothing moves', async () => {
+    it('returns price, payment source and remaining balance without running the call', async () => {
       const before = await hub().balance(ada.keyId)
       const ran = market.runs
       for (const [path, headers] of [
         [`${WORK}?dry_run`, {}],
         [WORK, { 'x-dry-run': 'true' }],
       ] as const) {
-        const { status, headers: told, body } = await call(path, { n: 1 }, headers)
+        const { status, headers: dry, body } = await call(path, { n: 1 }, headers)
         expect(status).to.equal(200)
-        expect(told['content-type']).to.equal('application/vnd.agenthub.dry-run+json')
-        expect(told['x-charged-microdollars']).to.equal('0')
+        expect(dry['content-type']).to.equal('application/vnd.agenthub.dry-run+json')
+        expect(dry['x-charged-microdollars']).to.equal('0')
         expect(body).to.include({
           dry_run: true,
           price_microdollars: 1_000,
@@ -133,7 +133,7 @@ describe('quotes and dry runs', () => {
       }
     })
 
-    it('is refused where the call would be', async () => {
+    it('fails if the call would fail', async () => {
       const poor = await hub().agent()
       const broke = await ask(hub().url, `${WORK}?dry_run=1`, { key: poor.apiKey, body: { n: 1 } })
       expect([broke.status, broke.body['code']]).to.deep.equal([402, 'insufficient_credits'])
@@ -141,7 +141,7 @@ describe('quotes and dry runs', () => {
       expect((await call(`${WORK}?dry_run=maybe`, { n: 1 })).status).to.equal(422)
     })
 
-    it('answers no to no: dry_run=false is a call', async () => {
+    it('is off for dry_run=false', async () => {
       const { headers } = await call(`${WORK}?dry_run=false`, { n: 1 })
       expect(headers['x-charged-microdollars']).to.equal('1000')
     })

@@ -5,7 +5,7 @@ import { usd } from '../../../core/plugin/index.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
-import { moving } from './moving.ts'
+import { variablePriceService } from './variable-price-service.ts'
 
 const WORK = '/proxy/moving/work'
 const sha = (data: string): string => createHash('sha256').update(data).digest('base64url')
@@ -13,7 +13,7 @@ const claimsOf = (receipt: unknown) =>
   JSON.parse(Buffer.from(String(receipt).split('.')[1]!, 'base64url').toString()) as Told['body']
 
 describe('receipts', () => {
-  const hub = useHub({ plugins: [moving] })
+  const hub = useHub({ plugins: [variablePriceService] })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent()
@@ -25,7 +25,7 @@ describe('receipts', () => {
   const verdict = (receipt: unknown) => ask(hub().url, '/v1/receipts/verify', { body: { receipt } })
 
   describe('a receipt', () => {
-    it('states what was asked, answered and charged; the JWKS verifies it', async () => {
+    it('states request, response and charge, and is verified by the JWKS', async () => {
       const { headers, text } = await call(WORK, { n: 7 })
       const receipt = String(headers['x-receipt'])
       const [head = '', body = '', signature = ''] = receipt.split('.')
@@ -57,7 +57,7 @@ describe('receipts', () => {
       expect(receipt.length, 'fits into any header').to.be.below(2_000)
     })
 
-    it('is the same when the call is looked up, with its state and charge', async () => {
+    it('is returned with the call, its state and charge', async () => {
       const { headers } = await call(WORK, { n: 8 })
       const { status, body } = await callOf(headers['x-call-id'])
       expect(status).to.equal(200)
@@ -70,7 +70,7 @@ describe('receipts', () => {
       })
     })
 
-    it('is verified by the hub, which says whether its books agree', async () => {
+    it('is verified by the hub and compared with the ledger', async () => {
       const { headers } = await call(WORK, { n: 9 })
       await callOf(headers['x-call-id'])
       expect((await verdict(headers['x-receipt'])).body).to.deep.include({
@@ -80,7 +80,7 @@ describe('receipts', () => {
       })
     })
 
-    it('does not survive the change of one character', async () => {
+    it('is invalid after any change', async () => {
       const receipt = String((await call(WORK, { n: 1 })).headers['x-receipt'])
       const [head, body, signature = ''] = receipt.split('.')
       const other = Buffer.from(JSON.stringify({ ...claimsOf(receipt), charged_microdollars: 1 }))
@@ -100,14 +100,14 @@ describe('receipts', () => {
       }
     })
 
-    it('of a stream lies at the call, with the hash of all that was sent', async () => {
+    it('of a stream is stored with the call and hashes the whole stream', async () => {
       const { headers, text } = await call('/proxy/moving/stream', {})
       expect(headers).not.to.have.property('x-receipt')
       const { body } = await callOf(headers['x-call-id'])
       expect(claimsOf(body['receipt'])).to.include({ response_sha256: sha(text) })
     })
 
-    it('of a call that failed says that nothing was charged', async () => {
+    it('of a failed call states that nothing was charged', async () => {
       const failed = await call('/proxy/moving/fails', {})
       expect(failed.body).to.deep.include({
         code: 'plugin_failed',
@@ -125,7 +125,7 @@ describe('receipts', () => {
       expect(claimsOf(body['receipt'])).to.include({ outcome: 'failed', charged_microdollars: 0 })
     })
 
-    it('of an answer that is no success tells the reason of the refund', async () => {
+    it('of an unsuccessful response states the refund reason', async () => {
       const { status, headers } = await call('/proxy/moving/missing', {})
       expect(status).to.equal(404)
       expect(headers).to.include({ 'x-charged-microdollars': '0', 'x-refund-reason': 'status_404' })
@@ -136,7 +136,7 @@ describe('receipts', () => {
     })
   })
 
-  it('a keyed call keeps its answer for the key that made it, and no other', async () => {
+  it('a call with an idempotency key stores its response only for the calling key', async () => {
     const { headers } = await call(WORK, { n: 5 }, { 'idempotency-key': 'kept-1' })
     const { body } = await callOf(headers['x-call-id'])
     expect(body['answer']).to.deep.equal({
@@ -147,7 +147,7 @@ describe('receipts', () => {
     })
     const eve = await hub().agent()
     const path = `/v1/calls/${String(headers['x-call-id'])}`
-    const { status, body: told } = await ask(hub().url, path, { key: eve.apiKey })
-    expect([status, told['code']]).to.deep.equal([404, 'not_found'])
+    const { status, body: problem } = await ask(hub().url, path, { key: eve.apiKey })
+    expect([status, problem['code']]).to.deep.equal([404, 'not_found'])
   })
 })

@@ -22,7 +22,7 @@ describe('registration', () => {
     expect(status).to.equal(expected)
   }
 
-  it('gives a nonce and the exact message to sign, in the form of ERC-4361', async () => {
+  it('returns a nonce and the exact ERC-4361 message to sign', async () => {
     const { status, body } = await challenge()
     expect(status).to.equal(200)
     expect(body).to.have.all.keys('nonce', 'message', 'expires_at')
@@ -33,7 +33,7 @@ describe('registration', () => {
     expect(message).to.include(`Expiration Time: ${String(body['expires_at'])}`)
   })
 
-  it('answers a key at once, which works at once, and is told this once', async () => {
+  it('returns a key that works immediately and is shown only once', async () => {
     const order = await signed()
     const { status, body } = await register(order)
     expect(status).to.equal(201)
@@ -52,7 +52,7 @@ describe('registration', () => {
     expect(rows[0]?.kept).to.be.a('string').and.not.include(String(body['api_key']).slice(12))
   })
 
-  it('makes another key for the same wallet, which stays one principal', async () => {
+  it('creates another key for the same wallet and principal', async () => {
     const account = wallet()
     const [one, two] = [
       await register(await signed(account)),
@@ -67,7 +67,7 @@ describe('registration', () => {
     expect(rows).to.have.length(1)
   })
 
-  it('takes an address in any case, but a mixed one with its checksum only (A048)', async () => {
+  it('accepts mixed-case addresses only with a valid checksum (A048)', async () => {
     const account = wallet()
     const lower = account.address.toLowerCase()
     const upper = `0x${lower.slice(2).toUpperCase()}`
@@ -83,10 +83,10 @@ describe('registration', () => {
     refused(await register({ ...(await signed(account)), wallet_address: wrong }), 422, INVALID)
   })
 
-  it('of twenty uses of one nonce at once, one makes a key (A043)', async () => {
+  it('creates one key for twenty concurrent uses of a nonce (A043)', async () => {
     const order = await signed()
-    const told = await Promise.all(Array.from({ length: 20 }, () => register(order)))
-    const statuses = told.map(({ status }) => status).toSorted((a, b) => a - b)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => register(order)))
+    const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).to.deep.equal([201, ...Array.from({ length: 19 }, () => 409)])
     const { rows } = await hub().hub.pool.query(
       `SELECT count(*)::integer AS keys FROM hub.api_key k JOIN hub.principal p
@@ -97,7 +97,7 @@ describe('registration', () => {
     refused(await register(order), 409, 'nonce_used')
   })
 
-  it('refuses a signature of another wallet or of another message (A046)', async () => {
+  it('rejects a signature of another wallet or message (A046)', async () => {
     const [order, other] = [await signed(), await signed()]
     refused(await register({ ...order, signature: other.signature }), 401, SIGNATURE)
     refused(await register({ ...order, wallet_address: other.wallet_address }), 401, SIGNATURE)
@@ -106,7 +106,7 @@ describe('registration', () => {
     expect((await register(order)).status, 'the nonce is still good').to.equal(201)
   })
 
-  it('refuses what no key can have signed as what it is (A047)', async () => {
+  it('rejects malformed signatures (A047)', async () => {
     const order = await signed()
     const curve = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
     const [r, s, v] = [order.signature.slice(2, 66), order.signature.slice(66, 130), '1b']
@@ -124,14 +124,14 @@ describe('registration', () => {
       ['200 KB', '00'.repeat(100_000)],
     ] as const
     for (const [name, digits] of malformed) {
-      const told = await register({ ...order, signature: `0x${digits}` })
-      expect(told.body['code'], name).to.equal(INVALID)
-      expect(told.status, name).to.equal(422)
+      const response = await register({ ...order, signature: `0x${digits}` })
+      expect(response.body['code'], name).to.equal(INVALID)
+      expect(response.status, name).to.equal(422)
     }
     expect((await register(order)).status, 'the nonce is still good').to.equal(201)
   })
 
-  it('binds a challenge to the address that it was made for', async () => {
+  it('binds a challenge to its address', async () => {
     const [ada, bob] = [wallet(), wallet()]
     const made = await challenge(`?wallet_address=${ada.address}`)
     expect(String(made.body['message'])).to.include(ada.address)
@@ -144,7 +144,7 @@ describe('registration', () => {
     refused(await challenge('?wallet=0x12'), 422, INVALID)
   })
 
-  it('refuses a nonce that nobody was given, and one that is too old (A044, A045)', async () => {
+  it('rejects unknown and expired nonces (A044, A045)', async () => {
     const order = await signed()
     refused(await register({ ...order, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
     await hub().hub.pool.query(
@@ -154,7 +154,7 @@ describe('registration', () => {
     refused(await register(order), 410, 'nonce_expired')
   })
 
-  it('refuses what is malformed, and says where', async () => {
+  it('rejects malformed input with its issues', async () => {
     const order = await signed()
     const broken: readonly unknown[] = [
       {},
@@ -169,9 +169,9 @@ describe('registration', () => {
       { ...order, extra: true },
     ]
     for (const body of broken) {
-      const told = await register(typeof body === 'string' ? JSON.stringify(body) : body)
-      refused(told, 422, INVALID)
-      expect(told.body['issues'], JSON.stringify(body)).to.be.an('array').that.is.not.empty
+      const response = await register(typeof body === 'string' ? JSON.stringify(body) : body)
+      refused(response, 422, INVALID)
+      expect(response.body['issues'], JSON.stringify(body)).to.be.an('array').that.is.not.empty
     }
   })
 })

@@ -22,7 +22,7 @@ interface Page {
   readonly has_more: boolean
 }
 
-/** Thirty listings: each third of Polygon, each fifth with the tag `radar`, dearer one by one. */
+/** Thirty listings with rising prices; every third on Polygon, every fifth tagged `radar`. */
 const LISTINGS = `
   INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
       provider, scheme, network, asset, pay_to, price, payable, offers, state, rank,
@@ -37,7 +37,7 @@ const LISTINGS = `
           CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
       'active', 2, '2026-01-01', '2026-01-01', now() FROM generate_series(1, 30) n`
 
-/** An engine of embeddings to which one listing and one query mean the same, and nothing else. */
+/** Embedding server for which exactly one listing and one query have the same meaning. */
 async function know(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { input } = (await json(request)) as { readonly input: readonly string[] }
   const isNear = (text: string) => /Drizzle 23|^storm precipitation$/.test(text)
@@ -96,7 +96,7 @@ describe('POST /v1/search', () => {
   for (const [filter, passes] of filters) {
     for (const query of ['precipitation forecast', '']) {
       const asked = `${JSON.stringify(filter)} and "${query}"`
-      it(`has all that passes ${asked}, page by page`, async () => {
+      it(`returns all matches of ${asked} across pages`, async () => {
         const order = { query, type: 'external', limit: 3, ...filter }
         const wanted = Array.from({ length: 30 }, (_, i) => i + 1).filter(passes)
         const seen: number[] = []
@@ -114,14 +114,14 @@ describe('POST /v1/search', () => {
     }
   }
 
-  it('keeps native services and those of others apart, where it is asked to', async () => {
+  it('filters native and external services', async () => {
     const types = async (type: string) =>
       new Set((await find({ type, limit: 100 })).data.map((hit) => hit['type']))
     expect(await types('native')).to.deep.equal(new Set(['native']))
     expect(await types('external')).to.deep.equal(new Set(['external']))
   })
 
-  it('has the exact name first, and that of a host too', async () => {
+  it('ranks the exact name or host first', async () => {
     for (const query of ['drizzle 17', 'Drizzle-17', 'wx17.acme.com']) {
       const { data } = await find({ query })
       expect(data[0], query).to.include({ name: 'Drizzle 17' })
@@ -129,14 +129,14 @@ describe('POST /v1/search', () => {
     }
   })
 
-  it('says what it took a misspelling and another word for', async () => {
+  it('explains corrected misspellings and synonyms', async () => {
     const [typo] = (await find({ query: 'precipitaton' })).data
     expect(typo?.['why']).to.include('description: "precipitaton" as "precipit"')
     const [synonym] = (await find({ query: 'outlook', type: 'external' })).data
     expect(synonym?.['why']).to.include('description: "outlook" as "forecast"')
   })
 
-  it('goes by meaning too, and by words alone while the engine of embeddings is down', async () => {
+  it('searches by meaning, and by words only while the embedding server is down', async () => {
     const [first] = (await find({ query: 'storm precipitation', type: 'external' })).data
     expect(first).to.include({ name: 'Drizzle 23' })
     expect(first?.['why']).to.include('meaning: 100 % alike')

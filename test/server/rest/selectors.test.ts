@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { extract } from '../../../plugins/content/extract/extract.ts'
-import { PSEUDO_CLASSES, selector } from '../../../server/rest/provider/selectors.ts'
+import { PSEUDO_CLASSES, selector } from '../../../server/rest/provider/domains/selectors.ts'
 
 const faultOf = (text: string): string | undefined =>
   selector.safeParse(text).error?.issues[0]?.message
@@ -15,12 +15,12 @@ const GOOD = [
   '.ümlaut, .\\31 a',
 ]
 
-describe('selectors of rules', () => {
-  it('are taken where they are CSS', () => {
+describe('CSS selectors of rules', () => {
+  it('are accepted if they are valid', () => {
     for (const text of GOOD) expect(faultOf(text), text).to.equal(undefined)
   })
 
-  it('of every form that is taken are known to the reader of articles', () => {
+  it('are supported by the article reader in every accepted form', () => {
     const forms = [...PSEUDO_CLASSES].map(([name, argument]) => {
       const inner = { none: '', selectors: '(b, i)', nth: '(2n+1)' }[argument]
       return `p:${name}${inner}`
@@ -41,21 +41,21 @@ describe('selectors of rules', () => {
     '<p>': 'selector is expected, at character 1',
     'a < b': 'unexpected input, at character 3',
     '[a!=b]': 'attribute selector (=, ~=, ^=, $=, *=, |=) is expected, at character 3',
-    'p:contains(x)': ':contains is not known, at character 2',
-    'p:not(b:eq(1))': ':eq is not known, at character 8',
-    'p:hover': ':hover is not known, at character 2',
-    'p:nth-child(2 of b)': '“of” is not read, at character 13',
-    'p:nth-child': ':nth-child has a position in parentheses, at character 2',
-    'p:not()': ':not has selectors in parentheses, at character 2',
-    'p:first-child(b)': ':first-child has no parentheses, at character 2',
-    'p::before': '::before finds no element, at character 2',
-    'svg|p': 'namespaces are not read, at character 1',
-    '5%': 'a percentage is no selector, at character 1',
-    'a & b': '& stands in style sheets alone, at character 3',
+    'p:contains(x)': ':contains is not supported, at character 2',
+    'p:not(b:eq(1))': ':eq is not supported, at character 8',
+    'p:hover': ':hover is not supported, at character 2',
+    'p:nth-child(2 of b)': '“of” is not supported, at character 13',
+    'p:nth-child': ':nth-child takes a position in parentheses, at character 2',
+    'p:not()': ':not takes selectors in parentheses, at character 2',
+    'p:first-child(b)': ':first-child takes no parentheses, at character 2',
+    'p::before': '::before never matches an element, at character 2',
+    'svg|p': 'namespaces are not supported, at character 1',
+    '5%': 'a percentage is not a selector, at character 1',
+    'a & b': '& is only valid in style sheets, at character 3',
   }
   for (const [text, fault] of Object.entries(bad)) {
-    it(`are refused with place and reason: ${text}`, () => {
-      expect(faultOf(text)).to.equal(`is no CSS selector: ${fault}`)
+    it(`are rejected with position and reason: ${text}`, () => {
+      expect(faultOf(text)).to.equal(`must be a CSS selector: ${fault}`)
     })
   }
 })

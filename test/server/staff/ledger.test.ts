@@ -19,7 +19,7 @@ const reason = 'a test'
 const CREDIT = 'equity:opening'
 const DEBIT = 'expenses:free-tier'
 
-describe('the books, by REST', () => {
+describe('the ledger in the finance API', () => {
   const admin = createAdmin()
   const soloAdjustmentMax = usd('10')
   const hub = useHub({
@@ -53,7 +53,7 @@ describe('the books, by REST', () => {
   }
   const today = () => systemClock.now().toISOString().slice(0, 10)
 
-  it('the trial balance is zero for each asset, now and as of any day', async () => {
+  it('has a trial balance of zero for each asset, now and on any day', async () => {
     for (const query of ['', `?day=${today()}`, '?day=2026-01-01', '?zero=show']) {
       const { body, text } = await get(`trial-balance${query}`)
       for (const { total } of body['totals'] as Json[]) expect(total, text).to.equal(0)
@@ -67,10 +67,10 @@ describe('the books, by REST', () => {
     expect([await asOf(today()), await asOf('2026-01-01')]).to.deep.equal([now, 0])
   })
 
-  it('the trial balance says what debits and credits come to, of all its pages', async () => {
+  it('sums debits and credits of the trial balance over all pages', async () => {
     for (const day of ['', `&day=${today()}`]) {
       const whole = (await get(`trial-balance?by=group${day}`)).body
-      expect(whole['sums'], 'whole books').to.have.length.greaterThan(0)
+      expect(whole['sums'], 'whole ledger').to.have.length.greaterThan(0)
       for (const { debits, credits } of whole['sums'] as Json[]) expect(debits).to.equal(credits)
       const of = 'prefix=liabilities:'
       const { body } = await get(`trial-balance?${of}${day}`)
@@ -87,7 +87,7 @@ describe('the books, by REST', () => {
     }
   })
 
-  it('accounts of one kind are one line, now and as of a day; each comes by pages', async () => {
+  it('groups accounts of one kind in one line, and pages through each account', async () => {
     const rowsOf = async (query: string) => {
       const { body, text } = await get(`trial-balance?${query}`)
       expect(body['accounts'], text).to.be.an('array')
@@ -120,7 +120,7 @@ describe('the books, by REST', () => {
     }
   })
 
-  it('a posting leads to its call, and a call to its postings', async () => {
+  it('links a posting to its call, and a call to its postings', async () => {
     const { body } = await get(`entries/${call}`)
     const entries = body['entries'] as Json[]
     expect(entries.map(({ event }) => event)).to.deep.equal(['call.reserved', 'call.settled'])
@@ -133,14 +133,14 @@ describe('the books, by REST', () => {
     expectRefused(await get(`entries/${randomUUID()}`), 404, 'not_found')
   })
 
-  it('the journal comes in pages, each entry once, by event and day', async () => {
+  it('pages through the journal by event and day, each entry once', async () => {
     const walk = async (query: string): Promise<Json[]> => {
       const seen: Json[] = []
       let cursor = ''
       do {
-        const told = await get(`journal?limit=2${query}${cursor && `&cursor=${cursor}`}`)
-        seen.push(...dataOf(told))
-        cursor = (told.body['next_cursor'] as string | null) ?? ''
+        const page = await get(`journal?limit=2${query}${cursor && `&cursor=${cursor}`}`)
+        seen.push(...dataOf(page))
+        cursor = (page.body['next_cursor'] as string | null) ?? ''
       } while (cursor !== '')
       return seen
     }
@@ -158,7 +158,7 @@ describe('the books, by REST', () => {
     expect(await walk('&from=2020-01-01&to=2020-01-02')).to.have.length(0)
   })
 
-  it('a statement has opening, movements and closing, and the same lines as CSV', async () => {
+  it('returns a statement with opening, movements and closing, also as CSV', async () => {
     const path = `accounts/${credits}/statement`
     const { body } = await get(`${path}?limit=100`)
     const lines = dataOf({ body } as Told)
@@ -177,7 +177,7 @@ describe('the books, by REST', () => {
     )
   })
 
-  it('one person books a small correction, once for a name, with author and reason', async () => {
+  it('lets one person post a small correction, once per key, with author and reason', async () => {
     const before = await balance(DEBIT)
     const first = await adjust(5n, { key: 'fix-1' })
     expect([first.status, first.body['state']]).to.deep.equal([201, 'booked'])
@@ -189,7 +189,7 @@ describe('the books, by REST', () => {
     expect((body['entries'] as Json[])[0]!['meta']).to.include({ author: fay.email, reason })
   })
 
-  it('a large one waits for a second person, who is another one', async () => {
+  it('requires a second person for a large correction', async () => {
     const before = await balance(DEBIT)
     const proposed = await adjust(soloAdjustmentMax + 1n)
     expect([proposed.status, proposed.body['state']]).to.deep.equal([202, 'proposed'])
@@ -207,7 +207,7 @@ describe('the books, by REST', () => {
     expect(shown).to.include({ proposed_by: fay.email, decided_by: gus.email, state: 'booked' })
   })
 
-  it('whoever linked a wallet to an account is one person with it', async () => {
+  it('counts an account and its linked wallets as one person', async () => {
     const proposed = await adjust(soloAdjustmentMax + 2n)
     const { admin: owner } = hub().database
     await owner.query(
@@ -225,7 +225,7 @@ describe('the books, by REST', () => {
     )
   })
 
-  it('what breaks a rule of the books is told, and nothing is booked', async () => {
+  it('rejects corrections that break a ledger rule', async () => {
     expectRefused(await adjust(5n, { debit: 'liabilities:holds' }), 409, 'not_booked')
     expectRefused(
       await adjust(5n, { debit: credits, credit: 'assets:eth:base:gas' }),
@@ -237,7 +237,7 @@ describe('the books, by REST', () => {
     expectRefused(await post('calls/nonsense/refund', {}), 422, 'validation_failed')
   })
 
-  it('a call is refunded once, in full or in part', async () => {
+  it('refunds a call once, in full or in part', async () => {
     const before = await balance(credits)
     expect((await post(`calls/${call}/refund`, { amount_microdollars: 40 })).status).to.equal(200)
     expect((await post(`calls/${call}/refund`, { amount_microdollars: 40 })).status).to.equal(200)
@@ -251,14 +251,14 @@ describe('the books, by REST', () => {
     expect((body['entries'] as Json[]).at(-1)).to.include({ event: 'call.reversed' })
   })
 
-  it('an export is written by a job in parts, and is what the command line writes', async () => {
+  it('writes an export in a job, identical to that of the command line', async () => {
     const started = await post('exports', { format: 'hledger' })
     expect([started.status, started.body['state']]).to.deep.equal([202, 'waiting'])
     const path = `exports/${String(started.body['export_id'])}`
     expectRefused(await get(`${path}/file`), 409, 'export_not_ready')
     let expected = ''
     for await (const text of exportLedger(hub().hub.pool, 'hledger')) expected += text
-    await adjust(5n) // what is booked later is not in it
+    await adjust(5n) // not included in the export
     await writeNextExport(
       { pool: hub().hub.pool, log: createLog('silent') },
       new AbortController().signal,
@@ -276,7 +276,7 @@ describe('the books, by REST', () => {
     expect(text).to.equal(expected)
   })
 
-  it('a closed month takes nothing more, and stays closed', async () => {
+  it('rejects entries in a closed month permanently', async () => {
     const date = systemClock.now()
     date.setUTCDate(0)
     const day = date.toISOString().slice(0, 10)

@@ -7,7 +7,7 @@ import { registryEntry } from '../../../server/web/docs/agent-documents.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
-/** An address of MCP, as its registry tells clients. */
+/** MCP endpoint in the registry entry. */
 interface Remote {
   readonly type: string
   readonly url: string
@@ -16,26 +16,26 @@ interface Remote {
   ]
 }
 
-describe('documents', () => {
+describe('documentation', () => {
   const hub = useHub()
   const get = (path: string) => ask(hub().url, path)
 
-  it('have one table of errors: the code’s, OpenAPI’s and the pages’', async () => {
+  it('has the same error codes in code, OpenAPI and pages', async () => {
     const { body: openapi } = await get('/openapi.json')
-    const told = new Map<string, Set<string>>()
+    const documented = new Map<string, Set<string>>()
     for (const methods of Object.values(openapi['paths'] as object)) {
       for (const { responses } of Object.values(methods as object)) {
         for (const [status, one] of Object.entries(responses as object)) {
           for (const code of one['x-codes'] ?? []) {
-            told.set(code, (told.get(code) ?? new Set()).add(status))
+            documented.set(code, (documented.get(code) ?? new Set()).add(status))
           }
         }
       }
     }
-    const missing = Object.keys(FAULTS).filter((code) => !told.has(code))
+    const missing = Object.keys(FAULTS).filter((code) => !documented.has(code))
     expect(missing, 'in /openapi.json').to.deep.equal([])
     for (const [code, [status, title, advice]] of Object.entries(FAULTS)) {
-      expect([...(told.get(code) ?? [])], `${code} in /openapi.json`).to.deep.equal([
+      expect([...(documented.get(code) ?? [])], `${code} in /openapi.json`).to.deep.equal([
         String(status),
       ])
       const page = await get(`/docs/problems/${code}`)
@@ -43,10 +43,10 @@ describe('documents', () => {
       const plain = page.text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
       expect(plain, code).to.include(title).and.to.include(advice.split('\n')[0])
     }
-    expect([...told.keys()].filter((code) => !(code in FAULTS))).to.deep.equal([])
+    expect([...documented.keys()].filter((code) => !(code in FAULTS))).to.deep.equal([])
   })
 
-  it('are where the type of a problem says', async () => {
+  it('is at the type URL of each problem', async () => {
     const { body } = await get('/v1/services/nowhere')
     const { status, headers } = await get(String(body['type']))
     expect(status).to.equal(200)
@@ -55,7 +55,7 @@ describe('documents', () => {
     expect((await get('/docs/problems/constructor')).status).to.equal(404)
   })
 
-  it('describe every operation once, and lead there from its line in the index', async () => {
+  it('describes every operation once and links to it from the index', async () => {
     const { body: openapi } = await get('/openapi.json')
     const operations = Object.values(openapi['paths'] as object).flatMap((methods) =>
       Object.values(methods as object),
@@ -76,7 +76,7 @@ describe('documents', () => {
     expect((await get('/docs/reference/none')).status).to.equal(404)
   })
 
-  it('check the signature of a webhook by the code that they show', async () => {
+  it('contains working code for checking webhook signatures', async () => {
     const { text } = await get('/docs/webhooks')
     const plain = text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
     const [, code = ''] = /<code>(import .*?)<\/code>/s.exec(plain)!
@@ -97,7 +97,7 @@ describe('documents', () => {
     expect(isFromHub(secret, {}, body), 'unsigned').to.equal(false)
   })
 
-  it('run no script and fetch nothing from anywhere else', async () => {
+  it('runs no scripts and loads nothing from other hosts', async () => {
     for (const path of [
       '/docs',
       '/docs/reference/keys',
@@ -114,7 +114,7 @@ describe('documents', () => {
     }
   })
 
-  it('tell agents and crawlers where everything is', async () => {
+  it('links agents and crawlers to everything', async () => {
     expect((await get('/llms.txt')).text)
       .to.match(/^# AgentHub\n/)
       .and.to.include('/proxy/analysis')
@@ -136,20 +136,20 @@ describe('documents', () => {
     expect((card['skills'] as { id: string }[]).map(({ id }) => id)).to.include('analysis')
   })
 
-  it('tell the registry of MCP where the hub is, and what to send with which key', async () => {
+  it('has an MCP registry entry with endpoint and key', async () => {
     const { status, body } = await get('/server.json')
     expect(status).to.equal(200)
-    expect(body['name']).to.match(/^[a-zA-Z0-9.-]{3,}\/agenthub$/) // as the registry demands
+    expect(body['name']).to.match(/^[a-zA-Z0-9.-]{3,}\/agenthub$/) // required by the registry
     expect(body['description']).to.have.length.within(1, 100)
     const [remote] = body['remotes'] as [Remote]
     const [{ name, value, variables }] = remote.headers
     expect(Object.keys(variables)).to.deep.equal(['api_key'])
     const { apiKey } = await hub().agent()
-    const told = await ask(remote.url, '', {
+    const response = await ask(remote.url, '', {
       body: { jsonrpc: '2.0', id: 1, method: 'ping' },
       headers: { [name]: value.replace('{api_key}', apiKey) },
     })
-    expect([remote.type, told.status]).to.deep.equal(['streamable-http', 200])
+    expect([remote.type, response.status]).to.deep.equal(['streamable-http', 200])
     const site = {
       baseUrl: 'https://example.com',
       proxyUrl: '',

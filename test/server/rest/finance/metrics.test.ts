@@ -8,37 +8,37 @@ import { assertMayRead, metricsRoutes } from '../../../../server/rest/metrics.ts
 import { collectGauges } from '../../../../server/rest/metrics-gauges.ts'
 import { ask } from '../../../support/ask.ts'
 import { useHub } from '../../../support/suite.ts'
-import { makeAdmin, openAnother, weather } from './world.ts'
+import { buyWeather, createAdmin, openSecondHub } from './fixture.ts'
 
 const TOKEN = 'metrics-token-of-a-test'
 const LINE = /^(?:# (?:HELP|TYPE) .*|(\w+(?:\{.*\})?) (\S+)|)$/
 
-/** The figures of an exposition: `name{labels}` → value. Fails for a line that is none. */
+/** Parses Prometheus text: `name{labels}` → value. Fails on an invalid line. */
 function parse(text: string): Map<string, number> {
   const lines = text.split('\n').map((line) => LINE.exec(line) ?? expect.fail(`no line: ${line}`))
   return new Map(lines.flatMap(([, name, value]) => (name ? [[name, Number(value)]] : [])))
 }
 
 describe('metrics', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const ports = () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
     return { pool: hub().hub.pool, chain, treasury, spend: spend.address, gas }
   }
 
-  it('tell what is open, what wallets hold and what went out, in Prometheus’ form', async () => {
+  it('report pending payments, wallets and outflow in Prometheus format', async () => {
     const ada = await hub().agent(usd('5'))
     await ada.client.purchase(usd('2'))
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey, 'fault=failing')
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey, 'fault=failing')
     await admin.ask(hub(), 'outgoing', { paused: true, reason: 'a test' })
     const { status, headers, text } = await ask(hub().url, '/metrics')
     expect(status).to.equal(200)
     expect(headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8')
-    const told = parse(text)
-    expect(Object.fromEntries(told)).to.include({
+    const metrics = parse(text)
+    expect(Object.fromEntries(metrics)).to.include({
       'hub_unresolved_payments{direction="in",state="claimed"}': 0,
       'hub_unresolved_payments{direction="in",state="settled"}': 1,
       'hub_unresolved_payments{direction="out",state="unresolved"}': 1,
@@ -53,13 +53,13 @@ describe('metrics', () => {
       hub_database_up: 1,
       hub_chain_up: 1,
     })
-    expect(told.get('hub_gas_gwei')).to.be.within(1, 10_000_000_000)
-    expect(told.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
-    expect(told.get('hub_ledger_entries')).to.be.greaterThan(3)
-    expect(told.get('process_resident_memory_bytes')).to.be.greaterThan(1_000_000)
+    expect(metrics.get('hub_gas_gwei')).to.be.within(1, 10_000_000_000)
+    expect(metrics.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
+    expect(metrics.get('hub_ledger_entries')).to.be.greaterThan(3)
+    expect(metrics.get('process_resident_memory_bytes')).to.be.greaterThan(1_000_000)
   })
 
-  it('are read once, however many ask at once', async () => {
+  it('are read once for concurrent requests', async () => {
     let looks = 0
     const { chain } = ports()
     const counted = { ...chain, head: () => (++looks, chain.head()) }
@@ -74,8 +74,8 @@ describe('metrics', () => {
     expect(looks).to.equal(1)
   })
 
-  it('with a token are for those who show it, and for nobody else', async () => {
-    const another = await openAnother(hub(), { admins: [admin.wallet], metricsToken: TOKEN })
+  it('require the token if one is configured', async () => {
+    const another = await openSecondHub(hub(), { admins: [admin.wallet], metricsToken: TOKEN })
     try {
       const at = (key?: string) => ask(another.url, '/metrics', { key })
       for (const key of [undefined, 'wrong', `${TOKEN}x`, await admin.key(hub())]) {
@@ -89,7 +89,7 @@ describe('metrics', () => {
     }
   })
 
-  it('without a token are for this machine, asked directly', async () => {
+  it('are only for direct requests of this machine without a token', async () => {
     for (const name of ['x-forwarded-for', 'forwarded', 'via']) {
       const { body } = await ask(hub().url, '/metrics', { headers: { [name]: '127.0.0.1' } })
       expect(body, name).to.include({ status: 403, code: 'loopback_only' })
@@ -103,7 +103,7 @@ describe('metrics', () => {
     }
   })
 
-  it('leave out what cannot be read, and say that it cannot', async () => {
+  it('omit and report what cannot be read', async () => {
     const rpcUrl = `http://127.0.0.1:${await freePort()}`
     const chain = openChain({ rpcUrl, network: USDC_BASE.network })
     const blind = parse(await collectGauges({ ...ports(), chain }))

@@ -3,19 +3,25 @@ import { usd } from '../../../../core/money.ts'
 import { ask } from '../../../support/ask.ts'
 import type { TestAgent } from '../../../support/hub.ts'
 import { useHub } from '../../../support/suite.ts'
-import { external, makeAdmin, openAnother, watchfulSeller, weather } from './world.ts'
+import {
+  buyExternal,
+  buyWeather,
+  createAdmin,
+  openSecondHub,
+  startRecordingSeller,
+} from './fixture.ts'
 
 const PRICE = usd('0.01')
 const ROUTES = ['overview', 'wallets', 'payments', 'outgoing']
 const GOODS = 'http://watchful.test/goods'
 
-describe('the operator’s view', () => {
-  const admin = makeAdmin()
+describe('finance routes', () => {
+  const admin = createAdmin()
   const outflow = { call: usd('1'), key: usd('2'), host: usd('3'), platform: usd('4') }
   const sandboxHosts = new Map<string, number>()
-  let seller: Awaited<ReturnType<typeof watchfulSeller>>
+  let seller: Awaited<ReturnType<typeof startRecordingSeller>>
   before(async () => {
-    seller = await watchfulSeller()
+    seller = await startRecordingSeller()
     sandboxHosts.set('watchful.test', seller.port)
   })
   after(() => seller.close())
@@ -25,13 +31,13 @@ describe('the operator’s view', () => {
     ada = await hub().agent(usd('5'))
     await hub().credit(ada.keyId, usd('1'))
   })
-  afterEach(() => seller.whenAsked(() => {}))
+  afterEach(() => seller.onRequest(() => {}))
 
   const pause = (paused: boolean) =>
     admin.ask(hub(), 'outgoing', { paused, reason: paused ? 'a test' : 'the test is over' })
 
   for (const path of ROUTES) {
-    it(`${path} is for people of the house alone`, async () => {
+    it(`require a role for ${path}`, async () => {
       const at = (key?: string) => ask(hub().url, `/v1/finance/${path}`, { key })
       expect((await at()).body).to.include({ status: 401, code: 'invalid_api_key' })
       expect((await at(ada.apiKey)).body).to.include({ status: 403, code: 'finance_only' })
@@ -39,14 +45,14 @@ describe('the operator’s view', () => {
     })
   }
 
-  it('a key that the key of an administrator made is for calls alone', async () => {
+  it('reject a sub-key of an administrator', async () => {
     const made = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
     const key = String(made.body['api_key'])
     const { body } = await ask(hub().url, '/v1/finance/outgoing', { key })
     expect(body).to.include({ status: 403, code: 'finance_only' })
   })
 
-  it('nobody else pauses payments, and nobody without a reason', async () => {
+  it('require a role and a reason to pause payments', async () => {
     const body = { paused: true, reason: 'because' }
     const { body: refused } = await ask(hub().url, '/v1/finance/outgoing', {
       key: ada.apiKey,
@@ -54,15 +60,15 @@ describe('the operator’s view', () => {
     })
     expect(refused).to.have.property('code', 'finance_only')
     for (const wrong of [{ paused: true }, { ...body, reason: ' ' }, { ...body, paused: 'yes' }]) {
-      const { body: told } = await admin.ask(hub(), 'outgoing', wrong)
-      expect(told).to.have.property('code', 'validation_failed')
+      const { body: problem } = await admin.ask(hub(), 'outgoing', wrong)
+      expect(problem).to.have.property('code', 'validation_failed')
     }
     expect((await admin.ask(hub(), 'outgoing')).body).to.include({ paused: false, author: null })
   })
 
-  it('what went out today is told by host and key, beside the caps and bad sellers', async () => {
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey, 'fault=took')
+  it('return today’s outflow by host and key, the caps and the worst sellers', async () => {
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey, 'fault=took')
     const { body } = await admin.ask(hub(), 'outgoing')
     const amount_microdollars = Number(2n * PRICE)
     expect(body['today']).to.deep.include({
@@ -81,8 +87,8 @@ describe('the operator’s view', () => {
     expect(worst).to.include({ seller: 'http://seller.test/weather', taken: 2, delivered: 1 })
   })
 
-  it('the switch stops a call before a byte leaves, here and on every other server', async () => {
-    const another = await openAnother(hub(), { sandboxHosts })
+  it('pause payments in all processes before any byte is sent', async () => {
+    const another = await openSecondHub(hub(), { sandboxHosts })
     try {
       expect((await pause(true)).body).to.include({
         paused: true,
@@ -91,7 +97,7 @@ describe('the operator’s view', () => {
       })
       const before = { ...seller.seen }
       for (const { url } of [hub(), another]) {
-        const { body } = await external({ url }, ada.apiKey, GOODS)
+        const { body } = await buyExternal({ url }, ada.apiKey, GOODS)
         expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
       }
       expect(seller.seen).to.deep.equal(before)
@@ -101,22 +107,22 @@ describe('the operator’s view', () => {
       }
       expect(await ada.client.purchase(usd('1'))).to.have.property('status', 201)
       expect((await pause(false)).body).to.include({ paused: false, reason: 'the test is over' })
-      for (const { url } of [hub(), another]) await external({ url }, ada.apiKey, GOODS)
+      for (const { url } of [hub(), another]) await buyExternal({ url }, ada.apiKey, GOODS)
       expect(seller.seen.connections).to.be.greaterThan(before.connections)
     } finally {
       await another.close()
     }
   })
 
-  it('the switch stops a call that has its price already: no signature leaves', async () => {
+  it('pause a call that already has its price, without sending a signature', async () => {
     const before = { credits: await hub().balance(ada.keyId), signed: seller.seen.signed }
     const asked = seller.seen.unpaid
-    seller.whenAsked(() => pause(true))
-    const { body } = await external(hub(), ada.apiKey, GOODS)
+    seller.onRequest(() => pause(true))
+    const { body } = await buyExternal(hub(), ada.apiKey, GOODS)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
     expect(seller.seen).to.include({ unpaid: asked + 1, signed: before.signed })
     expect(await hub().balance(ada.keyId)).to.equal(before.credits)
     await pause(false)
-    expect(await weather(hub(), ada.apiKey)).to.have.property('status', 200)
+    expect(await buyWeather(hub(), ada.apiKey)).to.have.property('status', 200)
   })
 })

@@ -5,22 +5,22 @@ import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
 import { callRpc } from '../../../../server/sandbox/rpc.ts'
 import type { TestAgent } from '../../../support/hub.ts'
 import { useHub } from '../../../support/suite.ts'
-import { makeAdmin, weather } from './world.ts'
+import { buyWeather, createAdmin } from './fixture.ts'
 
 const PRICE = Number(usd('0.01'))
 type Item = Readonly<Record<string, unknown>>
 
-/** The jobs do not run, so that what is open stays so until the test resolves it. */
-describe('payments, as finance sees them', () => {
-  const admin = makeAdmin()
+/** Jobs are off, so that payments stay pending until the test resolves them. */
+describe('payments in the finance API', () => {
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent(usd('5'))
     await ada.client.purchase(usd('2'))
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey, 'fault=failing')
-    await weather(hub(), ada.apiKey, 'fault=took')
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey, 'fault=failing')
+    await buyWeather(hub(), ada.apiKey, 'fault=took')
   })
 
   const list = async (query = ''): Promise<Item[]> => {
@@ -31,7 +31,7 @@ describe('payments, as finance sees them', () => {
   const states = (items: readonly Item[]) =>
     items.map(({ direction, state }) => `${String(direction)} ${String(state)}`)
 
-  it('that are open come the oldest first, each with its deadline and next step', async () => {
+  it('are listed oldest first while pending, with deadline and next step', async () => {
     const items = await list()
     expect(states(items)).to.deep.equal(['in settled', 'out paid', 'out unresolved', 'out paid'])
     for (const { next_step, deadline, since, age_seconds, overdue, nonce } of items) {
@@ -63,7 +63,7 @@ describe('payments, as finance sees them', () => {
       .that.matches(/^0x[0-9a-f]{64}$/)
   })
 
-  it('are listed by direction, and page by page without gap or repetition', async () => {
+  it('are filtered by direction and appear once across pages', async () => {
     expect(states(await list('direction=in'))).to.deep.equal(['in settled'])
     expect(await list('direction=out')).to.have.length(3)
     for (const state of ['open', 'all']) {
@@ -84,14 +84,14 @@ describe('payments, as finance sees them', () => {
     expect((await list('state=all'))[0]).to.include({ state: 'paid', direction: 'out' })
   })
 
-  it('are not listed for a query that means nothing', async () => {
+  it('are rejected for an invalid query', async () => {
     for (const query of ['state=lost', 'direction=up', 'limit=0', 'cursor=x', 'sort=age']) {
       const { body } = await admin.ask(hub(), `payments?${query}`)
       expect(body, query).to.include({ status: 422, code: 'validation_failed' })
     }
   })
 
-  it('that are open long after their deadline are overdue, and say what to look at', async () => {
+  it('are overdue long after their deadline, with advice', async () => {
     const [, , { id } = {}] = await list()
     const set = (sql: string) =>
       hub().database.admin.query(
@@ -106,7 +106,7 @@ describe('payments, as finance sees them', () => {
     await set(`valid_before + interval '1 hour'`)
   })
 
-  it('that are final have no deadline; what was taken for nothing can be made good', async () => {
+  it('have no deadline once final, and can be refunded if nothing was delivered', async () => {
     await callRpc(hub().sandbox!.rpcUrl, 'evm_increaseTime', [120])
     await callRpc(hub().sandbox!.rpcUrl, 'anvil_mine', ['0x2'])
     await resolvePayments(hub().hub.ports, 0)

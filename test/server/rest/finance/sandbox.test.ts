@@ -3,10 +3,10 @@ import { HubClient } from '../../../../core/client/index.ts'
 import { ask } from '../../../support/ask.ts'
 import { useHub } from '../../../support/suite.ts'
 
-describe('a sandbox that names no administrator', () => {
+describe('a sandbox without configured administrators', () => {
   const hub = useHub()
 
-  it('takes the first agent for one, and nobody else', async () => {
+  it('makes only the first agent an administrator', async () => {
     const { account } = hub().sandbox!.wallets.agent
     const wallet = { account, sandbox: true }
     const { apiKey } = await new HubClient({ baseUrl: hub().url, wallet }).register()

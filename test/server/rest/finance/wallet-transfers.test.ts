@@ -17,7 +17,7 @@ import { sendTransaction, sendUsdc } from './platform-wallets.ts'
 const TREASURY = 'assets:usdc:base:treasury'
 const SPEND = 'assets:usdc:base:spend'
 
-describe('money between wallets of the house', () => {
+describe('a transfer between platform wallets', () => {
   const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const money = () => hub().sandbox!.money
@@ -35,7 +35,7 @@ describe('money between wallets of the house', () => {
   }
   const agent = '0x00000000000000000000000000000000000005e1' as const
 
-  /** The whole journal as a file. */
+  /** Exports the whole journal. */
   async function exported(format: string): Promise<string> {
     const order = { format, reason: 'a test' }
     const asked = await admin.ask(hub(), 'exports', order)
@@ -51,7 +51,7 @@ describe('money between wallets of the house', () => {
     return gunzipSync(Buffer.from(await body.arrayBuffer())).toString()
   }
 
-  it('is booked by its transaction, once, as the chain says, and reconciled', async () => {
+  it('is posted once by transaction hash, as on chain, and reconciled', async () => {
     const { treasury, spend } = money()
     await exceptions()
     const tx = await send(spend.address, treasury, 900_000n)
@@ -80,7 +80,7 @@ describe('money between wallets of the house', () => {
     expect(journal.text).to.include(String(entry?.['entry_id']))
   })
 
-  it('of gas is booked in whole gwei, what is left over carried on', async () => {
+  it('of gas is posted in whole gwei with the remainder carried over', async () => {
     const { gas } = money()
     const { pool, ledger } = hub().hub
     const wallet = gas!
@@ -90,22 +90,22 @@ describe('money between wallets of the house', () => {
     await postGasFees(books)
     expectRefused(await book(early), 409, 'not_booked')
     const [first, second] = [await pay(1_500_000_000n), await pay(2_500_000_000n)]
-    const told = [await book(first), await book(second), await book(first)]
-    expect(told.map(({ status }) => status)).to.deep.equal([201, 201, 200])
-    const amounts = told.map(({ body }) => (body['entries'] as Json[])[0]?.['amount'])
+    const responses = [await book(first), await book(second), await book(first)]
+    expect(responses.map(({ status }) => status)).to.deep.equal([201, 201, 200])
+    const amounts = responses.map(({ body }) => (body['entries'] as Json[])[0]?.['amount'])
     expect(Number(amounts[0]) + Number(amounts[1])).to.be.oneOf([4, 5])
     expect(amounts[2]).to.equal(amounts[0])
     await postGasFees(books)
     expect((await look())['gas']).to.include({ difference_gwei: 0 })
   })
 
-  it('that stays where it is is no money', async () => {
+  it('from a wallet to itself is rejected', async () => {
     const { address } = money().gas!
     const around = await sendTransaction(hub(), address, address, { value: '0xdf8475800' })
     expectRefused(await book(around), 409, 'not_booked')
   })
 
-  it('is believed of nobody but the chain', async () => {
+  it('is only posted if it is final on chain and between platform wallets', async () => {
     const { treasury, spend } = money()
     expectRefused(await book(`0x${'ab'.repeat(32)}`), 409, 'not_booked')
     await fund(hub().sandbox!.rpcUrl, agent, { usdc: 5n })
@@ -137,7 +137,7 @@ describe('money between wallets of the house', () => {
     expect(await hub().hub.ledger.balance(SPEND)).to.equal(900_000n - usd('50'))
   })
 
-  it('is foreseen as it will be booked, and nothing of that stays', async () => {
+  it('can be previewed without being posted', async () => {
     const { treasury, spend } = money()
     const tx = await send(spend.address, treasury, 30n)
     const foresee = () => admin.ask(hub(), `transfers/${tx}`)
@@ -153,7 +153,7 @@ describe('money between wallets of the house', () => {
 
     const gift = await pay(3_700_000_000n)
     const guess = (await admin.ask(hub(), `transfers/${gift}`)).body
-    expect((await book(gift)).body, 'gas too, what is left over unspent').to.deep.equal({
+    expect((await book(gift)).body, 'gas too, without using the remainder').to.deep.equal({
       ...guess,
       booked: true,
     })
@@ -165,7 +165,7 @@ describe('money between wallets of the house', () => {
     csv: [`wallet.moved,${SPEND},USDC,,0.000077`, `wallet.moved,${TREASURY},USDC,0.000077,`],
     hledger: [`${SPEND} `, '-0.000077 USDC'],
   })) {
-    it(`is in the export of the journal, as ${format}`, async () => {
+    it(`is in the ${format} export of the journal`, async () => {
       const { treasury, spend } = money()
       const tx = await send(spend.address, treasury, 77n)
       const made = await book(tx)

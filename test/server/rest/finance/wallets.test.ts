@@ -7,15 +7,15 @@ import { resolvePayments } from '../../../../core/payments/operations/resolve.ts
 import { readWalletBalances } from '../../../../core/payments/operations/wallet-balances.ts'
 import { freePort } from '../../../../core/runtime/net.ts'
 import { useHub } from '../../../support/suite.ts'
-import { makeAdmin, openAnother, weather } from './world.ts'
+import { buyWeather, createAdmin, openSecondHub } from './fixture.ts'
 
 const PRICE = Number(usd('0.01'))
 const OPENING = Number(usd('50'))
 type Wallet = Readonly<Record<string, unknown>>
 
-/** The jobs do not run: what is in transit stays so until the test resolves it. */
-describe('the wallets, as finance sees them', () => {
-  const admin = makeAdmin()
+/** Jobs are off, so that amounts stay in transit until the test resolves them. */
+describe('platform wallets in the finance API', () => {
+  const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
 
   const look = async (at = hub().url) => {
@@ -25,11 +25,11 @@ describe('the wallets, as finance sees them', () => {
     return { treasury, spend, gas, ...(rest as Readonly<Record<string, unknown>>) }
   }
 
-  it('hold on chain what the books say, what is in transit told apart', async () => {
+  it('show chain and ledger balances, with amounts in transit', async () => {
     const ada = await hub().agent(usd('5'))
     await ada.client.purchase(usd('2'))
-    await weather(hub(), ada.apiKey)
-    await weather(hub(), ada.apiKey, 'fault=failing')
+    await buyWeather(hub(), ada.apiKey)
+    await buyWeather(hub(), ada.apiKey, 'fault=failing')
     const { money } = hub().sandbox!
     const open = await look()
     expect(open).to.have.property('chain', 'ok')
@@ -64,7 +64,7 @@ describe('the wallets, as finance sees them', () => {
     expect(resolved).to.have.property('block').that.is.within(1, Number(number))
   })
 
-  it('of gas hold gwei, and agree with the books once these are kept', async () => {
+  it('show gas in gwei, which matches the ledger once fees are posted', async () => {
     const { hub: inner, sandbox } = hub()
     const { pool, ledger } = inner
     const wallet = sandbox!.money.gas!
@@ -77,10 +77,10 @@ describe('the wallets, as finance sees them', () => {
     expect(gas!['chain_gwei']).to.be.within(1, 10_000_000_000)
   })
 
-  it('are told by the books alone while the node is down, and say so', async () => {
+  it('show only ledger balances while the node is down', async () => {
     const rpcUrl = `http://127.0.0.1:${await freePort()}`
     const chain = openChain({ rpcUrl, network: USDC_BASE.network })
-    const another = await openAnother(hub(), { admins: [admin.wallet], chain })
+    const another = await openSecondHub(hub(), { admins: [admin.wallet], chain })
     try {
       const blind = await look(another.url)
       expect(blind).to.include({ chain: 'unavailable', block: null, block_time: null })
@@ -95,7 +95,7 @@ describe('the wallets, as finance sees them', () => {
     }
   })
 
-  it('are told though the node never answers', async () => {
+  it('are shown even if the node never responds', async () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
     const silent = { ...chain, head: () => new Promise<never>(() => {}) }
     const ports = { pool: hub().hub.pool, chain: silent, treasury, spend: spend.address, gas }

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { defineService, micros, Reply, s, usd } from '../../../core/plugin/index.ts'
 
-/** What the work below costs now, in microdollars, how often it was done, and what comes in it. */
+/** Current price in microdollars, number of calls, and a hook that runs during each call. */
 export const market = { price: 1_000n, runs: 0, during: async () => {} }
 
-/** Its price moves, and it counts how often it works. */
-export const moving = defineService({
+/** Service whose price changes between calls. */
+export const variablePriceService = defineService({
   slug: 'moving',
   name: 'Moving',
   category: 'test',

@@ -1,19 +1,19 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { openSites, paths, type Sites, sells } from '../../core/catalog/fixture.ts'
+import { openTestSites, paths, sells, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** A hub beside sites of other people, for all tests of a `describe`; no jobs run. */
+/** Starts a hub and third-party sites for all tests of a `describe`, without jobs. */
 export function useListings() {
   let hub: TestHub
-  let sites: Sites
+  let sites: TestSites
   let ada: TestAgent
   before(async () => {
     nock.restore()
-    sites = await openSites()
+    sites = await openTestSites()
     hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
     ada = await hub.agent()
   })

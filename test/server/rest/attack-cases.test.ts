@@ -33,14 +33,14 @@ const AMOUNTS = [
   '"1e3"',
 ]
 
-/** Cases of the catalogue of attacks that end before any money moves. */
+/** Attack cases that are rejected before any money moves. */
 const FREE: Readonly<Record<string, Case>> = {
   'A029 NUL in a slug': [404, 'service_not_found', '/v1/services/%00', {}],
   'A030 half a JSON': [400, 'malformed_json', '/v1/search', raw('{"query":')],
   'A031 20,000 deep, outside': [400, 'json_too_deep', '/proxy/external', raw('['.repeat(20_000))],
   'A031 20,000 deep, inside': [400, 'json_too_deep', '/proxy/echo/say', raw('['.repeat(20_000))],
   'A032 a byte too many': [413, 'body_too_large', '/v1/search', raw('x'.repeat(BODY_MAX + 1))],
-  'A033 a bomb': [
+  'A033 a compression bomb': [
     415,
     'unsupported_content_encoding',
     '/v1/search',
@@ -75,7 +75,7 @@ const FREE: Readonly<Record<string, Case>> = {
   ),
 }
 
-describe('the catalogue of attacks, at REST and proxy', () => {
+describe('the attack catalog at REST and the proxy', () => {
   const hub = useHub({ plugins: [counted, flawed] })
   let ada: TestAgent
   before(async () => {
@@ -86,16 +86,16 @@ describe('the catalogue of attacks, at REST and proxy', () => {
   const holds = () => hub().hub.ledger.balance('liabilities:holds')
 
   for (const [what, [status, code, path, question]] of Object.entries(FREE)) {
-    it(`${what}: ${status} ${code}, at no cost`, async () => {
-      const told = await ask(hub().url, path, { key: ada.apiKey, ...question })
-      expect([told.status, told.body['code']]).to.deep.equal([status, code])
-      expect(told.body['charged_microdollars']).to.equal(0)
+    it(`responds ${status} ${code} without charge to ${what}`, async () => {
+      const response = await ask(hub().url, path, { key: ada.apiKey, ...question })
+      expect([response.status, response.body['code']]).to.deep.equal([status, code])
+      expect(response.body['charged_microdollars']).to.equal(0)
       expect([await hub().balance(ada.keyId), await holds()]).to.deep.equal([usd('1'), 0n])
       expect(({} as Record<string, unknown>)['admin']).to.equal(undefined)
     })
   }
 
-  it('A034 takes a text of 51,200 bytes', async () => {
+  it('A034 accepts a text of 51,200 bytes', async () => {
     const { apiKey } = await hub().agent()
     const question = { key: apiKey, ...analyze(51_200) }
     const { body } = await ask(hub().url, '/proxy/analysis/analyze', question)
@@ -105,7 +105,7 @@ describe('the catalogue of attacks, at REST and proxy', () => {
     ])
   })
 
-  it('A050 a key that is none is 401, with how to show one, and never cached', async () => {
+  it('A050 responds 401 with WWW-Authenticate and no-store to an invalid key', async () => {
     const wrong = [
       '',
       'Bearer',
@@ -118,17 +118,17 @@ describe('the catalogue of attacks, at REST and proxy', () => {
       const {
         status,
         body,
-        headers: told,
+        headers: received,
       } = await ask(hub().url, '/v1/credits/balance', { headers })
       expect([status, body['code']], authorization).to.deep.equal([401, 'invalid_api_key'])
-      expect(told['www-authenticate']).to.match(/^Bearer realm="hub"/)
-      expect(told['cache-control']).to.equal('no-store')
+      expect(received['www-authenticate']).to.match(/^Bearer realm="hub"/)
+      expect(received['cache-control']).to.equal('no-store')
     }
     const inQuery = await ask(hub().url, `/v1/credits/balance?api_key=${ada.apiKey}`)
     expect(inQuery.status).to.equal(401)
   })
 
-  it('A058 credits for ten calls, fifty at once: ten are made, the balance is zero', async () => {
+  it('A058 makes exactly ten of fifty concurrent calls with credits for ten', async () => {
     const bob = await hub().agent()
     await hub().credit(bob.keyId, PRICE * 10n)
     const all = await Promise.all(
@@ -141,7 +141,7 @@ describe('the catalogue of attacks, at REST and proxy', () => {
     expect([await hub().balance(bob.keyId), await holds()]).to.deep.equal([0n, 0n])
   })
 
-  it('A059 fifteen free calls, forty at once: fifteen are made', async () => {
+  it('A059 makes exactly fifteen of forty concurrent calls with fifteen free calls', async () => {
     const { apiKey } = await hub().agent()
     const question = { key: apiKey, body: { text: 'A lovely day.' } }
     const all = await Promise.all(
@@ -151,7 +151,7 @@ describe('the catalogue of attacks, at REST and proxy', () => {
     expect(all.filter(({ status }) => status === 402)).to.have.length(25)
   })
 
-  it('A067 who hangs up in the middle is charged once, and has the answer by its key', async () => {
+  it('A067 charges once after a disconnect and replays the response by idempotency key', async () => {
     const before = await hub().balance(ada.keyId)
     const started = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
@@ -175,25 +175,25 @@ describe('the catalogue of attacks, at REST and proxy', () => {
         body: {},
         headers: { 'idempotency-key': 'gone-1' },
       })
-    let told = await again()
-    expect(told.status, 'it is still at work').to.equal(409)
+    let replay = await again()
+    expect(replay.status, 'still in progress').to.equal(409)
     go.resolve()
-    await eventually(async () => (told = await again()).status !== 409)
+    await eventually(async () => (replay = await again()).status !== 409)
     work.before = async () => {}
-    expect(told.status).to.equal(200)
-    expect(told.headers['idempotency-replayed']).to.equal('true')
+    expect(replay.status).to.equal(200)
+    expect(replay.headers['idempotency-replayed']).to.equal('true')
     expect(work.done).to.equal(done + 1)
     expect(before - (await hub().balance(ada.keyId))).to.equal(PRICE)
   })
 
   const FAILED = { throws: 502, lies: 502, hangs: 504, 'status-500': 500, 'status-nan': 502 }
   for (const [path, status] of Object.entries(FAILED)) {
-    it(`A042 A068 a service that ${path}: ${status}, refunded with its reason`, async () => {
+    it(`A042 A068 refunds with a reason if the service ${path} (${status})`, async () => {
       const before = await hub().balance(ada.keyId)
-      const told = await ask(hub().url, `/proxy/flawed/${path}`, { key: ada.apiKey, body: {} })
-      expect(told.status).to.equal(status)
-      expect(told.headers['x-refund-reason']).to.match(/^[a-z]+_\w+$|^deadline$/)
-      expect(told.headers['x-charged-microdollars']).to.equal('0')
+      const response = await ask(hub().url, `/proxy/flawed/${path}`, { key: ada.apiKey, body: {} })
+      expect(response.status).to.equal(status)
+      expect(response.headers['x-refund-reason']).to.match(/^[a-z]+_\w+$|^deadline$/)
+      expect(response.headers['x-charged-microdollars']).to.equal('0')
       expect([await hub().balance(ada.keyId), await holds()]).to.deep.equal([before, 0n])
     })
   }

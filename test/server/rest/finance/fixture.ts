@@ -20,45 +20,45 @@ import { openHub } from '../../../../server/boot/hub.ts'
 import { ask, type Told } from '../../../support/ask.ts'
 import type { TestHub } from '../../../support/hub.ts'
 
-type Reached = Pick<TestHub, 'url'>
+type HubUrl = Pick<TestHub, 'url'>
 
-/** The administrator of a test hub: its wallet goes into `config.admins`. */
-export function makeAdmin() {
+/** Creates the administrator of a test hub; put its wallet into `config.admins`. */
+export function createAdmin() {
   const account = privateKeyToAccount(generatePrivateKey())
   let key: string | undefined
   return {
     wallet: account.address.toLowerCase(),
-    /** Registers when it is first asked for. */
-    async key({ url }: Reached): Promise<string> {
+    /** Registers on first use. */
+    async key({ url }: HubUrl): Promise<string> {
       const wallet = { account, sandbox: true }
       key ??= (await new HubClient({ baseUrl: url, wallet }).register()).apiKey
       return key
     },
-    /** Asks a route of finance; with a body, posts it. */
-    async ask(hub: Reached, path: string, body?: unknown): Promise<Told> {
+    /** Calls a finance route; POST if there is a body. */
+    async ask(hub: HubUrl, path: string, body?: unknown): Promise<Told> {
       return ask(hub.url, `/v1/finance/${path}`, { key: await this.key(hub), body })
     },
   }
 }
 
-/** Buys what a URL sells. */
-export const external = (hub: Reached, key: string, url: string): Promise<Told> =>
+/** Buys a URL through the proxy. */
+export const buyExternal = (hub: HubUrl, key: string, url: string): Promise<Told> =>
   ask(hub.url, '/proxy/external', { key, body: { url } })
 
 /** Buys the weather from the sample seller; the query may name a fault. */
-export const weather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise<Told> =>
-  external(hub, key, `${hub.sandbox!.sellerUrl}/weather?${query}`)
+export const buyWeather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise<Told> =>
+  buyExternal(hub, key, `${hub.sandbox!.sellerUrl}/weather?${query}`)
 
-interface Another {
+interface SecondHubOptions {
   readonly sandboxHosts?: ReadonlyMap<string, number>
   readonly admins?: readonly string[]
   readonly metricsToken?: string
-  /** Its own view of the chain. */
+  /** Replaces the chain of the first hub. */
   readonly chain?: Chain
 }
 
-/** Another server of the same installation: its database, its chain, its wallets. */
-export async function openAnother(hub: TestHub, own: Another) {
+/** Starts another process of the same installation, with the same database, chain and wallets. */
+export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
   const { sandboxHosts = new Map(), admins = [], metricsToken } = own
   const money = { ...hub.sandbox!.money, ...(own.chain && { chain: own.chain }) }
   const listener: { answer?: RequestListener } = {}
@@ -88,15 +88,15 @@ export async function openAnother(hub: TestHub, own: Another) {
   return { url, close }
 }
 
-/** A seller that notes what reaches it, offers its goods for a cent, and never delivers any. */
-export async function watchfulSeller() {
+/** Starts a seller that counts requests, charges one cent and never delivers. */
+export async function startRecordingSeller() {
   const payTo = privateKeyToAccount(generatePrivateKey()).address
   const seen = { connections: 0, unpaid: 0, signed: 0 }
-  let whenAsked: () => unknown = () => {}
+  let onRequest: () => unknown = () => {}
   const answer = async ({ headers }: IncomingMessage, response: ServerResponse) => {
     if (headers['payment-signature'] === undefined) seen.unpaid++
     else seen.signed++
-    await whenAsked()
+    await onRequest()
     response.writeHead(402, { 'payment-required': offer(`http://${headers.host}/goods`, payTo) })
     response.end('{}')
   }
@@ -105,9 +105,9 @@ export async function watchfulSeller() {
   return {
     port,
     seen,
-    /** Done at each request, before it is answered. */
-    whenAsked(act: () => unknown): void {
-      whenAsked = act
+    /** Sets a hook that runs on each request, before the response. */
+    onRequest(hook: () => unknown): void {
+      onRequest = hook
     },
     close(): void {
       server.closeAllConnections()

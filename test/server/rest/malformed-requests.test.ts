@@ -12,8 +12,7 @@ const withBody = (body: string): readonly string[] => [
   body,
 ]
 
-/** What comes over the wire from clients that are broken, or mean harm. */
-describe('a strange request', () => {
+describe('a malformed request', () => {
   const hub = useHub()
   let ada: TestAgent
   before(async () => {
@@ -39,19 +38,19 @@ describe('a strange request', () => {
         'malformed_path',
         () => ['POST /proxy/echo/../analysis/sentiment HTTP/1.1', key(), ...withBody('{}')],
       ],
-      'a path that goes up in disguise': [
+      'an encoded path that goes up': [
         400,
         'malformed_path',
         () => ['POST /proxy/echo/%2e%2e/v1 HTTP/1.1', key(), ...withBody('{}')],
       ],
       'a path with NUL': [404, 'service_not_found', () => ['GET /v1/services/a%00 HTTP/1.1']],
       'a path that cannot be decoded': [404, '', () => ['GET /v1/services/%zz HTTP/1.1']],
-      'keys that touch a prototype': [
+      'a body with __proto__': [
         422,
         'validation_failed',
         () => ['POST /proxy/echo/say HTTP/1.1', key(), ...withBody('{"__proto__":{"words":"a"}}')],
       ],
-      'a constructor as a key': [
+      'a body with constructor': [
         422,
         'validation_failed',
         () => ['POST /v1/search HTTP/1.1', key(), ...withBody('{"constructor":{}}')],
@@ -78,7 +77,7 @@ describe('a strange request', () => {
         'duplicate_header',
         () => ['POST /v1/search HTTP/1.1', key(), 'Content-Type: text/plain', ...withBody('{}')],
       ],
-      'a body that is packed on its way': [
+      'a body with transfer coding gzip': [
         400,
         'malformed_request',
         () => [
@@ -126,7 +125,7 @@ describe('a strange request', () => {
       ],
     }
   for (const [what, [status, code, lines]] of Object.entries(STRANGE)) {
-    it(`${what}: ${status} ${code}`, async () => {
+    it(`is ${status} ${code}: ${what}`, async () => {
       const text = await askRaw(hub().url, lines())
       expect(text).to.match(new RegExp(`^HTTP/1\\.1 ${status} `))
       expect(text).to.match(/content-type: application\/problem\+json/i)
@@ -135,12 +134,12 @@ describe('a strange request', () => {
     })
   }
 
-  it('a page with NUL in its path is not there', async () => {
+  it('is 404 for a page with NUL in its path', async () => {
     const text = await askRaw(hub().url, ['GET /services/a%00 HTTP/1.1', 'Accept: text/html'])
     expect(text).to.match(/^HTTP\/1\.1 404 /)
   })
 
-  it('a body that is far too large, in pieces, gets its answer', async () => {
+  it('gets a response even if its chunked body is far too large', async () => {
     const piece = `10000\r\n${'x'.repeat(65_536)}`
     const pieces = Array.from({ length: 9 }, () => piece)
     const text = await askRaw(hub().url, [
@@ -156,7 +155,7 @@ describe('a strange request', () => {
     expect(text).to.include('body_too_large')
   })
 
-  it('none of them cost anything', async () => {
+  it('never costs anything', async () => {
     expect(await hub().balance(ada.keyId)).to.equal(usd('1'))
   })
 })

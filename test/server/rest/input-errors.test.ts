@@ -7,51 +7,51 @@ const Body = z.strictObject({
   name: z.string().min(2),
   limit: z.int().min(1).max(100),
   kind: z.enum(['a', 'b']),
-  wallet: z.string().regex(/^0x/, 'not a wallet').optional(),
+  wallet: z.string().regex(/^0x/, 'must be a wallet').optional(),
 })
 
-/** What is told of a bad body. */
-const told = (value: unknown): unknown => {
+/** Issues of an invalid body. */
+const issuesOf = (value: unknown): unknown => {
   try {
     parse(Body, value)
   } catch (error) {
     if (error instanceof Fault) return error.extras['issues']
   }
-  return 'nothing'
+  return undefined
 }
 
-describe('what is wrong with a body', () => {
+describe('input errors', () => {
   const good = { name: 'ab', limit: 5, kind: 'a' }
-  it('is told with what would be right', () => {
-    expect(told({ ...good, limit: undefined })).to.deep.equal([
+  it('name the path, the error and the allowed values', () => {
+    expect(issuesOf({ ...good, limit: undefined })).to.deep.equal([
       { path: '/limit', message: 'is required' },
     ])
-    expect(told({ ...good, limit: '5' })).to.deep.equal([
+    expect(issuesOf({ ...good, limit: '5' })).to.deep.equal([
       { path: '/limit', message: 'must be a number' },
     ])
-    expect(told({ ...good, limit: 101, name: 'a' })).to.deep.equal([
+    expect(issuesOf({ ...good, limit: 101, name: 'a' })).to.deep.equal([
       { path: '/name', message: 'must have a length of at least 2' },
       { path: '/limit', message: 'must be at most 100' },
     ])
-    expect(told({ ...good, kind: 'c', lim: 1 })).to.deep.equal([
+    expect(issuesOf({ ...good, kind: 'c', lim: 1 })).to.deep.equal([
       { path: '/kind', message: 'is not one of the allowed values', allowed: ['a', 'b'] },
       {
         path: '/lim',
-        message: 'is not known here',
+        message: 'is not a known field',
         allowed: ['name', 'limit', 'kind', 'wallet'],
       },
     ])
-    expect(told(good)).to.equal('nothing')
+    expect(issuesOf(good)).to.equal(undefined)
   })
 
-  it('is told in the words of its schema, where it has some', () => {
-    expect(told({ ...good, wallet: '12' })).to.deep.equal([
-      { path: '/wallet', message: 'not a wallet' },
+  it('use the message of the schema if it has one', () => {
+    expect(issuesOf({ ...good, wallet: '12' })).to.deep.equal([
+      { path: '/wallet', message: 'must be a wallet' },
     ])
   })
 
-  it('is told at most twenty times', () => {
+  it('are at most twenty', () => {
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`x${n}`, n]))
-    expect(told({ ...good, ...many })).to.have.length(20)
+    expect(issuesOf({ ...good, ...many })).to.have.length(20)
   })
 })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import { makePerson } from '../../../core/identity/people.ts'
+import { findOrCreatePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
 import type { Told } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
@@ -10,33 +10,33 @@ import { type Person, personWith } from '../../support/person.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** Somebody who is signed in, without the way by mail. */
-export async function visitor(hub: TestHub, email: string): Promise<Person> {
+/** Creates a signed-in person without the email link. */
+export async function createVisitor(hub: TestHub, email: string): Promise<Person> {
   const place = { agent: 'test', network: '127.0.0' }
   const { token } = await inTransaction(hub.hub.pool, async (client) =>
-    openSession(client, await makePerson(client, email), place),
+    openSession(client, await findOrCreatePerson(client, email), place),
   )
   return personWith(hub.url, email, `hub_session=${token}`)
 }
 
-/** … who has a role, given by an administrator. */
-export async function colleague(
+/** Creates a signed-in person with a role granted by an administrator. */
+export async function createStaff(
   hub: TestHub,
   admin: { key(hub: TestHub): Promise<string> },
   email: string,
   role: 'admin' | 'finance',
 ): Promise<Person> {
-  const person = await visitor(hub, email)
-  const told = await person.ask('/v1/admin/roles', {
+  const person = await createVisitor(hub, email)
+  const granted = await person.ask('/v1/admin/roles', {
     headers: { cookie: '', 'x-api-key': await admin.key(hub) },
     body: { name: email, role, reason: 'they work here' },
   })
-  expect(told.status, told.text).to.equal(201)
+  expect(granted.status, granted.text).to.equal(201)
   return person
 }
 
-/** How many lines the audit log has, and the newest of them. */
-export async function auditOf(
+/** Number of lines in the audit log, and the newest one. */
+export async function readAudit(
   hub: TestHub,
 ): Promise<{ readonly lines: number; readonly last: Json }> {
   const { rows } = await hub.database.admin.query<Json & { seq: bigint }>(
@@ -45,17 +45,21 @@ export async function auditOf(
   return { lines: Number(rows[0]?.seq ?? 0), last: rows[0] ?? {} }
 }
 
-export const refused = ({ status, body, text }: Told, expected: number, code: string): void => {
+export const expectRefused = (
+  { status, body, text }: Told,
+  expected: number,
+  code: string,
+): void => {
   expect([status, body['code']], text).to.deep.equal([expected, code])
 }
 
-export const data = ({ body, text }: Told): Json[] => {
+export const dataOf = ({ body, text }: Told): Json[] => {
   expect(body['data'], text).to.be.an('array')
   return body['data'] as Json[]
 }
 
-/** A difference that reconciliation could not explain. @returns its id */
-export async function unexplained(hub: TestHub): Promise<string> {
+/** Creates a reconciliation exception. @returns its id */
+export async function createException(hub: TestHub): Promise<string> {
   const { rows } = await hub.database.admin.query<{ id: bigint }>(
     `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
      VALUES ('treasury', 'unknown_deposit', $1, 700, 'Nobody knows.') RETURNING id`,
@@ -64,8 +68,8 @@ export async function unexplained(hub: TestHub): Promise<string> {
   return String(rows[0]!.id)
 }
 
-/** A service of the owner of a key that waits for an administrator. @returns its slug */
-export async function waitingService(hub: TestHub, keyId: string): Promise<string> {
+/** Creates an upstream of a key's owner that awaits approval. @returns its slug */
+export async function createPendingService(hub: TestHub, keyId: string): Promise<string> {
   const slug = `w-${randomUUID().slice(0, 8)}`
   await hub.database.admin.query(
     `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month,
@@ -96,7 +100,7 @@ export async function waitingService(hub: TestHub, keyId: string): Promise<strin
   return slug
 }
 
-/** `2026-10` */
+/** Last month, such as `2026-10`. */
 export function lastMonth(): string {
   const date = systemClock.now()
   date.setUTCDate(0)

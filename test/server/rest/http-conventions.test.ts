@@ -24,7 +24,7 @@ const old = defineService({
 })
 
 const UNPACK = { gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompressSync } as const
-/** Read by everybody, alike. */
+/** Routes whose response is the same for everyone. */
 const SHARED = [
   '/v1/services',
   '/v1/services/echo',
@@ -41,10 +41,10 @@ const IMPORTED = {
   paths: { '/said': { get: { responses: { 200: { description: 'What was said.' } } } } },
 }
 
-describe('answers by HTTP', () => {
+describe('HTTP responses', () => {
   const hub = useHub({ plugins: [old] })
   const get = (path: string, question: Question = {}) => ask(hub().url, path, question)
-  /** The bytes as they came. */
+  /** Requests without decompression. */
   const raw = async (
     path: string,
     headers: Record<string, string>,
@@ -56,7 +56,7 @@ describe('answers by HTTP', () => {
   }
 
   for (const path of SHARED) {
-    it(`${path}: is known by a strong ETag, may be cached, and is 304 to who has it`, async () => {
+    it(`of ${path} have a strong ETag, are cacheable, and are 304 if unchanged`, async () => {
       const { headers } = await get(path)
       const tag = String(headers['etag'])
       expect(tag).to.match(/^"[\w-]+"$/)
@@ -69,13 +69,13 @@ describe('answers by HTTP', () => {
       expect((await raw(path, { 'if-none-match': '"other"' })).status).to.equal(200)
     })
 
-    it(`${path}: may be read by pages of any site, which send no cookies`, async () => {
+    it(`of ${path} allow pages of any site, without credentials`, async () => {
       const { headers } = await get(path, { headers: { origin: 'https://elsewhere.example' } })
       expect(headers['access-control-allow-origin']).to.equal('*')
       expect(headers).not.to.have.property('access-control-allow-credentials')
     })
 
-    it(`${path}: HEAD answers as GET, without the body`, async () => {
+    it(`of ${path} have the same headers for HEAD as for GET`, async () => {
       const head = await raw(path, {}, 'HEAD')
       const { headers, status } = await raw(path, {})
       expect([head.status, head.bytes.length]).to.deep.equal([status, 0])
@@ -85,7 +85,7 @@ describe('answers by HTTP', () => {
   }
 
   for (const [coding, unpack] of Object.entries(UNPACK)) {
-    it(`are compressed by ${coding} for who reads that, and say so`, async () => {
+    it(`are compressed with ${coding} if accepted`, async () => {
       const plain = await raw('/openapi.json', {})
       const { headers, bytes } = await raw('/openapi.json', { 'accept-encoding': coding })
       expect(headers).to.include({ 'content-encoding': coding })
@@ -100,7 +100,7 @@ describe('answers by HTTP', () => {
     })
   }
 
-  it('are not compressed where it is not wanted, or gains nothing', async () => {
+  it('are not compressed if not accepted or not worthwhile', async () => {
     for (const given of ['identity', 'br;q=0, gzip;q=0', 'deflate', '']) {
       const { headers } = await raw('/openapi.json', { 'accept-encoding': given })
       expect(headers, given).not.to.have.property('content-encoding')
@@ -111,7 +111,7 @@ describe('answers by HTTP', () => {
     expect(best.headers['content-encoding']).to.equal('br')
   })
 
-  it('of calls are compressed too, and their receipt is of the text', async () => {
+  it('of calls are compressed, and their receipt covers the uncompressed text', async () => {
     const { headers, bytes } = await (async () => {
       const answer = await request(new URL('/proxy/old/say', hub().url), {
         method: 'POST',
@@ -125,7 +125,7 @@ describe('answers by HTTP', () => {
     expect(headers).to.have.property('x-receipt')
   })
 
-  it('tell that a service will end, and what comes after it', async () => {
+  it('announce the end of a service and its successor', async () => {
     const { headers } = await get('/proxy/old/say', { body: {} })
     expect(headers).to.include({
       deprecation: '@1798761600',
@@ -135,7 +135,7 @@ describe('answers by HTTP', () => {
     expect(deprecationHeaders(undefined)).to.deep.equal({})
   })
 
-  describe('of a browser’s question before its request', () => {
+  describe('to a CORS preflight', () => {
     const preflight = (path: string) =>
       raw2(path, {
         origin: 'https://elsewhere.example',
@@ -148,32 +148,32 @@ describe('answers by HTTP', () => {
       return { status: answer.statusCode, headers: answer.headers }
     }
 
-    it('let a page call through the proxy by key or payment, and read what it cost', async () => {
+    it('allow pages to call the proxy with a key or payment and to read the cost', async () => {
       const { status, headers } = await preflight('/proxy/echo/say')
       expect(status).to.equal(204)
       expect(headers['access-control-allow-origin']).to.equal('*')
       expect(headers['access-control-allow-headers']).to.match(/PAYMENT-SIGNATURE/)
-      const { headers: told } = await get('/proxy/echo/say', { method: 'POST' })
-      expect(told['access-control-allow-origin'], 'also with the 402').to.equal('*')
-      expect(told['access-control-expose-headers']).to.equal('*')
+      const { headers: unpaid } = await get('/proxy/echo/say', { method: 'POST' })
+      expect(unpaid['access-control-allow-origin'], 'also with the 402').to.equal('*')
+      expect(unpaid['access-control-expose-headers']).to.equal('*')
     })
 
-    it('keep pages of other sites away from all that a session or a key manages', async () => {
+    it('do not allow other sites on routes that require a session or key', async () => {
       for (const path of ['/v1/keys', '/v1/wallet/balance', '/v1/credits/purchase', '/mcp']) {
         const { headers } = await preflight(path)
         expect(headers, path).not.to.have.property('access-control-allow-origin')
       }
     })
 
-    it('name the methods of a resource', async () => {
+    it('list the methods of a resource', async () => {
       const { status, headers } = await preflight('/v1/credits/balance')
       expect(status).to.equal(204)
       expect(headers['allow']).to.equal('HEAD, GET, OPTIONS')
     })
   })
 
-  describe('to who shows a key', () => {
-    it('count the rate also where they are errors', async () => {
+  describe('to requests with a key', () => {
+    it('report the rate limit even if they are errors', async () => {
       const { apiKey } = await hub().agent()
       for (const [path, body] of [
         ['/v1/search', { limit: 0 }],
@@ -186,7 +186,7 @@ describe('answers by HTTP', () => {
       }
     })
 
-    it('are kept by no cache, as all that is one caller’s own', async () => {
+    it('are never cached', async () => {
       const { apiKey: key } = await hub().agent()
       for (const path of ['/v1/credits/balance', '/v1/keys', '/v1/register/challenge']) {
         const { status, headers } = await get(path, path.includes('register') ? {} : { key })
@@ -194,7 +194,7 @@ describe('answers by HTTP', () => {
       }
     })
 
-    it('say where what it made is found', async () => {
+    it('have a Location if they create a resource', async () => {
       const { apiKey: key } = await hub().agent()
       const { body: root } = await get('/v1/keys', { key })
       const [{ key_id: id }] = root['data'] as [{ key_id: string }]
@@ -218,10 +218,10 @@ describe('answers by HTTP', () => {
         expect(made.status, `${path} ${made.text}`).to.equal(201)
         const found = await get(String(made.headers['location']), { key })
         const { api_key: _, ...names } = made.body
-        const told = (names['service'] ?? names) as Told['body']
+        const resource = (names['service'] ?? names) as Told['body']
         expect(found.status, path).to.equal(200)
         for (const name of ['key_id', 'domain_id', 'slug']) {
-          expect(found.body[name], `${path} ${name}`).to.equal(told[name])
+          expect(found.body[name], `${path} ${name}`).to.equal(resource[name])
         }
       }
       const { headers } = await get('/v1/quotes', {
@@ -231,7 +231,7 @@ describe('answers by HTTP', () => {
       expect(headers, 'a quote has no address').not.to.have.property('location')
     })
 
-    it('take it as X-API-Key too, but not both ways at once', async () => {
+    it('are the same for X-API-Key, but reject two credentials', async () => {
       const { apiKey } = await hub().agent()
       const headers = { 'x-api-key': apiKey }
       expect((await get('/v1/credits/balance', { headers })).status).to.equal(200)
@@ -240,7 +240,7 @@ describe('answers by HTTP', () => {
     })
   })
 
-  it('echo the trace that they belong to', async () => {
+  it('echo the traceparent of the request', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
     expect((await get('/health', { headers: { traceparent } })).headers).to.include({ traceparent })
     const { headers } = await get('/health', { headers: { traceparent: 'nonsense' } })
@@ -276,7 +276,7 @@ describe('answers by HTTP', () => {
     ],
   }
   for (const [what, [status, code, lines]] of Object.entries(BROKEN)) {
-    it(`are problems too where a request is none: ${what}`, async () => {
+    it(`are problem documents for a malformed request: ${what}`, async () => {
       const text = await askRaw(hub().url, lines)
       expect(text).to.match(new RegExp(`^HTTP/1\\.1 ${status} `))
       expect(text).to.match(/content-type: application\/problem\+json/i)

@@ -1,55 +1,60 @@
-import { type Json, lastMonth } from './world.ts'
+import { type Json, lastMonth } from './fixture.ts'
 
-/** A privileged act that succeeds, one that fails, and the line that the first one leaves. */
-export interface Walk {
+/** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
+export interface PrivilegedAction {
   readonly act: string
-  /** What the path names, and the body: for the act, … */
+  /** Input that succeeds. */
   readonly good: () => Promise<readonly [id: string, body: Json]>
-  /** … and for one that is refused. */
+  /** Input that is rejected. */
   readonly bad: readonly [id: string, body: Json]
 }
 
 export const reason = 'a test'
 
-const always =
-  (id: string, body: Json): Walk['good'] =>
+const withInput =
+  (id: string, body: Json): PrivilegedAction['good'] =>
   async () => [id, body]
 
-/** Those that need nothing but what is there from the start. */
-export const WALKS_ALONE: Readonly<Record<string, Walk>> = {
+/** Actions that need no setup. */
+export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
   'POST /v1/admin/services/{id}/suspend': {
     act: 'service.suspend',
-    good: always('analysis', { reason }),
+    good: withInput('analysis', { reason }),
     bad: ['nowhere', { reason }],
   },
   'POST /v1/admin/providers/{id}/commission': {
     act: 'commission.set',
-    good: always('example', { bps: 700, reason }),
+    good: withInput('example', { bps: 700, reason }),
     bad: ['nowhere', { bps: 700, reason }],
   },
   'POST /v1/admin/providers/{id}/suspend': {
     act: 'provider.suspend',
-    good: always('agenthub', { reason }),
+    good: withInput('agenthub', { reason }),
     bad: ['nowhere', { reason }],
   },
   'POST /v1/finance/outgoing': {
     act: 'outgoing.pause',
-    good: always('', { paused: true, reason }),
+    good: withInput('', { paused: true, reason }),
     bad: ['', { paused: true, reason: ' ' }],
   },
   'POST /v1/finance/periods': {
     act: 'period.close',
-    good: always('', { month: lastMonth(), reason }),
+    good: withInput('', { month: lastMonth(), reason }),
     bad: ['', { month: '2099-01', reason }],
   },
   'POST /v1/finance/adjustments': {
     act: 'entry.adjust',
-    good: always('', { debit: 'expenses:free-tier', credit: 'equity:opening', amount: 5, reason }),
+    good: withInput('', {
+      debit: 'expenses:free-tier',
+      credit: 'equity:opening',
+      amount: 5,
+      reason,
+    }),
     bad: ['', { debit: 'expenses:nothing', credit: 'equity:opening', amount: 5, reason }],
   },
   'POST /v1/finance/exports': {
     act: 'export.start',
-    good: always('', { format: 'csv', reason }),
+    good: withInput('', { format: 'csv', reason }),
     bad: ['', { format: 'csv', opening: true, reason }],
   },
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { json, paths, type Site, sells } from '../../core/catalog/fixture.ts'
+import { json, paths, type SiteHandler, sells } from '../../core/catalog/fixture.ts'
 import { offer } from '../../core/catalog/rows.ts'
-import { type Body, useListings } from './listing-world.ts'
+import { type Body, useListings } from './listing-fixture.ts'
 
 const RAIN = 'http://shop.test/rain'
 const ELSEWHERE = '0x52908400098527886E0F7030069857D2E4169EE7'
@@ -10,10 +10,10 @@ type Examined = { url: string; reason: { code: string } | null; lines: Line[]; w
 type Line = { check: string; level: string; message: string }
 
 describe('external listings', () => {
-  const world = useListings()
-  const { post, get, list, rescan } = world
+  const fixture = useListings()
+  const { post, get, list, rescan } = fixture
 
-  it('are there from the first start: the sample seller, with a badge', async () => {
+  it('include the sample seller from the first start', async () => {
     const { status, body } = await get('/v1/external?host=seller.test')
     expect(status).to.equal(200)
     const data = body['data'] as Body[]
@@ -24,7 +24,7 @@ describe('external listings', () => {
     for (const one of data) expect(one).to.include({ badge: 'external', state: 'active' })
   })
 
-  it('are paged, each once', async () => {
+  it('appear once across pages', async () => {
     const seen: unknown[] = []
     let path: string | undefined = '/v1/external?limit=1&host=seller.test'
     while (path) {
@@ -36,7 +36,7 @@ describe('external listings', () => {
     expect(seen).to.have.length(2)
   })
 
-  it('are filtered, by values that are checked', async () => {
+  it('are filtered by validated values', async () => {
     const count = async (query: string) =>
       ((await get(`/v1/external?${query}`)).body['data'] as Body[]).length
     expect(await count('category=weather&host=seller.test')).to.equal(1)
@@ -46,12 +46,12 @@ describe('external listings', () => {
     expect((await get('/v1/external?cursor=odd')).status).to.equal(422)
   })
 
-  it('say there is none of an id that nobody has', async () => {
+  it('are 404 for an unknown id', async () => {
     const { status, body } = await get('/v1/external/ext_0000000000000000000000')
     expect([status, body['code']]).to.deep.equal([404, 'listing_not_found'])
   })
 
-  it('are listed at once when their owner submits a URL, and found by search', async () => {
+  it('are listed and searchable as soon as a URL is submitted', async () => {
     const { id, ...listed } = await list('/flood-gauge-levels')
     expect(listed).to.include({ state: 'active', method: 'GET', price_microdollars: 3_000 })
     const { body } = await get(`/v1/external/${String(id)}`)
@@ -60,23 +60,23 @@ describe('external listings', () => {
     expect(body).to.have.nested.property('probes[0].outcome', 'up')
     expect(body).to.have.nested.property('uptime_history[0].uptime_percentage', 100)
     expect(body['cautions']).to.deep.equal([])
-    const { rowCount } = await world.hub.hub.pool.query(
+    const { rowCount } = await fixture.hub.hub.pool.query(
       `SELECT FROM hub.search_document WHERE kind = 'external' AND id = $1`,
       [id],
     )
     expect(rowCount).to.equal(1)
   })
 
-  it('are found by the method that asks for payment, when nobody says which', async () => {
-    const site: Site = (request, response) =>
+  it('use the method that charges, if none is given', async () => {
+    const site: SiteHandler = (request, response) =>
       request.method === 'POST' ? sells()(request, response) : response.writeHead(405).end()
-    world.sites.at('shop.test', paths({ '/posted': site }))
+    fixture.sites.at('shop.test', paths({ '/posted': site }))
     const { body } = await post('/v1/listings', { url: 'http://shop.test/posted' })
     expect(body).to.have.nested.property('listed[0].method', 'POST')
   })
 
-  it('of a whole origin come out of its OpenAPI document, with schemas', async () => {
-    const openapi: Site = (_, response) =>
+  it('of an origin are read from its OpenAPI document, with schemas', async () => {
+    const openapi: SiteHandler = (_, response) =>
       json(response, {
         info: { title: 'Shop' },
         paths: {
@@ -92,7 +92,7 @@ describe('external listings', () => {
           '/gone': { get: { responses: { 402: {} } } },
         },
       })
-    world.sites.at(
+    fixture.sites.at(
       'shop.test',
       paths({ '/openapi.json': openapi, '/a': sells(), '/tells-b': sells() }),
     )
@@ -111,10 +111,10 @@ describe('external listings', () => {
     expect(urls).to.include.members(['http://shop.test/a', 'http://shop.test/tells-b'])
   })
 
-  it('of an origin come out of /.well-known/x402, and never from another host', async () => {
+  it('of an origin are read from /.well-known/x402, excluding other hosts', async () => {
     const named = ['http://shop.test/w', 'http://other.test/w', 'POST http://shop.test/p', 7]
-    const document: Site = (_, response) => json(response, { version: 1, resources: named })
-    world.sites.at(
+    const document: SiteHandler = (_, response) => json(response, { version: 1, resources: named })
+    fixture.sites.at(
       'shop.test',
       paths({ '/.well-known/x402': document, '/w': sells(), '/p': sells() }),
     )
@@ -123,33 +123,35 @@ describe('external listings', () => {
       ({ url, method }) => `${String(method)} ${String(url)}`,
     )
     expect(listed).to.deep.equal(['GET http://shop.test/w', 'POST http://shop.test/p'])
-    expect(world.sites.visits.some((visit) => visit.includes('other.test'))).to.equal(false)
+    expect(fixture.sites.visits.some((visit) => visit.includes('other.test'))).to.equal(false)
   })
 
-  describe('refuse, line by line, what would not list', () => {
+  describe('are validated line by line', () => {
     const examine = async (body: Body): Promise<Examined> => {
-      const { status, body: told } = await post('/v1/listings/validate', body)
-      expect(status, JSON.stringify(told)).to.equal(200)
-      return (told['resources'] as Examined[])[0]!
+      const { status, body: validation } = await post('/v1/listings/validate', body)
+      expect(status, JSON.stringify(validation)).to.equal(200)
+      return (validation['resources'] as Examined[])[0]!
     }
 
-    it('and validate writes nothing', async () => {
-      world.sites.at('shop.test', paths({ '/validated': sells() }))
-      const told = await examine({ url: 'http://shop.test/validated' })
-      expect(told.would_list).to.equal(true)
-      const checks = told.lines.map(({ check, level }) => `${check} ${level}`)
+    it('without being listed', async () => {
+      fixture.sites.at('shop.test', paths({ '/validated': sells() }))
+      const validation = await examine({ url: 'http://shop.test/validated' })
+      expect(validation.would_list).to.equal(true)
+      const checks = validation.lines.map(({ check, level }) => `${check} ${level}`)
       expect(checks).to.include.members(['answer ok', 'offer ok', 'accepts/0 ok', 'input warning'])
       const { body } = await get('/v1/external?host=shop.test&state=all&limit=100')
       const urls = (body['data'] as Body[]).map(({ url }) => url)
       expect(urls).to.not.include('http://shop.test/validated')
     })
 
-    it('naming the entry of the offer that is wrong', async () => {
+    it('naming the invalid entry of an offer', async () => {
       const accepts = [offer({ asset: 'USDC' }), offer({ amount: '$0.01' })]
-      world.sites.at('shop.test', paths({ '/bad': sells({}, { accepts }) }))
-      const told = await examine({ url: 'http://shop.test/bad' })
-      expect(told.reason?.code).to.equal('price')
-      const errors = told.lines.filter(({ level }) => level === 'error').map(({ check }) => check)
+      fixture.sites.at('shop.test', paths({ '/bad': sells({}, { accepts }) }))
+      const validation = await examine({ url: 'http://shop.test/bad' })
+      expect(validation.reason?.code).to.equal('price')
+      const errors = validation.lines
+        .filter(({ level }) => level === 'error')
+        .map(({ check }) => check)
       expect(errors).to.deep.equal(['accepts/0', 'accepts/1', 'offer'])
     })
 
@@ -161,7 +163,7 @@ describe('external listings', () => {
       ['http://u:p@shop.test/', 'credentials_in_url'],
       ['http://shop.test/nothing', 'not_found'],
     ] as const) {
-      it(`${url}: ${reason}`, async () => {
+      it(`rejecting ${url} as ${reason}`, async () => {
         expect((await examine({ url })).reason?.code).to.equal(reason)
         const { status, body } = await post('/v1/listings', { url })
         expect([status, body['code']]).to.deep.equal([422, 'listing_refused'])
@@ -169,7 +171,7 @@ describe('external listings', () => {
       })
     }
 
-    it('and anything that is neither a URL nor an origin, or both', async () => {
+    it('rejecting requests without a URL or origin, or with both', async () => {
       for (const body of [{}, { url: RAIN, origin: 'shop.test' }, { origin: 'http://10.0.0.1' }]) {
         expect((await post('/v1/listings/validate', body)).status).to.equal(422)
         expect((await post('/v1/listings', body)).status).to.equal(422)
@@ -177,9 +179,9 @@ describe('external listings', () => {
     })
   })
 
-  it('are probed again when somebody asks, once a minute, and tell what has changed', async () => {
+  it('are probed on request, at most once a minute, and show changes', async () => {
     const { id } = await list('/drift')
-    world.sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))
+    fixture.sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))
     const soon = await post(`/v1/listings/${String(id)}/rescan`)
     expect([soon.status, soon.body['code']]).to.deep.equal([429, 'rescan_too_soon'])
     expect(Number(soon.headers['retry-after'])).to.be.within(1, 60)

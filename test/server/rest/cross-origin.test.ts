@@ -2,13 +2,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { openBrowser } from '../../support/own-browser.ts'
+import { openBrowser } from '../../support/chromium.ts'
 import { useHub } from '../../support/suite.ts'
 
 describe('a page of another site', () => {
   const hub = useHub()
 
-  it('reads what a call cost or would cost, in the words of crawlers too', async function () {
+  it('can read the cost and the offer of a call', async function () {
     this.timeout(60_000)
     const { apiKey, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))

@@ -1,16 +1,16 @@
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { watched, work } from '../../stories/attacks/watched.ts'
+import { watchedService, work } from '../../stories/attacks/watched-service.ts'
 import { useHub } from '../../support/suite.ts'
 
-/** Sends exactly this; what came until the other side closed. */
+/** Sends raw text and returns everything received until the connection closes. */
 const raw = (port: number, text: string): Promise<string> =>
   new Promise((resolve) => {
-    let said = ''
+    let received = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(text))
-    socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
-    socket.on('close', () => resolve(said)).on('error', () => {})
+    socket.setEncoding('utf8').on('data', (chunk: string) => (received += chunk))
+    socket.on('close', () => resolve(received)).on('error', () => {})
     socket.setTimeout(3_000, () => socket.destroy())
   })
 
@@ -18,40 +18,38 @@ const SECOND = 'GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const post = (headers: string, body: string): string =>
   `POST /v1/search HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n${body}`
 
-/** What servers in a row could read in different ways. */
+/** Requests that two servers could interpret differently. */
 const AMBIGUOUS: Readonly<Record<string, string>> = {
-  'A024 a length and pieces': post('Content-Length: 6\r\nTransfer-Encoding: chunked', '0\r\n\r\nG'),
-  'A025 the size of a piece with 0x': post('Transfer-Encoding: chunked', '0x1\r\nx\r\n0\r\n\r\n'),
-  'A026 a header that goes on in the next line': [
-    'GET /v1/services HTTP/1.1',
-    'Host: a',
-    'X: a',
-    ' b',
-    '',
-    '',
-  ].join('\r\n'),
-  'A027 a line that names no version': 'GET /v1/services\r\n\r\n',
+  'A024 Content-Length and chunks': post(
+    'Content-Length: 6\r\nTransfer-Encoding: chunked',
+    '0\r\n\r\nG',
+  ),
+  'A025 a chunk size with 0x': post('Transfer-Encoding: chunked', '0x1\r\nx\r\n0\r\n\r\n'),
+  'A026 a folded header': ['GET /v1/services HTTP/1.1', 'Host: a', 'X: a', ' b', '', ''].join(
+    '\r\n',
+  ),
+  'A027 a request line without version': 'GET /v1/services\r\n\r\n',
   'two lengths': post('Content-Length: 2\r\nContent-Length: 3', '{}'),
   'a length below zero': post('Content-Length: -1', ''),
   'a name with a space': 'GET /v1/services HTTP/1.1\r\nHost : a\r\n\r\n',
 }
 
-describe('a request that can be read in two ways', () => {
-  const hub = useHub({ plugins: [watched], config: { jobs: false } })
+describe('an ambiguous request', () => {
+  const hub = useHub({ plugins: [watchedService], config: { jobs: false } })
   const port = () => Number(new URL(hub().url).port)
 
   for (const [what, text] of Object.entries(AMBIGUOUS)) {
-    it(`${what}: 400, and what follows it is not read`, async () => {
-      const said = await raw(port(), `${text}${SECOND}`)
-      expect(said).to.match(/^HTTP\/1\.1 400 /)
-      expect(said.match(/HTTP\/1\.1 \d{3}/g), 'one answer').to.have.length(1)
+    it(`is 400 and closes the connection: ${what}`, async () => {
+      const received = await raw(port(), `${text}${SECOND}`)
+      expect(received).to.match(/^HTTP\/1\.1 400 /)
+      expect(received.match(/HTTP\/1\.1 \d{3}/g), 'one answer').to.have.length(1)
     })
   }
 
   for (const path of ['/v1/services', '/proxy/watched/a', '/mcp', '/services']) {
-    it(`without a host: 400, as a problem: ${path}`, async () => {
-      const said = await raw(port(), `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`)
-      expect(said)
+    it(`is a 400 problem without a Host header: ${path}`, async () => {
+      const received = await raw(port(), `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`)
+      expect(received)
         .to.match(/^HTTP\/1\.1 400 /)
         .and.to.include('"code":"malformed_request"')
       const old = await raw(port(), 'GET /livez HTTP/1.0\r\n\r\n')
@@ -67,25 +65,27 @@ describe('a request that can be read in two ways', () => {
     '/proxy/watched//a': 'empty',
     '/proxy/watched/..%5cadmin': 'with the other slash',
   })) {
-    it(`A028 a segment that leads elsewhere, ${where}: 400 malformed_path, no work`, async () => {
+    it(`A028 is 400 malformed_path and reaches no service for a dot segment (${where})`, async () => {
       const { apiKey, keyId } = await hub().agent()
       await hub().credit(keyId, usd('1'))
       const done = work.calls.length
       for (const method of ['GET', 'POST']) {
-        const said = await raw(
+        const received = await raw(
           port(),
           `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${apiKey}\r\n` +
             'Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}',
         )
-        expect(said).to.match(/^HTTP\/1\.1 400 /)
-        expect(said).to.include('"code":"malformed_path"').and.include('"charged_microdollars":0')
+        expect(received).to.match(/^HTTP\/1\.1 400 /)
+        expect(received)
+          .to.include('"code":"malformed_path"')
+          .and.include('"charged_microdollars":0')
       }
       expect(work.calls, 'what the service saw').to.have.length(done)
       expect(await hub().balance(keyId)).to.equal(usd('1'))
     })
   }
 
-  it('A022 A023 two keys, or two names of the server: 400 duplicate_header, free', async () => {
+  it('A022 A023 is 400 duplicate_header without charge for two keys or two hosts', async () => {
     const { apiKey, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))
     const key = `Authorization: Bearer ${apiKey}`
@@ -94,9 +94,11 @@ describe('a request that can be read in two ways', () => {
       `POST /proxy/echo/say HTTP/1.1\r\n${headers}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
     for (const headers of [`Host: a\r\n${key}\r\n${key}`, `Host: a\r\nHost: b\r\n${key}`]) {
-      const said = await raw(port(), call(headers))
-      expect(said).to.match(/^HTTP\/1\.1 400 /)
-      expect(said).to.include('"code":"duplicate_header"').and.include('"charged_microdollars":0')
+      const received = await raw(port(), call(headers))
+      expect(received).to.match(/^HTTP\/1\.1 400 /)
+      expect(received)
+        .to.include('"code":"duplicate_header"')
+        .and.include('"charged_microdollars":0')
     }
     expect(await raw(port(), call(`Host: a\r\n${key}`)), 'one of each').to.match(/^HTTP\/1\.1 200 /)
     expect(await hub().balance(keyId)).to.equal(usd('0.9999'))

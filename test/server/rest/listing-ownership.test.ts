@@ -1,28 +1,28 @@
 import { expect } from 'chai'
 import { paths, sells } from '../../core/catalog/fixture.ts'
-import { type Body, useListings } from './listing-world.ts'
+import { type Body, useListings } from './listing-fixture.ts'
 
 const ELSEWHERE = '0x52908400098527886E0F7030069857D2E4169EE7'
 
-describe('owners and buyers of external listings', () => {
-  const world = useListings()
-  const { post, get, list, later, rescan } = world
+describe('external listings', () => {
+  const fixture = useListings()
+  const { post, get, list, later, rescan } = fixture
 
-  describe('belong to who holds the host', () => {
-    const claim = async (agent = world.ada) =>
+  describe('belong to the owner of the host', () => {
+    const claim = async (agent = fixture.ada) =>
       (await post('/v1/listings/ownership', { host: 'http://other.test' }, agent)).body
     const shows = (text: string, path = '/.well-known/agenthub.txt'): void =>
-      world.sites.at(
+      fixture.sites.at(
         'other.test',
         paths({ [path]: (_, response) => response.end(text), '/rain': sells() }),
       )
-    const optOut = (agent = world.ada, more: Body = {}) =>
+    const optOut = (agent = fixture.ada, more: Body = {}) =>
       post('/v1/listings/opt-out', { host: 'http://other.test', ...more }, agent)
 
-    it('which a file, a meta tag shows, and no token of somebody else', async () => {
+    it('proven by file or meta tag with their own token', async () => {
       const { token, proven } = await claim()
       expect(proven).to.equal(false)
-      const eve = await world.hub.agent()
+      const eve = await fixture.hub.agent()
       shows(String((await claim(eve))['token']))
       expect(await claim()).to.include({ proven: false })
       shows(
@@ -36,8 +36,8 @@ describe('owners and buyers of external listings', () => {
       expect(await claim()).to.include({ proven: true, method: 'file' })
     })
 
-    it('who may take them out, and whom every source obeys', async () => {
-      const eve = await world.hub.agent()
+    it('who can remove them from all sources', async () => {
+      const eve = await fixture.hub.agent()
       shows(String((await claim())['token']))
       await claim()
       const { body } = await post('/v1/listings', { url: 'http://other.test/rain' })
@@ -50,19 +50,19 @@ describe('owners and buyers of external listings', () => {
       expect((await rescan(id)).status).to.equal(410)
       const again = await post('/v1/listings', { url: 'http://other.test/rain' })
       expect(again.body).to.have.nested.property('refused[0].reason.code', 'opted_out')
-      expect((await optOut(world.ada, { opted_out: false })).body).to.include({ listings: 1 })
+      expect((await optOut(fixture.ada, { opted_out: false })).body).to.include({ listings: 1 })
       expect((await rescan(id)).body).to.include({ state: 'active', removed_at: null })
     })
 
-    it('who hears when a listing has changed', async () => {
+    it('who receives an event for every change', async () => {
       shows(String((await claim())['token']))
       await claim()
       const { body } = await post('/v1/listings', { url: 'http://other.test/rain' })
       const id = (body['listed'] as Body[])[0]!['id']
       await post('/v1/webhooks', { url: 'http://other.test/hook', events: ['listing.changed'] })
-      world.sites.at('other.test', paths({ '/rain': sells({ amount: '4000' }) }))
+      fixture.sites.at('other.test', paths({ '/rain': sells({ amount: '4000' }) }))
       await rescan(id)
-      const { rows } = await world.hub.hub.pool.query(
+      const { rows } = await fixture.hub.hub.pool.query(
         `SELECT data FROM hub.webhook_event WHERE type = 'listing.changed'`,
       )
       expect(rows).to.have.length(1)
@@ -70,32 +70,34 @@ describe('owners and buyers of external listings', () => {
     })
   })
 
-  describe('hold purchases to what a probe saw', () => {
+  describe('limit purchases to the listed terms', () => {
     const buy = (body: Body) => post('/proxy/external', body)
     const signed = async () =>
-      (await world.hub.hub.pool.query('SELECT FROM hub.payment_intent')).rowCount
+      (await fixture.hub.hub.pool.query('SELECT FROM hub.payment_intent')).rowCount
 
-    it('A087 a price above the listed one is refused, unsigned, and a probe is due', async () => {
-      await world.hub.credit(world.ada.keyId, 1_000_000n)
+    it('A087 by rejecting a higher price without signing and scheduling a probe', async () => {
+      await fixture.hub.credit(fixture.ada.keyId, 1_000_000n)
       const { id } = await list('/dear', { amount: '10000' })
-      world.sites.at('shop.test', paths({ '/dear': sells({ amount: '990000' }) }))
+      fixture.sites.at('shop.test', paths({ '/dear': sells({ amount: '990000' }) }))
       await later(2)
       const before = await signed()
       const { status, body } = await buy({ url: 'http://shop.test/dear?city=Oslo' })
       expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
       expect(body).to.include({ price_microdollars: 990_000, listed_price_microdollars: 10_000 })
       expect(await signed()).to.equal(before)
-      expect(await world.hub.balance(world.ada.keyId)).to.equal(1_000_000n)
-      const { rows } = await world.hub.hub.pool.query(
+      expect(await fixture.hub.balance(fixture.ada.keyId)).to.equal(1_000_000n)
+      const { rows } = await fixture.hub.hub.pool.query(
         'SELECT next_probe_at <= now() AS due FROM hub.listing WHERE id = $1',
         [id],
       )
       expect(rows).to.deep.equal([{ due: true }])
     })
 
-    it('… unless the caller names a maximum of their own', async () => {
-      const url = `${world.hub.sandbox!.sellerUrl}/weather`
-      await world.hub.database.admin.query('UPDATE hub.listing SET price = 1 WHERE url = $1', [url])
+    it('unless the caller sets a maximum price', async () => {
+      const url = `${fixture.hub.sandbox!.sellerUrl}/weather`
+      await fixture.hub.database.admin.query('UPDATE hub.listing SET price = 1 WHERE url = $1', [
+        url,
+      ])
       expect((await buy({ url })).body).to.include({ code: 'price_exceeds_max' })
       const named = await buy({ url, max_price_microdollars: 10_000 })
       expect(named.status, JSON.stringify(named.body)).to.equal(200)
@@ -103,8 +105,8 @@ describe('owners and buyers of external listings', () => {
       expect(less.body).to.include({ code: 'price_exceeds_max' })
     })
 
-    it('and tell from the first purchase on that the payee is not the listed one', async () => {
-      const url = `${world.hub.sandbox!.sellerUrl}/shout?pay_to=${ELSEWHERE}`
+    it('by reporting a changed payee from the first purchase on', async () => {
+      const url = `${fixture.hub.sandbox!.sellerUrl}/shout?pay_to=${ELSEWHERE}`
       const { status, headers } = await buy({ url, method: 'POST', body: 'hello' })
       expect([status, headers['x-upstream-caution']]).to.deep.equal([200, 'pay_to_changed'])
     })
