@@ -2,7 +2,7 @@ import { request } from 'undici'
 import { sleep } from '../../core/clock.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { type Payment, readPayment } from '../../core/payments/receiving/payment.ts'
-import { cancel } from '../stories/attacks/authorizations.ts'
+import { cancelAuthorization } from '../stories/attacks/cancel-authorization.ts'
 import { ACTS, type Act } from './acts.ts'
 import type { Deed } from './keyed.ts'
 import type { Desk, Sent, Want } from './operators.ts'
@@ -87,7 +87,7 @@ export class Keyless {
     if (!sent) return
     const wait = random.between(0, 150)
     const taken = sleep(wait)
-      .then(() => cancel(rpcUrl, purse.account, sent.nonce))
+      .then(() => cancelAuthorization(rpcUrl, purse.account, sent.nonce))
       .catch(() => undefined) // the node may not answer
     await Promise.all([desk.pay(sent, want), taken])
     await desk.pay(sent, want)

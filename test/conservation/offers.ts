@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { encodePaymentRequiredHeader } from '@x402/core/http'
 import type { PaymentRequired } from '@x402/core/types'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
-import { type Change, entry, entryV1 } from '../stories/attacks/sellers.ts'
+import { type EntryChange, entry, entryV1 } from '../stories/attacks/sellers.ts'
 
 /** What a seller is asked to sell: at which price, and to whom it is honestly paid. */
 export interface Ware {
@@ -21,8 +21,8 @@ interface Offered {
   readonly extensions?: object
 }
 
-const good = ({ amount, payTo }: Ware): Change => ({ amount: String(amount), payTo })
-const one = (ware: Ware, change: Change): Offered => ({
+const good = ({ amount, payTo }: Ware): EntryChange => ({ amount: String(amount), payTo })
+const one = (ware: Ware, change: EntryChange): Offered => ({
   entries: [entry({ ...good(ware), ...change })],
 })
 

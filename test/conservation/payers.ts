@@ -2,7 +2,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
-import { pay, type Spoilt } from '../stories/attacks/payments.ts'
+import { type PaymentFlaws, signPayment } from '../stories/attacks/sign-payment.ts'
 import type { Told } from '../support/ask.ts'
 import { type Act, nonceFor } from './acts.ts'
 import type { Desk, Sent, Want } from './operators.ts'
@@ -26,12 +26,15 @@ export async function sign(
   { account }: Purse,
   offered: Told | undefined,
   act: Act,
-  { signed, ...spoilt }: Spoilt = {},
+  { signed, ...spoilt }: PaymentFlaws = {},
 ): Promise<Sent | undefined> {
   if (!offered?.headers['payment-required']) return undefined
   const nonce = nonceFor(act, random)
   const now = systemClock.now()
-  const payment = await pay(account, offered, now, { ...spoilt, signed: { ...signed, nonce } })
+  const payment = await signPayment(account, offered, now, {
+    ...spoilt,
+    signed: { ...signed, nonce },
+  })
   const { from, value } = readPayment(payment).payload.authorization
   const payer = from.toLowerCase() as Hex
   return { payer, nonce, amount: BigInt(value), act, payment, wants: [], answers: [] }

@@ -1,14 +1,14 @@
-import { judgeRound, owedProviders, payWithKills } from '../core/payments/payouts/round.ts'
-import { type PayWorld, startPayWorld } from '../core/payments/payouts/world.ts'
+import { type PayoutFixture, startPayoutFixture } from '../core/payments/payouts/fixture.ts'
+import { judgeRound, owedProviders, payWithKills } from '../core/payments/payouts/kill-round.ts'
 
 const PROVIDERS = 1_000
 
 /** Case A105. The same with twenty providers is in the ordinary suite. */
 describe(`Payouts to ${PROVIDERS} providers by two workers that are killed`, function () {
   this.timeout(240_000)
-  let world: PayWorld
+  let world: PayoutFixture
   before(async () => {
-    world = await startPayWorld()
+    world = await startPayoutFixture()
   })
   after(() => world.stop())
 

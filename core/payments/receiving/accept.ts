@@ -60,9 +60,10 @@ export async function acceptPayment(
 ): Promise<AcceptedPayment | { readonly repeated: Claim }> {
   const payment = readOrRefuse(offers, header)
   const key = paymentKey(payment)
+  const isCall = purchase.purpose === 'call'
   const [known, upfront] = await Promise.all([
-    claims.find(key),
-    terms.upfront || (purchase.purpose === 'call' && claims.mustPayUpfront(key.payer)),
+    isCall ? undefined : claims.find(key), // a call looks its claim up before it needs funds
+    terms.upfront || (isCall && claims.mustPayUpfront(key.payer)),
   ])
   if (known && known.state !== 'released') return { repeated: known }
   const match = (isUpfront: boolean) =>

@@ -9,7 +9,7 @@ import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
 import type { AnyEndpoint } from '../../../core/plugin/index.ts'
 import echo from '../../../plugins/echo/index.ts'
-import { lent } from '../../support/injected-host.ts'
+import { injectedHost } from '../../support/injected-host.ts'
 
 /**
  * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
@@ -20,7 +20,7 @@ import { lent } from '../../support/injected-host.ts'
 const [rpcUrl, databaseUrl, key, payTo] = process.argv.slice(2) as [string, string, Hex, Hex]
 const MAX_TIMEOUT_SECONDS = 90 // what the hub offers
 const { network } = USDC_BASE
-const endpoint: AnyEndpoint = echo(lent).endpoints['POST /say']
+const endpoint: AnyEndpoint = echo(injectedHost).endpoints['POST /say']
 const JSON_TYPE = 'application/json'
 const CALL = {
   id: 'call',

@@ -6,19 +6,19 @@ import { type Listening, listen } from '../../server/http.ts'
 
 describe('the client', () => {
   let server: Listening
-  let asked: string[] = []
-  /** What the hub answers in the test at hand, always as a problem. */
+  let requests: string[] = []
+  /** Problem that the hub returns in the current test. */
   let problem: { readonly status: number; readonly code: string }
 
   before(async () => {
     server = await listen(({ url = '' }, response) => {
-      asked.push(url)
+      requests.push(url)
       response.writeHead(problem.status, { 'content-type': 'application/problem+json' })
       response.end(JSON.stringify(problem))
     })
   })
   beforeEach(() => {
-    asked = []
+    requests = []
   })
   after(() => server.close())
 
@@ -28,7 +28,7 @@ describe('the client', () => {
     return client.call('echo', '/say', {}, { payUpTo: usd('1') }).catch((error: unknown) => error)
   }
 
-  it('takes no problem for a success, whatever its status', async () => {
+  it('throws for a problem with a success status', async () => {
     problem = { status: 202, code: 'payment_pending' }
     expect(await refused())
       .to.be.instanceOf(HubError)
@@ -40,6 +40,6 @@ describe('the client', () => {
     expect(await refused())
       .to.be.instanceOf(HubError)
       .and.to.include(problem)
-    expect(asked).to.deep.equal(['/proxy/echo/say'])
+    expect(requests).to.deep.equal(['/proxy/echo/say'])
   })
 })

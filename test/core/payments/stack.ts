@@ -23,7 +23,7 @@ export const USDC = USDC_BASE.address
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
 
-/** A chain with a funded agent and gas wallet, a facilitator and a shop. One per test file. */
+/** A local chain with a funded agent and gas wallet, a facilitator and a shop. One per file. */
 export async function startStack() {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-sandbox-'))
   const chain = await startChain({ dataDir, port: 0 })
@@ -55,11 +55,11 @@ export async function startStack() {
 export const clientOf = (account: PrivateKeyAccount) =>
   new x402Client().register(NETWORK, new ExactEvmScheme(account))
 
-/** A payment for what is required, as it would come in PAYMENT-SIGNATURE. */
+/** Signs PAYMENT-SIGNATURE for a required payment. */
 export const sign = async (account: PrivateKeyAccount, required: PaymentRequired) =>
   encodePaymentSignatureHeader(await clientOf(account).createPaymentPayload(required))
 
-/** An authorization with whatever terms a test wants, signed. */
+/** Signs an authorization with any terms. */
 export async function authorize(
   account: PrivateKeyAccount,
   terms: { to: Hex; value: bigint; seconds?: number; nonce?: Hex },
@@ -99,7 +99,7 @@ const FIELDS = [
   { name: 'nonce', type: 'bytes32' },
 ] as const
 
-/** The header of a payment with those terms for `required`'s only entry. */
+/** Builds PAYMENT-SIGNATURE from an authorization for `required`'s only entry. */
 export function header(
   required: PaymentRequired,
   { message, signature }: Awaited<ReturnType<typeof authorize>>,
@@ -107,7 +107,7 @@ export function header(
   const { validAfter, validBefore, value, ...rest } = message
   const times = { validAfter: String(validAfter), validBefore: String(validBefore) }
   const [accepted] = required.accepts
-  if (accepted === undefined) throw new Error('nothing is offered')
+  if (accepted === undefined) throw new Error('the response contains no offer')
   const authorization = { ...rest, ...times, value: String(value) }
   return encodePaymentSignatureHeader({
     x402Version: 2,

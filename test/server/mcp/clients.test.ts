@@ -15,12 +15,12 @@ const SAY = {
   name: 'hub_call',
   arguments: { service: 'echo', endpoint: 'POST /say', input: { words: 'hello' } },
 }
-const NINE = (
+const TOOL_NAMES = (
   'hub_search hub_list_services hub_get_service hub_call hub_search_external hub_call_external ' +
   'hub_read_content hub_topup hub_balance'
 ).split(' ')
 
-/** What a client does that is the same in both of its generations. */
+/** Common interface of both client generations. */
 interface AnyClient {
   listTools(): Promise<{ tools: readonly { name: string }[] }>
   callTool(call: typeof SAY): Promise<unknown>
@@ -35,12 +35,12 @@ describe('the official clients of MCP', () => {
     await hub().credit(ada.keyId, usd('1'))
   })
   const endpoint = () => new URL('/mcp', hub().url)
-  const shown = () => ({ requestInit: { headers: { Authorization: `Bearer ${ada.apiKey}` } } })
+  const withKey = () => ({ requestInit: { headers: { Authorization: `Bearer ${ada.apiKey}` } } })
 
-  /** Lists and calls: free, paid, failing and unpaid; the client checks results by schema. */
+  /** Lists tools and makes free, paid and failing calls. The client validates the results. */
   async function use(client: AnyClient): Promise<void> {
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name)).to.deep.equal(NINE)
+    expect(tools.map(({ name }) => name)).to.deep.equal(TOOL_NAMES)
     expect(await client.callTool(SAY)).to.deep.nested.include({
       'structuredContent.charged_usd': '0.0001',
       'structuredContent.body': { words: 'hello' },
@@ -66,21 +66,23 @@ describe('the official clients of MCP', () => {
     expect(await hub().balance(ada.keyId)).to.equal(usd('0.9999'))
   }
 
-  /** The offer of x402 reaches the agent: no client may hide it as a result that is none. */
-  async function unpaid(client: AnyClient): Promise<void> {
+  /** Expects that the client passes the x402 offer on and does not hide it as invalid. */
+  async function expectOffer(client: AnyClient): Promise<void> {
     const offer = await client.callTool(SAY)
     expect(offer).to.deep.nested.include({ isError: true, 'structuredContent.x402Version': 2 })
   }
 
-  it('SDK version 1: lists, calls, pings, hears of progress, ends', async () => {
+  it('of SDK version 1 list and call tools, ping, receive progress and terminate', async () => {
     const client = new Client(NAME)
-    const transport = new StreamableHTTPClientTransport(endpoint(), shown())
+    const transport = new StreamableHTTPClientTransport(endpoint(), withKey())
     await client.connect(transport)
     await use(client)
     await client.ping()
-    const heard: number[] = []
-    await client.callTool(SAY, undefined, { onprogress: ({ progress }) => heard.push(progress) })
-    expect(heard).to.deep.equal([1, 2, 3, 4])
+    const progressValues: number[] = []
+    await client.callTool(SAY, undefined, {
+      onprogress: ({ progress }) => progressValues.push(progress),
+    })
+    expect(progressValues).to.deep.equal([1, 2, 3, 4])
     await transport.terminateSession()
     await client.close()
   })
@@ -90,34 +92,34 @@ describe('the official clients of MCP', () => {
     ['auto', { mode: 'auto' as const }],
     ['modern', { mode: { pin: '2026-07-28' } }],
   ] as const) {
-    it(`client version 2, ${era}: lists, calls, hears of progress`, async () => {
+    it(`of version 2, ${era}, list and call tools and receive progress`, async () => {
       const client = new ModernClient(NAME, versionNegotiation && { versionNegotiation })
-      await client.connect(new ModernTransport(endpoint(), shown()))
+      await client.connect(new ModernTransport(endpoint(), withKey()))
       await use(client)
-      const heard: number[] = []
-      await client.callTool(SAY, { onprogress: ({ progress }) => heard.push(progress) })
-      expect(heard).to.deep.equal([1, 2, 3, 4])
+      const progressValues: number[] = []
+      await client.callTool(SAY, { onprogress: ({ progress }) => progressValues.push(progress) })
+      expect(progressValues).to.deep.equal([1, 2, 3, 4])
       await client.close()
     })
   }
 
-  it('both show the offer of x402 to an agent without credits', async () => {
+  it('of both versions show the x402 offer to an agent without credits', async () => {
     ada = await hub().agent()
     const old = new Client(NAME)
-    const transport = new StreamableHTTPClientTransport(endpoint(), shown())
+    const transport = new StreamableHTTPClientTransport(endpoint(), withKey())
     await old.connect(transport)
     await old.listTools()
-    await unpaid(old)
+    await expectOffer(old)
     await old.close()
     const versionNegotiation = { mode: 'auto' as const }
     const client = new ModernClient(NAME, { versionNegotiation })
-    await client.connect(new ModernTransport(endpoint(), shown()))
+    await client.connect(new ModernTransport(endpoint(), withKey()))
     await client.listTools()
-    await unpaid(client)
+    await expectOffer(client)
     await client.close()
   })
 
-  it('without a key shows what to do, not what it made of it', async () => {
+  it('show how to get an API key if they have none', async () => {
     const authProvider = {
       redirectUrl: 'http://127.0.0.1/none',
       clientMetadata: { redirect_uris: ['http://127.0.0.1/none'] },

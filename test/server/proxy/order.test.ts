@@ -24,20 +24,20 @@ describe('a call', () => {
     expect(body['request_id']).to.equal(headers['x-request-id'])
   }
 
-  describe('that nobody can pay is answered 402 before its input is looked at', () => {
+  describe('that the caller cannot pay returns 402 before any input error', () => {
     const bodies = [undefined, {}, { words: 7 }, { words: 'fine' }, { words: 'x'.repeat(2_000) }]
     for (const body of bodies) {
       it(`without a key: ${JSON.stringify(body)?.slice(0, 30) ?? 'no body'}`, async () => {
-        const told = await say(body === undefined ? {} : { body })
-        refused(told, 402, 'payment_required')
-        expect(told.headers['cache-control']).to.equal('no-store')
-        const header = String(told.headers['payment-required'])
+        const response = await say(body === undefined ? {} : { body })
+        refused(response, 402, 'payment_required')
+        expect(response.headers['cache-control']).to.equal('no-store')
+        const header = String(response.headers['payment-required'])
         const offer = JSON.parse(Buffer.from(header, 'base64').toString()) as Offer
         expect(offer.x402Version).to.equal(2)
         expect(offer.accepts[0]).to.include({ amount: '100', network: 'eip155:8453' })
         expect(offer.resource.url).to.equal(`${hub().url}/proxy/echo/say`)
-        expect(told.body).to.include({ price_microdollars: 100 })
-        const steps = told.body['next_steps'] as { action: string }[]
+        expect(response.body).to.include({ price_microdollars: 100 })
+        const steps = response.body['next_steps'] as { action: string }[]
         expect(steps.map(({ action }) => action)).to.deep.equal(['pay_x402', 'topup', 'register'])
       })
     }
@@ -45,22 +45,22 @@ describe('a call', () => {
     it('with a key and no credits', async () => {
       const { apiKey: key } = await agentWith(0n)
       for (const body of [{}, { words: 'fine' }]) {
-        const told = await say({ key, body })
-        refused(told, 402, 'insufficient_credits')
-        expect(told.headers).to.have.property('payment-required')
-        expect(told.body).to.include({ price_microdollars: 100, available_microdollars: 0 })
+        const response = await say({ key, body })
+        refused(response, 402, 'insufficient_credits')
+        expect(response.headers).to.have.property('payment-required')
+        expect(response.body).to.include({ price_microdollars: 100, available_microdollars: 0 })
       }
     })
 
-    it('outside, where only credits pay, without an offer', async () => {
+    it('for an external API, without an x402 offer, because only credits can pay', async () => {
       const { apiKey: key } = await agentWith(0n)
-      const told = await ask(hub().url, '/proxy/external', { key, body: {} })
-      refused(told, 402, 'insufficient_credits')
-      expect(told.headers).not.to.have.property('payment-required')
+      const response = await ask(hub().url, '/proxy/external', { key, body: {} })
+      refused(response, 402, 'insufficient_credits')
+      expect(response.headers).not.to.have.property('payment-required')
     })
   })
 
-  describe('that somebody can pay is checked before anything is held', () => {
+  describe('that the caller can pay returns input errors before anything is reserved', () => {
     it('with credits', async () => {
       const { apiKey: key, keyId } = await agentWith(usd('1'))
       refused(await say({ key, body: {} }), 422, 'validation_failed')
@@ -76,9 +76,12 @@ describe('a call', () => {
 
     it('with free calls', async () => {
       const { apiKey: key } = await agentWith(0n)
-      const told = await ask(hub().url, '/proxy/analysis/sentiment', { key, body: { txt: 'a' } })
-      refused(told, 422, 'validation_failed')
-      expect(told.body['issues']).to.deep.include({ path: '/text', message: 'is required' })
+      const response = await ask(hub().url, '/proxy/analysis/sentiment', {
+        key,
+        body: { txt: 'a' },
+      })
+      refused(response, 422, 'validation_failed')
+      expect(response.body['issues']).to.deep.include({ path: '/text', message: 'is required' })
     })
 
     it('with a payment', async () => {
@@ -88,7 +91,7 @@ describe('a call', () => {
     })
   })
 
-  it('says what it cost, what is left, and who may ask how often', async () => {
+  it('reports its charge, the remaining balance and the rate limit', async () => {
     const { apiKey: key } = await agentWith(usd('1'))
     const { status, headers, body } = await say({
       key,
@@ -108,7 +111,7 @@ describe('a call', () => {
     expect(headers['x-call-id']).to.match(/^[\da-f]{8}-[\da-f]{4}-7/)
   })
 
-  it('says so too when it was free', async () => {
+  it('reports them for a free call too', async () => {
     const { apiKey: key } = await agentWith(0n)
     const { status, headers } = await ask(hub().url, '/proxy/gift/try', { key, body: {} })
     expect(status).to.equal(200)
@@ -119,13 +122,13 @@ describe('a call', () => {
     })
   })
 
-  it('is not made when it is dearer than X-Max-Price', async () => {
+  it('is refused if its price exceeds X-Max-Price', async () => {
     const { apiKey: key, keyId } = await agentWith(usd('1'))
     const asked = (price: string) =>
       say({ key, body: { words: 'a' }, headers: { 'x-max-price': price } })
-    const told = await asked('99')
-    refused(told, 402, 'price_exceeds_max')
-    expect(told.body).to.include({ price_microdollars: 100, max_microdollars: 99 })
+    const response = await asked('99')
+    refused(response, 402, 'price_exceeds_max')
+    expect(response.body).to.include({ price_microdollars: 100, max_microdollars: 99 })
     refused(await asked('0'), 402, 'price_exceeds_max')
     refused(await asked('0.01'), 422, 'validation_failed')
     refused(await asked('-5'), 422, 'validation_failed')
@@ -133,20 +136,20 @@ describe('a call', () => {
     expect((await asked('100')).status).to.equal(200)
   })
 
-  it('tells nothing of what went wrong inside, and cannot claim to have charged', async () => {
+  it('hides internal errors, and reports no charge for them', async () => {
     const { apiKey: key } = await agentWith(usd('1'))
     const flaw = (name: string) => ask(hub().url, `/proxy/flawed/${name}`, { key, body: {} })
     for (const name of ['throws', 'no-quote']) {
-      const told = await flaw(name)
-      refused(told, 502, 'plugin_failed')
-      expect(told.text).not.to.match(/secret|TypeError|\.ts/)
+      const response = await flaw(name)
+      refused(response, 502, 'plugin_failed')
+      expect(response.text).not.to.match(/secret|TypeError|\.ts/)
     }
-    const told = await flaw('refuses')
-    refused(told, 422, 'refused')
-    expect(told.body).to.include({ reason: 'too_dull', detail: 'Say something else.' })
+    const response = await flaw('refuses')
+    refused(response, 422, 'refused')
+    expect(response.body).to.include({ reason: 'too_dull', detail: 'Say something else.' })
   })
 
-  it('tells the provider which key or wallet pays, and nothing else of the caller', async () => {
+  it('passes the paying key or wallet to the provider, and nothing else of the caller', async () => {
     const { client, keyId } = await agentWith(usd('1'))
     expect((await client.call('flawed', '/who', {})).body).to.deep.equal({ payer: keyId })
     const account = privateKeyToAccount(generatePrivateKey())
@@ -157,7 +160,7 @@ describe('a call', () => {
     expect(body).to.deep.equal({ payer: `x402:${account.address.toLowerCase()}` })
   })
 
-  it('names the methods and endpoints that there are', async () => {
+  it('lists the existing methods and endpoints', async () => {
     const { apiKey: key } = await agentWith(usd('1'))
     const put = await ask(hub().url, '/proxy/echo/say', { key, method: 'PUT', body: {} })
     refused(put, 405, 'method_not_allowed')

@@ -37,7 +37,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
         await page.$eval(`#${chosen} [selected]`, (each) => each.getAttribute('value')),
       ).to.equal(first)
       await tab.send('ask', { to_key_id: first, amount: '2' })
-      expect(await tab.text()).to.include('These are the same key')
+      expect(await tab.text()).to.include('Choose two different keys')
       const code = '#flash a[href="/docs/problems/validation_failed"]'
       expect(await page.$(code), 'the page of the code').not.to.equal(null)
       await tab.send('ask', { to_key_id: second, amount: '1.25' })

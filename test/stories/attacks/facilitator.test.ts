@@ -4,88 +4,103 @@ import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import type { Told } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'
-import { type Act, type Buyer, type Order, Suspect } from './suspect.ts'
+import {
+  type Buyer,
+  type Order,
+  type SettleBehavior,
+  UntrustedFacilitator,
+} from './untrusted-facilitator.ts'
 
 const AMOUNT = usd('1')
 const WALLET = 3n * AMOUNT
 const CREDITS = { path: '/v1/credits/purchase', body: { amount_microdollars: Number(AMOUNT) } }
 const CALL = { path: '/proxy/echo/say', body: { words: 'hi' } }
 
-/** The hub looks at the chain for seconds before it says that it does not know: all at once. */
+/** All cases run concurrently, because the hub searches the chain for seconds in each. */
 describe('a facilitator that fails or lies', function () {
   this.timeout(60_000)
   realSockets()
-  let suspect: Suspect
-  const made = new Map<string, readonly [Buyer, Told]>()
+  let untrusted: UntrustedFacilitator
+  const purchases = new Map<string, readonly [Buyer, Told]>()
 
-  const settles: Act = async ({ payment, says }) => says(await suspect.settle(payment))
-  const cases: Record<string, readonly [Order, Act]> = {
+  const settles: SettleBehavior = async ({ payment, respond }) =>
+    respond(await untrusted.settle(payment))
+  const cases: Record<string, readonly [Order, SettleBehavior]> = {
     /** A083 */
-    nothing: [CREDITS, ({ says }) => says({ success: true, transaction: `0x${'ab'.repeat(32)}` })],
-    served: [CALL, ({ says }) => says({ success: true, transaction: `0x${'ab'.repeat(32)}` })],
-    elsewhere: [CREDITS, ({ payer, says }) => names(says, payer, SHOP, AMOUNT)],
-    others: [CREDITS, ({ says }) => names(says, bystander(), suspect.stack.payTo, AMOUNT)],
-    less: [CREDITS, ({ payer, says }) => names(says, payer, suspect.stack.payTo, AMOUNT - 1n)],
+    nothing: [
+      CREDITS,
+      ({ respond }) => respond({ success: true, transaction: `0x${'ab'.repeat(32)}` }),
+    ],
+    served: [
+      CALL,
+      ({ respond }) => respond({ success: true, transaction: `0x${'ab'.repeat(32)}` }),
+    ],
+    elsewhere: [CREDITS, ({ payer, respond }) => names(respond, payer, SHOP, AMOUNT)],
+    others: [CREDITS, ({ respond }) => names(respond, bystander(), untrusted.stack.payTo, AMOUNT)],
+    less: [
+      CREDITS,
+      ({ payer, respond }) => names(respond, payer, untrusted.stack.payTo, AMOUNT - 1n),
+    ],
     denied: [
       CREDITS,
-      async ({ payment, says }) => {
-        await suspect.settle(payment)
-        says({ errorReason: 'insufficient_funds' })
+      async ({ payment, respond }) => {
+        await untrusted.settle(payment)
+        respond({ errorReason: 'insufficient_funds' })
       },
     ],
     /** A082 */
     lost: [
       CREDITS,
       async ({ payment, response }) => {
-        await suspect.settle(payment)
+        await untrusted.settle(payment)
         response.destroy()
       },
     ],
     late: [CREDITS, ({ response }) => response.destroy()],
     never: [CREDITS, ({ response }) => response.destroy()],
   }
-  const bystander = () => suspect.stack.wallets.agent.account
-  /** Says that a payment was made, and names another one. */
+  const bystander = () => untrusted.stack.wallets.agent.account
+  /** Claims success and names the transaction of another payment. */
   async function names(
-    says: Parameters<Act>[0]['says'],
-    ...[from, to, value]: Parameters<Suspect['transaction']>
+    respond: Parameters<SettleBehavior>[0]['respond'],
+    ...[from, to, value]: Parameters<UntrustedFacilitator['createTransaction']>
   ): Promise<void> {
-    says({ success: true, transaction: await suspect.transaction(from, to, value) })
+    respond({ success: true, transaction: await untrusted.createTransaction(from, to, value) })
   }
 
   before(async () => {
-    suspect = await Suspect.open()
+    untrusted = await UntrustedFacilitator.open()
     const buyers: [string, Buyer][] = []
     for (const [name, [order, act]] of Object.entries(cases)) {
-      buyers.push([name, await suspect.buyer(order, WALLET, act)])
+      buyers.push([name, await untrusted.createBuyer(order, WALLET, act)])
     }
     await Promise.all(
-      buyers.map(async ([name, buyer]) => made.set(name, [buyer, await buyer.send()])),
+      buyers.map(async ([name, buyer]) => purchases.set(name, [buyer, await buyer.send()])),
     )
   })
-  after(() => suspect?.close())
+  after(() => untrusted?.close())
 
-  const balance = ({ keyId }: Buyer) => suspect.hub.balance(keyId)
-  const usdc = ({ wallet }: Buyer) => suspect.stack.chain.balanceOf(wallet.address)
-  const resolves = (): Promise<number> => resolvePayments(suspect.hub.hub.ports, 0)
+  const balance = ({ keyId }: Buyer) => untrusted.hub.balance(keyId)
+  const usdc = ({ wallet }: Buyer) => untrusted.stack.chain.balanceOf(wallet.address)
+  const resolves = (): Promise<number> => resolvePayments(untrusted.hub.hub.ports, 0)
   const codeOf = ({ status, body }: Told) => [status, body['code'] ?? body['state']]
 
-  /** Nobody is asked to pay again, and nothing is credited, whatever was said. */
+  /** Asserts that the buyer is not asked to pay again and nothing is credited. */
   async function pending(name: string): Promise<Buyer> {
-    const [buyer, told] = made.get(name)!
-    expect(codeOf(told)).to.be.deep.oneOf([
+    const [buyer, response] = purchases.get(name)!
+    expect(codeOf(response)).to.be.deep.oneOf([
       [202, 'pending'],
       [202, 'payment_pending'],
     ])
-    expect(told.headers).to.not.have.property('payment-required')
+    expect(response.headers).to.not.have.property('payment-required')
     await resolves()
     expect((await buyer.send()).status).to.equal(202)
     expect(await balance(buyer)).to.equal(0n)
     return buyer
   }
-  /** Credited once, for one payment. */
+  /** Asserts one credit for one payment. */
   async function credited(buyer: Buyer): Promise<void> {
-    await suspect.stack.rpc('anvil_mine', '0xa') // then it is final
+    await untrusted.stack.rpc('anvil_mine', '0xa') // makes it final
     await resolves()
     const { status, body } = await buyer.send()
     expect([status, body['credited_microdollars']]).to.deep.equal([201, Number(AMOUNT)])
@@ -93,38 +108,38 @@ describe('a facilitator that fails or lies', function () {
     expect(await usdc(buyer)).to.equal(WALLET - AMOUNT)
   }
 
-  describe('A083 is not believed', () => {
-    it('when it names a transaction that does not exist', () => pending('nothing'))
-    it('when it names a payment of the same payer to somebody else', () => pending('elsewhere'))
-    it('when it names a payment of somebody else to the hub', () => pending('others'))
-    it('when it names a payment of the same payer that is less', () => pending('less'))
-    it('when it says that a payment failed, and it was made', () =>
-      credited(made.get('denied')![0]))
+  describe('A083 is not trusted', () => {
+    it('if it names a nonexistent transaction', () => pending('nothing'))
+    it('if it names a payment of the same payer to another payee', () => pending('elsewhere'))
+    it('if it names a payment of another payer to the hub', () => pending('others'))
+    it('if it names a smaller payment of the same payer', () => pending('less'))
+    it('if it reports failure of a payment that was made', () =>
+      credited(purchases.get('denied')![0]))
 
-    it('so that a call which it did not settle is not answered', async () => {
+    it('so a call that it did not settle is not delivered', async () => {
       await pending('served')
-      const [, told] = made.get('served')!
-      expect(told.text).to.not.include('"words"')
-      expect(await suspect.hub.hub.ledger.balance('income:commission')).to.equal(0n)
+      const [, response] = purchases.get('served')!
+      expect(response.text).to.not.include('"words"')
+      expect(await untrusted.hub.hub.ledger.balance('income:commission')).to.equal(0n)
     })
   })
 
-  describe('A082 whose answer to a settlement is lost', () => {
-    it('has settled: credited once', () => credited(made.get('lost')![0]))
+  describe('A082 whose settlement response is lost', () => {
+    it('has settled: the buyer is credited once', () => credited(purchases.get('lost')![0]))
 
-    it('settles later: pending until then, and credited once', async () => {
+    it('settles later: the payment stays pending and is then credited once', async () => {
       const buyer = await pending('late')
-      expect(await suspect.settle(buyer.payment)).to.have.property('success', true)
+      expect(await untrusted.settle(buyer.payment)).to.have.property('success', true)
       await credited(buyer)
     })
   })
 
   describe('A084 that cannot be reached', () => {
     for (const from of ['at once', 'verified'] as const) {
-      it(`(${from}) is told as such, and the same payment may be sent again`, async () => {
-        const buyer = await suspect.buyer(CREDITS, WALLET, settles)
-        const told = await suspect.unreachable(from, () => buyer.send())
-        expect(codeOf(told)).to.deep.equal([503, 'facilitator_unavailable'])
+      it(`(${from}) is reported as unavailable and the same payment can be retried`, async () => {
+        const buyer = await untrusted.createBuyer(CREDITS, WALLET, settles)
+        const response = await untrusted.whileUnreachable(from, () => buyer.send())
+        expect(codeOf(response)).to.deep.equal([503, 'facilitator_unavailable'])
         expect([await balance(buyer), await usdc(buyer)]).to.deep.equal([0n, WALLET])
         expect(await buyer.send()).to.have.property('status', 201)
         await credited(buyer)
@@ -132,19 +147,19 @@ describe('a facilitator that fails or lies', function () {
     }
   })
 
-  describe('what was never settled', () => {
-    it('is over when it cannot be any more, and was credited to nobody', async () => {
-      await suspect.stack.rpc('evm_increaseTime', 200)
-      await suspect.stack.rpc('evm_mine')
+  describe('that never settles a payment', () => {
+    it('leaves it failed after its expiry and credited to nobody', async () => {
+      await untrusted.stack.rpc('evm_increaseTime', 200)
+      await untrusted.stack.rpc('evm_mine')
       await resolves()
       for (const name of ['nothing', 'elsewhere', 'others', 'less', 'never']) {
-        const [buyer] = made.get(name)!
+        const [buyer] = purchases.get(name)!
         expect(codeOf(await buyer.send()), name).to.deep.equal([402, 'payment_replayed'])
         expect(await balance(buyer), name).to.equal(0n)
       }
-      const { ledger, ports } = suspect.hub.hub
-      const onChain = await ports.chain.balanceOf(suspect.stack.payTo)
-      const unasked = AMOUNT + (AMOUNT - 1n) // what the lies paid to the hub, for nobody
+      const { ledger, ports } = untrusted.hub.hub
+      const onChain = await ports.chain.balanceOf(untrusted.stack.payTo)
+      const unasked = AMOUNT + (AMOUNT - 1n) // paid to the hub by the lies, for nobody
       expect(await ledger.balance('assets:usdc:base:treasury')).to.equal(unasked - onChain)
       expect(await ledger.balance('assets:usdc:base:in-transit')).to.equal(0n)
     })

@@ -6,18 +6,18 @@ import type { Facilitator } from '../../../core/payments/facilitators/facilitato
 import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
 import { type Listening, listen } from '../../core/egress/fixture.ts'
 
-/** Whom an honest seller has paid, and whom an attacker. Nobody has the keys. */
+/** Payees of the honest seller and of the attacker. Nobody has their keys. */
 export const SHOP: Hex = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'
 export const THIEF: Hex = '0x00000000000000000000000000000000000bad00'
-/** What is sold costs this, where a test says nothing else; microdollars. */
+/** Default price in microdollars. */
 export const PRICE = 20_000n
 
 type Json = Readonly<Record<string, unknown>>
-/** What a dishonest seller writes instead. */
-export type Change = Json
+/** Members that a dishonest seller changes. */
+export type EntryChange = Json
 
-/** One way to pay, as an honest seller writes it. */
-export const entry = (change: Change = {}) => ({
+/** Honest entry of an offer. */
+export const entry = (change: EntryChange = {}) => ({
   scheme: 'exact',
   network: USDC_BASE.network,
   amount: String(PRICE),
@@ -28,38 +28,42 @@ export const entry = (change: Change = {}) => ({
   ...change,
 })
 
-/** The same in the words of version 1. */
-export const entryV1 = (change: Change = {}) => {
+/** Honest entry of an offer in version 1. */
+export const entryV1 = (change: EntryChange = {}) => {
   const { amount, ...rest } = entry()
   const network = USDC_BASE.v1Network
   return { ...rest, network, maxAmountRequired: amount, resource: '/', ...change }
 }
 
-/** A paid request, and what its seller can do with it. */
+/** A paid request and the seller's actions. */
 export interface Sale {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly payment: Payment
-  /** Brings the payment onto the chain, or tries to. */
+  /** Tries to settle the payment on the chain. */
   readonly settle: () => Promise<SettleResponse>
-  readonly says: (status: number, body?: string, headers?: Readonly<Record<string, string>>) => void
+  readonly respond: (
+    status: number,
+    body?: string,
+    headers?: Readonly<Record<string, string>>,
+  ) => void
 }
 
 export interface Paywall {
   /** @defaultValue an honest one */
   readonly accepts?: readonly Json[]
-  /** What is said to be sold. @defaultValue the URL that was asked */
+  /** Resource named in the offer. @defaultValue the requested URL */
   readonly resource?: Json
-  /** Of the 402, beside the offer in its header. */
+  /** Body of the 402, besides the offer in its header. */
   readonly body?: unknown
   /** @defaultValue `honest` */
   readonly paid?: ((sale: Sale) => unknown) | undefined
 }
 
-/** Takes the money and delivers. */
-export const honest = async (sale: Sale): Promise<void> => {
+/** Settles the payment and delivers. */
+export const settleAndDeliver = async (sale: Sale): Promise<void> => {
   const receipt = await sale.settle()
-  sale.says(200, 'goods', { 'payment-response': encodePaymentResponseHeader(receipt) })
+  sale.respond(200, 'goods', { 'payment-response': encodePaymentResponseHeader(receipt) })
 }
 
 /** One request that reached a seller. */
@@ -68,15 +72,15 @@ export interface Visit {
   readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
-  /** The signed payment that it brought. */
+  /** Its signed payment, if any. */
   readonly payment: Payment | undefined
 }
 
-/** Sellers under any number of names, on one port; each test writes what they answer. */
+/** Sellers under any number of host names on one port; each test defines their responses. */
 export class Sellers {
   readonly #server: Listening
   readonly #shops: Map<string, RequestListener>
-  /** Whoever brings payments onto the chain for them. */
+  /** Facilitator that settles for all sellers. */
   facilitator: Facilitator | undefined
 
   private constructor(server: Listening, shops: Map<string, RequestListener>) {
@@ -87,7 +91,7 @@ export class Sellers {
   static async open(): Promise<Sellers> {
     const shops = new Map<string, RequestListener>()
     const server = await listen((request, response) => {
-      const shop = shops.get(hostOf(request.headers))
+      const shop = shops.get(hostIn(request.headers))
       if (shop) shop(request, response)
       else response.writeHead(404).end()
     })
@@ -100,25 +104,25 @@ export class Sellers {
 
   get visits(): readonly Visit[] {
     return this.#server.seen.map(({ url, headers, body }) => ({
-      host: hostOf(headers),
+      host: hostIn(headers),
       url,
       headers,
       body,
-      payment: paymentOf(headers),
+      payment: paymentIn(headers),
     }))
   }
 
-  /** Every payment that any of them has seen, in turn. */
+  /** Every payment that any seller received, in order. */
   get payments(): readonly Payment[] {
     return this.visits.flatMap(({ payment }) => payment ?? [])
   }
 
-  /** Lets a name answer; without `answer`, behind an honest paywall. */
-  at(host: string, answer: RequestListener | Paywall = {}): void {
+  /** Serves a host name, by default with an honest paywall. */
+  serve(host: string, answer: RequestListener | Paywall = {}): void {
     this.#shops.set(host, typeof answer === 'function' ? answer : this.#paywall(answer))
   }
 
-  /** All go home, and forget who came. */
+  /** Removes all sellers and visits. */
   clear(): void {
     this.#shops.clear()
     this.#server.seen.length = 0
@@ -128,9 +132,14 @@ export class Sellers {
     return this.#server.stop()
   }
 
-  #paywall({ accepts = [entry()], resource, body = {}, paid = honest }: Paywall): RequestListener {
+  #paywall({
+    accepts = [entry()],
+    resource,
+    body = {},
+    paid = settleAndDeliver,
+  }: Paywall): RequestListener {
     return (request, response) => {
-      const payment = paymentOf(request.headers)
+      const payment = paymentIn(request.headers)
       if (payment) {
         const sale = this.#saleOf(request, response, payment)
         return void (async () => paid(sale))().catch(() => response.destroy())
@@ -149,19 +158,20 @@ export class Sellers {
       response,
       payment,
       settle: () => this.settle(payment),
-      says: (status, body = '', headers = {}) => void response.writeHead(status, headers).end(body),
+      respond: (status, body = '', headers = {}) =>
+        void response.writeHead(status, headers).end(body),
     }
   }
 
-  /** Brings a payment that a seller has onto the chain, whenever it likes. */
+  /** Settles a payment that a seller received. */
   settle(payment: Payment): Promise<SettleResponse> {
     return this.facilitator!.settle(payment, payment.accepted)
   }
 }
 
-const hostOf = ({ host = '' }: IncomingMessage['headers']): string => host.replace(/:\d+$/, '')
+const hostIn = ({ host = '' }: IncomingMessage['headers']): string => host.replace(/:\d+$/, '')
 
-const paymentOf = (headers: IncomingMessage['headers']): Payment | undefined => {
+const paymentIn = (headers: IncomingMessage['headers']): Payment | undefined => {
   const header = headers['payment-signature']
   return header === undefined ? undefined : readPayment(header)
 }

@@ -174,8 +174,8 @@ async function processByAgent(
   work: (event: AgentEvent) => Promise<void>,
 ): Promise<void> {
   const agents = Map.groupBy(events, ({ agentId }) => agentId)
-  const each = [...agents.values()].map(async (own) => {
-    for (const event of own) await work(event)
+  const each = [...agents.values()].map(async (agentEvents) => {
+    for (const event of agentEvents) await work(event)
   })
   await Promise.all(each)
 }

@@ -52,9 +52,9 @@ export async function readTransfers(deps: ReadTransfersDeps): Promise<void> {
   try {
     const { number, time } = await chainLogs.head()
     const last = number - depth
-    const kept = place['block']
+    const saved = place['block']
     const fresh = last > INITIAL_BLOCKS ? last - INITIAL_BLOCKS : 0n
-    let next = typeof kept === 'string' ? BigInt(kept) : fresh
+    let next = typeof saved === 'string' ? BigInt(saved) : fresh
     while (next <= last && !isTimeUp()) {
       const to = next + SPAN_BLOCKS - 1n < last ? next + SPAN_BLOCKS - 1n : last
       // Base has a block every two seconds, which is exact enough for the day.

@@ -32,7 +32,7 @@ export interface ProbeVerdict {
   readonly entries?: readonly OfferCheck[]
   /** Reason why the hub would not pay it, although it is up. */
   readonly notPayable?: string
-  readonly described?: ResourceDescription
+  readonly description?: ResourceDescription
 }
 
 /**
@@ -79,7 +79,7 @@ function classifyOffer(
     offers: [first!, ...rest],
     entries,
     ...(payable ? {} : { notPayable: buying }),
-    described: describedBy(offer, response),
+    description: describedBy(offer, response),
   }
 }
 

@@ -22,7 +22,14 @@ import { type SandboxChain, startChain } from '../../../../server/sandbox/chain.
 import { callRpc } from '../../../../server/sandbox/rpc.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import contracts from '../contracts/registry.artifact.json' with { type: 'json' }
-import { forget, json, openWorld, paths, sells, type World } from '../fixture.ts'
+import {
+  type CatalogFixture,
+  clearListings,
+  json,
+  openCatalogFixture,
+  paths,
+  sells,
+} from '../fixture.ts'
 import { PAY_TO } from '../rows.ts'
 
 const CALLER = '0x00000000000000000000000000000000000a9e47'
@@ -47,7 +54,7 @@ const inline = (file: object): string =>
   `data:application/json;base64,${Buffer.from(JSON.stringify(file)).toString('base64')}`
 
 describe('reading the registry of agents', () => {
-  let world: World
+  let fixture: CatalogFixture
   let chain: SandboxChain
   let dataDir: string
   let rpc: (method: string, ...params: unknown[]) => Promise<unknown>
@@ -57,7 +64,7 @@ describe('reading the registry of agents', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     chain = await startChain({ dataDir, port: 0 })
     rpc = (method, ...params) => callRpc(chain.rpcUrl, method, params)
-    world = await openWorld()
+    fixture = await openCatalogFixture()
     await rpc('anvil_setCode', ERC8004_REGISTRY, contracts.TestRegistry.deployed)
     for (const sender of [CALLER, FACILITATOR]) {
       await fund(chain.rpcUrl, sender as `0x${string}`, { wei: 10n ** 18n, usdc: 1_000_000n })
@@ -65,16 +72,16 @@ describe('reading the registry of agents', () => {
     }
   })
   after(async () => {
-    await world.close()
+    await fixture.close()
     await chain.stop()
     await rm(dataDir, { recursive: true, force: true })
     nock.activate()
   })
   let fromBlock = 0n
   beforeEach(async () => {
-    await forget(world)
-    world.clear()
-    world.at('shop.test', paths({ '/rain': sells() }))
+    await clearListings(fixture)
+    fixture.clear()
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     fromBlock = BigInt(String(await rpc('eth_blockNumber'))) + 1n
   })
 
@@ -95,7 +102,7 @@ describe('reading the registry of agents', () => {
   }
   const read = (more: Partial<ReadRegistryDeps> = {}) =>
     readRegistry({
-      ...world,
+      ...fixture,
       chainLogs: openChainLogs(chain.rpcUrl),
       fromBlock,
       depth: 0n,
@@ -103,14 +110,18 @@ describe('reading the registry of agents', () => {
       ...more,
     })
   const sources = async () => {
-    const { rows } = await world.pool.query<{ key: string; reason: string | null; gone: boolean }>(
+    const { rows } = await fixture.pool.query<{
+      key: string
+      reason: string | null
+      gone: boolean
+    }>(
       `SELECT regexp_replace(key, '^agent [0-9]+ ?', '') AS key, reason, gone
        FROM hub.listing_source WHERE source LIKE 'erc8004%' ORDER BY first_seen_at, key`,
     )
     return rows
   }
   const listed = async () => {
-    const { rows } = await world.pool.query(
+    const { rows } = await fixture.pool.query(
       'SELECT url, method, name, state, price FROM hub.listing ORDER BY url',
     )
     return rows
@@ -127,10 +138,12 @@ describe('reading the registry of agents', () => {
     ['over HTTP', () => 'http://agent.test/agent.json'],
     ['on IPFS', () => `ipfs://${'Qm'.padEnd(46, 'x')}/agent.json`],
   ] as const) {
-    it(`lists what an agent sells whose file is ${title}`, async () => {
-      const file = ((_, response) => json(response, card())) satisfies Parameters<World['at']>[1]
-      world.at('agent.test', paths({ '/agent.json': file }))
-      world.at('gateway.test', file)
+    it(`lists the resources of an agent whose file is ${title}`, async () => {
+      const file = ((_, response) => json(response, card())) satisfies Parameters<
+        CatalogFixture['at']
+      >[1]
+      fixture.at('agent.test', paths({ '/agent.json': file }))
+      fixture.at('gateway.test', file)
       await register(uriOf())
       expect(await read()).to.deep.equal({ events: 1 })
       expect(await listed()).to.deep.equal([RAIN])
@@ -138,7 +151,7 @@ describe('reading the registry of agents', () => {
     })
   }
 
-  it('keeps why an agent is not listed', async () => {
+  it('stores why an agent is not listed', async () => {
     const bad: readonly (readonly [uri: string, reason: string])[] = [
       [inline(card({ active: false })), 'not_active'],
       [
@@ -167,20 +180,20 @@ describe('reading the registry of agents', () => {
     expect(await listed()).to.deep.equal([])
   })
 
-  it('goes on where it stopped, and reads nothing twice', async () => {
+  it('continues where it stopped, and reads nothing twice', async () => {
     await register(inline(card()))
     expect(await read()).to.deep.equal({ events: 1 })
     expect(await read()).to.deep.equal({ events: 0 })
     await register(inline(card({ active: false })))
     expect(await read()).to.deep.equal({ events: 1 })
-    expect(world.visits.filter((visit) => visit === 'GET shop.test/rain')).to.have.length(1)
+    expect(fixture.visits.filter((visit) => visit === 'GET shop.test/rain')).to.have.length(1)
   })
 
-  it('follows an agent to its new file: what it named before is gone', async () => {
-    world.at('shop.test', paths({ '/rain': sells(), '/snow': sells({ amount: '5' }) }))
+  it("reads an agent's new file, and marks its earlier resources as gone", async () => {
+    fixture.at('shop.test', paths({ '/rain': sells(), '/snow': sells({ amount: '5' }) }))
     await register(inline(card()))
     await read()
-    const { rows } = await world.pool.query<{ id: string }>(
+    const { rows } = await fixture.pool.query<{ id: string }>(
       `SELECT split_part(key, ' ', 2) AS id FROM hub.listing_source LIMIT 1`,
     )
     const snow = [{ name: 'x402', endpoint: 'http://shop.test/snow' }]
@@ -192,11 +205,11 @@ describe('reading the registry of agents', () => {
     ])
   })
 
-  it('finds what is sold below an origin that an agent names', async () => {
+  it('finds the resources of an origin that an agent names', async () => {
     const openapi = {
       paths: { '/rain': { get: { summary: 'Rain', 'x-payment-info': {}, responses: {} } } },
     }
-    world.at(
+    fixture.at(
       'shop.test',
       paths({ '/rain': sells(), '/openapi.json': (_, response) => json(response, openapi) }),
     )
@@ -205,14 +218,14 @@ describe('reading the registry of agents', () => {
     expect((await listed()).map(({ url }) => url)).to.deep.equal([URL])
   })
 
-  it('leaves the newest blocks to settle', async () => {
+  it('skips the newest blocks until they are final', async () => {
     await register(inline(card()))
     expect(await read({ depth: 5n })).to.deep.equal({ events: 0 })
     for (let n = 0; n < 5; n++) await rpc('evm_mine')
     expect(await read({ depth: 5n })).to.deep.equal({ events: 1 })
   })
 
-  it('takes back what a reorganisation took back', async () => {
+  it('reverts what a chain reorganization removed', async () => {
     const snapshot = await rpc('evm_snapshot')
     await register(inline(card()))
     await read()
@@ -224,7 +237,7 @@ describe('reading the registry of agents', () => {
     expect(now.map(({ reason }) => reason)).to.deep.equal(['not_active'])
   })
 
-  it('asks for fewer blocks where the node allows no more, and stops at a dead one', async () => {
+  it('requests fewer blocks if the node limits them, and stops if it is down', async () => {
     await register(inline(card()))
     const logs = openChainLogs(chain.rpcUrl)
     const strict = {
@@ -239,12 +252,12 @@ describe('reading the registry of agents', () => {
     await register(inline(card()))
     const dead = { ...logs, logs: () => Promise.reject(new Error('down')) }
     expect(await read({ chainLogs: dead })).to.deep.equal({ events: 0 })
-    const [source] = await listSources(world.pool)
+    const [source] = await listSources(fixture.pool)
     expect(source).to.include({ failures: 1, error: 'The blockchain node did not respond.' })
     expect(await read()).to.deep.equal({ events: 1 })
   })
 
-  describe('and what facilitators settle', () => {
+  describe('and the payments of facilitators', () => {
     const pay = (from: string, to: string, value: bigint) => {
       const data = encodeFunctionData({
         abi: CALLS,
@@ -255,24 +268,24 @@ describe('reading the registry of agents', () => {
     }
     const count = () =>
       readTransfers({
-        pool: world.pool,
+        pool: fixture.pool,
         chainLogs: openChainLogs(chain.rpcUrl),
         facilitators: [FACILITATOR],
         depth: 0n,
       })
 
-    it('counts transfers that a known facilitator sent to a listed payee, each once', async () => {
-      const target = { url: URL, method: undefined, described: {} }
-      await submitTarget(world, target, { source: 'submitted', rank: RANK.document })
+    it('counts each transfer of a known facilitator to a listed payee once', async () => {
+      const target = { url: URL, method: undefined, description: {} }
+      await submitTarget(fixture, target, { source: 'submitted', rank: RANK.document })
       await count()
-      const before = await readPaymentsTo(world.pool, PAY_TO)
+      const before = await readPaymentsTo(fixture.pool, PAY_TO)
       await pay(FACILITATOR, PAY_TO, 3_000n)
       await pay(FACILITATOR, PAY_TO, 2_000n)
       await pay(FACILITATOR, CALLER, 7n)
       await pay(CALLER, PAY_TO, 9_000n)
       await count()
       await count()
-      const { payments, amount } = await readPaymentsTo(world.pool, PAY_TO)
+      const { payments, amount } = await readPaymentsTo(fixture.pool, PAY_TO)
       expect([payments - before.payments, amount - before.amount]).to.deep.equal([2, 5_000n])
     })
   })

@@ -11,7 +11,7 @@ import { authorize, DOMAIN, NETWORK, type Stack, startStack, USDC } from '../sta
 
 const { abi } = contracts.DevUSDC
 
-describe('the chain, seen by the hub', () => {
+describe('the view of the chain', () => {
   let stack: Stack
   let sender: ReturnType<typeof createSender>
   before(async () => {
@@ -42,7 +42,7 @@ describe('the chain, seen by the hub', () => {
   }
 
   describe('evidence of a transfer', () => {
-    it('confirms exactly what was moved, and counts the blocks', async () => {
+    it('confirms exactly the transfer and counts confirmations', async () => {
       const transfer = await pay(1_000n)
       const evidence = await stack.chain.transferEvidence(transfer)
       expect(evidence).to.include({ found: 'confirmed' })
@@ -52,7 +52,7 @@ describe('the chain, seen by the hub', () => {
       expect(later.block).to.equal(evidence.block)
       expect(later.confirmations >= evidence.confirmations + 3n).to.equal(true)
     })
-    it('takes addresses in any case', async () => {
+    it('accepts addresses in any case', async () => {
       const transfer = await pay(1_001n)
       const lower = { from: transfer.from.toLowerCase(), to: transfer.to.toLowerCase() }
       const found = await stack.chain.transferEvidence({
@@ -61,11 +61,11 @@ describe('the chain, seen by the hub', () => {
       })
       expect(found.found).to.equal('confirmed')
     })
-    it('misses a transaction that nobody sent', async () => {
+    it('reports an unknown transaction as missing', async () => {
       const transfer = { ...(await pay(1n)), tx: `0x${'7'.repeat(64)}` as const }
       expect(await stack.chain.transferEvidence(transfer)).to.deep.equal({ found: 'missing' })
     })
-    it('tells another payer, recipient, amount, token and authorization apart', async () => {
+    it('distinguishes payer, recipient, amount, token and authorization', async () => {
       const transfer = await pay(1_002n)
       const other = stack.wallets.seller.account.address
       for (const change of [
@@ -79,7 +79,7 @@ describe('the chain, seen by the hub', () => {
         expect(found, JSON.stringify(Object.keys(change))).to.equal('mismatch')
       }
     })
-    it('does not take a transfer that failed', async () => {
+    it('does not accept a failed transfer', async () => {
       const data = encodeFunctionData({ abi, functionName: 'transfer', args: [stack.payTo, 5n] })
       const from = sender.address
       const call = { from, to: USDC, data, gas: '0x30d40' }
@@ -107,7 +107,7 @@ describe('the chain, seen by the hub', () => {
       expect(at > 0n).to.equal(true)
       expect(blockTime.getTime() <= (await stack.chain.blockTime()).getTime()).to.equal(true)
     })
-    it('is used, by the transaction that the log names, however far back', async () => {
+    it('is used by the transaction in the log, however old', async () => {
       const { rpcUrl, chain, rpc } = stack
       const { from, nonce, tx } = await pay(7n)
       await rpc('anvil_mine', '0x20')
@@ -121,7 +121,7 @@ describe('the chain, seen by the hub', () => {
         expect(outcome).to.include({ outcome: 'used', tx })
       }
     })
-    it('is canceled, which is not used', async () => {
+    it('is canceled, which differs from used', async () => {
       const { agent } = stack.wallets
       const nonce = `0x${'9'.repeat(64)}` as const
       const signature = await agent.account.signTypedData({
@@ -139,7 +139,7 @@ describe('the chain, seen by the hub', () => {
       const outcome = await stack.chain.authorizationOutcome(agent.account.address, nonce, 0n)
       expect(outcome).to.include({ outcome: 'canceled', tx })
     })
-    it('that was used before the search began is not called unused', async () => {
+    it('is not reported unused if it was used before the search range', async () => {
       const { from, nonce } = await pay(8n)
       const { number } = await stack.chain.head()
       const search = stack.chain.authorizationOutcome(from, nonce, number + 1n)
@@ -147,7 +147,7 @@ describe('the chain, seen by the hub', () => {
     })
   })
 
-  it('knows balances, the time and the genesis block', async () => {
+  it('reads balances, the time and the genesis block', async () => {
     const { chain, wallets } = stack
     const before = await chain.balanceOf(wallets.agent.account.address)
     await pay(11n)
@@ -155,7 +155,7 @@ describe('the chain, seen by the hub', () => {
     expect(await chain.genesis()).to.match(/^0x[0-9a-f]{64}$/)
     expect((await chain.head()).number > 0n).to.equal(true)
   })
-  it('says so when the node does not answer', async () => {
+  it('throws if the node does not respond', async () => {
     const dead = openChain({ rpcUrl: 'http://127.0.0.1:9', network: NETWORK, timeoutMs: 300 })
     const { payTo } = stack
     const nonce = `0x${'0'.repeat(64)}` as const

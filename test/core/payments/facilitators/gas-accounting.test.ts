@@ -22,7 +22,7 @@ import { oneByOne, prepare, proxyNode, shop } from './fixture.ts'
 const GWEI = 1_000_000_000n
 const ETH_PRICE = usd('3000')
 
-describe('the books of gas', () => {
+describe('the gas account in the ledger', () => {
   let stack: Stack
   let database: FreshDatabase
   let pool: Pool
@@ -52,10 +52,10 @@ describe('the books of gas', () => {
     expect(ends.map(({ outcome }) => outcome)).to.deep.equal(Array(times).fill('settled'))
     return ends.map(({ tx }) => tx!)
   }
-  /** Whole gwei that a wallet holds. */
+  /** Balance of a wallet on chain, in whole gwei. */
   const onChain = async (address = facilitator.address): Promise<bigint> =>
     BigInt(String(await stack.rpc('eth_getBalance', address, 'latest'))) / GWEI
-  const inBooks = async (): Promise<bigint> => 0n - (await ledger.balance(GAS))
+  const inLedger = async (): Promise<bigint> => 0n - (await ledger.balance(GAS))
   const entries = async (txs: readonly Hex[]) =>
     (
       await database.admin.query(
@@ -65,10 +65,10 @@ describe('the books of gas', () => {
         [txs],
       )
     ).rows as { tx: Hex; effective_at: Date; amounts: bigint[]; meta: { wei: string } }[]
-  const kept = async (): Promise<number> =>
+  const storedCount = async (): Promise<number> =>
     Number((await pool.query('SELECT count(*) AS n FROM hub.sent_transaction')).rows[0].n)
-  /** A ledger in a process that ends when it has, or has not yet, booked the first entry. */
-  const dying = (after: boolean) =>
+  /** Ledger of a process that dies before or after it posts the first entry. */
+  const dyingLedger = (after: boolean) =>
     ({
       account: (code: string) => ledger.account(code),
       post: async (...entry: Parameters<Ledger['post']>) => {
@@ -76,31 +76,31 @@ describe('the books of gas', () => {
         throw new Error('the process ends here')
       },
     }) as unknown as Ledger
-  /** As the receipt tells it. */
+  /** Fee according to the receipt, in wei. */
   const feeOf = async (tx: Hex): Promise<bigint> => {
     const receipt = (await stack.rpc('eth_getTransactionReceipt', tx)) as Record<string, Hex>
     return BigInt(receipt['gasUsed']!) * BigInt(receipt['effectiveGasPrice']!)
   }
 
-  it('open with what the wallet held before it sent anything, though it did already', async () => {
+  it('opens with the balance before the first transaction, also if one exists', async () => {
     const held = await onChain()
     const txs = await settle(3)
     expect(await postGasFees(ports())).to.equal(3)
-    expect(await inBooks()).to.equal(await onChain())
+    expect(await inLedger()).to.equal(await onChain())
     expect(await ledger.balance('equity:opening-eth')).to.equal(held)
     expect((await entries(txs)).length).to.equal(3)
   })
 
-  it('hold what the wallet holds, to the gwei, after every run', async () => {
+  it('equals the balance of the wallet to the gwei after every run', async () => {
     for (const times of [1, 5, 0, 7]) {
       await settle(times)
       await postGasFees(ports())
-      expect(await inBooks()).to.equal(await onChain())
+      expect(await inLedger()).to.equal(await onChain())
     }
-    expect(await kept()).to.equal(0)
+    expect(await storedCount()).to.equal(0)
   })
 
-  it('tell of each transaction its fee, its worth and when it was mined', async () => {
+  it('records fee, value and time of each transaction', async () => {
     const [tx = '0x'] = await settle()
     await postGasFees(ports())
     const [entry] = await entries([tx])
@@ -112,37 +112,37 @@ describe('the books of gas', () => {
     expect(entry?.effective_at).to.deep.equal(block?.time)
   })
 
-  it('have a transaction that failed too: it costs as well', async () => {
+  it('includes failed transactions, which cost gas too', async () => {
     const [payment, requirement] = await prepare(stack)
     const twice = [1, 2].map(() => stack.facilitatorWith({ pool, confirmationTimeoutMs: 3_000 }))
     await stack.rpc('evm_setIntervalMining', 0)
     await stack.rpc('evm_setAutomine', false)
-    // Written otherwise, the same payment is another one to the outbox.
+    // In another notation the same payment is a different one to the outbox.
     const { signature } = payment.payload
     const upper: Hex = `0x${signature.slice(2).toUpperCase()}`
     const other = { ...payment, payload: { ...payment.payload, signature: upper } }
     const ends = [payment, other].map((each, i) => shop(stack, twice[i]!).settle(each, requirement))
-    await eventually(async () => (await kept()) >= 2)
+    await eventually(async () => (await storedCount()) >= 2)
     await stack.rpc('evm_setAutomine', true)
     await stack.rpc('anvil_mine')
     const outcomes = (await Promise.all(ends)).map(({ outcome }) => outcome)
     expect(outcomes.toSorted()).to.deep.equal(['pending', 'settled'])
     expect(await postGasFees(ports())).to.equal(2)
-    expect(await inBooks()).to.equal(await onChain())
+    expect(await inLedger()).to.equal(await onChain())
   })
 
-  it('have each transaction once, wherever a run of the job ends early', async () => {
+  it('posts each transaction once, wherever a run of the job dies', async () => {
     const txs = await settle(4)
     for (const after of [false, true, true]) {
-      const run = postGasFees({ ...ports(), ledger: dying(after) })
+      const run = postGasFees({ ...ports(), ledger: dyingLedger(after) })
       expect(await run.catch((error: Error) => error.message)).to.equal('the process ends here')
     }
     await postGasFees(ports())
     expect((await entries(txs)).length).to.equal(4)
-    expect(await inBooks()).to.equal(await onChain())
+    expect(await inLedger()).to.equal(await onChain())
   })
 
-  it('count each transaction once, though another process counts it in between', async () => {
+  it('counts each transaction once, also if another process counts it concurrently', async () => {
     const txs = await settle(8)
     const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = async (hash: Hex) => {
@@ -152,15 +152,15 @@ describe('the books of gas', () => {
     }
     const late = postGasFees({ ...ports(), wallet: { ...facilitator.gas, fee: slow } })
     await asked.promise
-    await postGasFees({ ...ports(), ledger: dying(false) }).catch(() => {})
+    await postGasFees({ ...ports(), ledger: dyingLedger(false) }).catch(() => {})
     go.resolve()
     await Promise.all([late, postGasFees(ports())])
     expect((await entries(txs)).length).to.equal(8)
-    expect(await inBooks()).to.equal(await onChain())
-    expect(await kept()).to.equal(0)
+    expect(await inLedger()).to.equal(await onChain())
+    expect(await storedCount()).to.equal(0)
   })
 
-  it('wait until a block is final', async () => {
+  it('waits until a block is final', async () => {
     const txs = await settle()
     await postGasFees({ ...ports(), finality: 3n })
     expect(await entries(txs)).to.deep.equal([])
@@ -169,7 +169,7 @@ describe('the books of gas', () => {
     expect((await entries(txs)).length).to.equal(1)
   })
 
-  it('have what Base charges for its data on Ethereum', async () => {
+  it('includes what Base charges for its data on Ethereum', async () => {
     const l1Fee = 123_456_789_012n
     const node = await proxyNode(stack.rpcUrl, async ({ method, pass }) => {
       if (method !== 'eth_getTransactionReceipt') return undefined
@@ -183,7 +183,7 @@ describe('the books of gas', () => {
     await postGasFees(ports())
   })
 
-  it('forget a transaction whose number another one has, for it cost nothing', async () => {
+  it('drops a transaction whose nonce another one used, because it cost nothing', async () => {
     await stack.rpc('evm_setAutomine', false)
     const slow = stack.facilitatorWith({ pool, confirmationTimeoutMs: 50 })
     const { tx } = await shop(stack, slow).settle(...(await prepare(stack)))
@@ -196,18 +196,18 @@ describe('the books of gas', () => {
       )
     await age(61)
     await postGasFees(ports())
-    expect(await kept()).to.equal(1) // its number is free: it may still come
+    expect(await storedCount()).to.equal(1) // its nonce is free: it may still be mined
     await settle()
     await age(59)
     expect(await postGasFees(ports())).to.equal(1)
-    expect(await kept()).to.equal(1) // another node may know of a block that this one does not
+    expect(await storedCount()).to.equal(1) // another node may have a block that this one lacks
     await age(61)
     await postGasFees(ports())
-    expect(await kept()).to.equal(0)
-    expect(await inBooks()).to.equal(await onChain())
+    expect(await storedCount()).to.equal(0)
+    expect(await inLedger()).to.equal(await onChain())
   })
 
-  it('carry fractions of a gwei, whatever the fees', () => {
+  it('carries fractions of a gwei, whatever the fees', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 10n ** 12n), fc.array(fc.bigInt(0n, 10n ** 11n)), (held, fees) => {
         let { rest, booked, wei } = { rest: held % GWEI, booked: held / GWEI, wei: held }
@@ -223,7 +223,7 @@ describe('the books of gas', () => {
     )
   })
 
-  describe('of a wallet that runs low', () => {
+  describe('of a wallet with a low balance', () => {
     const lines: string[] = []
     const log = createLog('info', { write: (line) => lines.push(line) })
     const look = async (wallet: GasWallet, lowGwei: bigint) => {
@@ -234,7 +234,7 @@ describe('the books of gas', () => {
       return { state, alarms: lines.filter((line) => JSON.parse(line).level === 50) }
     }
 
-    it('raise an alarm each time, until there is enough again', async () => {
+    it('raises an alarm on every check until the balance suffices', async () => {
       const { gas } = facilitator
       const balance = await onChain()
       const enough = await look(gas, balance)
@@ -250,7 +250,7 @@ describe('the books of gas', () => {
       expect((await look(gas, balance)).state?.low).to.equal(false)
     })
 
-    it('do not keep the alarm from being raised when the books are out of order', async () => {
+    it('raises the alarm also if posting fails', async () => {
       const broken = { ...ports(), gas: { wallet: facilitator.gas, ethPrice: ETH_PRICE } }
       lines.length = 0
       const refusing = { account: async () => Promise.reject(new Error('no books')) }
@@ -265,18 +265,18 @@ describe('the books of gas', () => {
       expect(lines.join('')).to.contain('the gas wallet is low')
     })
 
-    it('settles nothing when it is empty, and says that nothing was sent', async () => {
+    it('settles nothing if it is empty and reports that nothing was sent', async () => {
       const { address } = facilitator
       const held = BigInt(String(await stack.rpc('eth_getBalance', address, 'latest')))
       await fund(stack.rpcUrl, address, { wei: 0n })
-      const before = await kept()
+      const before = await storedCount()
       const settled = await shop(stack, facilitator).settle(...(await prepare(stack)))
       expect(settled).to.include({ outcome: 'failed', reason: 'not_broadcast' })
-      expect(await kept()).to.equal(before)
+      expect(await storedCount()).to.equal(before)
       await fund(stack.rpcUrl, address, { wei: held })
       await settle()
       await postGasFees(ports())
-      expect(await inBooks()).to.equal(await onChain())
+      expect(await inLedger()).to.equal(await onChain())
     })
   })
 })

@@ -54,7 +54,7 @@ describe('facilitators', () => {
     await once(server, 'listening')
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
-  /** A node that passes everything on, except what `cut` takes over. */
+  /** A proxy of the node, except for requests that `cut` handles. */
   const proxy = (
     cut: (body: string, res: ServerResponse, pass: () => Promise<string>) => boolean,
   ) =>
@@ -66,7 +66,7 @@ describe('facilitators', () => {
     })
 
   describe('local', () => {
-    it('settles 20 payments at once by fewer transactions, which have them all', async () => {
+    it('settles 20 concurrent payments by fewer transactions', async () => {
       const payments = await Promise.all(Array.from({ length: 20 }, prepare))
       const settled = await Promise.all(payments.map((args) => stack.offers.settle(...args)))
       expect(settled.map(({ outcome }) => outcome)).to.deep.equal(Array(20).fill('settled'))
@@ -74,7 +74,7 @@ describe('facilitators', () => {
       const seen = payments.map((args, i) => evidence(args, settled[i]!.tx!))
       expect(await Promise.all(seen)).to.deep.equal(Array(20).fill('confirmed'))
     })
-    it('verifies 20 payments at once, and says what is wrong with the bad ones', async () => {
+    it('verifies 20 concurrent payments and reports what is wrong with the bad ones', async () => {
       const payments = await Promise.all(Array.from({ length: 20 }, prepare))
       for (const args of payments.slice(0, 3)) await stack.offers.settle(...args)
       const verified = await Promise.all(payments.map((args) => stack.offers.verify(...args)))
@@ -82,7 +82,7 @@ describe('facilitators', () => {
       const used = 'invalid_exact_evm_nonce_already_used'
       expect(reasons).to.deep.equal([used, used, used, ...Array(17).fill('valid')])
     })
-    it('sends a payment once that comes alone and in company at the same time', async () => {
+    it('sends a payment once that arrives alone and in a batch at the same time', async () => {
       const payments = await Promise.all(Array.from({ length: 5 }, prepare))
       const before = await stack.chain.balanceOf(stack.payTo)
       const twice = [...payments, ...payments, payments[0]!]
@@ -90,7 +90,7 @@ describe('facilitators', () => {
       expect(settled[0]).to.have.property('outcome', 'settled')
       expect(await stack.chain.balanceOf(stack.payTo)).to.equal(before + 5n * SALE.amount)
     })
-    it('is not held back by payments that fail among them', async () => {
+    it('is not blocked by failing payments in a batch', async () => {
       const used = await Promise.all(Array.from({ length: 5 }, prepare))
       for (const args of used) await stack.offers.settle(...args)
       const fresh = await Promise.all(Array.from({ length: 5 }, prepare))
@@ -99,7 +99,7 @@ describe('facilitators', () => {
       expect(outcomes.filter(({ outcome }) => outcome === 'settled').length).to.equal(5)
       expect((await stack.offers.settle(...(await prepare()))).outcome).to.equal('settled')
     })
-    it('answers pending with the hash when no block comes; the chain tells later', async () => {
+    it('returns pending with the hash if no block comes; the chain decides later', async () => {
       await stack.rpc('evm_setIntervalMining', 0)
       await stack.rpc('evm_setAutomine', false)
       const slow = shop(stack.facilitatorWith({ confirmationTimeoutMs: 100 }))
@@ -113,7 +113,7 @@ describe('facilitators', () => {
       expect(await evidence(args, pending.tx)).to.equal('confirmed')
       expect(await slow.settle(...args)).to.include({ outcome: 'settled', tx: pending.tx })
     })
-    it('settles although the node took the transaction without a word', async () => {
+    it('settles although the node accepted the transaction without a response', async () => {
       const rpcUrl = await proxy((body, _res, pass) => {
         if (!body.includes('eth_sendRawTransaction')) return false
         void pass()
@@ -121,12 +121,12 @@ describe('facilitators', () => {
       })
       const args = await prepare()
       const facilitator = stack.facilitatorWith({ rpcUrl, rpcTimeoutMs: 1_500 })
-      // It did arrive, so that its receipt is there at once.
+      // It did arrive, so its receipt is there at once.
       const settled = await shop(facilitator).settle(...args)
       expect(settled.outcome).to.equal('settled')
       expect(await evidence(args, settled.tx ?? '0x')).to.equal('confirmed')
     })
-    it('fails for sure when the node refuses the transaction, and sends the next one', async () => {
+    it('fails definitely if the node refuses the transaction, and sends the next one', async () => {
       let refusals = 0
       const rpcUrl = await proxy((body, res) => {
         if (refusals > 1 || !body.includes('eth_sendRawTransaction')) return false
@@ -145,7 +145,7 @@ describe('facilitators', () => {
       })
       expect(await offers.settle(...args)).to.include({ outcome: 'settled' })
     })
-    it('does not blame the payer when the node is down', async () => {
+    it('does not blame the payer if the node is down', async () => {
       const offers = shop(
         stack.facilitatorWith({ rpcUrl: 'http://127.0.0.1:9', rpcTimeoutMs: 300 }),
       )
@@ -157,7 +157,7 @@ describe('facilitators', () => {
         reason: 'not_broadcast',
       })
     })
-    it('says what it supports', async () => {
+    it('reports what it supports', async () => {
       await assertSupports(stack.facilitator, NETWORK)
       const { signers } = await stack.facilitator.getSupported()
       expect(signers).to.deep.equal({ 'eip155:*': [stack.facilitator.address] })
@@ -179,7 +179,7 @@ describe('facilitators', () => {
       })
     const authHeaders = async (operation: string) => ({ Authorization: `Bearer /${operation}` })
 
-    it('verifies and settles by a service', async () => {
+    it('verifies and settles through a service', async () => {
       const facilitator = httpFacilitator({ url: `${await host()}/`, authHeaders })
       await assertSupports(facilitator, NETWORK)
       const offers = shop(facilitator)
@@ -187,7 +187,7 @@ describe('facilitators', () => {
       expect(await offers.verify(...args)).to.include({ valid: true })
       expect(await offers.settle(...args)).to.include({ outcome: 'settled' })
     })
-    it('leaves the outcome open when the service does not answer', async () => {
+    it('leaves the outcome open if the service does not respond', async () => {
       const url = await serve(() => {})
       const facilitator = httpFacilitator({ url, timeoutMs: 100 })
       const offers = shop(facilitator)
@@ -200,7 +200,7 @@ describe('facilitators', () => {
       const supported = await assertSupports(facilitator, NETWORK).catch((error: unknown) => error)
       expect(supported).to.be.instanceOf(FacilitatorUnavailable)
     })
-    it('leaves the outcome open for reasons that it cannot trust', async () => {
+    it('leaves the outcome open for untrusted reasons', async () => {
       const tx = `0x${'a'.repeat(64)}`
       for (const [status, answer, outcome] of [
         [200, { success: false, errorReason: 'internal', transaction: '' }, 'pending'],
@@ -226,7 +226,7 @@ describe('facilitators', () => {
         expect(settled.outcome, JSON.stringify(answer)).to.equal(outcome)
       }
     })
-    it('speaks https, or to this machine', () => {
+    it('requires https or a loopback address', () => {
       expect(() => httpFacilitator({ url: 'http://facilitator.test' })).to.throw(TypeError)
     })
   })

@@ -8,11 +8,11 @@ import { createPool } from '../../../../core/db/pool.ts'
 import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'
-import { oneByOne, type Prepared, prepare, proxyNode, type Served, shop } from './world.ts'
+import { oneByOne, type Prepared, prepare, proxyNode, type Served, shop } from './fixture.ts'
 
 const SETTLER = fileURLToPath(new URL('./settler.ts', import.meta.url))
 
-describe('a gas wallet whose transactions are kept in the database', () => {
+describe('a gas wallet whose transactions are stored in the database', () => {
   let stack: Stack
   let database: FreshDatabase
   const closers: (() => void)[] = []
@@ -63,7 +63,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     Number(await stack.rpc('eth_getTransactionCount', stack.facilitator.address, 'latest'))
   const kept = async (): Promise<{ hash: Hex; raw: Buffer }[]> =>
     (await database.admin.query('SELECT * FROM hub.sent_transaction ORDER BY nonce')).rows
-  /** No block comes while `work` runs. */
+  /** Mines no block while `work` runs. */
   const withoutBlocks = async <T>(work: () => Promise<T>): Promise<T> => {
     await stack.rpc('evm_setIntervalMining', 0)
     await stack.rpc('evm_setAutomine', false)
@@ -75,7 +75,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     }
   }
 
-  it('gives two processes with one key 40 numbers in a row, each once: all settle', async () => {
+  it('gives two processes with one key 40 consecutive nonces, each once', async () => {
     const broadcast: number[] = []
     const { url } = await node(stack.rpcUrl, ({ method, params }) => {
       if (method !== 'eth_sendRawTransaction') return
@@ -96,7 +96,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     for (const { child } of [one, two]) child.stdin!.end()
   })
 
-  it('knows after kill -9 what was broadcast: it settles and is not sent anew', async () => {
+  it('knows after kill -9 what was broadcast, which settles and is not sent anew', async () => {
     const args = await prepare(stack)
     let child: ChildProcess | undefined
     let sent: Hex | undefined
@@ -122,7 +122,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await count()).to.equal(first + 1)
   })
 
-  it('has no gap after kill -9 between the number and the broadcast: all settle', async () => {
+  it('leaves no gap after kill -9 between nonce and broadcast', async () => {
     const [lost, next] = await Promise.all([prepare(stack), prepare(stack)])
     let child: ChildProcess | undefined
     const { url } = await node(stack.rpcUrl, ({ method }) => {
@@ -146,7 +146,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await count()).to.equal(first + 2)
   })
 
-  it('sends what a node never heard of under its number, though nobody asks for it', async () => {
+  it('resends with its nonce a transaction that the node never received', async () => {
     const first = await count()
     const silent = await node(stack.rpcUrl, ({ method }) =>
       method === 'eth_sendRawTransaction' ? 'none' : undefined,
@@ -161,7 +161,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await nonceOf(settled.tx)).to.equal(first + 1)
   })
 
-  it('leaves no gap for what a node refuses when it is sent once more', async () => {
+  it('leaves no gap for a transaction that the node refuses on resending', async () => {
     const first = await count()
     const silent = await node(stack.rpcUrl, ({ method }) =>
       method === 'eth_sendRawTransaction' ? 'none' : undefined,
@@ -180,7 +180,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await nonceOf(settled.tx)).to.equal(first)
   })
 
-  it('takes no number twice where the node lags behind', async () => {
+  it('uses no nonce twice if the node lags', async () => {
     const first = await count()
     const lagging = await node(stack.rpcUrl, ({ method }) =>
       method === 'eth_getTransactionCount' ? { result: `0x${first.toString(16)}` } : undefined,
@@ -192,7 +192,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await count()).to.equal(first + 5)
   })
 
-  it('uses a number again that the node has lost for half a minute', async () => {
+  it('reuses a nonce that the node has lost for half a minute', async () => {
     const first = await count()
     const lost = await withoutBlocks(async () => {
       const offers = shop(stack, facilitator(stack.rpcUrl, 100))
@@ -209,7 +209,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await stack.rpc('eth_getTransactionReceipt', lost)).to.equal(null)
   })
 
-  it('sends a payment once, though it comes to two at the same time', async () => {
+  it('sends a payment once that arrives at two processes at the same time', async () => {
     const args = await prepare(stack)
     const first = await count()
     const sent: unknown[] = []
@@ -228,20 +228,20 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     expect(await count()).to.equal(first + 1)
   })
 
-  it('does not serve a payment again whose receipt was seen', async () => {
+  it('does not find a payment whose receipt was seen', async () => {
     const args = await prepare(stack)
     const offers = shop(stack, facilitator())
     expect((await offers.settle(...args)).outcome).to.equal('settled')
     expect((await offers.settle(...args)).outcome).to.not.equal('settled')
   })
 
-  it('lets nothing leave that could not be kept', async () => {
+  it('sends nothing that could not be stored', async () => {
     const heard: string[] = []
     const { url } = await node(stack.rpcUrl, ({ method }) => void heard.push(method))
     const pool = createPool('postgres://nobody@127.0.0.1:9/none', { max: 2 })
     const unkept = stack.facilitatorWith({ rpcUrl: url, pool })
     const settled = await shop(stack, unkept).settle(...(await prepare(stack)))
-    expect(settled).to.include({ outcome: 'pending' }) // whether it was sent before, nobody knows
+    expect(settled).to.include({ outcome: 'pending' }) // it may have been sent before
     expect(heard).to.not.include('eth_sendRawTransaction')
     await pool.end()
   })

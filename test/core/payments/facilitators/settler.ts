@@ -2,12 +2,12 @@ import { createInterface } from 'node:readline'
 import { createPool } from '../../../../core/db/pool.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
 import { createOffers } from '../../../../core/payments/receiving/offers.ts'
-import { oneByOne } from './world.ts'
+import { oneByOne } from './fixture.ts'
 
 /**
- * A process that settles with the key it is given. It says `ready`; for each line of its input, a
- * list of payments with their requirements, it settles all of them at once, each by a transaction
- * of its own, and prints how they ended as a line of JSON.
+ * Process that settles with a given key. Prints `ready`; for each input line, a list of payments
+ * with their requirements, it settles all concurrently, each by its own transaction, and prints
+ * their outcomes as a line of JSON.
  */
 const [rpcUrl = '', key = '', databaseUrl = '', network = '', payTo = ''] = process.argv.slice(2)
 const facilitator = localFacilitator({
@@ -26,7 +26,7 @@ process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) {
   const payments: Parameters<typeof offers.settle>[] = JSON.parse(line)
   const ends = await Promise.all(payments.map((args) => offers.settle(...args)))
-  const told = ends.map(({ outcome, tx, reason }) => ({ outcome, tx, reason }))
-  process.stdout.write(`${JSON.stringify(told)}\n`)
+  const outcomes = ends.map(({ outcome, tx, reason }) => ({ outcome, tx, reason }))
+  process.stdout.write(`${JSON.stringify(outcomes)}\n`)
 }
 process.exit(0)

@@ -73,7 +73,7 @@ describe('an offer', () => {
     expect(choose(v1([V1]))).to.include({ version: 1, amount: 2_000n, payTo: PAY_TO })
   })
 
-  it('of both versions is the one in the header', () => {
+  it('in both versions is read from the header', () => {
     const both = { ...v2([V2]), body: v1([V1]).body }
     expect(choose(both)).to.include({ version: 2, amount: 3_000n })
   })
@@ -101,9 +101,9 @@ describe('an offer', () => {
       'malformed_offer',
     ],
     ['version 3', header(base64({ x402Version: 3, accepts: [V2] })), 'malformed_offer'],
-    ['accepts that is no list', v2({ 0: V2 }), 'malformed_offer'],
+    ['accepts that is not a list', v2({ 0: V2 }), 'malformed_offer'],
     ['no entries', v2([]), 'malformed_offer'],
-    ['entries that are none', v2([null, 1, 'x', [V2]]), 'malformed_offer'],
+    ['entries that are not objects', v2([null, 1, 'x', [V2]]), 'malformed_offer'],
     ['101 entries', v2(Array.from({ length: 101 }, () => V2)), 'malformed_offer'],
     ['null', header(base64(null)), 'malformed_offer'],
     [
@@ -113,13 +113,13 @@ describe('an offer', () => {
     ],
   ]
   for (const [title, answer, reason] of unreadable) {
-    it(`is none: ${title}`, () => {
+    it(`is refused: ${title}`, () => {
       expect(refusal(answer)).to.include({ code: 'upstream_payment_terms', reason })
     })
   }
 })
 
-describe('terms that are refused', () => {
+describe('refused terms include', () => {
   const cases: readonly [string, Json, string][] = [
     ['scheme upto', { scheme: 'upto' }, 'scheme'],
     ['Permit2', { extra: { ...V2.extra, assetTransferMethod: 'permit2' } }, 'scheme'],
@@ -131,7 +131,7 @@ describe('terms that are refused', () => {
     ['A091 forged EIP-712 name', { extra: { name: 'USDC', version: '2' } }, 'domain'],
     ['forged EIP-712 version', { extra: { name: 'USD Coin', version: '1' } }, 'domain'],
     ['no EIP-712 domain', { extra: undefined }, 'domain'],
-    ['dollars for units', { amount: '0.003' }, 'amount'],
+    ['dollars instead of units', { amount: '0.003' }, 'amount'],
     ['dollars with a sign', { amount: '$0.01' }, 'amount'],
     ['a number', { amount: 3_000 }, 'amount'],
     ['an exponent', { amount: '3e3' }, 'amount'],
@@ -146,8 +146,8 @@ describe('terms that are refused', () => {
     ['a wrong checksum', { payTo: PAY_TO.replace('d6dF', 'D6dF') }, 'pay_to'],
     ['the zero address', { payTo: `0x${'0'.repeat(40)}` }, 'pay_to'],
     ['the token itself', { payTo: USDC }, 'pay_to'],
-    ['payTo is our own wallet', { payTo: OURS }, 'own_wallet'],
-    ['our own wallet in other letters', { payTo: OURS.toLowerCase() }, 'own_wallet'],
+    ['a wallet of the hub as payee', { payTo: OURS }, 'own_wallet'],
+    ['a wallet of the hub in lower case', { payTo: OURS.toLowerCase() }, 'own_wallet'],
     ['A088 ten years', { maxTimeoutSeconds: 315_360_000 }, 'timeout'],
     ['more than a day', { maxTimeoutSeconds: 86_401 }, 'timeout'],
     ['too short to settle', { maxTimeoutSeconds: 9 }, 'timeout'],
@@ -171,14 +171,14 @@ describe('terms that are refused', () => {
     expect(refusal(v1([{ ...V1, resource: 'http://evil.test' }])).reason).to.equal('resource')
   })
 
-  it('an offer that needs an extension', () => {
+  it('an offer that requires an extension', () => {
     const extensions = { 'payment-identifier': { info: { required: true } } }
     expect(refusal(v2([V2], { extensions })).reason).to.equal('extension')
     const optional = { bazaar: { info: { input: {} } }, 'payment-identifier': { info: {} } }
     expect(choose(v2([V2], { extensions: optional })).amount).to.equal(3_000n)
   })
 
-  it('A087 the price, which is told', () => {
+  it('A087 a price above the maximum, which is reported', () => {
     const error = refusal(v2([{ ...V2, amount: '990000' }]))
     expect(error).to.include({ code: 'price_exceeds_max', reason: 'above_max', asked: 990_000n })
     expect(refusal(v2([V2]), { caps: [5_000n, 2_999n] })).to.include({
@@ -189,7 +189,7 @@ describe('terms that are refused', () => {
     expect(refusal(v2([{ ...V2, amount: '9'.repeat(78) }])).reason).to.equal('above_max')
   })
 
-  it('name the reason of the entry that got furthest', () => {
+  it('the reason of the entry that got furthest', () => {
     const far = { ...V2, maxTimeoutSeconds: 1 }
     expect(refusal(v2([{ ...V2, scheme: 'upto' }, far, { ...V2, asset: OTHER }])).reason).to.equal(
       'timeout',
@@ -197,10 +197,10 @@ describe('terms that are refused', () => {
   })
 })
 
-describe('terms that are taken', () => {
+describe('accepted terms', () => {
   const amountOf = (...entries: Json[]) => choose(v2(entries)).amount
 
-  it('are the cheapest, wherever they stand (price bait)', () => {
+  it('are the cheapest in any position (price bait)', () => {
     const dear = { ...V2, amount: '9999' }
     expect(amountOf(dear, V2)).to.equal(3_000n)
     expect(amountOf({ ...V2, amount: '990000' }, V2)).to.equal(3_000n)
@@ -208,20 +208,20 @@ describe('terms that are taken', () => {
     expect(amountOf({ ...V2, amount: '1', asset: OTHER }, V2, V2)).to.equal(3_000n)
   })
 
-  it('of equal price settle after the work', () => {
+  it('settle after the work if prices are equal', () => {
     const upfront = { ...V2, extra: { ...V2.extra, paymentFlow: 'upfront' } }
     expect(choose(v2([upfront, V2])).flow).to.equal('authorization')
     expect(choose(v2([upfront])).flow).to.equal('upfront')
   })
 
-  it('may spell addresses in other letters', () => {
+  it('may write addresses in any case', () => {
     const lower = { ...V2, asset: USDC.toLowerCase(), payTo: PAY_TO.toLowerCase() }
     expect(choose(v2([lower]))).to.include({ payTo: PAY_TO, amount: 3_000n })
     const sloppy = { ...V2, asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bda02913' }
     expect(choose(v2([sloppy])).amount).to.equal(3_000n)
   })
 
-  it('may leave the resource out, or name something that is no URL', () => {
+  it('may omit the resource or name one that is not a URL', () => {
     expect(choose(v2([V2], { resource: undefined })).amount).to.equal(3_000n)
     expect(choose(v1([{ ...V1, resource: 'reap-ai-v1' }])).amount).to.equal(2_000n)
     expect(choose(v1([{ ...V1, resource: '/x' }])).amount).to.equal(2_000n)
@@ -229,12 +229,12 @@ describe('terms that are taken', () => {
     expect(choose(v2([V2], port)).amount).to.equal(3_000n)
   })
 
-  it('are flagged when somebody else is to be paid than before', () => {
+  it('are flagged if the payee changed', () => {
     expect(choose(v2([V2]), { knownPayTo: [OTHER] }).payToChanged).to.equal(true)
     expect(choose(v2([V2]), { knownPayTo: [PAY_TO.toLowerCase()] }).payToChanged).to.equal(false)
   })
 
-  it('cost exactly the maximum at most', () => {
+  it('cost at most the maximum', () => {
     expect(choose(v2([V2]), { maxAmount: 3_000n, caps: [3_000n] }).amount).to.equal(3_000n)
     expect(refusal(v2([V2]), { maxAmount: 2_999n }).reason).to.equal('above_max')
   })
@@ -248,7 +248,7 @@ describe('parseOffer and chooseTerms', () => {
       if (!(error instanceof PaymentTermsError)) throw error
     }
   }
-  /** Entries near enough to good ones to reach every check. */
+  /** Entries close enough to valid ones to reach every check. */
   const entry = fc.record(
     Object.fromEntries(
       Object.entries(V2).map(([name, good]) => [
@@ -259,7 +259,7 @@ describe('parseOffer and chooseTerms', () => {
     { requiredKeys: [] },
   )
 
-  it('throw nothing but typed errors, whatever a seller says', () => {
+  it('throw only typed errors for any offer', () => {
     const answer = fc.oneof(
       fc.record({ version: fc.constantFrom(1, 2, '2'), accepts: fc.array(entry) }),
       fc.jsonValue(),
@@ -274,7 +274,7 @@ describe('parseOffer and chooseTerms', () => {
     )
   })
 
-  it('… in bytes and texts', () => {
+  it('throw only typed errors for any bytes and text', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.string(), (bytes, text) => {
         typed(() => parseOffer({ headers: {}, body: Buffer.from(bytes) }))
@@ -285,13 +285,13 @@ describe('parseOffer and chooseTerms', () => {
     )
   })
 
-  it('never choose more than the caller pays, nor anything but the cheapest', () => {
+  it('choose only the cheapest entry within the maximum', () => {
     const amounts = fc.array(fc.bigInt({ min: 1n, max: 20_000n }), { minLength: 1, maxLength: 8 })
     fc.assert(
       fc.property(amounts, (all) => {
         const entries = all.map((amount) => ({ ...V2, amount: String(amount) }))
         const least = all.reduce((a, b) => (a < b ? a : b))
-        if (least > 10_000n) expect(refusal(v2(entries)).asked).to.equal(least)
+        if (least > 10_000n) expect(refusal(v2(entries)).price).to.equal(least)
         else expect(choose(v2(entries)).amount).to.equal(least)
       }),
     )

@@ -16,21 +16,21 @@ import { fund } from '../../../../server/sandbox/wallets.ts'
 import { freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, startStack } from '../stack.ts'
 
-const PAYER = fileURLToPath(new URL('./payout-worker.ts', import.meta.url))
+const WORKER = fileURLToPath(new URL('./payout-worker.ts', import.meta.url))
 export const newId = (): string => uuidv7(systemClock.now().getTime())
 
 export interface Provider {
   readonly id: string
   readonly owner: string
   readonly address: Hex
-  /** What it earned on each shard, with one service. */
+  /** Earnings accounts on each shard. */
   readonly accounts: readonly AccountRef[]
 }
 
-export type PayWorld = Awaited<ReturnType<typeof startPayWorld>>
+export type PayoutFixture = Awaited<ReturnType<typeof startPayoutFixture>>
 
-/** Books of two shards and a chain that agree, with a spend wallet that can pay. */
-export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {}) {
+/** Ledger of two shards and a matching chain, with a funded spend wallet. */
+export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 } = {}) {
   const [database, stack] = await Promise.all([freshDatabase(), startStack()])
   const { pool, admin } = database
   for (let shard = 1; shard < shards; shard++) {
@@ -73,10 +73,10 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
     ports,
     spend,
     logged: () => lines.join(''),
-    /** Gives a provider earnings, on one shard. */
+    /** Posts earnings of a provider on one shard. */
     earn: (account: AccountRef, amount: bigint) =>
       post({ type: 'call.sponsored', payee: account.code, amount: micros(amount) }, account),
-    /** Credits of an agent whose home is a shard. */
+    /** Grants credits to an agent on its home shard. */
     async agent(home: number, credits: bigint): Promise<AccountRef> {
       const code = `liabilities:agents:key_${home}x${++agents}:credits`
       const owner = await ledger.open(code, 'USDC', { home })
@@ -84,7 +84,7 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
       return owner
     },
     post,
-    /** A provider with an address of its own, and nothing earned. */
+    /** Creates a provider with a payout address and no earnings. */
     async provider(id: string, services = ['svc']): Promise<Provider> {
       const wallet = privateKeyToAddress(generatePrivateKey()).toLowerCase() as Hex
       const principal = prefixedId('prn')
@@ -103,10 +103,10 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
       )
       return { id, owner: principal, address: wallet, accounts }
     },
-    /** A process that pays until nothing is left to do. */
+    /** Starts a process that pays until nothing is left to do. */
     async payer(again = 1) {
       const keys = [wallets.spend.key, wallets.gas.key]
-      const args = [PAYER, rpcUrl, database.url, ...keys, String(shards), String(again)]
+      const args = [WORKER, rpcUrl, database.url, ...keys, String(shards), String(again)]
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
       children.push(child)
       const exited = once(child, 'exit')

@@ -2,15 +2,15 @@ import { expect } from 'chai'
 import { elapsedMs, sleep } from '../../../../core/clock.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
-import type { PayWorld, Provider } from './fixture.ts'
+import type { PayoutFixture, Provider } from './fixture.ts'
 
-/** What every round is judged by. */
+/** A provider and the amount it is owed. */
 export interface Owed extends Provider {
   readonly owed: bigint
 }
 
-/** Providers with different earnings on both shards, in the order of their ids. */
-export async function owedProviders(world: PayWorld, count: number): Promise<Owed[]> {
+/** Creates providers with different earnings on both shards, ordered by id. */
+export async function owedProviders(world: PayoutFixture, count: number): Promise<Owed[]> {
   const owed: Owed[] = []
   for (let first = 0; first < count; first += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, i) => first + i)
@@ -21,7 +21,7 @@ export async function owedProviders(world: PayWorld, count: number): Promise<Owe
 
 const AT_ONCE = 10
 
-async function owedProvider(world: PayWorld, n: number): Promise<Owed> {
+async function owedProvider(world: PayoutFixture, n: number): Promise<Owed> {
   const provider = await world.provider(`p-${String(n).padStart(6, '0')}`)
   const amounts = provider.accounts.map((_, i) => BigInt(1_000 + n * 7 + i))
   await Promise.all(provider.accounts.map((account, i) => world.earn(account, amounts[i]!)))
@@ -29,10 +29,10 @@ async function owedProvider(world: PayWorld, n: number): Promise<Owed> {
 }
 
 /**
- * Two workers at once, each of them killed (-9) in the middle and another one in its place: the
- * first while payouts are being started, the second while they are being sent.
+ * Runs two workers concurrently, each killed (-9) and replaced: the first while payouts are being
+ * started, the second while they are being sent.
  */
-export async function payWithKills(world: PayWorld, count: number): Promise<void> {
+export async function payWithKills(world: PayoutFixture, count: number): Promise<void> {
   const number = async (where: string): Promise<number> =>
     (
       await world.pool.query<{ n: number }>(
@@ -43,7 +43,7 @@ export async function payWithKills(world: PayWorld, count: number): Promise<void
     for (const end = elapsedMs() + 60_000; elapsedMs() < end; await sleep(2)) {
       if (await done()) return
     }
-    throw new Error('it takes too long')
+    throw new Error('timed out')
   }
   const [first, second] = await Promise.all([world.payer(), world.payer()])
   await until(async () => (await number('true')) >= count / 3)
@@ -56,8 +56,8 @@ export async function payWithKills(world: PayWorld, count: number): Promise<void
   expect(await number(`state = 'started'`)).to.equal(0)
 }
 
-/** Each was paid exactly what it was owed, once, and books and chain agree to the microdollar. */
-export async function judgeRound(world: PayWorld, owed: readonly Owed[]): Promise<void> {
+/** Asserts that each was paid once exactly what it is owed, and ledger and chain agree. */
+export async function judgeRound(world: PayoutFixture, owed: readonly Owed[]): Promise<void> {
   const { pool, chain, ledger, stack, spend } = world
   const { rows } = await pool.query<{ provider: string; amount: bigint }>(
     `SELECT provider, amount FROM hub.payout WHERE state = 'confirmed' ORDER BY provider`,

@@ -11,7 +11,7 @@ import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { createOffers, type Offers } from '../../../../core/payments/receiving/offers.ts'
 
-/** A process that pays providers, again and again, until nothing is left to do or it is killed. */
+/** Process that pays providers until nothing is left to do or it is killed. */
 const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', shards = '1', again = '1'] =
   process.argv.slice(2)
 const { network } = USDC_BASE

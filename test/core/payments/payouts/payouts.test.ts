@@ -10,7 +10,7 @@ import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { readServiceSums, readStatementLines } from '../../../../core/payments/payouts/statement.ts'
 import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
-import { newId, type PayWorld, type Provider, startPayWorld } from './fixture.ts'
+import { newId, type PayoutFixture, type Provider, startPayoutFixture } from './fixture.ts'
 
 const USD = 1_000_000n
 
@@ -23,9 +23,9 @@ interface Row {
 }
 
 describe('payouts', () => {
-  let world: PayWorld
+  let world: PayoutFixture
   before(async () => {
-    world = await startPayWorld({ opening: 100n * USD })
+    world = await startPayoutFixture({ opening: 100n * USD })
   })
   after(() => world.stop())
 
@@ -51,13 +51,13 @@ describe('payouts', () => {
   const change = (set: string, where: string) =>
     world.admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER keep;
       UPDATE hub.payout SET ${set} WHERE ${where}; ALTER TABLE hub.payout ENABLE TRIGGER keep`)
-  /** A day has one payout that did not fail: as if it were another day. */
+  /** Moves the payout to another day, because a day has one payout that did not fail. */
   const nextDay = (provider: Provider) =>
     change(`state = 'failed'`, `provider = '${provider.id}' AND state = 'confirmed'`)
   const sumOf = async ({ id }: Row): Promise<bigint> =>
     (await readStatementLines(world.pool, id, 1_000)).reduce((sum, { amount }) => sum + amount, 0n)
 
-  it('take what was earned with all services on all shards, by one transfer', async () => {
+  it('pay the earnings of all services on all shards by one transfer', async () => {
     const provider = await world.provider('p-first', ['one', 'two'])
     for (const [i, account] of provider.accounts.entries()) {
       await world.earn(account, USD + BigInt(i))
@@ -77,10 +77,10 @@ describe('payouts', () => {
     expect(await sumOf(payout!)).to.equal(payout!.amount)
   })
 
-  it('are made once a day, from the minimum on, to who has an address that is sure', async () => {
+  it('are made once a day, from the minimum on, to providers with an active address', async () => {
     const provider = await world.provider('p-daily')
     const [account] = provider.accounts
-    /** What its owner is told. */
+    /** Events sent to the owner. */
     const holding = async () => {
       const { waitsFor, owed, pending, paid } = (
         await readProviderBalances(world.pool, [provider.owner], USD)
@@ -131,7 +131,7 @@ describe('payouts', () => {
     expect(await held(provider)).to.equal(3n * USD)
   })
 
-  it('that nobody took are owed again, and paid by the next attempt', async () => {
+  it('that were never taken are owed again and paid by the next attempt', async () => {
     const provider = await world.provider('p-unlucky')
     for (const account of provider.accounts) await world.earn(account, USD)
     const lost = async () => ({ outcome: 'failed', reason: 'insufficient_funds' }) as never
@@ -153,7 +153,7 @@ describe('payouts', () => {
     ])
   })
 
-  it('whose answer was lost are found on the chain, and not paid again', async () => {
+  it('whose response was lost are found on the chain and not paid again', async () => {
     const provider = await world.provider('p-silent')
     await world.earn(provider.accounts[0]!, 3n * USD)
     let sent = 0
@@ -167,7 +167,7 @@ describe('payouts', () => {
     expect([sent, await held(provider)]).to.deep.equal([1, 3n * USD])
   })
 
-  it('recover first what was refunded after an earlier payout', async () => {
+  it('first recover refunds made after an earlier payout', async () => {
     const { ledger, pool } = world
     const provider = await world.provider('p-refunding')
     const [payee] = provider.accounts
@@ -191,7 +191,7 @@ describe('payouts', () => {
     expect(sums).to.include({ gross: 2n * USD, other: -900_000n, earned: 1_100_000n })
   })
 
-  it('wait, and say so, while the spend wallet cannot pay them', async () => {
+  it('wait and log an error while the spend wallet has insufficient funds', async () => {
     const rich = await world.provider('p-rich')
     const modest = await world.provider('p-safe')
     await world.earn(rich.accounts[0]!, 1_000n * USD)
@@ -202,7 +202,7 @@ describe('payouts', () => {
     expect(world.logged()).to.include('the spend wallet cannot pay all providers')
   })
 
-  it('are what their entries say, or the database refuses them', async () => {
+  it('are refused by the database unless they match their entries', async () => {
     const [{ id, amount }] = (await payoutsOf({ id: 'p-first' } as Provider)) as [Row]
     const attempt = (sql: string) =>
       world.pool.query(sql).then(
@@ -228,7 +228,7 @@ describe('payouts', () => {
     expect(amount > 0n).to.equal(true)
   })
 
-  it('leave books and chain in agreement', async () => {
+  it('leave ledger and chain in agreement', async () => {
     const { pool, chain, stack, spend } = world
     await stack.rpc('anvil_mine')
     const wallets = { treasury: stack.payTo, spend }
@@ -238,7 +238,7 @@ describe('payouts', () => {
     expect(runs[1]!.chain).to.equal(runs[1]!.ledger)
   })
 
-  it('that a restored backup has forgotten are found on the chain, not made again', async () => {
+  it('that a restored backup has lost are found on the chain and not made again', async () => {
     const [same, other] = [await world.provider('p-same'), await world.provider('p-other')]
     for (const { accounts } of [same, other]) await world.earn(accounts[0]!, USD)
     await pay()

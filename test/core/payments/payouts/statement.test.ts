@@ -5,11 +5,11 @@ import { micros, split } from '../../../../core/money.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import {
   type LineCursor,
-  type StatementLine,
   readServiceSums,
   readStatementLines,
+  type StatementLine,
 } from '../../../../core/payments/payouts/statement.ts'
-import { newId, type PayWorld, startPayWorld } from './fixture.ts'
+import { newId, type PayoutFixture, startPayoutFixture } from './fixture.ts'
 
 const amount = fc.bigInt({ min: 1n, max: 300_000n })
 const place = fc.nat({ max: 3 }) // two services on two shards
@@ -23,16 +23,16 @@ type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
 describe('the statement of a payout', function () {
   this.timeout(60_000)
-  let world: PayWorld
+  let world: PayoutFixture
   before(async () => {
-    world = await startPayWorld({ opening: 1_000_000_000n })
+    world = await startPayoutFixture({ opening: 1_000_000_000n })
   })
   after(() => world.stop())
 
   let providers = 0
   const author = { author: 'ada', reason: 'a dispute' }
 
-  /** Whatever may happen to a provider's earnings, reckoned by hand as well. */
+  /** Events that affect a provider's earnings, with an independent calculation. */
   async function happen(happenings: readonly Happening[]) {
     const provider = await world.provider(`p-random-${++providers}`, ['one', 'two'])
     const sums = { calls: 0n, gross: 0n, commission: 0n, refunded: 0n }
@@ -64,7 +64,7 @@ describe('the statement of a payout', function () {
     return { provider, sums }
   }
 
-  /** All lines, read in pages. */
+  /** Reads all lines in pages. */
   async function linesOf(payout: string, size: number): Promise<StatementLine[]> {
     const lines: StatementLine[] = []
     for (let after: LineCursor | undefined; ; ) {
@@ -76,7 +76,7 @@ describe('the statement of a payout', function () {
     }
   }
 
-  it('adds up to the transfer, line by line and by service, whatever happened', async () => {
+  it('adds up to the transfer, by line and by service, after any events', async () => {
     const ports = { ...world.ports, minimum: micros(1n) }
     const property = async (happenings: readonly Happening[], size: number): Promise<void> => {
       const { provider, sums } = await happen(happenings)

@@ -7,10 +7,10 @@ import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 const hex = (bytes: number): string => `0x${randomBytes(bytes).toString('hex')}`
 const [asset, payTo] = [hex(20), hex(20)]
-/** A payment that somebody has signed. */
+/** Key of a signed payment. */
 const payment = () => ({ network: 'eip155:8453', asset, payer: hex(20), nonce: hex(32) })
 
-describe('the claims of a purchase that has a name', () => {
+describe('a named purchase', () => {
   let fresh: FreshDatabase
   let claims: Claims
   let id: string
@@ -35,32 +35,32 @@ describe('the claims of a purchase that has a name', () => {
     })
 
   for (const end of ['failed', 'released'] as const) {
-    it(`are one that pays, also after one that was ${end}`, async () => {
+    it(`is paid by one payment, also after a ${end} one`, async () => {
       const [lost, paid, late] = [payment(), payment(), payment()]
-      expect(await claim(lost)).to.include({ mine: true })
+      expect(await claim(lost)).to.include({ isNew: true })
       await (end === 'failed' ? claims.conclude(lost, 'failed') : claims.release(lost))
       const second = await claim(paid)
-      expect(second, 'its name is free again').to.include({ mine: true })
+      expect(second, 'the name is free again').to.include({ isNew: true })
       await claims.conclude(paid, 'settled', hex(32))
       expect(await claims.findPurchase(id)).to.deep.include({ key: paid, state: 'settled' })
       const third = await claim(late)
-      expect(third, 'it is paid').to.deep.include({ mine: false })
+      expect(third, 'it is already paid').to.deep.include({ isNew: false })
       expect(third.claim.key).to.deep.equal(paid)
-      expect((await claim(lost)).isNew, 'nor by the first one once more').to.equal(false)
-      expect(await claims.find(lost), 'which is watched under its own id').to.include({
+      expect((await claim(lost)).isNew, 'and not by the first payment again').to.equal(false)
+      expect(await claims.find(lost), 'which stays watched under its own id').to.include({
         state: end,
         id,
       })
     })
   }
 
-  it('are one of those that come at once, when another one had failed', async () => {
+  it('is claimed by one of several concurrent payments after another one failed', async () => {
     const lost = payment()
     await claim(lost)
     await claims.release(lost)
     const payments = Array.from({ length: 4 }, payment)
-    const told = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
-    expect(told.filter(({ isNew: mine }) => mine)).to.have.lengthOf(1)
-    expect(new Set(told.map((each) => each.claim.id)).size).to.equal(1)
+    const results = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
+    expect(results.filter(({ isNew }) => isNew)).to.have.lengthOf(1)
+    expect(new Set(results.map((each) => each.claim.id)).size).to.equal(1)
   })
 })

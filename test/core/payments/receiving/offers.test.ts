@@ -33,7 +33,7 @@ describe('x402 offers', () => {
   }
 
   describe('the offer', () => {
-    it('is what the library itself makes of a dollar price', async () => {
+    it('equals what the library makes of a dollar price', async () => {
       const server = new x402ResourceServer(stack.facilitator)
       await server.register(NETWORK, new ExactEvmScheme()).initialize()
       const theirs = await server.buildPaymentRequirements({
@@ -45,7 +45,7 @@ describe('x402 offers', () => {
       })
       expect([stack.offers.requirements(SALE)]).to.deep.equal(theirs)
     })
-    it('says the same in the header and for the body', () => {
+    it('is the same in the header and for the body', () => {
       const { header, required } = stack.offers.offer({ ...SALE, error: 'payment_required' })
       expect(decodePaymentRequiredHeader(header)).to.deep.equal(required)
       expect(required).to.deep.include({ x402Version: 2, resource: RESOURCE })
@@ -69,7 +69,7 @@ describe('x402 offers', () => {
         .with.property('reason', reason)
     }
 
-    it('takes what the client library sends', async () => {
+    it('accepts what the client library sends', async () => {
       const payment = stack.offers.read(await valid())
       expect(payment.payload.authorization.value).to.equal('3000')
     })
@@ -79,10 +79,10 @@ describe('x402 offers', () => {
       refuses(`${value}, ${value}`, 'duplicate_header')
     })
     it('refuses more than 16 KiB', () => refuses('A'.repeat(16_385), 'too_large'))
-    it('refuses what is no base64', () => {
+    it('refuses invalid base64', () => {
       for (const value of ['', '{}', 'a b', 'äö', '====']) refuses(value, 'malformed_base64')
     })
-    it('refuses what is no JSON, and names that reach prototypes', () => {
+    it('refuses invalid JSON and prototype-polluting names', () => {
       refuses(Buffer.from('hello').toString('base64'), 'malformed_json')
       refuses(Buffer.from('{"__proto__":{"x402Version":2}}').toString('base64'), 'malformed_json')
       refuses(encode({ payload: { constructor: 1 } }), 'malformed_json')
@@ -91,7 +91,7 @@ describe('x402 offers', () => {
       for (const value of [null, 1, 'x', [], {}, { x402Version: 2 }, { x402Version: 1 }])
         refuses(encode(value), 'malformed_payload')
     })
-    it('refuses every field that is not what it must be', async () => {
+    it('refuses every malformed field', async () => {
       const text = Buffer.from(await valid(), 'base64').toString()
       const bad: [path: string, value: unknown][] = [
         ['from', '0x12'],
@@ -108,7 +108,7 @@ describe('x402 offers', () => {
         refuses(encode(payment), 'malformed_payload')
       }
     })
-    it('refuses lists of one, which look like their only entry once they are text', async () => {
+    it('refuses one-element lists, which stringify like their element', async () => {
       const text = Buffer.from(await valid(), 'base64').toString()
       const listed = (part: Record<string, unknown>, name: string): void => {
         part[name] = [part[name]]
@@ -127,7 +127,7 @@ describe('x402 offers', () => {
       listed(payment.payload, 'signature')
       refuses(encode(payment), 'malformed_payload')
     })
-    it('refuses members beside those it checks: a facilitator might pay by them', async () => {
+    it('refuses additional members, by which a facilitator might pay', async () => {
       const text = Buffer.from(await valid(), 'base64').toString()
       const beside = JSON.parse(text)
       beside.payload.permit2Authorization = { from: stack.payTo }
@@ -147,7 +147,7 @@ describe('x402 offers', () => {
       nonce: `0x${'ab'.repeat(32)}`,
     })
   })
-  it('knows until when a payment can be settled', async () => {
+  it('reads the expiry of a payment', async () => {
     const { payment } = await prepare()
     expect(validBeforeOf(payment).getTime() / 1_000).to.equal(
       Number(payment.payload.authorization.validBefore),
@@ -174,7 +174,7 @@ describe('x402 offers', () => {
       expect(decodePaymentResponseHeader(settled.responseHeader).success).to.equal(false)
     }
 
-    it('moves exactly the price', async () => {
+    it('transfers exactly the price', async () => {
       const { offers, chain, payTo, wallets } = stack
       const { payment, requirement } = await prepare()
       const before = await chain.balanceOf(payTo)
@@ -203,7 +203,7 @@ describe('x402 offers', () => {
       const { payment, requirement } = await prepare({ to: stack.wallets.seller.account.address })
       await refused([payment, requirement], 'invalid_exact_evm_recipient_mismatch')
     })
-    it('refuses what has expired, or would before the work is done', async () => {
+    it('refuses a payment that has expired or would before the work is done', async () => {
       const reason = 'invalid_exact_evm_payload_authorization_valid_before'
       const expired = await prepare({ seconds: -1 })
       await refused([expired.payment, expired.requirement], reason)
@@ -216,7 +216,7 @@ describe('x402 offers', () => {
       payment.payload.authorization.nonce = `0x${'1'.repeat(64)}`
       await refused([payment, requirement], 'invalid_exact_evm_signature')
     })
-    it('refuses a payer without the money', async () => {
+    it('refuses a payer with insufficient USDC', async () => {
       const { offers } = stack
       const poor = privateKeyToAccount(`0x${'5'.repeat(64)}`)
       await fund(stack.rpcUrl, poor.address, { usdc: 2_999n })
@@ -224,7 +224,7 @@ describe('x402 offers', () => {
       const payment = offers.read(await sign(poor, required))
       await refused([payment, offers.requirements(SALE)], 'invalid_exact_evm_insufficient_balance')
     })
-    it('refuses to verify what was settled, and leaves settling again to the chain', async () => {
+    it('refuses to verify a settled payment; settling it again is up to the chain', async () => {
       const { offers } = stack
       const { payment, requirement } = await prepare()
       const first = await offers.settle(payment, requirement)
@@ -239,7 +239,7 @@ describe('x402 offers', () => {
         tx: first.tx,
       })
     })
-    it('sells upfront: verifies the terms only, settles at once', async () => {
+    it('verifies only the terms of an upfront sale and settles at once', async () => {
       const { offers, wallets } = stack
       const { required } = offers.offer({ ...SALE, upfront: true })
       const [requirement] = required.accepts

@@ -14,37 +14,37 @@ import {
 import { realSockets, rejection } from '../../egress/fixture.ts'
 import {
   account,
-  answering,
   ENTRY,
   GET,
   NOW,
   offer,
   PAY_TO,
   POLICY,
+  paywall,
   RESOURCE,
-  selling,
+  respondWith,
   TERMS,
-  world,
-} from './world.ts'
+  withSeller,
+} from './fixture.ts'
 
 const refused = (answer: RequestListener, request: Partial<ExternalRequest> = {}) =>
-  world(answer, async ({ egress, seller }) => {
+  withSeller(answer, async ({ egress, seller }) => {
     const error = await rejection(quoteExternal(egress, { ...GET, ...request }, POLICY))
     if (!(error instanceof PaymentTermsError || error instanceof EgressError)) throw error
     return { error, requests: seller.seen.length, connections: seller.connections() }
   })
 
-describe('the unpaid leg', () => {
+describe('the unpaid request', () => {
   realSockets()
 
-  it('comes back with terms', async () => {
-    await world(selling(answering(200)), async ({ egress }) => {
+  it('returns terms', async () => {
+    await withSeller(paywall(respondWith(200)), async ({ egress }) => {
       const quote = await quoteExternal(egress, GET, POLICY)
       expect(quote).to.deep.equal({ payable: true, amount: 3_000n, terms: TERMS })
     })
   })
 
-  it('sends a string as it is, and anything else as JSON', async () => {
+  it('sends a string verbatim and anything else as JSON', async () => {
     const bodies: readonly [unknown, string, string | undefined][] = [
       ['{"a": 1}\n', '{"a": 1}\n', undefined],
       [{ a: [1, 'ü'] }, '{"a":[1,"ü"]}', 'application/json'],
@@ -54,7 +54,7 @@ describe('the unpaid leg', () => {
       [null, '', undefined],
       [undefined, '', undefined],
     ]
-    await world(selling(answering(200)), async ({ egress, seller }) => {
+    await withSeller(paywall(respondWith(200)), async ({ egress, seller }) => {
       for (const [body] of bodies) {
         await quoteExternal(egress, { ...GET, method: 'POST', body }, POLICY)
       }
@@ -66,12 +66,12 @@ describe('the unpaid leg', () => {
     })
   })
 
-  it('is not payable when nothing is asked for, however large the answer', async () => {
+  it('is not payable if the seller requires no payment, however large the response', async () => {
     const endless: RequestListener = (_, response) => {
       const timer = setInterval(() => response.write('a'.repeat(65_536)), 1)
       response.on('close', () => clearInterval(timer))
     }
-    for (const answer of [answering(200, {}, 'secret'), answering(204, {}, ''), endless]) {
+    for (const answer of [respondWith(200, {}, 'secret'), respondWith(204, {}, ''), endless]) {
       const { error } = await refused(answer)
       expect(error).to.include({ code: 'not_payable', reason: 'not_asked' })
       expect(JSON.stringify([error, error.message])).not.to.match(/secret|aaa/)
@@ -79,24 +79,24 @@ describe('the unpaid leg', () => {
   })
 
   const cases: readonly [string, RequestListener, string][] = [
-    ['A015 a redirect', answering(302, { location: 'http://127.0.0.1/' }), 'upstream_redirect'],
-    ['not found', answering(404), 'upstream_error'],
-    ['a fault', answering(500), 'upstream_error'],
-    ['a bill that is no offer', answering(402), 'upstream_payment_terms'],
+    ['A015 a redirect', respondWith(302, { location: 'http://127.0.0.1/' }), 'upstream_redirect'],
+    ['not found', respondWith(404), 'upstream_error'],
+    ['a server error', respondWith(500), 'upstream_error'],
+    ['a 402 without an offer', respondWith(402), 'upstream_payment_terms'],
     [
       'A088 ten years',
-      selling(answering(200), offer({ maxTimeoutSeconds: 315_360_000 })),
+      paywall(respondWith(200), offer({ maxTimeoutSeconds: 315_360_000 })),
       'upstream_payment_terms',
     ],
     [
       'A091 a forged name',
-      selling(answering(200), offer({ extra: { name: 'X', version: '2' } })),
+      paywall(respondWith(200), offer({ extra: { name: 'X', version: '2' } })),
       'upstream_payment_terms',
     ],
-    ['A087 the price', selling(answering(200), offer({ amount: '990000' })), 'price_exceeds_max'],
+    ['A087 the price', paywall(respondWith(200), offer({ amount: '990000' })), 'price_exceeds_max'],
     [
       'our own wallet',
-      selling(answering(200), offer({ payTo: account.address })),
+      paywall(respondWith(200), offer({ payTo: account.address })),
       'upstream_payment_terms',
     ],
     ['hanging up', (request) => request.socket.destroy(), 'upstream_unreachable'],
@@ -116,11 +116,11 @@ describe('the unpaid leg', () => {
     ['A020 a line break', { headers: { 'X-A': 'a\r\nX-Injected: 1' } }],
     ['A021 TRACE', { method: 'TRACE' }],
     ['A010 port 22', { url: 'http://seller.test:22/' }],
-    ['a payment of its own', { headers: { 'payment-signature': 'x' } }],
+    ['a payment of the caller', { headers: { 'payment-signature': 'x' } }],
   ]
   for (const [title, request] of bad) {
     it(`never starts for ${title}`, async () => {
-      const { error, connections } = await refused(answering(200), request)
+      const { error, connections } = await refused(respondWith(200), request)
       expect([error.code, connections]).to.deep.equal(['validation_failed', 0])
     })
   }
@@ -132,7 +132,7 @@ describe('the signature', () => {
       payload: { signature: `0x${string}`; authorization: Record<string, string> }
     }
 
-  it('is over exactly the terms, for sixty seconds at most', async () => {
+  it('covers exactly the terms, for sixty seconds at most', async () => {
     for (const [seconds, lifetime] of [
       [300, 60n],
       [86_400, 60n],
@@ -156,7 +156,7 @@ describe('the signature', () => {
     }
   })
 
-  it('has a nonce of its own each time, and is asked for once', async () => {
+  it('has a new nonce each time and is made once', async () => {
     let asked = 0
     const counting: Pick<typeof account, 'address' | 'signTypedData'> = {
       address: account.address,
@@ -172,7 +172,7 @@ describe('the signature', () => {
     expect(first.nonce).not.to.equal(second.nonce)
   })
 
-  it('sends back what the seller said, and uses the header of its version', async () => {
+  it('returns the entry of the seller in the header of its version', async () => {
     const { header } = await signPayment(account, TERMS, NOW)
     expect(header.name).to.equal('PAYMENT-SIGNATURE')
     expect(decodePaymentSignatureHeader(header.value)).to.deep.include({
@@ -186,7 +186,7 @@ describe('the signature', () => {
     expect(payloadOf(v1)).to.not.have.any.keys('accepted', 'resource')
   })
 
-  it('is never made out to the payer', async () => {
+  it('never pays the payer itself', async () => {
     const error = await rejection(signPayment(account, { ...TERMS, payTo: account.address }, NOW))
     expect(error).to.include({ reason: 'own_wallet' })
   })

@@ -20,9 +20,9 @@ import {
 } from '../../../../core/payments/paying/x402-client.ts'
 import { realSockets } from '../../egress/fixture.ts'
 import { NETWORK, type Stack, startStack, USDC } from '../stack.ts'
-import { GET, world } from './world.ts'
+import { GET, withSeller } from './fixture.ts'
 
-/** Sellers made of the SDK, and a chain that moves the money. */
+/** Sellers built with the SDK and a chain that transfers the money. */
 describe('a purchase from a seller of the SDK', () => {
   realSockets()
   let stack: Stack
@@ -33,7 +33,7 @@ describe('a purchase from a seller of the SDK', () => {
 
   async function buyFrom(seller: RequestListener, from: 'agent' | 'gas' = 'agent') {
     const { account } = stack.wallets[from]
-    return world(seller, async ({ egress }) => {
+    return withSeller(seller, async ({ egress }) => {
       const policy = { maxAmount: 10_000n, ownWallets: [account.address] }
       const { terms } = await quoteExternal(egress, GET, policy)
       const signed = await signPayment(account, terms, systemClock.now())
@@ -41,7 +41,7 @@ describe('a purchase from a seller of the SDK', () => {
     })
   }
 
-  it('is settled by version 2, even where a day is allowed', async () => {
+  it('is settled by version 2, also if a day is allowed', async () => {
     const { signed, outcome } = await buyFrom(await sellerV2(86_400))
     expect(outcome).to.include({ outcome: 'paid' })
     expect(signed.header.name).to.equal('PAYMENT-SIGNATURE')
@@ -55,7 +55,7 @@ describe('a purchase from a seller of the SDK', () => {
     await wasPaid(outcome.tx, 2_000n)
   })
 
-  it('is unresolved when the payer has no money', async () => {
+  it('is unresolved if the payer has no money', async () => {
     const { outcome } = await buyFrom(await sellerV2(60), 'gas')
     expect(outcome).to.include({ outcome: 'unresolved', reason: 'upstream_payment_rejected' })
   })
@@ -70,7 +70,7 @@ describe('a purchase from a seller of the SDK', () => {
     expect(amounts).to.include(value)
   }
 
-  /** As the resource server of the SDK does it: match, verify, work, settle. */
+  /** Like the resource server of the SDK: match, verify, work, settle. */
   async function sellerV2(maxTimeoutSeconds: number): Promise<RequestListener> {
     const { facilitator } = stack
     const server = new x402ResourceServer({

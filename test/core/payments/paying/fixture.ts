@@ -38,8 +38,8 @@ export const success = (more: Json = {}) =>
     ...more,
   })
 
-/** Asks for a payment, and then does `paid` with whoever brings one. */
-export const selling =
+/** Requires payment and handles paid requests with `paid`. */
+export const paywall =
   (paid: RequestListener, header = offer()): RequestListener =>
   (request, response) => {
     if (request.headers['payment-signature'] ?? request.headers['x-payment']) {
@@ -47,19 +47,19 @@ export const selling =
     } else response.writeHead(402, { 'payment-required': header }).end('{}')
   }
 
-export const answering =
+export const respondWith =
   (status: number, headers: Json = {}, body = 'goods'): RequestListener =>
   (...[, response]: Respond) =>
     void response.writeHead(status, headers as Record<string, string>).end(body)
 
-export interface World {
+export interface SellerFixture {
   readonly egress: Egress
   readonly seller: Listening
 }
 
-export async function world<T>(
+export async function withSeller<T>(
   answer: RequestListener,
-  work: (world: World) => Promise<T>,
+  work: (world: SellerFixture) => Promise<T>,
 ): Promise<T> {
   const seller = await listen(answer)
   const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${seller.port}`)

@@ -9,12 +9,12 @@ import {
 } from '../../../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
 import { NETWORK, type Stack } from '../stack.ts'
-import { answer, pays, type Services, startServices } from './services.ts'
-import { prepare, shop } from './world.ts'
+import { prepare, shop } from './fixture.ts'
+import { answer, pays, type Services, startServices } from './mock-services.ts'
 
 const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 
-describe('a facilitator served over HTTP', () => {
+describe('a facilitator over HTTP', () => {
   let services: Services
   let stack: Stack
   before(async () => {
@@ -24,22 +24,22 @@ describe('a facilitator served over HTTP', () => {
   after(() => services.stop())
   const buy: Services['buy'] = (...args) => services.buy(...args)
 
-  describe('that gives no answer leaves the outcome open', () => {
+  describe('without a valid response leaves the outcome open', () => {
     const silences: Record<string, (res: ServerResponse) => unknown> = {
-      'pending for ever': (res) =>
+      'pending forever': (res) =>
         answer(res, { errorReason: 'settlement_pending', transaction: `0x${'e'.repeat(64)}` }),
       hanging: () => {},
       'dropping the connection': (res) => res.socket?.destroy(),
-      'answering 500': (res) => answer(res, { errorReason: 'invalid_payload' }, 500),
-      'answering that nothing was sent, which is our own word': (res) =>
+      'returning 500': (res) => answer(res, { errorReason: 'invalid_payload' }, 500),
+      'returning a reason reserved for the hub': (res) =>
         answer(res, { errorReason: 'not_broadcast' }),
-      'answering invalid JSON': (res) => res.end('success'),
-      'answering in another form': (res) => res.end('{"success":"yes","transaction":7}'),
-      'answering compressed': (res) => {
+      'returning invalid JSON': (res) => res.end('success'),
+      'returning another schema': (res) => res.end('{"success":"yes","transaction":7}'),
+      'responding compressed': (res) => {
         res.setHeader('content-encoding', 'gzip')
         res.end(gzipSync(JSON.stringify({ success: true })))
       },
-      'answering a byte at a time': (res) => {
+      'responding one byte at a time': (res) => {
         const drip = setInterval(() => res.write(' '), 50)
         res.on('close', () => clearInterval(drip))
       },
@@ -50,7 +50,7 @@ describe('a facilitator served over HTTP', () => {
         expect(settled).to.include({ outcome: 'pending', reason: 'settlement_pending' })
       })
     }
-    it('answering with 50 MB, which are not read', async () => {
+    it('responding with 50 MB, which are not read', async () => {
       const piece = Buffer.alloc(1_048_576, ' ')
       let taken = 0
       const { resolve, promise: closed } = Promise.withResolvers<void>()
@@ -64,9 +64,9 @@ describe('a facilitator served over HTTP', () => {
       })
       await closed
       expect(settled.outcome).to.equal('pending')
-      expect(taken).to.be.below(25) // what the sockets hold, and no more
+      expect(taken).to.be.below(25) // only what the sockets buffer
     })
-    it('redirecting elsewhere: nobody else sees the payment', async () => {
+    it('redirecting, which sends the payment to no other host', async () => {
       const heard: string[] = []
       const thief = await services.serve((body, res) => {
         heard.push(body)
@@ -82,10 +82,10 @@ describe('a facilitator served over HTTP', () => {
     })
   })
 
-  describe('that cannot be reached', () => {
+  describe('that is unreachable', () => {
     const dead = 'http://127.0.0.1:9'
 
-    it('settles nothing for sure, and verifies nothing', async () => {
+    it('settles nothing definitely and verifies nothing', async () => {
       const offers = shop(stack, services.watched(dead))
       const args = await prepare(stack)
       const verified = await offers.verify(...args).catch((error: unknown) => error)
@@ -93,10 +93,10 @@ describe('a facilitator served over HTTP', () => {
       const settled = await offers.settle(...args)
       expect(settled).to.include({ outcome: 'failed', reason: 'not_broadcast' })
     })
-    it('leaves open what it was sent before', async () => {
+    it('leaves open a payment it received before', async () => {
       const args = await prepare(stack)
       const served = await services.service((res) => {
-        res.on('finish', served.close) // and it is sent again, since it is pending
+        res.on('finish', served.close) // it is sent again because it is pending
         answer(res, { errorReason: 'settlement_pending', transaction: `0x${'9'.repeat(64)}` })
       })
       const settled = await shop(stack, services.watched(served.url)).settle(...args)
@@ -111,7 +111,7 @@ describe('a facilitator served over HTTP', () => {
       expect(settled).to.include({ outcome: 'failed', reason: 'not_broadcast' })
       expect(asked).to.equal(0)
     })
-    it('is asked for headers with the address that they are for', async () => {
+    it('gets authentication headers made for its URL', async () => {
       const { url } = await services.service((res) => pays(res, ''))
       const asked: unknown[] = []
       const authHeaders = async (...of: unknown[]) => {
@@ -128,18 +128,18 @@ describe('a facilitator served over HTTP', () => {
     })
   })
 
-  describe('is refused at start', () => {
-    const supported = async (told: object, own: readonly Hex[] = []): Promise<string> => {
-      const { url, close } = await services.serve((_body, res) => res.end(JSON.stringify(told)))
+  describe('is refused at startup', () => {
+    const supported = async (body: object, own: readonly Hex[] = []): Promise<string> => {
+      const { url, close } = await services.serve((_body, res) => res.end(JSON.stringify(body)))
       const check = assertSupports(httpFacilitator({ url }), NETWORK, own)
-      const said = await check.then(() => 'fine').catch((error: Error) => error.message)
+      const message = await check.then(() => 'fine').catch((error: Error) => error.message)
       close()
-      return said
+      return message
     }
     const kind = { x402Version: 2, scheme: 'exact', network: NETWORK }
     const signers = { 'eip155:*': ['0x00000000000000000000000000000000000000D0'] }
 
-    it('unless it settles what is sold', async () => {
+    it('unless it settles what the hub sells', async () => {
       expect(await supported({ kinds: [kind] })).to.equal('fine')
       expect(await supported({ kinds: [{ ...kind, extra: null }], signers })).to.equal('fine')
       const extra = { name: 'USD Coin', version: '2', assetTransferMethod: 'eip3009' }
@@ -149,19 +149,19 @@ describe('a facilitator served over HTTP', () => {
       'another network': { network: 'eip155:84532' },
       'another scheme': { scheme: 'upto' },
       'another version': { x402Version: 1 },
-      'another way of moving money': { extra: { assetTransferMethod: 'permit2' } },
+      'another transfer method': { extra: { assetTransferMethod: 'permit2' } },
       'another token': { extra: { asset: OTHER_TOKEN } },
     })) {
-      it(`when it settles on ${what}`, async () => {
-        const said = await supported({ kinds: [{ ...kind, ...change }] })
-        expect(said).to.match(/does not settle "exact" .* on eip155:8453, but \w+ v\d on eip155/)
+      it(`if it settles on ${what}`, async () => {
+        const message = await supported({ kinds: [{ ...kind, ...change }] })
+        expect(message).to.match(/does not settle "exact" .* on eip155:8453, but \w+ v\d on eip155/)
       })
     }
-    it('when it sends from a wallet of ours', async () => {
+    it('if it sends from a wallet of the hub', async () => {
       const own = ['0x00000000000000000000000000000000000000d0'] as const
       expect(await supported({ kinds: [kind], signers }, own)).to.match(/somebody else has its key/)
     })
-    it('when it answers nonsense', async () => {
+    it('if its response is malformed', async () => {
       expect(await supported({ kinds: 'all' })).to.match(/malformed response to "supported"/)
     })
   })

@@ -5,30 +5,30 @@ import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { chainVerified } from '../../../../core/payments/facilitators/chain-verified.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'
-import { type Prepared, prepare, type Served, serve, shop } from './world.ts'
+import { type Prepared, prepare, type Served, serve, shop } from './fixture.ts'
 
-/** How a service settles; it verifies honestly. */
+/** Settles one request; verification is always honest. */
 export type Settle = (res: ServerResponse, args: Prepared) => unknown
 
-/** Services on this machine, each seen through the eyes of the hub. */
+/** Local facilitator services and the hub that uses them. */
 export interface Services {
   readonly stack: Stack
-  /** What was logged since `lines.length = 0`. */
+  /** Log lines since `lines.length = 0`. */
   readonly lines: { level: number; facilitator?: string; msg: string }[]
   readonly serve: (...args: Parameters<typeof serve>) => Promise<Served>
   readonly service: (settle: Settle) => Promise<Served>
   readonly watched: (url: string, chain?: Stack['chain']) => ReturnType<typeof chainVerified>
-  /** What a shop makes of a payment that such a service settles. */
+  /** Outcome for a shop of a payment settled by such a service. */
   readonly buy: (
     settle: Settle,
     args?: Prepared,
   ) => Promise<{ readonly outcome: string; readonly tx?: Hex; readonly reason?: string }>
-  /** Settles for real, and gives the transaction. */
+  /** Settles on the chain and returns the transaction. */
   readonly really: (args: Prepared) => Promise<Hex>
   readonly stop: () => Promise<void>
 }
 
-/** @param timeoutMs how long the hub waits for an answer: short where none is to come */
+/** @param timeoutMs response timeout of the hub; short if no response is to come */
 export async function startServices(timeoutMs = 15_000): Promise<Services> {
   const stack = await startStack()
   const closers: (() => void)[] = []
@@ -49,8 +49,8 @@ export async function startServices(timeoutMs = 15_000): Promise<Services> {
       return res.end(JSON.stringify(await asks))
     })
   const watched: Services['watched'] = (url, chain = stack.chain) => {
-    const look = { patienceMs: 200, pollMs: 20 }
-    const witness = { chain, asset: USDC_BASE, name: 'liar.test', log, ...look }
+    const timing = { patienceMs: 200, pollMs: 20 }
+    const witness = { chain, asset: USDC_BASE, name: 'liar.test', log, ...timing }
     return chainVerified(httpFacilitator({ url, timeoutMs }), witness)
   }
   return {

@@ -4,9 +4,9 @@ import type { LocalAccount } from 'viem'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { Told } from '../../support/ask.ts'
 
-/** What is not as it should be in a payment. */
-export interface Spoilt {
-  /** Of what is signed; `seconds`: how long it is good for. */
+/** Flaws of a payment. */
+export interface PaymentFlaws {
+  /** Changes of the signed authorization; `seconds` is its validity. */
   readonly signed?: {
     readonly to?: Hex
     readonly value?: bigint
@@ -14,11 +14,11 @@ export interface Spoilt {
     readonly seconds?: number
     readonly nonce?: Hex
   }
-  /** Of the EIP-712 domain that is signed. */
+  /** Changes of the signed EIP-712 domain. */
   readonly domain?: { readonly name?: string; readonly chainId?: number }
-  /** Of the offer that is sent back. */
+  /** Changes of the offer that is sent back. */
   readonly accepted?: Readonly<Record<string, unknown>>
-  /** Of what is sent, but not signed. */
+  /** Changes of the sent authorization after signing. */
   readonly sent?: Readonly<Record<string, string>>
 }
 
@@ -32,15 +32,15 @@ const FIELDS = [
 ] as const
 const SECONDS = 120
 
-/** The value of PAYMENT-SIGNATURE for the offer of a 402, as a test wants it. */
-export async function pay(
+/** Signs PAYMENT-SIGNATURE for the offer of a 402, with optional flaws. */
+export async function signPayment(
   account: LocalAccount,
   { headers }: Told,
   now: Date,
-  { signed = {}, domain = {}, accepted = {}, sent = {} }: Spoilt = {},
+  { signed = {}, domain = {}, accepted = {}, sent = {} }: PaymentFlaws = {},
 ): Promise<string> {
   const [offered] = decodePaymentRequiredHeader(String(headers['payment-required'])).accepts
-  if (!offered) throw new Error('nothing is offered')
+  if (!offered) throw new Error('the response contains no offer')
   const { seconds = SECONDS, ...change } = signed
   const message = {
     from: account.address,

@@ -14,7 +14,7 @@ export const SALE = {
   resource: { url: 'https://hub.test/echo' },
 }
 
-/** A signed payment of the agent's, and what it is to pay. */
+/** A signed payment of the agent and its requirements. */
 export type Prepared = Awaited<ReturnType<typeof prepare>>
 
 export async function prepare({ offers, wallets }: Stack) {
@@ -26,14 +26,14 @@ export async function prepare({ offers, wallets }: Stack) {
 export const shop = ({ payTo }: Stack, facilitator: Facilitator) =>
   createOffers({ facilitator, payTo, network: NETWORK })
 
-/** One that deals with each payment alone, by a transaction of its own. */
+/** Facilitator that settles each payment by its own transaction. */
 export const oneByOne = (facilitator: Facilitator): Facilitator => ({
   verify: (...args) => facilitator.verify(...args),
   settle: (...args) => facilitator.settle(...args),
   getSupported: () => facilitator.getSupported(),
 })
 
-/** A server on this machine, until `close`. */
+/** A local server. */
 export interface Served {
   readonly url: string
   readonly close: () => void
@@ -56,17 +56,17 @@ export async function serve(
   }
 }
 
-/** What a node is asked, and what it would answer. */
+/** A request to the node. */
 interface Question {
   readonly method: string
   readonly params: readonly unknown[]
-  /** Asks the node. */
+  /** Forwards the request to the node. */
   readonly pass: () => Promise<{ result?: unknown; error?: unknown }>
 }
 
 /**
- * A node that answers as the real one does, except where `cut` gives another answer, or `'none'`:
- * then the connection stays open without a word.
+ * Proxy of a node, except where `cut` returns another response, or `'none'` to leave the connection
+ * open without a response.
  */
 export const proxyNode = (rpcUrl: string, cut: (question: Question) => unknown): Promise<Served> =>
   serve(async (body, res) => {

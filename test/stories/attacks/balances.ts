@@ -3,25 +3,25 @@ import type { Pool } from 'pg'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../core/payments/chain/chain.ts'
 
-/** Everybody's money at one moment, in microdollars: of the ledger, and of the chain. */
-export interface Books {
+/** All balances at one moment in microdollars, in the ledger and on the chain. */
+export interface Balances {
   /** Credits of all keys. */
   readonly credits: bigint
   readonly holds: bigint
-  /** What providers, the house and its commission have earned. */
+  /** Earnings of providers and the platform, including commission. */
   readonly earned: bigint
-  /** Charged for sellers, and not seen on the chain yet. */
+  /** Charged for sellers and not yet seen on the chain. */
   readonly transit: bigint
-  /** The spend wallet, and what was received, as the ledger has them. */
+  /** Ledger balance of the spend wallet. */
   readonly spend: bigint
   readonly received: bigint
-  /** On the chain: the spend wallet, the treasury, and all sellers together. */
+  /** Balances on the chain; `sellersOnChain` is the sum of all sellers. */
   readonly spendOnChain: bigint
   readonly treasuryOnChain: bigint
   readonly sellersOnChain: bigint
 }
 
-export interface BookPorts {
+export interface BalancesDeps {
   readonly pool: Pool
   readonly chain: Chain
   readonly wallets: {
@@ -31,7 +31,7 @@ export interface BookPorts {
   }
 }
 
-/** Accounts by the member that sums them up; the assets of the house are debit balances. */
+/** Accounts summed by each member. Assets of the platform are debit balances. */
 const ACCOUNTS = {
   credits: [/^liabilities:agents:/, 1n],
   holds: [/^liabilities:holds$/, 1n],
@@ -39,12 +39,12 @@ const ACCOUNTS = {
   transit: [/^liabilities:x402-out:in-transit$/, 1n],
   spend: [/^assets:usdc:base:spend$/, -1n],
   received: [/^assets:usdc:base:(treasury|in-transit)$/, -1n],
-} as const satisfies Partial<Record<keyof Books, readonly [pattern: RegExp, sign: bigint]>>
+} as const satisfies Partial<Record<keyof Balances, readonly [pattern: RegExp, sign: bigint]>>
 
-export async function booksOf({ pool, chain, wallets }: BookPorts): Promise<Books> {
+export async function readBalances({ pool, chain, wallets }: BalancesDeps): Promise<Balances> {
   const sellers = wallets.sellers.map((wallet) => chain.balanceOf(wallet))
   const [sums, spendOnChain, treasuryOnChain, ...got] = await Promise.all([
-    sumsOf(pool),
+    readLedgerBalances(pool),
     chain.balanceOf(wallets.spend),
     chain.balanceOf(wallets.treasury),
     ...sellers,
@@ -53,9 +53,9 @@ export async function booksOf({ pool, chain, wallets }: BookPorts): Promise<Book
   return { ...sums, spendOnChain, treasuryOnChain, sellersOnChain }
 }
 
-type Sums = Pick<Books, keyof typeof ACCOUNTS>
+type LedgerBalances = Pick<Balances, keyof typeof ACCOUNTS>
 
-async function sumsOf(pool: Pool): Promise<Sums> {
+async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
   const { rows } = await pool.query<{ code: string; balance: bigint }>(
     `SELECT a.code, sum(b.balance)::bigint AS balance FROM ledger.account a
      JOIN ledger.balance b ON b.account = a.id GROUP BY a.code`,
@@ -64,35 +64,35 @@ async function sumsOf(pool: Pool): Promise<Sums> {
     const some = rows.filter(({ code }) => pattern.test(code))
     return [name, some.reduce((sum, { balance }) => sum + balance, 0n) * sign]
   })
-  return Object.fromEntries(sums) as Sums
+  return Object.fromEntries(sums) as LedgerBalances
 }
 
-/** What changed between two moments. */
-export const change = (before: Books, after: Books): Books =>
+/** Subtracts two balances. */
+export const difference = (before: Balances, after: Balances): Balances =>
   Object.fromEntries(
-    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Books]]),
-  ) as unknown as Books
+    Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Balances]]),
+  ) as unknown as Balances
 
 /**
- * That no money came from nowhere or went nowhere, once nothing is open: all that was given to the
- * hub is somebody's credits, somebody's earnings, or on the chain with the sellers who were paid.
- * @param granted credits that were booked without the chain
+ * Asserts that no money appeared or vanished once nothing is open: everything given to the hub is
+ * credits, earnings or on the chain with the paid sellers.
+ * @param granted credits posted without a chain transfer
  */
-export function expectConserved(now: Books, granted: bigint): void {
+export function expectConserved(now: Balances, granted: bigint): void {
   const { credits, holds, earned, transit, spend, received } = now
   const { spendOnChain, treasuryOnChain, sellersOnChain } = now
-  expect(holds, 'holds that are open').to.equal(0n)
-  expect(transit, 'charged and not on the chain').to.equal(0n)
-  expect(-spendOnChain, 'what the spend wallet lost is what sellers got').to.equal(sellersOnChain)
-  expect(spend, 'the spend wallet in the books').to.equal(spendOnChain)
-  expect(received, 'received in the books').to.equal(treasuryOnChain + granted)
+  expect(holds, 'open holds').to.equal(0n)
+  expect(transit, 'charged but not on the chain').to.equal(0n)
+  expect(-spendOnChain, 'sellers received what the spend wallet lost').to.equal(sellersOnChain)
+  expect(spend, 'spend wallet in the ledger').to.equal(spendOnChain)
+  expect(received, 'received in the ledger').to.equal(treasuryOnChain + granted)
   const given = granted + treasuryOnChain
-  expect(credits + earned + sellersOnChain, 'what was given to the hub').to.equal(given)
+  expect(credits + earned + sellersOnChain, 'given to the hub').to.equal(given)
 }
 
-/** That meanwhile nothing is on the chain for which no caller was charged, or is held. */
-export function expectCovered({ holds, transit, spendOnChain, spend }: Books): void {
-  const outside = spend - spendOnChain // left, and not booked as seen yet
+/** Asserts that every outgoing transfer on the chain is covered by a charge or a hold. */
+export function expectCovered({ holds, transit, spendOnChain, spend }: Balances): void {
+  const outside = spend - spendOnChain // sent but not yet confirmed in the ledger
   expect(outside <= holds + transit, `${outside} left; ${holds} held, ${transit} charged`).to.equal(
     true,
   )

@@ -1,26 +1,26 @@
 import { defineService, s, usd } from 'agenthub/plugin'
 
-/** What the work costs, if a test says nothing else. */
+/** Default price of the work. */
 export const COST = usd('0.01')
 
-interface Work {
-  /** How often it came to its end. */
+interface WatchedWork {
+  /** Number of completed calls. */
   done: number
   price: typeof COST
-  /** Done first; may throw, or wait. */
+  /** Runs first; may throw or wait. */
   before: () => Promise<void>
-  /** All that each call was given. */
+  /** Argument of each call. */
   calls: object[]
 }
 
-/** The work of a provider, to be watched, held up and priced. */
-export const work: Work = { done: 0, price: COST, before: async () => {}, calls: [] }
+/** State of the provider's work, which tests observe, block and price. */
+export const work: WatchedWork = { done: 0, price: COST, before: async () => {}, calls: [] }
 
-export const anew = (): Work =>
+export const resetWork = (): WatchedWork =>
   Object.assign(work, { done: 0, price: COST, before: async () => {}, calls: [] })
 
-/** Holds the work up until it is let go. */
-export function gate(): { readonly reached: Promise<void>; readonly open: () => void } {
+/** Blocks the work until `open` is called. */
+export function blockWork(): { readonly reached: Promise<void>; readonly open: () => void } {
   const reached = Promise.withResolvers<void>()
   const opened = Promise.withResolvers<void>()
   work.before = () => {
@@ -41,7 +41,7 @@ const endpoint = {
   },
 }
 
-export const watched = defineService({
+export const watchedService = defineService({
   slug: 'watched',
   name: 'Watched',
   category: 'test',

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { realSockets } from '../../core/egress/world.ts'
+import { realSockets } from '../../core/egress/fixture.ts'
 import { Proxy } from '../../faults/rig/proxy.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { Sellers } from './sellers.ts'
-import { anew, watched, work } from './watched.ts'
+import { resetWork, watchedService, work } from './watched-service.ts'
 
 const CREDITS = usd('1')
 
-describe('A085 a database that is down when a request arrives', () => {
+describe('A085 a hub whose database is down when a request arrives', () => {
   realSockets()
   let database: FreshDatabase
   let proxy: Proxy
@@ -23,7 +23,7 @@ describe('A085 a database that is down when a request arrives', () => {
     database = await freshDatabase()
     proxy = await Proxy.open(Number(new URL(database.url).port))
     hub = await startTestHub({
-      plugins: [watched],
+      plugins: [watchedService],
       config: {
         jobs: false,
         databaseUrl: proxy.through(database.url),
@@ -31,10 +31,10 @@ describe('A085 a database that is down when a request arrives', () => {
       },
     })
     sellers.facilitator = hub.sandbox!.money.facilitator
-    sellers.at('shop.test')
+    sellers.serve('shop.test')
     ada = await hub.agent()
     await hub.credit(ada.keyId, CREDITS)
-    anew()
+    resetWork()
   })
   after(async () => {
     await hub?.close()
@@ -47,14 +47,14 @@ describe('A085 a database that is down when a request arrives', () => {
   const buys = (): Promise<Told> =>
     ask(hub.url, '/proxy/external', { key: ada.apiKey, body: { url: 'http://shop.test/' } })
 
-  it('stops all work and payments before they begin, and charges nothing', async () => {
+  it('starts no work or payment and charges nothing', async () => {
     const { target } = proxy
     proxy.target = undefined
     proxy.cut()
-    for (const told of await Promise.all([calls(), buys(), calls(), buys()])) {
-      expect([told.status, told.body['code']]).to.deep.equal([503, 'service_unavailable'])
-      expect(told.headers).to.have.property('retry-after')
-      expect(told.body).to.include({ retryable: true, charged_microdollars: 0 })
+    for (const response of await Promise.all([calls(), buys(), calls(), buys()])) {
+      expect([response.status, response.body['code']]).to.deep.equal([503, 'service_unavailable'])
+      expect(response.headers).to.have.property('retry-after')
+      expect(response.body).to.include({ retryable: true, charged_microdollars: 0 })
     }
     expect((await ask(hub.url, '/health')).status).to.equal(503)
     expect((await ask(hub.url, '/readyz')).status).to.equal(503)

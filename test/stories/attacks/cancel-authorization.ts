@@ -1,14 +1,18 @@
 import { encodeFunctionData, type LocalAccount, parseAbi } from 'viem'
-import { sleep } from '../../../core/clock.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const ABI = parseAbi(['function cancelAuthorization(address, bytes32, bytes)'])
-/** Sends transactions for whoever has no gas. */
+/** Sends transactions for signers without gas. */
 const SENDER: Hex = '0x00000000000000000000000000000000000000fb'
 
-/** Takes an authorization back on the chain, as its signer may at any time. */
-export async function cancel(rpcUrl: string, account: LocalAccount, nonce: Hex): Promise<void> {
+/** Cancels an authorization on the chain, as its signer may at any time. */
+export async function cancelAuthorization(
+  rpcUrl: string,
+  account: LocalAccount,
+  nonce: Hex,
+): Promise<void> {
   const rpc = (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params)
   const { name, version, chainId, address } = USDC_BASE
   const signature = await account.signTypedData({
@@ -27,5 +31,5 @@ export async function cancel(rpcUrl: string, account: LocalAccount, nonce: Hex):
   await rpc('anvil_setBalance', SENDER, '0xde0b6b3a7640000')
   await rpc('anvil_impersonateAccount', SENDER)
   const hash = await rpc('eth_sendTransaction', { from: SENDER, to: address, data })
-  while ((await rpc('eth_getTransactionReceipt', hash)) === null) await sleep(5)
+  await eventually(async () => (await rpc('eth_getTransactionReceipt', hash)) !== null)
 }

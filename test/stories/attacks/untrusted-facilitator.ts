@@ -14,28 +14,28 @@ import { fund } from '../../../server/sandbox/wallets.ts'
 import { type Stack, startStack } from '../../core/payments/stack.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
-import { pay } from './payments.ts'
 import { entry } from './sellers.ts'
+import { signPayment } from './sign-payment.ts'
 
-/** A payment that a facilitator is asked to settle, and what it can do with it. */
-export interface Asked {
+/** A settlement request to the facilitator. */
+export interface SettleRequest {
   readonly payment: Payment
-  /** Who signed it: it may be in league with the facilitator. */
+  /** Signer of the payment, who may collude with the facilitator. */
   readonly payer: LocalAccount
   readonly response: ServerResponse
-  readonly says: (answer: Partial<SettleResponse>) => void
+  readonly respond: (answer: Partial<SettleResponse>) => void
 }
-export type Act = (asked: Asked) => unknown
-/** What is done with the payments of each wallet. */
-type Acts = Map<string, readonly [LocalAccount, Act]>
+export type SettleBehavior = (asked: SettleRequest) => unknown
+/** Behavior for the payments of each wallet. */
+type SettleBehaviors = Map<string, readonly [LocalAccount, SettleBehavior]>
 
-/** What one buys from the hub: credits for a key, or a call. */
+/** Order of a buyer at the hub: credits for a key, or a call. */
 export interface Order {
   readonly path: string
   readonly body: object
 }
 
-/** One who buys with one payment, as often as it sends it. */
+/** A buyer that sends one payment any number of times. */
 export interface Buyer {
   readonly keyId: string
   readonly wallet: LocalAccount
@@ -44,34 +44,34 @@ export interface Buyer {
 }
 
 /**
- * A hub of real money, on a chain of this machine, by a facilitator of somebody else, which
- * verifies honestly and settles as the test says.
+ * A production hub on a local chain with an external facilitator that verifies honestly and settles
+ * as the test defines.
  */
-export class Suspect {
+export class UntrustedFacilitator {
   readonly stack: Stack
-  readonly #acts: Acts
+  readonly #acts: SettleBehaviors
   #server: Server
   #hub: TestHub | undefined
 
-  private constructor(stack: Stack, server: Server, acts: Acts) {
+  private constructor(stack: Stack, server: Server, acts: SettleBehaviors) {
     this.stack = stack
     this.#server = server
     this.#acts = acts
   }
 
-  static async open(): Promise<Suspect> {
+  static async open(): Promise<UntrustedFacilitator> {
     const stack = await startStack()
-    const acts: Acts = new Map()
+    const acts: SettleBehaviors = new Map()
     const server = await serve(stack, acts)
-    const suspect = new Suspect(stack, server, acts)
+    const untrusted = new UntrustedFacilitator(stack, server, acts)
     const { rpcUrl, payTo: treasury, wallets } = stack
     const facilitator = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
     const production = { rpcUrl, treasury, spendKey: wallets.spend.key, facilitator }
     try {
-      suspect.#hub = await startTestHub({ config: { production, jobs: false } })
-      return suspect
+      untrusted.#hub = await startTestHub({ config: { production, jobs: false } })
+      return untrusted
     } catch (error) {
-      await suspect.close()
+      await untrusted.close()
       throw error
     }
   }
@@ -80,8 +80,8 @@ export class Suspect {
     return this.#hub!
   }
 
-  /** A registered buyer with twice the money, whose payment will be settled so. */
-  async buyer(order: Order, usdc: bigint, act: Act): Promise<Buyer> {
+  /** Registers a buyer with `usdc`, whose payment is settled with the given behavior. */
+  async createBuyer(order: Order, usdc: bigint, act: SettleBehavior): Promise<Buyer> {
     const { url } = this.hub
     const wallet = privateKeyToAccount(generatePrivateKey())
     await fund(this.stack.rpcUrl, wallet.address, { usdc })
@@ -89,29 +89,29 @@ export class Suspect {
     const { keyId, apiKey: key } = await client.register()
     this.#acts.set(wallet.address, [wallet, act])
     const offered = await ask(url, order.path, { ...order, key })
-    const header = await pay(wallet, offered, systemClock.now())
+    const header = await signPayment(wallet, offered, systemClock.now())
     const headers = { 'payment-signature': header }
     const send = () => ask(url, order.path, { ...order, key, headers })
     return { keyId, wallet, payment: readPayment(header), send }
   }
 
-  /** Brings a payment onto the chain. */
+  /** Settles a payment on the chain. */
   settle(payment: Payment): Promise<SettleResponse> {
     return this.stack.facilitator.settle(payment, payment.accepted)
   }
 
-  /** Some payment, of which the chain knows the transaction. */
-  async transaction(from: LocalAccount, to: Hex, value: bigint): Promise<string> {
+  /** Makes a payment and returns its transaction. */
+  async createTransaction(from: LocalAccount, to: Hex, value: bigint): Promise<string> {
     const accepts = [entry({ payTo: to, amount: String(value) })]
     const resource = { url: 'http://shop.test/' }
     const header = encodePaymentRequiredHeader({ x402Version: 2, resource, accepts })
     const offered = { headers: { 'payment-required': header } } as unknown as Told
-    const payment = readPayment(await pay(from, offered, systemClock.now()))
+    const payment = readPayment(await signPayment(from, offered, systemClock.now()))
     return (await this.settle(payment)).transaction
   }
 
-  /** Refuses connections while `work` is done: at once, or from when it has verified a payment. */
-  async unreachable<T>(from: 'at once' | 'verified', work: () => Promise<T>): Promise<T> {
+  /** Refuses connections during `work`, at once or after it has verified a payment. */
+  async whileUnreachable<T>(from: 'at once' | 'verified', work: () => Promise<T>): Promise<T> {
     const server = this.#server
     const { port } = server.address() as AddressInfo
     const closed =
@@ -135,10 +135,10 @@ export class Suspect {
   }
 }
 
-/** Told by the server when it has answered. */
+/** Event of the server after it sent a verification. */
 const VERIFIED = 'verified'
 
-async function serve(stack: Stack, acts: Acts, port = 0): Promise<Server> {
+async function serve(stack: Stack, acts: SettleBehaviors, port = 0): Promise<Server> {
   const { facilitator } = stack
   const server = createServer((request, response) => {
     const answer = async (): Promise<unknown> => {
@@ -150,10 +150,10 @@ async function serve(stack: Stack, acts: Acts, port = 0): Promise<Server> {
         return response.end(verdict, () => server.emit(VERIFIED))
       }
       const { network } = required
-      const says = (more: object): void =>
+      const respond = (more: object): void =>
         void response.end(JSON.stringify({ success: false, transaction: '', network, ...more }))
       const [payer, act] = acts.get(payment.payload.authorization.from)!
-      return act({ payment, payer, response, says })
+      return act({ payment, payer, response, respond })
     }
     answer().catch(() => response.destroy())
   }).listen(port, '127.0.0.1')

@@ -8,14 +8,14 @@ import contracts from '../../../../server/sandbox/contracts/contracts.artifact.j
   type: 'json',
 }
 import { authorize, header, NETWORK, type Stack, USDC } from '../stack.ts'
-import { answer, pays, type Services, startServices } from './services.ts'
-import { prepare, SALE, shop } from './world.ts'
+import { prepare, SALE, shop } from './fixture.ts'
+import { answer, pays, type Services, startServices } from './mock-services.ts'
 
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 const abi = contracts.DevUSDC.abi
 
-describe('a facilitator served over HTTP that tells lies', () => {
+describe('a facilitator over HTTP that lies', () => {
   let services: Services
   let stack: Stack
   let sender: ReturnType<typeof createSender>
@@ -37,7 +37,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
     expect(settled.tx).to.equal(tx)
   }
 
-  /** Sends a call with the gas wallet, and waits for it. */
+  /** Sends a call with the gas wallet and waits for its receipt. */
   const run = async (to: Hex, data: Hex): Promise<Hex> => {
     const tx = await sender.send({ to, data })
     await sender.receipt(tx, 5_000)
@@ -53,7 +53,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
   const authorized = (to: Hex, value: bigint, nonce?: Hex) =>
     authorize(stack.wallets.agent.account, { to, value, ...(nonce && { nonce }) })
 
-  it('or tells the truth: then nothing is said about it', async () => {
+  it('is not logged if it tells the truth', async () => {
     let tx = ''
     const settled = await buy(async (res, args) => {
       tx = await really(args)
@@ -63,12 +63,12 @@ describe('a facilitator served over HTTP that tells lies', () => {
     expect(services.lines).to.deep.equal([])
   })
 
-  describe('by saying "success" is not believed', () => {
+  describe('is not trusted if it reports success', () => {
     it('without a transaction', async () => {
       const settled = await buy((res) => pays(res, ''))
       isOpen(settled)
     })
-    it('with a transaction that nobody sees', async () => {
+    it('with an unknown transaction', async () => {
       const tx: Hex = `0x${'a'.repeat(64)}`
       isOpen(await buy((res) => pays(res, tx)), tx)
     })
@@ -83,7 +83,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
       payee: { to: '0x00000000000000000000000000000000000000c0' },
     }
     for (const [what, terms] of Object.entries(others)) {
-      it(`with a transaction of another ${what}, by the same authorization number`, async () => {
+      it(`with a transaction of another ${what} and the same nonce`, async () => {
         const args = await prepare(stack)
         const { nonce } = args[0].payload.authorization
         const other = { to: stack.payTo, value: SALE.amount, ...terms }
@@ -103,7 +103,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
       expect((await buy((res) => pays(res, tx))).outcome).to.equal('pending')
       expect(errors().length).to.equal(1)
     })
-    it('with the money of another authorization in the same transaction', async () => {
+    it('with the transfer of another authorization in the same transaction', async () => {
       const { offers } = stack
       const { required } = offers.offer(SALE)
       const nonce: Hex = `0x${'b'.repeat(64)}`
@@ -123,7 +123,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
       isOpen(settled)
       expect(errors().length).to.equal(1)
     })
-    it('while the chain cannot be asked', async () => {
+    it('while the chain is unavailable', async () => {
       const chain = openChain({ rpcUrl: 'http://127.0.0.1:9', network: NETWORK, timeoutMs: 100 })
       let tx: Hex | undefined
       const { url } = await services.service(async (res, args) => {
@@ -136,22 +136,22 @@ describe('a facilitator served over HTTP that tells lies', () => {
     })
   })
 
-  describe('does not undo a payment, which counts by the transaction that made it', () => {
+  describe('does not undo a payment found on the chain', () => {
     const lies: Record<string, (res: ServerResponse) => unknown> = {
-      'says that it failed': (res) => answer(res, { errorReason: 'invalid_payload' }),
-      'says that somebody else was first': (res) =>
+      'reports failure': (res) => answer(res, { errorReason: 'invalid_payload' }),
+      'reports that another party was first': (res) =>
         answer(res, { errorReason: 'invalid_exact_evm_nonce_already_used' }),
-      'says that it is pending': (res) => answer(res, { errorReason: 'settlement_pending' }),
+      'reports pending': (res) => answer(res, { errorReason: 'settlement_pending' }),
       'names another transaction': (res) => pays(res, `0x${'c'.repeat(64)}`),
       'drops the connection': (res) => res.socket?.destroy(),
-      'answers 500': (res) => answer(res, { errorReason: 'unexpected_error' }, 500),
-      'answers 500 with a refusal': (res) => answer(res, { errorReason: 'invalid_payload' }, 500),
-      'answers invalid JSON': (res) => res.end('{"success": tru'),
-      'answers for another network': (res) =>
+      'returns 500': (res) => answer(res, { errorReason: 'unexpected_error' }, 500),
+      'returns 500 with a refusal': (res) => answer(res, { errorReason: 'invalid_payload' }, 500),
+      'returns invalid JSON': (res) => res.end('{"success": tru'),
+      'responds for another network': (res) =>
         answer(res, { success: true, network: 'eip155:1', transaction: `0x${'d'.repeat(64)}` }),
     }
     for (const [what, lie] of Object.entries(lies)) {
-      it(`it settles and ${what}`, async () => {
+      it(`if it settles and ${what}`, async () => {
         let tx = ''
         const settled = await buy(async (res, args) => {
           tx ||= await really(args)
@@ -161,7 +161,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
         expect(services.lines.map(({ facilitator }) => facilitator)).to.deep.equal(['liar.test'])
       })
     }
-    it('another one brought it onto the chain before', async () => {
+    it('if another party settled it first', async () => {
       const args = await prepare(stack)
       const [{ payload }] = args
       const { validAfter, validBefore, value, ...rest } = payload.authorization
@@ -173,7 +173,7 @@ describe('a facilitator served over HTTP that tells lies', () => {
       }, args)
       expect(settled).to.include({ outcome: 'settled', tx })
     })
-    it('it comes into a block a little after the answer', async () => {
+    it('if it is mined shortly after the response', async () => {
       const args = await prepare(stack)
       const settled = await buy((res, asked) => {
         void really(asked)
