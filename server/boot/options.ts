@@ -43,14 +43,14 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly calls: CallLog
     readonly pendingTasks: PendingTasks
     readonly windows: Windows
-    /** The ways out: the guarded one, and that to hosts of the operator's own. */
+    /** Guarded egress, and the route to the operator's own hosts. */
     readonly egress: Egress
     readonly backends: Egress
     readonly discovery: DiscoveryDeps
-    /** Left out where searches go by words alone. */
-    readonly meaning?: SemanticRanker | undefined
+    /** Undefined if search is by words only. */
+    readonly semanticRanker?: SemanticRanker | undefined
     /** Prometheus metrics of all serving processes. */
-    readonly counted: () => Promise<string>
+    readonly metricsText: () => Promise<string>
   }
 
 /** Chain, facilitator and wallets: created by a sandbox, configured in production. */
@@ -111,7 +111,7 @@ export interface HubOptions {
   readonly draining?: () => boolean
   readonly spans?: Spans | undefined
   /** Merges the metrics of all serving processes. @defaultValue metrics of this process */
-  readonly together?: (meters: Meters) => () => Promise<string>
+  readonly mergeMetrics?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
   /** Origins that plugins may reach at any network address. */
   readonly pluginHosts: readonly string[]

@@ -10,7 +10,7 @@ const PAY = `${TOP_UP} A wallet can pay the offer, if there is one, by _meta["x4
 const WAIT = `Wait a few seconds, then call again with ${SAME_CALL}.`
 const LOOK = 'hub_get_service shows the endpoints of a service, their input and price.'
 
-/** What to do about a fault, in terms of tools instead of routes. */
+/** Advice on a fault, in terms of tools instead of routes. */
 const ADVICE: Partial<Record<FaultCode, Advice>> = {
   payment_pending: 'Do not pay again. The outcome will be known soon; see hub_balance.',
   payment_required: PAY,

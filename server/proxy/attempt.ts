@@ -6,7 +6,7 @@ import { freeCallsOf } from '../../core/ledger/postings.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
 import { findReceipt } from './call-record.ts'
-import type { AnonymousCaller, Attempt, CallRequest, PricedCall } from './call-types.ts'
+import type { Attempt, PricedCall } from './call-types.ts'
 import { findPresentedClaim, resumeClaim } from './funds/x402.ts'
 import { assertCallable } from './payment-required.ts'
 
@@ -19,13 +19,9 @@ const UNKEYED: Attempt = Object.freeze({ isOpen: false })
  * ignored, because its payment is used once anyway.
  * @throws Fault of `Idempotency.begin`, of `assertCallable`, or of a payment presented before
  */
-export async function beginAttempt(
-  deps: CallDeps,
-  caller: Caller | AnonymousCaller,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<Attempt> {
-  const { idempotencyKey: key } = request
+export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<Attempt> {
+  const { caller, request } = priced
+  const { idempotencyKey: key, payment } = request
   const isKeyed = key !== undefined && caller.keyId !== null && !priced.inputError
   const keyed = isKeyed ? await beginKeyed(deps, caller, priced, key) : undefined
   if (keyed?.response) {
@@ -35,10 +31,8 @@ export async function beginAttempt(
   try {
     let claim = keyed?.isRetry ? await deps.claims.findPaidCall(priced.call) : undefined
     if (!claim) {
-      await assertCallable(deps, caller, priced, request)
-      if (request.payment !== undefined) {
-        claim = await findPresentedClaim(deps, priced, request, request.payment)
-      }
+      await assertCallable(deps, priced)
+      if (payment !== undefined) claim = await findPresentedClaim(deps, priced, payment)
     }
     if (!claim) return keyed ? { keyed, isOpen: true } : UNKEYED
     const resumed = await resumeClaim(deps, claim, priced)

@@ -1,15 +1,7 @@
 import type { Fault } from '../../core/errors.ts'
-import type { Caller } from '../../core/identity/keys.ts'
 import type { CallRecord } from '../../core/usage/call-records.ts'
 import type { CallDeps } from './call-deps.ts'
-import type {
-  AnonymousCaller,
-  CallRequest,
-  FundingSource,
-  Funds,
-  PricedCall,
-  SettledCall,
-} from './call-types.ts'
+import type { Funds, PricedCall, SettledCall } from './call-types.ts'
 
 /** Endpoint as receipts and callers name it: `POST /echo/say`. */
 export const endpointName = ({ service, method, path }: PricedCall['offering']): string =>
@@ -18,11 +10,11 @@ export const endpointName = ({ service, method, path }: PricedCall['offering']):
 /** Records a settled call. `responseHash` is null if the body was not sent completely. */
 export function recordCall(
   { calls, clock }: CallDeps,
-  { request, caller, priced, funds, outcome, charge }: SettledCall,
+  { priced, funds, outcome, charge }: SettledCall,
   responseHash: Buffer | null,
 ): CallRecord {
   const record: CallRecord = {
-    ...identityOf(caller, priced, funds.payer, request),
+    ...identityOf(priced, funds.payer),
     at: clock.now(),
     source: charge.source,
     charged: charge.amount,
@@ -37,22 +29,16 @@ export function recordCall(
   return record
 }
 
-interface FailedCall {
-  readonly request: CallRequest
-  readonly caller: Caller | AnonymousCaller
-  readonly priced: PricedCall
-  readonly funds: Funds
-}
-
 /** Records a call whose handler failed. */
 export function recordFailure(
   { calls, clock }: CallDeps,
-  { request, caller, priced, funds }: FailedCall,
+  priced: PricedCall,
+  { payer, source }: Funds,
   fault: Fault,
   latencyMs: number,
 ): void {
   calls.add({
-    ...identityOf(caller, priced, funds.payer, request),
+    ...identityOf(priced, payer),
     at: clock.now(),
     source: 'none',
     charged: 0n,
@@ -61,20 +47,16 @@ export function recordFailure(
     latencyMs,
     reason: fault.code,
     responseHash: null,
-    entry: hasHold(funds.source) ? priced.call : null,
+    entry: source === 'credits' || source === 'free' ? priced.call : null,
   })
 }
 
-const hasHold = (source: FundingSource): boolean => source === 'credits' || source === 'free'
-
 const identityOf = (
-  caller: Caller | AnonymousCaller,
-  { call, offering, requestHash }: PricedCall,
+  { request, caller, call, offering, requestHash }: PricedCall,
   payer: string,
-  { requestId }: CallRequest,
 ) => ({
   id: call,
-  requestId,
+  requestId: request.requestId,
   principal: caller.keyId === null ? payer : caller.principal,
   keyId: caller.keyId,
   service: offering.service.slug,

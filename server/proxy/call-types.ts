@@ -58,6 +58,8 @@ export interface AnonymousCaller {
 
 /** A request matched to an endpoint, with its validated input and its price. */
 export interface PricedCall {
+  readonly request: CallRequest
+  readonly caller: Caller | AnonymousCaller
   /** Call id, UUID version 7. */
   readonly call: string
   readonly offering: Offering
@@ -132,7 +134,7 @@ export interface FundingForecast {
   readonly freeCallsLeft: bigint
 }
 
-/** What a call cost, and who paid. */
+/** Cost and payer of a settled call. */
 export interface Charge {
   readonly source: FundingSource
   readonly amount: Micros
@@ -167,8 +169,6 @@ export interface Funds extends AsyncDisposable {
 
 /** A call whose handler has returned. */
 export interface HandledCall {
-  readonly request: CallRequest
-  readonly caller: Caller | AnonymousCaller
   readonly priced: PricedCall
   readonly attempt: Attempt
   readonly funds: Funds

@@ -21,7 +21,7 @@ import { stream } from './stream.ts'
  * - A dry run meets the same refusals as the call and moves no money.
  * - The same Idempotency-Key, or the same x402 payment, is charged once. A repetition returns the
  *   stored response and receipt: no handler runs, nothing is charged, no call is recorded.
- *   `Idempotency-Key` comes first, then input, quote and key limits, then the payment.
+ *   A key's stored response needs no further checks; a payment's needs a valid input and quote.
  * - Free calls pay first, then credits, then x402. A payment received for a failed attempt pays
  *   before all of them. An endpoint that costs nothing needs no funds.
  * - A call is charged only if it is delivered, or if an external seller has taken the money. The
@@ -48,23 +48,23 @@ export async function call(deps: CallDeps, request: CallRequest): Promise<HttpRe
   if (trace) trace.service = priced.offering.service.slug
   if (!priced.inputError) onProgress?.({ stage: 'priced', price: priced.price })
   if (request.dryRun) {
-    trace?.begin('foresee')
-    return await dryRun(deps, caller, priced, request)
+    trace?.begin('foresee') // value of the metric label `step`
+    return await dryRun(deps, priced)
   }
   trace?.begin('fund')
-  const attempt = await beginAttempt(deps, caller, priced, request) // 402, 409, 410, 422
+  const attempt = await beginAttempt(deps, priced) // 402, 409, 410, 422
   if (attempt.replayable) {
     trace?.begin('respond')
-    return await replay(deps, caller, priced, attempt.replayable)
+    return await replay(deps, priced, attempt.replayable)
   }
   let funds: Funds | undefined
   let isStreaming = false
   try {
-    funds = attempt.prepaid ?? (await fund(deps, caller, priced, request)) // 402
+    funds = attempt.prepaid ?? (await fund(deps, priced)) // 402
     trace?.begin('handle')
     onProgress?.({ stage: 'funded', source: funds.source })
-    const outcome = await handle(deps, caller, priced, funds, request) // 4xx, 502, 504
-    const handled = { request, caller, priced, attempt, funds, outcome }
+    const outcome = await handle(deps, priced, funds) // 4xx, 502, 504
+    const handled = { priced, attempt, funds, outcome }
     isStreaming = outcome.stream !== undefined
     if (isStreaming) {
       trace?.begin('respond')

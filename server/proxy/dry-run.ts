@@ -1,8 +1,7 @@
-import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import type { CallDeps } from './call-deps.ts'
-import type { AnonymousCaller, CallRequest, FundingForecast, PricedCall } from './call-types.ts'
+import type { FundingForecast, PricedCall } from './call-types.ts'
 import { type FundingSources, firstFundingSource } from './fund.ts'
 import { dryRunCredits } from './funds/credits.ts'
 import { dryRunFreeCall } from './funds/free-calls.ts'
@@ -16,18 +15,11 @@ export const DRY_RUN_TYPE = 'application/vnd.agenthub.dry-run+json'
  * Reports the price of a call, the funding source and the remaining balance. No money moves and no
  * handler runs; a call that would be refused is refused in the same way.
  */
-export async function dryRun(
-  deps: CallDeps,
-  caller: Caller | AnonymousCaller,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<HttpResponse> {
-  await assertCallable(deps, caller, priced, request)
-  const forecast =
-    priced.price === 0n
-      ? NO_CHARGE
-      : await firstFundingSource(DRY_RUN, deps, caller, priced, request)
-  if (!forecast) throw await paymentRequired(deps, caller, priced, request)
+export async function dryRun(deps: CallDeps, priced: PricedCall): Promise<HttpResponse> {
+  const { caller, price } = priced
+  await assertCallable(deps, priced)
+  const forecast = price === 0n ? NO_CHARGE : await firstFundingSource(DRY_RUN, deps, priced)
+  if (!forecast) throw await paymentRequired(deps, priced)
   const balance =
     caller.keyId === null ? undefined : await deps.accountStatus.balance(caller.credits)
   return responseOf(priced, forecast, balance)

@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { CallDeps } from './call-deps.ts'
-import type { AnonymousCaller, CallRequest, Funds, PricedCall } from './call-types.ts'
+import type { Funds, PricedCall } from './call-types.ts'
 import { reserveCredits } from './funds/credits.ts'
 import { reserveFreeCall } from './funds/free-calls.ts'
 import { reserveX402 } from './funds/x402.ts'
@@ -11,23 +11,18 @@ import { acceptsX402, paymentRequired } from './payment-required.ts'
  * Reserves the price from the first source that covers it.
  * @throws Fault the 402 of `paymentRequired`, `payment_invalid`, or `key_limit_reached`
  */
-export async function fund(
-  deps: CallDeps,
-  caller: Caller | AnonymousCaller,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<Funds> {
+export async function fund(deps: CallDeps, priced: PricedCall): Promise<Funds> {
   if (priced.price === 0n) return NO_CHARGE
-  const funds = await firstFundingSource(RESERVE, deps, caller, priced, request)
+  const funds = await firstFundingSource(RESERVE, deps, priced)
   if (funds) return funds
-  throw await paymentRequired(deps, caller, priced, request)
+  throw await paymentRequired(deps, priced)
 }
 
 /** The same operation on each funding source; undefined if the source cannot cover the price. */
 export interface FundingSources<Result> {
   freeCall(deps: CallDeps, caller: Caller, priced: PricedCall): Promise<Result | undefined>
   credits(deps: CallDeps, caller: Caller, priced: PricedCall): Promise<Result | undefined>
-  x402(deps: CallDeps, priced: PricedCall, request: CallRequest): Promise<Result | undefined>
+  x402(deps: CallDeps, priced: PricedCall): Promise<Result | undefined>
 }
 
 const RESERVE: FundingSources<Funds> = {
@@ -40,15 +35,14 @@ const RESERVE: FundingSources<Funds> = {
 export async function firstFundingSource<Result>(
   { freeCall, credits, x402 }: FundingSources<Result>,
   deps: CallDeps,
-  caller: Caller | AnonymousCaller,
   priced: PricedCall,
-  request: CallRequest,
 ): Promise<Result | undefined> {
+  const { caller } = priced
   if (caller.keyId !== null) {
     const result = (await freeCall(deps, caller, priced)) ?? (await credits(deps, caller, priced))
     if (result) return result
   }
-  return acceptsX402(deps, priced, request) ? await x402(deps, priced, request) : undefined
+  return acceptsX402(deps, priced) ? await x402(deps, priced) : undefined
 }
 
 /** Funds of an endpoint that costs nothing. */

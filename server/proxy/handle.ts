@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
 import { relayableHeaders } from '../../core/egress/headers.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
-import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin/index.ts'
 import { asBuffer } from '../http/bytes.ts'
@@ -10,7 +9,7 @@ import { problem } from '../http/problem.ts'
 import { discardBody } from '../http/response-stream.ts'
 import type { CallDeps } from './call-deps.ts'
 import { recordFailure } from './call-record.ts'
-import type { AnonymousCaller, CallOutcome, CallRequest, Funds, PricedCall } from './call-types.ts'
+import type { CallOutcome, CallRequest, Funds, PricedCall } from './call-types.ts'
 import { assertSendable, providerFault, withDeadline } from './provider-code.ts'
 import { withRefund } from './settle.ts'
 
@@ -22,24 +21,21 @@ import { withRefund } from './settle.ts'
  */
 export async function handle(
   deps: CallDeps,
-  caller: Caller | AnonymousCaller,
   priced: PricedCall,
   funds: Funds,
-  request: CallRequest,
 ): Promise<CallOutcome> {
-  if (request.isGone?.()) throw new Fault('caller_gone') // before any work is done
+  if (priced.request.isGone?.()) throw new Fault('caller_gone') // before any work is done
   const start = elapsedMs()
   const latencyMs = (): number => Math.ceil(elapsedMs() - start)
   const { slug } = priced.offering.service
   try {
     const isPrivileged = deps.creditsOnly.has(slug)
-    return { ...(await runHandler(priced, funds, request, isPrivileged)), latencyMs: latencyMs() }
+    return { ...(await runHandler(priced, funds, isPrivileged)), latencyMs: latencyMs() }
   } catch (error) {
     const fault = providerFault(error, slug, deps.log)
-    if (funds.parked)
-      return { ...unresolvedOutcome(fault, priced, request), latencyMs: latencyMs() }
+    if (funds.parked) return { ...unresolvedOutcome(fault, priced), latencyMs: latencyMs() }
     const refunded = withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
-    recordFailure(deps, { request, caller, priced, funds }, refunded, latencyMs())
+    recordFailure(deps, priced, funds, refunded, latencyMs())
     throw refunded
   }
 }
@@ -54,9 +50,9 @@ type HandlerOutcome = CallOutcome extends infer O
 async function runHandler(
   priced: PricedCall,
   funds: Funds,
-  request: CallRequest,
   isPrivileged: boolean,
 ): Promise<HandlerOutcome> {
+  const { request } = priced
   const { endpoint } = priced.offering
   let charged: Micros = priced.price
   let overcharge: Fault | undefined
@@ -112,11 +108,7 @@ function privilegedOutcome(
 }
 
 /** Outcome of a handler that failed after it had parked the price. */
-function unresolvedOutcome(
-  { code }: Fault,
-  { call, price }: PricedCall,
-  request: CallRequest,
-): HandlerOutcome {
+function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall): HandlerOutcome {
   const detail = `The outcome is not known yet and the price is held. See GET /v1/calls/${call}.`
   const payment = { state: 'unresolved', amount_microdollars: json(price) }
   const fault = new Fault(code, detail, { extras: { payment } })

@@ -1,25 +1,20 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
-import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
-import type { AnonymousCaller, CallRequest, PricedCall } from './call-types.ts'
+import type { PricedCall } from './call-types.ts'
 
 /**
  * Throws if the call is not allowed, before any funding source is tried.
  * @throws Fault an input error (or the 402, if the caller could not pay), an expired quote, or
  *   `service_not_allowed`, `key_limit_reached`
  */
-export async function assertCallable(
-  deps: PaymentRequiredDeps,
-  caller: Caller | AnonymousCaller,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<void> {
+export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCall): Promise<void> {
+  const { caller, request } = priced
   if (priced.inputError) {
-    const couldPay = await mayPay(deps, caller, priced, request)
-    throw couldPay ? priced.inputError : await paymentRequired(deps, caller, priced, request)
+    const couldPay = await mayPay(deps, priced)
+    throw couldPay ? priced.inputError : await paymentRequired(deps, priced)
   }
   if (priced.quoteError) throw priced.quoteError
   if (caller.keyId !== null) assertKeyAllows(caller.limits, request.slug, priced.price)
@@ -28,11 +23,9 @@ export async function assertCallable(
 /** Returns true if the caller shows any means to pay, whether or not it suffices. */
 async function mayPay(
   { accountStatus }: PaymentRequiredDeps,
-  caller: Caller | AnonymousCaller,
-  { price, offering }: PricedCall,
-  { payment }: CallRequest,
+  { caller, price, offering, request }: PricedCall,
 ): Promise<boolean> {
-  if (price === 0n || payment !== undefined) return true
+  if (price === 0n || request.payment !== undefined) return true
   if (caller.keyId === null) return false
   const hasFreeCalls = (offering.service.freeCallsPerMonth ?? 0) > 0
   return hasFreeCalls || (await accountStatus.balance(caller.credits)) > 0n
@@ -44,15 +37,14 @@ async function mayPay(
  */
 export async function paymentRequired(
   deps: PaymentRequiredDeps,
-  caller: Caller | AnonymousCaller,
   priced: PricedCall,
-  request: CallRequest,
 ): Promise<Fault> {
+  const { caller } = priced
   const { offers, accountStatus, minTopUp } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.balance(caller.credits) : 0n
-  const isX402 = acceptsX402(deps, priced, request)
-  const terms = { ...saleTermsOf(priced, request.url()), error: 'payment_required' }
+  const isX402 = acceptsX402(deps, priced)
+  const terms = { ...saleTermsOf(priced), error: 'payment_required' }
   const offered = isX402 ? offers.offer(terms) : undefined
   const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
   const extras = {
@@ -79,17 +71,20 @@ export async function paymentRequired(
 /** Returns true if the call may be paid per request by x402. */
 export const acceptsX402 = (
   { creditsOnly, minX402 }: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402'>,
-  { price }: PricedCall,
-  { slug }: CallRequest,
-): boolean => !creditsOnly.has(slug) && price >= minX402
+  { price, request }: PricedCall,
+): boolean => !creditsOnly.has(request.slug) && price >= minX402
 
 /** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
 export const SETTLE_MARGIN_SECONDS = 60
 
-/** x402 terms of a call: its price, and the resource at `url`. */
-export const saleTermsOf = ({ offering, price }: PricedCall, url: string) => ({
+/** x402 terms of a call: its price, and the requested resource. */
+export const saleTermsOf = ({ offering, price, request }: PricedCall) => ({
   amount: price,
   maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
   upfront: offering.endpoint.streams === true, // a stream cannot be taken back
-  resource: { url, description: offering.endpoint.summary, mimeType: 'application/json' },
+  resource: {
+    url: request.url(),
+    description: offering.endpoint.summary,
+    mimeType: 'application/json',
+  },
 })

@@ -47,6 +47,8 @@ export async function quote(
     })
   }
   return {
+    request,
+    caller,
     call: uuidv7(deps.clock.now().getTime()),
     offering,
     price: amount,

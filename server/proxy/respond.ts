@@ -1,5 +1,4 @@
 import { sha256 } from '../../core/crypto/sha256.ts'
-import type { Caller } from '../../core/identity/keys.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
 import { asBuffer } from '../http/bytes.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -7,7 +6,6 @@ import { BODILESS_STATUSES } from '../http/response-writer.ts'
 import type { CallDeps } from './call-deps.ts'
 import { endpointName, findReceipt, recordCall } from './call-record.ts'
 import type {
-  AnonymousCaller,
   CallOutcome,
   Charge,
   PricedCall,
@@ -35,10 +33,10 @@ export async function respond(deps: CallDeps, settled: SettledCall): Promise<Htt
  */
 export async function replay(
   deps: CallDeps,
-  caller: Caller | AnonymousCaller,
   priced: PricedCall,
   { response, source, headers: paymentHeaders }: ReplayableResponse,
 ): Promise<HttpResponse> {
+  const { caller } = priced
   const hasBalance = source === 'none' && caller.keyId !== null
   const balance = hasBalance ? await deps.accountStatus.balance(caller.credits) : undefined
   const receipt = await findReceipt(deps, response.call)
@@ -78,7 +76,7 @@ export const responseHeaders = (
 const withoutReserved = (headers: HttpResponse['headers']): HttpResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !isReservedHeader(name)))
 
-/** What the call cost, who paid, the remaining credits and why a failed call was refunded. */
+/** Headers for the charge, its source, the remaining credits and the reason of a refund. */
 export const chargeHeaders = (outcome: CallOutcome, { amount, source, balance }: Charge) => ({
   'X-Charged-Microdollars': String(amount),
   'X-Payment-Source': source,

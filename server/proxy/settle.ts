@@ -29,7 +29,7 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
     discardBody(outcome.body)
     if (!(error instanceof HoldExpired)) throw error
     const fault = withRefund(error, priced, funds)
-    recordFailure(deps, handled, fault, outcome.latencyMs)
+    recordFailure(deps, priced, funds, fault, outcome.latencyMs)
     throw fault
   }
 }

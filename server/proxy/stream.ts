@@ -72,7 +72,7 @@ async function sendAndSettle(
   { handled, charge: paid, scope, target }: OpenStream,
 ): Promise<Error | null> {
   await using _ = scope
-  const { request, attempt, funds } = handled
+  const { priced, attempt, funds } = handled
   const handlerStream = handled.outcome.stream!
   const { source, deadline, isPaid } = handlerStream
   // A call that is paid already costs the same whether it is read to its end or not.
@@ -83,7 +83,8 @@ async function sendAndSettle(
   const charge = paid ?? (await settle(deps, { ...handled, outcome }))
   const receipt = await signReceipt(deps, { ...handled, outcome, charge }, end.hash)
   target.trailers = { ...chargeHeaders(outcome, charge), 'X-Receipt': receipt }
-  if (request.trace) request.trace.charged = charge.amount
+  const { trace } = priced.request
+  if (trace) trace.charged = charge.amount
   return end.failure?.cause ?? null
 }
 
@@ -107,7 +108,7 @@ function outcomeAtEnd(
   return { ...common, kind: 'failed', reason: failure.reason }
 }
 
-/** How a stream ended. */
+/** End of a stream: complete, or interrupted by a failure. */
 interface StreamEnd {
   /** Undefined: the stream was complete. */
   readonly failure?: { readonly reason: string; readonly cause: Error } | undefined

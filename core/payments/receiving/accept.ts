@@ -72,10 +72,8 @@ export async function acceptPayment(
   // A payment that should have been upfront is refused but watched, because others may settle it.
   const requirement = exactMatch ?? (upfront ? match(false) : undefined)
   if (!requirement) {
-    throw new PaymentRefused(
-      upfront ? 'upfront_required' : 'no_matching_payment_requirements',
-      upfront,
-    )
+    const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
+    throw new PaymentRefused(reason, upfront)
   }
   const validBefore = validBeforeOf(payment)
   const { amount } = terms

@@ -22,7 +22,7 @@ type SearchInput = s.Infer<typeof searchInput>
 
 /** Finds a page of hits of one type, and the cursor of the next page. */
 export async function findPage(
-  { pool, clock, meaning }: SearchDeps,
+  { pool, clock, semanticRanker: meaning }: SearchDeps,
   type: 'native' | 'external',
   args: SearchInput,
 ) {

@@ -21,15 +21,11 @@ import { notSettled, PostpaidFunds, PrepaidFunds, paymentResponseOf } from './x4
  * Accepts the request's x402 payment. It is verified now and settled on delivery, or settled now
  * if an earlier payment of its payer failed after the work. Returns undefined without a payment.
  */
-export async function reserveX402(
-  deps: CallDeps,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<Funds | undefined> {
+export async function reserveX402(deps: CallDeps, priced: PricedCall): Promise<Funds | undefined> {
+  const { offering, call, requestHash, request } = priced
   const { payment } = request
   if (payment === undefined) return undefined
-  const { offering, call, requestHash } = priced
-  const terms = saleTermsOf(priced, request.url())
+  const terms = saleTermsOf(priced)
   const purchase = {
     purpose: 'call',
     call,
@@ -43,24 +39,22 @@ export async function reserveX402(
     (error: unknown) => {
       if (!(error instanceof PaymentRefused)) throw error
       const upfront = terms.upfront || error.upfront
-      throw refusal(deps, priced, request, 'payment_invalid', error.reason, upfront)
+      throw refusal(deps, priced, 'payment_invalid', error.reason, upfront)
     },
   )
-  if ('repeated' in accepted)
-    return await resumeConcurrent(deps, accepted.repeated, priced, request)
+  if ('repeated' in accepted) return await resumeConcurrent(deps, accepted.repeated, priced)
   if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
   return new PostpaidFunds(deps, accepted, priced, () =>
-    refusal(deps, priced, request, 'payment_invalid', 'upfront_required', true),
+    refusal(deps, priced, 'payment_invalid', 'upfront_required', true),
   )
 }
 
 /** Dry run of `reserveX402`: the payment is neither verified nor claimed. */
 export const dryRunX402 = async (
   _: CallDeps,
-  { price }: PricedCall,
-  { payment }: CallRequest,
+  { price, request }: PricedCall,
 ): Promise<FundingForecast | undefined> =>
-  payment === undefined ? undefined : { source: 'x402', charged: price, freeCallsLeft: 0n }
+  request.payment === undefined ? undefined : { source: 'x402', charged: price, freeCallsLeft: 0n }
 
 /**
  * Claim of the request's payment, if the same payment was presented before, for the same request
@@ -70,14 +64,13 @@ export const dryRunX402 = async (
 export async function findPresentedClaim(
   deps: CallDeps,
   priced: PricedCall,
-  request: CallRequest,
   payment: string,
 ): Promise<Claim | undefined> {
-  if (priced.price === 0n || !acceptsX402(deps, priced, request)) return undefined
+  if (priced.price === 0n || !acceptsX402(deps, priced)) return undefined
   try {
     const claim = await deps.claims.find(paymentKey(deps.offers.read(payment)))
     if (claim === undefined || claim.state === 'released') return undefined
-    assertSamePurchase(deps, claim, priced, request)
+    assertSamePurchase(deps, claim, priced)
     return claim
   } catch (error) {
     if (error instanceof BadPayment) return undefined
@@ -89,13 +82,12 @@ function assertSamePurchase(
   deps: CallDeps,
   { requestHash, client, state, transaction }: Claim,
   priced: PricedCall,
-  request: CallRequest,
 ): void {
   if (!requestHash.equals(priced.requestHash) || state === 'failed') {
-    throw refusal(deps, priced, request, 'payment_replayed', 'payment_already_claimed')
+    throw refusal(deps, priced, 'payment_replayed', 'payment_already_claimed')
   }
   // Anyone can read a payment on the chain; only the client that sent it receives the response.
-  if (!client?.equals(clientOf(request))) {
+  if (!client?.equals(clientOf(priced.request))) {
     throw new Fault(
       'payment_replayed',
       'Its response is stored for the client that sent it first.',
@@ -136,13 +128,8 @@ export async function resumeClaim(
 }
 
 /** Continues with a payment that another request claimed after `findPresentedClaim`. */
-async function resumeConcurrent(
-  deps: CallDeps,
-  claim: Claim,
-  priced: PricedCall,
-  request: CallRequest,
-): Promise<Funds> {
-  assertSamePurchase(deps, claim, priced, request)
+async function resumeConcurrent(deps: CallDeps, claim: Claim, priced: PricedCall): Promise<Funds> {
+  assertSamePurchase(deps, claim, priced)
   const { prepaid } = await resumeClaim(deps, claim, priced)
   if (prepaid) return prepaid
   throw new Fault('payment_in_progress', undefined, { extras: { transaction: claim.transaction } })
@@ -167,15 +154,14 @@ async function settleUpfront(
 function refusal(
   { offers }: CallDeps,
   priced: PricedCall,
-  request: CallRequest,
   code: 'payment_invalid' | 'payment_replayed',
   reason: string,
   upfront?: boolean,
 ): Fault {
-  const terms = saleTermsOf(priced, request.url())
+  const terms = saleTermsOf(priced)
   const { header, required } = offers.offer({
     ...terms,
-    upfront: upfront ?? terms.upfront,
+    ...(upfront && { upfront }),
     error: reason,
   })
   const extras = { ...required, reason, price_microdollars: json(priced.price) }

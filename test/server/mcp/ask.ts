@@ -2,7 +2,7 @@ import { ask, type Told } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 
 type Json = Readonly<Record<string, unknown>>
-type Asker = {
+type Credentials = {
   readonly key?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -14,28 +14,37 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** Sends a body to the endpoint, as it is. */
+/** Posts a body to the MCP endpoint. */
 export const post = (
   { url }: Pick<TestHub, 'url'>,
   body: unknown,
-  { key, headers }: Asker = {},
+  { key, headers }: Credentials = {},
 ): Promise<Told> => ask(url, '/mcp', { key, body, headers: { ...ACCEPT, ...headers } })
 
-/** A request of a legacy client. */
-export const legacy = (hub: TestHub, method: string, params: Json | undefined, asker: Asker) =>
-  post(hub, { jsonrpc: '2.0', id: 1, method, ...(params && { params }) }, asker)
+/** Sends a request as a legacy client does. */
+export const legacy = (
+  hub: TestHub,
+  method: string,
+  params: Json | undefined,
+  credentials: Credentials,
+) => post(hub, { jsonrpc: '2.0', id: 1, method, ...(params && { params }) }, credentials)
 
-/** A request of a modern client, with all that it must say. */
-export function modern(hub: TestHub, method: string, params: Json, asker: Asker): Promise<Told> {
+/** Sends a request as a modern client does, with all required headers and metadata. */
+export function modern(
+  hub: TestHub,
+  method: string,
+  params: Json,
+  credentials: Credentials,
+): Promise<Told> {
   const { name } = params
   const headers = {
     'mcp-protocol-version': MODERN,
     'mcp-method': method,
     ...(typeof name === 'string' && { 'mcp-name': name }),
-    ...asker.headers,
+    ...credentials.headers,
   }
-  const own = { ...params, _meta: { ...META, ...(params['_meta'] as Json | undefined) } }
-  return post(hub, { jsonrpc: '2.0', id: 1, method, params: own }, { ...asker, headers })
+  const full = { ...params, _meta: { ...META, ...(params['_meta'] as Json | undefined) } }
+  return post(hub, { jsonrpc: '2.0', id: 1, method, params: full }, { ...credentials, headers })
 }
 
 export interface Result {
@@ -45,17 +54,17 @@ export interface Result {
   readonly _meta?: Json
 }
 
-/** Calls a tool as a legacy client does, and gives its result. */
+/** Calls a tool as a legacy client does; `data` is the parsed text of the result. */
 export async function callTool(
   hub: TestHub,
   key: string,
   name: string,
   args: Json,
   meta?: Json,
-): Promise<Result & { readonly told: Json }> {
+): Promise<Result & { readonly data: Json }> {
   const params = { name, arguments: args, ...(meta && { _meta: meta }) }
   const { status, body, text } = await legacy(hub, 'tools/call', params, { key })
   const result = body['result'] as Result | undefined
   if (status !== 200 || !result) throw new Error(`${status} ${text}`)
-  return { ...result, told: JSON.parse(result.content.at(-1)!.text) as Json }
+  return { ...result, data: JSON.parse(result.content.at(-1)!.text) as Json }
 }

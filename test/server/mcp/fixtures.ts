@@ -11,17 +11,17 @@ import {
 } from '../../../server/mcp/tool.ts'
 import schema2020 from './conformance/schema-2020-12.json' with { type: 'json' }
 
-/** The diagnostic tools that the official conformance suite calls by name. */
+/** Diagnostic tools that the official conformance suite calls by name. */
 
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA='
 
-const text = (words: string) => ({ type: 'text', text: words })
+const text = (content: string) => ({ type: 'text', text: content })
 const image = { type: 'image', data: PNG, mimeType: 'image/png' }
-const resource = (uri: string, mimeType: string, words: string) => ({
+const resource = (uri: string, mimeType: string, content: string) => ({
   type: 'resource',
-  resource: { uri, mimeType, text: words },
+  resource: { uri, mimeType, text: content },
 })
 
 const fixture = (
@@ -38,25 +38,25 @@ const fixture = (
     run: async (_, context) => run(context),
   })
 
-const says = (name: string, ...content: readonly object[]): AnyTool =>
+const returnsContent = (name: string, ...content: readonly object[]): AnyTool =>
   fixture(name, () => ({ content: content as ToolResult['content'] }))
 
 export const FIXTURES: readonly AnyTool[] = [
-  says('test_simple_text', text('This is a simple text response for testing.')),
-  says('test_image_content', image),
-  says('test_audio_content', { type: 'audio', data: WAV, mimeType: 'audio/wav' }),
-  says(
+  returnsContent('test_simple_text', text('This is a simple text response for testing.')),
+  returnsContent('test_image_content', image),
+  returnsContent('test_audio_content', { type: 'audio', data: WAV, mimeType: 'audio/wav' }),
+  returnsContent(
     'test_embedded_resource',
     resource('test://embedded-resource', 'text/plain', 'This is an embedded resource content.'),
   ),
-  says(
+  returnsContent(
     'test_multiple_content_types',
     text('Multiple content types test:'),
     image,
     resource('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
   ),
-  says('test_logging_tool', text('Logs nothing, since nobody may ask for it.')),
-  says('test_streaming_elicitation', text('Asks nothing back.')),
+  returnsContent('test_logging_tool', text('Logs nothing, since nobody may ask for it.')),
+  returnsContent('test_streaming_elicitation', text('Asks nothing back.')),
   fixture('json_schema_2020_12_tool', () => ({ content: [text('ok')] }), { json: schema2020 }),
   fixture('test_error_handling', () => ({
     content: [text('This tool intentionally returns an error for testing')],

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import type { TestHub } from '../../support/hub.ts'
 import { MODERN } from './ask.ts'
 
-/** Calls a tool, and can be cut off before there is an answer. */
+/** Calls a tool; `hangUp` disconnects before the response. */
 export function hangUp(
   { url }: TestHub,
   era: 'modern' | 'legacy',
@@ -15,7 +15,7 @@ export function hangUp(
   }
   const isModern = era === 'modern'
   const sent = { ...params, ...(isModern && { _meta: meta }) }
-  const asked = request(new URL('/mcp', url), {
+  const post = request(new URL('/mcp', url), {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
@@ -27,12 +27,12 @@ export function hangUp(
       }),
     },
   })
-  asked.on('error', () => undefined)
-  asked.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: sent }))
+  post.on('error', () => undefined)
+  post.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: sent }))
   return {
     async hangUp() {
-      const closed = new Promise((resolve) => asked.once('close', resolve))
-      asked.destroy()
+      const closed = new Promise((resolve) => post.once('close', resolve))
+      post.destroy()
       await closed
     },
   }

@@ -21,14 +21,14 @@ describe('POST /mcp', () => {
   })
 
   describe('before the message is read', () => {
-    it('A100 refuses pages of others by their Origin, even with a good key', async () => {
+    it('A100 refuses foreign pages by their Origin, even with a valid key', async () => {
       for (const origin of ['https://evil.example', 'null', 'http://localhost.evil.example']) {
-        const told = await post(hub(), PING, { key, headers: { origin } })
-        expect(told.status, origin).to.equal(403)
-        expect(codeOf(told)).to.equal(-31_403)
-        expect(told.body).not.to.have.property('id')
-        expect(told.headers).not.to.have.property('access-control-allow-origin')
-        expect(dataOf(told)).to.include({ code: 'origin_not_allowed', charged_microdollars: 0 })
+        const response = await post(hub(), PING, { key, headers: { origin } })
+        expect(response.status, origin).to.equal(403)
+        expect(codeOf(response)).to.equal(-31_403)
+        expect(response.body).not.to.have.property('id')
+        expect(response.headers).not.to.have.property('access-control-allow-origin')
+        expect(dataOf(response)).to.include({ code: 'origin_not_allowed', charged_microdollars: 0 })
       }
       const own = [hub().url, 'https://mcp.hub.example', 'app://desk', 'http://localhost:6274']
       for (const origin of own) {
@@ -38,27 +38,29 @@ describe('POST /mcp', () => {
       }
     })
 
-    it('lets a browser show its answers to pages of those origins', async () => {
+    it('sends CORS headers to pages of allowed origins', async () => {
       const headers = { origin: 'app://desk', 'access-control-request-method': 'POST' }
-      const asked = await ask(hub().url, '/mcp', { method: 'OPTIONS', headers })
-      expect(asked.status).to.equal(204)
-      expect(asked.headers['access-control-allow-headers']).to.match(/Authorization.*Mcp-Method/)
+      const preflight = await ask(hub().url, '/mcp', { method: 'OPTIONS', headers })
+      expect(preflight.status).to.equal(204)
+      expect(preflight.headers['access-control-allow-headers']).to.match(
+        /Authorization.*Mcp-Method/,
+      )
       for (const by of [key, 'ahk_wrong']) {
-        const told = await post(hub(), PING, { key: by, headers })
-        for (const one of [asked, told]) {
+        const response = await post(hub(), PING, { key: by, headers })
+        for (const one of [preflight, response]) {
           expect(one.headers['access-control-allow-origin']).to.equal('app://desk')
         }
-        expect(told.headers['access-control-expose-headers']).to.include('WWW-Authenticate')
+        expect(response.headers['access-control-expose-headers']).to.include('WWW-Authenticate')
       }
     })
 
-    it('refuses a name on loopback that is not ours: a page may have bound it there', async () => {
-      const told = await ask(hub().url, '/mcp', {
+    it('refuses a foreign host name on loopback, which a page may have bound there', async () => {
+      const response = await ask(hub().url, '/mcp', {
         key,
         body: PING,
         headers: { host: 'evil.example' },
       })
-      expect(told.status).to.equal(403)
+      expect(response.status).to.equal(403)
       const own = await ask(hub().url, '/mcp', {
         key,
         body: PING,
@@ -67,29 +69,29 @@ describe('POST /mcp', () => {
       expect(own.status).to.equal(200)
     })
 
-    it('is at /mcp, with a query too and as a whole URL, and nowhere else', async () => {
+    it('serves /mcp only, also with a query and as an absolute URL', async () => {
       const said = async (path: string) => {
-        const told = await ask(hub().url, path, { key, body: PING })
-        return [told.status, 'result' in told.body]
+        const response = await ask(hub().url, path, { key, body: PING })
+        return [response.status, 'result' in response.body]
       }
       expect(await said('/mcp?tenant=1')).to.deep.equal([200, true])
       const whole = request(hub().url, { method: 'POST', path: `${hub().url}/mcp` }).end()
       const [{ statusCode }] = (await once(whole, 'response')) as [IncomingMessage]
-      expect(statusCode).to.equal(401) // it is there, and wants a key
+      expect(statusCode).to.equal(401) // found, but a key is required
       for (const path of ['/mcp/', '/mcps', '/v1/mcp', '/nothing?/mcp']) {
         expect(await said(path), path).to.deep.equal([404, false])
       }
     })
 
-    it('answers other methods with 405 and the one that there is', async () => {
+    it('returns 405 and Allow: POST for other methods', async () => {
       for (const method of ['GET', 'DELETE', 'PUT']) {
-        const told = await ask(hub().url, '/mcp', { method, key })
-        expect([told.status, told.headers['allow']], method).to.deep.equal([405, 'POST'])
-        expect(codeOf(told)).to.equal(-31_405)
+        const response = await ask(hub().url, '/mcp', { method, key })
+        expect([response.status, response.headers['allow']], method).to.deep.equal([405, 'POST'])
+        expect(codeOf(response)).to.equal(-31_405)
       }
     })
 
-    it('answers 401 with a challenge and what to do, before it looks at the body', async () => {
+    it('returns 401 with a challenge and instructions before it reads the body', async () => {
       const none = await post(hub(), 'not json')
       expect(none.status).to.equal(401)
       expect(none.headers['www-authenticate']).to.equal('Bearer realm="hub"')
@@ -101,7 +103,7 @@ describe('POST /mcp', () => {
       expect(bad.body).not.to.have.property('id')
     })
 
-    it('answers who looks for OAuth what to do instead, in the words of OAuth', async () => {
+    it('returns instructions to OAuth clients in the form of OAuth errors', async () => {
       const register = await ask(hub().url, '/register', { body: {} })
       expect(register.status).to.equal(400)
       expect(register.body).to.include({ error: 'invalid_request', code: 'api_keys_only' })
@@ -112,13 +114,13 @@ describe('POST /mcp', () => {
         'oauth-authorization-server',
         'openid-configuration',
       ]) {
-        const told = await ask(hub().url, `/.well-known/${name}`)
-        expect(told.status, name).to.equal(404)
-        expect(told.body['error_description']).to.include('npx agenthub register')
+        const response = await ask(hub().url, `/.well-known/${name}`)
+        expect(response.status, name).to.equal(404)
+        expect(response.body['error_description']).to.include('npx agenthub register')
       }
     })
 
-    it('counts each message once against the key, and says when to come again', async () => {
+    it('counts each message once against the key, and returns Retry-After', async () => {
       const bob = await hub().agent()
       const first = await legacy(hub(), 'ping', undefined, { key: bob.apiKey })
       expect(first.headers).to.include({
@@ -138,7 +140,7 @@ describe('POST /mcp', () => {
       expect(Number(late.headers['retry-after'])).to.be.within(1, 60)
     })
 
-    it('answers 406 to who takes no JSON, and 415 to what is none', async () => {
+    it('returns 406 if JSON is not accepted, and 415 for another content type', async () => {
       const sse = await post(hub(), PING, { key, headers: { accept: 'text/event-stream' } })
       expect([sse.status, codeOf(sse)]).to.deep.equal([406, -31_406])
       const any = await post(hub(), PING, { key, headers: { accept: '*/*' } })
@@ -151,35 +153,39 @@ describe('POST /mcp', () => {
   describe('a message', () => {
     const CASES: readonly (readonly [what: string, body: unknown, status: number, code: number])[] =
       [
-        ['text that is no JSON', '{"jsonrpc":', 400, -32_700],
+        ['text that is not JSON', '{"jsonrpc":', 400, -32_700],
         ['nothing', '', 400, -32_600],
         ['a batch', [PING], 400, -32_600],
         ['an empty batch', [], 400, -32_600],
-        ['no object', 'null', 400, -32_600],
+        ['a value that is not an object', 'null', 400, -32_600],
         ['another version of JSON-RPC', { ...PING, jsonrpc: '1.0' }, 400, -32_600],
         ['an id that is null', { ...PING, id: null }, 400, -32_600],
         ['an id that is a fraction', { ...PING, id: 1.5 }, 400, -32_600],
         ['an id that is an object', { ...PING, id: {} }, 400, -32_600],
-        ['a method that is no string', { ...PING, method: 5 }, 400, -32_600],
+        ['a method that is not a string', { ...PING, method: 5 }, 400, -32_600],
         ['params that are a list', { ...PING, params: [] }, 400, -32_602],
         ['params that are null', { ...PING, params: null }, 400, -32_602],
-        ['a prototype in disguise', '{"jsonrpc":"2.0","id":1,"__proto__":{}}', 400, -32_600],
-        ['JSON as deep as a well', `${'['.repeat(99)}${']'.repeat(99)}`, 400, -32_600],
+        ['a __proto__ member', '{"jsonrpc":"2.0","id":1,"__proto__":{}}', 400, -32_600],
+        ['deeply nested JSON', `${'['.repeat(99)}${']'.repeat(99)}`, 400, -32_600],
       ]
     for (const [what, body, status, code] of CASES) {
       it(`with ${what} is refused`, async () => {
-        const told = await post(hub(), body, { key })
-        expect([told.status, codeOf(told)]).to.deep.equal([status, code])
-        expect(told.body['id'], 'an id is never null').not.to.equal(null)
+        const response = await post(hub(), body, { key })
+        expect([response.status, codeOf(response)]).to.deep.equal([status, code])
+        expect(response.body['id'], 'an id is never null').not.to.equal(null)
       })
     }
 
-    it('above the limit of bodies is refused with 413', async () => {
-      const told = await post(hub(), { ...PING, params: { text: 'x'.repeat(600_000) } }, { key })
-      expect([told.status, codeOf(told)]).to.deep.equal([413, -31_413])
+    it('above the size limit is refused with 413', async () => {
+      const response = await post(
+        hub(),
+        { ...PING, params: { text: 'x'.repeat(600_000) } },
+        { key },
+      )
+      expect([response.status, codeOf(response)]).to.deep.equal([413, -31_413])
     })
 
-    it('that wants no answer gets 202, and not a byte', async () => {
+    it('without an id gets 202 and an empty body', async () => {
       const silent = [
         { jsonrpc: '2.0', method: 'notifications/initialized' },
         { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
@@ -188,13 +194,13 @@ describe('POST /mcp', () => {
         { jsonrpc: '2.0', id: 5, error: { code: 1, message: 'no' } },
       ]
       for (const body of silent) {
-        const told = await post(hub(), body, { key })
-        expect([told.status, told.text], JSON.stringify(body)).to.deep.equal([202, ''])
-        expect(told.headers).not.to.have.property('content-type')
+        const response = await post(hub(), body, { key })
+        expect([response.status, response.text], JSON.stringify(body)).to.deep.equal([202, ''])
+        expect(response.headers).not.to.have.property('content-type')
       }
     })
 
-    it('keeps the id that it came with, of either type', async () => {
+    it('gets its own id back, of either type', async () => {
       for (const id of ['', 'a', 0, -1, 2 ** 40]) {
         expect((await post(hub(), { ...PING, id }, { key })).body).to.deep.equal({
           jsonrpc: '2.0',
@@ -204,55 +210,57 @@ describe('POST /mcp', () => {
       }
     })
 
-    it('has no session, whatever a client sends of one', async () => {
+    it('gets no session, whatever session headers a client sends', async () => {
       const headers = { 'mcp-session-id': 'abc', 'last-event-id': '7' }
-      const told = await post(hub(), PING, { key, headers })
-      expect(told.status).to.equal(200)
-      expect(told.headers).not.to.have.property('mcp-session-id')
+      const response = await post(hub(), PING, { key, headers })
+      expect(response.status).to.equal(200)
+      expect(response.headers).not.to.have.property('mcp-session-id')
     })
 
-    it('for a method that there is not is -32601, also by a name of all objects', async () => {
+    it('for an unknown method gets -32601, also for a name from Object.prototype', async () => {
       for (const method of ['nothing', 'toString', 'constructor', '__proto__']) {
         const old = await legacy(hub(), method, undefined, { key })
         expect([old.status, codeOf(old), old.body['id']], method).to.deep.equal([200, -32_601, 1])
-        const told = await modern(hub(), method, {}, { key })
-        expect([told.status, codeOf(told), told.body['id']]).to.deep.equal([404, -32_601, 1])
+        const response = await modern(hub(), method, {}, { key })
+        expect([response.status, codeOf(response), response.body['id']]).to.deep.equal([
+          404, -32_601, 1,
+        ])
       }
     })
   })
 
   describe('a legacy client', () => {
-    it('agrees on the version that it asks for, or on the newest legacy one', async () => {
-      const asked = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    it('negotiates its version, or the newest legacy version', async () => {
+      const preflight = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
       const versions = {
         '2025-03-26': '2025-03-26',
         '2025-06-18': '2025-06-18',
         [MODERN]: '2025-11-25',
       }
       for (const [wanted, given] of Object.entries({ ...versions, '1999-01-01': '2025-11-25' })) {
-        const params = { ...asked, protocolVersion: wanted }
+        const params = { ...preflight, protocolVersion: wanted }
         const { body } = await legacy(hub(), 'initialize', params, { key })
         expect(body['result'], wanted).to.deep.include({ protocolVersion: given })
       }
     })
 
-    it('may leave the header of the version out, and may not name one that is not', async () => {
+    it('may omit the version header, but may not send an unknown version', async () => {
       expect(await legacy(hub(), 'ping', undefined, { key })).to.include({ status: 200 })
       for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
         const headers = { 'mcp-protocol-version': version }
         expect(await legacy(hub(), 'ping', undefined, { key, headers })).to.include({ status: 200 })
       }
       const headers = { 'mcp-protocol-version': '1999-01-01' }
-      const told = await legacy(hub(), 'ping', undefined, { key, headers })
-      expect([told.status, codeOf(told)]).to.deep.equal([400, -32_022])
-      expect(dataOf(told)).to.deep.include({ requested: '1999-01-01' })
+      const response = await legacy(hub(), 'ping', undefined, { key, headers })
+      expect([response.status, codeOf(response)]).to.deep.equal([400, -32_022])
+      expect(dataOf(response)).to.deep.include({ requested: '1999-01-01' })
     })
   })
 
   describe('a modern client', () => {
-    it('learns from server/discover what there is; initialize and ping are gone', async () => {
-      const told = await modern(hub(), 'server/discover', {}, { key })
-      expect(told.body['result']).to.deep.include({
+    it('uses server/discover; initialize and ping do not exist', async () => {
+      const response = await modern(hub(), 'server/discover', {}, { key })
+      expect(response.body['result']).to.deep.include({
         resultType: 'complete',
         supportedVersions: [MODERN, '2025-11-25', '2025-06-18', '2025-03-26'],
         capabilities: { tools: {} },
@@ -264,7 +272,7 @@ describe('POST /mcp', () => {
       }
     })
 
-    it('must say in its headers what it says in its body', async () => {
+    it('must send headers that match its body', async () => {
       const call = (headers: Record<string, string>) =>
         modern(hub(), 'tools/call', { name: 'hub_balance' }, { key, headers })
       for (const headers of [
@@ -272,22 +280,26 @@ describe('POST /mcp', () => {
         { 'mcp-method': 'tools/list' },
         { 'mcp-name': 'hub_topup' },
       ]) {
-        const told = await call(headers)
-        expect([told.status, codeOf(told)], JSON.stringify(headers)).to.deep.equal([400, -32_020])
+        const response = await call(headers)
+        expect([response.status, codeOf(response)], JSON.stringify(headers)).to.deep.equal([
+          400, -32_020,
+        ])
       }
       const encoded = Buffer.from('hub_balance').toString('base64')
       expect(await call({ 'mcp-name': `=?base64?${encoded}?=` })).to.include({ status: 200 })
     })
 
-    it('must say what it is and can', async () => {
+    it('must send its version and capabilities', async () => {
       const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' }
       for (const meta of [
         {},
         { 'io.modelcontextprotocol/protocolVersion': MODERN },
         { 'io.modelcontextprotocol/clientCapabilities': {} },
       ]) {
-        const told = await legacy(hub(), 'tools/list', { _meta: meta }, { key, headers })
-        expect([told.status, codeOf(told)], JSON.stringify(meta)).to.deep.equal([400, -32_602])
+        const response = await legacy(hub(), 'tools/list', { _meta: meta }, { key, headers })
+        expect([response.status, codeOf(response)], JSON.stringify(meta)).to.deep.equal([
+          400, -32_602,
+        ])
       }
     })
   })

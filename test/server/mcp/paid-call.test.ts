@@ -9,12 +9,12 @@ import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool, modern, type Result } from './ask.ts'
 import { hangUp } from './hang-up.ts'
-import { priced, various } from './response-forms.ts'
+import { priced, responseForms } from './response-forms.ts'
 
 const WORK = { service: 'counted', endpoint: 'POST /work', input: { text: 'a' } }
 
 describe('a paid tool', () => {
-  const hub = useHub({ plugins: [counted, various] })
+  const hub = useHub({ plugins: [counted, responseForms] })
   let ada: TestAgent
   beforeEach(async () => {
     anew()
@@ -25,11 +25,11 @@ describe('a paid tool', () => {
     callTool(hub(), by.apiKey, 'hub_call', { ...args }, meta)
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
 
-  it('says what it charged, what is left and who paid', async () => {
-    const { structuredContent, told, isError } = await call({ ...WORK, idempotency_key: 'mine' })
+  it('reports the charge, the remaining balance and the payer', async () => {
+    const { structuredContent, data, isError } = await call({ ...WORK, idempotency_key: 'mine' })
     expect(isError).to.equal(undefined)
-    expect(told, 'text and structure are one').to.deep.equal(structuredContent)
-    expect(told).to.deep.include({
+    expect(data, 'text and structure are one').to.deep.equal(structuredContent)
+    expect(data).to.deep.include({
       status: 200,
       charged_usd: '0.001',
       balance_usd: '0.999',
@@ -40,15 +40,15 @@ describe('a paid tool', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('A101 repeated with its idempotency_key gives the same answer, charged once', async () => {
+  it('A101 repeated with its idempotency_key returns the same response, charged once', async () => {
     const order = { ...WORK, idempotency_key: 'lost-answer' }
     const [first, second] = [await call(order), await call(order)]
-    expect(second.told).to.deep.include({ body: first.told['body'], charged_usd: '0.00' })
-    expect(second.told).to.include({ replayed: true, paid_from: 'none' })
+    expect(second.data).to.deep.include({ body: first.data['body'], charged_usd: '0.00' })
+    expect(second.data).to.include({ replayed: true, paid_from: 'none' })
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
-  it('A101 at the same time is charged once too; who is early is told to wait', async () => {
+  it('A101 called concurrently with one key is charged once; the others must wait', async () => {
     const go = Promise.withResolvers<void>()
     work.before = () => go.promise
     const order = { ...WORK, idempotency_key: 'both' }
@@ -57,25 +57,25 @@ describe('a paid tool', () => {
     await eventually(() => ended.length === 2)
     go.resolve()
     await Promise.all(calls)
-    for (const { told } of ended.slice(0, 2)) {
-      expect(told).to.include({ error: 'idempotency_in_progress', charged_usd: '0.00' })
-      expect(told['next']).to.match(/same idempotency_key/)
+    for (const { data } of ended.slice(0, 2)) {
+      expect(data).to.include({ error: 'idempotency_in_progress', charged_usd: '0.00' })
+      expect(data['next']).to.match(/same idempotency_key/)
     }
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
-  it('under a name that stood for something else does nothing', async () => {
+  it('with the idempotency_key of another request is refused', async () => {
     await call({ ...WORK, idempotency_key: 'one' })
-    const { isError, told } = await call({ ...WORK, input: {}, idempotency_key: 'one' })
+    const { isError, data } = await call({ ...WORK, input: {}, idempotency_key: 'one' })
     expect(isError).to.equal(true)
-    expect(told).to.include({ error: 'idempotency_key_reused', charged_usd: '0.00' })
+    expect(data).to.include({ error: 'idempotency_key_reused', charged_usd: '0.00' })
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('without a name gets one, by which a long answer is read on for nothing', async () => {
+  it('generates an idempotency_key, with which the rest of a long response is free', async () => {
     const long = { service: 'various', endpoint: '/long', input: { chars: 250 } }
     const first = await call({ ...long, max_chars: 100 })
-    const { idempotency_key, next_offset, total_chars, truncated, body } = first.told
+    const { idempotency_key, next_offset, total_chars, truncated, body } = first.data
     expect({ next_offset, truncated, total_chars }).to.deep.equal({
       next_offset: 100,
       truncated: true,
@@ -83,36 +83,36 @@ describe('a paid tool', () => {
     })
     let text = String(body)
     for (let offset: unknown = next_offset; offset !== undefined; ) {
-      const { told } = await call({ ...long, max_chars: 100, idempotency_key, offset })
-      expect(told).to.include({ charged_usd: '0.00' })
-      text += String(told['body'])
-      offset = told['next_offset']
+      const { data } = await call({ ...long, max_chars: 100, idempotency_key, offset })
+      expect(data).to.include({ charged_usd: '0.00' })
+      text += String(data['body'])
+      offset = data['next_offset']
     }
     expect(text).to.equal('x'.repeat(250))
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('dearer than max_price_usd is not made, and the price is named', async () => {
-    const { isError, told } = await call({ ...WORK, max_price_usd: '0.0009' })
+  it('is refused above max_price_usd, with the price', async () => {
+    const { isError, data } = await call({ ...WORK, max_price_usd: '0.0009' })
     expect(isError).to.equal(true)
-    expect(told).to.include({ error: 'price_exceeds_max', price_usd: '0.001', charged_usd: '0.00' })
-    expect(told['next']).to.include('max_price_usd "0.001"')
+    expect(data).to.include({ error: 'price_exceeds_max', price_usd: '0.001', charged_usd: '0.00' })
+    expect(data['next']).to.include('max_price_usd "0.001"')
     expect([work.done, await spent()]).to.deep.equal([0, 0n])
     expect(await call({ ...WORK, max_price_usd: 0.001 }), 'a number').not.to.have.property(
       'isError',
     )
   })
 
-  it('that fails is not charged, and says so', async () => {
+  it('reports that a failed call is not charged', async () => {
     work.before = async () => {
       throw new Error('a secret of the provider')
     }
-    const { isError, told, content } = await call(WORK)
+    const { isError, data, content } = await call(WORK)
     expect(isError).to.equal(true)
-    expect(told).to.include({ error: 'plugin_failed', charged_usd: '0.00', retryable: true })
+    expect(data).to.include({ error: 'plugin_failed', charged_usd: '0.00', retryable: true })
     expect(JSON.stringify(content)).not.to.include('secret of the provider')
     const refused = await call({ service: 'various', endpoint: '/refusing', input: {} })
-    expect(refused.told).to.deep.include({
+    expect(refused.data).to.deep.include({
       error: 'service_refused',
       status: 418,
       charged_usd: '0.00',
@@ -121,13 +121,13 @@ describe('a paid tool', () => {
     expect(await spent()).to.equal(0n)
   })
 
-  it('takes the query of a GET as input, with its types', async () => {
+  it('converts input to the query of a GET, with its types', async () => {
     const order = { service: 'various', endpoint: 'GET /sum', input: { a: 2, b: '3' } }
-    expect((await call(order)).told).to.deep.include({ body: { sum: 5 } })
-    expect((await call({ ...order, endpoint: 'sum' })).told).to.deep.include({ body: { sum: 5 } })
+    expect((await call(order)).data).to.deep.include({ body: { sum: 5 } })
+    expect((await call({ ...order, endpoint: 'sum' })).data).to.deep.include({ body: { sum: 5 } })
   })
 
-  it('without credits offers x402, and takes the payment in _meta', async () => {
+  it('returns the x402 offer without credits, and accepts the payment in _meta', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
     const poor = await hub().agent()
@@ -137,15 +137,15 @@ describe('a paid tool', () => {
     expect(required).to.deep.include({ x402Version: 2 })
     expect(required['resource']).to.deep.include({ url: 'mcp://tool/hub_call' })
     expect(asked.content[0]!.text, 'the same as text').to.equal(JSON.stringify(required))
-    expect(asked.told).to.include({ error: 'insufficient_credits', charged_usd: '0.00' })
-    expect(asked.told['next']).to.include('hub_topup')
+    expect(asked.data).to.include({ error: 'insufficient_credits', charged_usd: '0.00' })
+    expect(asked.data['next']).to.include('hub_topup')
 
     const header = Buffer.from(JSON.stringify(required)).toString('base64')
     const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
     const signed = await payFor(account, 'mcp://tool', offered)
     const payment = JSON.parse(Buffer.from(signed, 'base64').toString()) as object
     const paid = await call(WORK, { 'x402/payment': payment }, poor)
-    expect(paid.told).to.deep.include({
+    expect(paid.data).to.deep.include({
       charged_usd: '0.001',
       paid_from: 'x402',
       body: { done: 1 },
@@ -155,39 +155,39 @@ describe('a paid tool', () => {
     expect(receipt).to.include({ success: true, payer: account.address })
 
     const again = await call(WORK, { 'x402/payment': payment }, poor)
-    expect(again.told, 'the same payment, the same answer').to.deep.include({ body: { done: 1 } })
+    expect(again.data, 'the same payment, the same answer').to.deep.include({ body: { done: 1 } })
     const other = await call({ ...WORK, input: {} }, { 'x402/payment': payment }, poor)
     expect(other.isError).to.equal(true)
-    expect(other.told).to.include({ error: 'payment_replayed', charged_usd: '0.00' })
+    expect(other.data).to.include({ error: 'payment_replayed', charged_usd: '0.00' })
     expect(work.done).to.equal(1)
   })
 
-  it('with a payment that is none is told so, and nothing is charged', async () => {
+  it('reports an invalid payment, and charges nothing', async () => {
     const poor = await hub().agent()
     for (const payment of ['text', {}, [], { x402Version: 2, payload: {} }, 'x'.repeat(40_000)]) {
-      const { isError, told } = await call(WORK, { 'x402/payment': payment }, poor)
+      const { isError, data } = await call(WORK, { 'x402/payment': payment }, poor)
       expect(isError).to.equal(true)
-      expect(told).to.include({ error: 'payment_invalid', charged_usd: '0.00' })
+      expect(data).to.include({ error: 'payment_invalid', charged_usd: '0.00' })
     }
     expect(work.done).to.equal(0)
   })
 
-  describe('whose client hangs up', () => {
+  describe('whose client disconnects', () => {
     const lost = (order: object, era: 'modern' | 'legacy') => {
       const params = { name: 'hub_call', arguments: { ...order, idempotency_key: 'hung-up' } }
       return hangUp(hub(), era, params, ada.apiKey)
     }
     const again = async (order: object) => {
-      let told: Awaited<ReturnType<typeof call>>['told'] = {}
+      let data: Awaited<ReturnType<typeof call>>['data'] = {}
       await eventually(async () => {
-        told = (await call({ ...order, idempotency_key: 'hung-up' })).told
-        return told['error'] !== 'idempotency_in_progress'
+        data = (await call({ ...order, idempotency_key: 'hung-up' })).data
+        return data['error'] !== 'idempotency_in_progress'
       })
-      return told
+      return data
     }
 
     for (const era of ['modern', 'legacy'] as const) {
-      it(`after the work began is charged once and can ask again (${era})`, async () => {
+      it(`after the work began is charged once and can be repeated (${era})`, async () => {
         const started = Promise.withResolvers<void>()
         const go = Promise.withResolvers<void>()
         work.before = () => {
@@ -221,19 +221,19 @@ describe('a paid tool', () => {
         const client = lost(order, era)
         await asked.promise
         await client.hangUp()
-        await ask(hub().url, '/livez') // by then the hub has heard of it
+        await ask(hub().url, '/livez') // the hub has noticed it by then
         go.resolve()
         if (!cancels) await eventually(() => priced.done === 1)
-        const told = await again(order)
-        expect(told, 'its name is free, or has the answer').to.deep.include({ body: { done: 1 } })
-        expect(told['replayed'] ?? false).to.equal(!cancels)
+        const data = await again(order)
+        expect(data, 'the key is free, or has a response').to.deep.include({ body: { done: 1 } })
+        expect(data['replayed'] ?? false).to.equal(!cancels)
         expect([priced.done, await spent()]).to.deep.equal([1, PRICE])
       })
     }
   })
 
   describe('with progress', () => {
-    it('tells it on a stream if the client asked for it, and ends with the result', async () => {
+    it('reports it on an event stream if requested, and ends with the result', async () => {
       const params = { name: 'hub_call', arguments: WORK, _meta: { progressToken: 'p' } }
       const { headers, text } = await modern(hub(), 'tools/call', params, { key: ada.apiKey })
       expect(headers).to.include({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
@@ -244,12 +244,12 @@ describe('a paid tool', () => {
       const last = events.pop()!
       expect(last['result']).to.deep.include({ resultType: 'complete' })
       expect((last['result'] as Result).structuredContent).to.include({ charged_usd: '0.001' })
-      const told = events.map(({ params: p }) => p as { progress: number; progressToken: string })
-      expect(told.map(({ progress }) => progress)).to.deep.equal([1, 2, 3, 4])
-      expect(new Set(told.map(({ progressToken }) => progressToken))).to.deep.equal(new Set(['p']))
+      const data = events.map(({ params: p }) => p as { progress: number; progressToken: string })
+      expect(data.map(({ progress }) => progress)).to.deep.equal([1, 2, 3, 4])
+      expect(new Set(data.map(({ progressToken }) => progressToken))).to.deep.equal(new Set(['p']))
     })
 
-    it('answers plain JSON where there is none, or the client cannot read a stream', async () => {
+    it('returns plain JSON without progress, or if the client accepts no stream', async () => {
       const order = { name: 'hub_call', arguments: { ...WORK, endpoint: '/none' } }
       const meta = { progressToken: 7 }
       const key = ada.apiKey
@@ -265,19 +265,19 @@ describe('a paid tool', () => {
     })
   })
 
-  it('to a seller outside costs what it asks, to the microdollar', async () => {
+  it('costs exactly the price of an external seller', async () => {
     const order = { url: 'http://seller.test/weather?city=Oslo' }
     const buy = (more: object) =>
       callTool(hub(), ada.apiKey, 'hub_call_external', { ...order, ...more })
     const dear = await buy({ max_price_usd: '0.009' })
-    expect(dear.told).to.include({ error: 'price_exceeds_max', price_usd: '0.01' })
+    expect(dear.data).to.include({ error: 'price_exceeds_max', price_usd: '0.01' })
     const none = await buy({})
-    expect(none.told).to.include({ error: 'invalid_arguments' })
+    expect(none.data).to.include({ error: 'invalid_arguments' })
     const bought = await buy({ max_price_usd: '0.01', idempotency_key: 'oslo' })
-    expect(bought.told).to.include({ status: 200, charged_usd: '0.01', paid_from: 'credits' })
-    expect(bought.told['transaction']).to.match(/^0x[0-9a-f]{64}$/)
+    expect(bought.data).to.include({ status: 200, charged_usd: '0.01', paid_from: 'credits' })
+    expect(bought.data['transaction']).to.match(/^0x[0-9a-f]{64}$/)
     const again = await buy({ max_price_usd: '0.01', idempotency_key: 'oslo' })
-    expect(again.told).to.deep.include({ body: bought.told['body'], charged_usd: '0.00' })
+    expect(again.data).to.deep.include({ body: bought.data['body'], charged_usd: '0.00' })
     expect(json(await spent())).to.equal(10_000)
   })
 })

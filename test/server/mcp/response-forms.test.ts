@@ -4,10 +4,10 @@ import { PRICE } from '../../stories/counted.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from './ask.ts'
-import { various } from './response-forms.ts'
+import { responseForms } from './response-forms.ts'
 
-describe('an answer that a tool paid for', () => {
-  const hub = useHub({ plugins: [various] })
+describe('a response that a tool paid for', () => {
+  const hub = useHub({ plugins: [responseForms] })
   let ada: TestAgent
   beforeEach(async () => {
     ada = await hub().agent()
@@ -16,25 +16,25 @@ describe('an answer that a tool paid for', () => {
   const get = (endpoint: string) =>
     callTool(hub(), ada.apiKey, 'hub_call', { service: 'various', endpoint, input: {} })
 
-  it('is told also where it is a problem of the service, and what it cost', async () => {
+  it('is returned with its charge even if it is a problem of the service', async () => {
     const body = { type: 'about:blank', title: 'Too dull' }
     const refused = { error: 'service_refused', status: 422, charged_usd: '0.00', body }
-    expect((await get('GET /dull')).told).to.deep.include(refused)
+    expect((await get('GET /dull')).data).to.deep.include(refused)
     const delivered = { status: 200, charged_usd: '0.001', body }
-    expect((await get('GET /dull-fact')).told).to.deep.include(delivered)
+    expect((await get('GET /dull-fact')).data).to.deep.include(delivered)
     expect(await hub().balance(ada.keyId)).to.equal(usd('1') - PRICE)
   })
 
-  it('is text as text, bytes as a note, and of a stream the beginning', async () => {
-    expect((await get('GET /text')).told).to.deep.include({
+  it('is text for text, a note for bytes, and the beginning of an interrupted stream', async () => {
+    expect((await get('GET /text')).data).to.deep.include({
       content_type: 'text/plain',
       body: 'Grüße',
     })
-    const { told } = await get('GET /bytes')
-    expect(told).to.deep.include({ content_type: 'image/png', bytes: 4 })
-    expect(told).not.to.have.property('body')
-    expect(told['note']).to.include('Idempotency-Key')
-    expect((await get('GET /stream')).told).to.deep.include({ body: { a: 1 } })
-    expect((await get('GET /broken')).told).to.include({ incomplete: true, body: 'the begin' })
+    const { data } = await get('GET /bytes')
+    expect(data).to.deep.include({ content_type: 'image/png', bytes: 4 })
+    expect(data).not.to.have.property('body')
+    expect(data['note']).to.include('Idempotency-Key')
+    expect((await get('GET /stream')).data).to.deep.include({ body: { a: 1 } })
+    expect((await get('GET /broken')).data).to.include({ incomplete: true, body: 'the begin' })
   })
 })

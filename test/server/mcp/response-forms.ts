@@ -11,7 +11,7 @@ const endpoint = <T>(input: s.Schema<T>, handle: (call: { input: T }) => unknown
   handle,
 })
 const streaming = (handle: () => unknown) => ({ ...endpoint(none, handle), streams: true })
-const typed = (body: unknown, type: string, status = 200) =>
+const withType = (body: unknown, type: string, status = 200) =>
   new Reply(body, { status, headers: { 'Content-Type': type } })
 
 async function* breaking(): AsyncGenerator<Buffer> {
@@ -20,14 +20,14 @@ async function* breaking(): AsyncGenerator<Buffer> {
   throw new Error('the line is dead')
 }
 
-/** A problem of the service, as RFC 9457 has it: none of the hub's. */
-const DULL = { type: 'about:blank', title: 'Too dull' }
+/** Problem (RFC 9457) of the service, not of the hub. */
+const PROBLEM = { type: 'about:blank', title: 'Too dull' }
 
-/** What is waited for before a price is found, and how often work was done for it. */
+/** Hook that runs before the price is computed, and a count of finished calls. */
 export const priced = { before: async () => {}, done: 0 }
 
-/** Answers in every form that a service may. */
-export const various = defineService({
+/** Service with every form of response. */
+export const responseForms = defineService({
   slug: 'various',
   name: 'Various',
   category: 'test',
@@ -35,17 +35,17 @@ export const various = defineService({
   provider: 'example',
   endpoints: {
     'POST /long': endpoint(s.object({ chars: s.integer() }), ({ input }) =>
-      typed(Buffer.from('x'.repeat(input.chars)), 'text/plain'),
+      withType(Buffer.from('x'.repeat(input.chars)), 'text/plain'),
     ),
-    'POST /refusing': endpoint(none, () => typed({ why: 'tea' }, 'application/json', 418)),
-    'GET /dull': endpoint(none, () => typed(DULL, 'application/problem+json', 422)),
-    'GET /dull-fact': endpoint(none, () => typed(DULL, 'application/problem+json')),
-    'GET /text': endpoint(none, () => typed(Buffer.from('Grüße'), 'text/plain')),
-    'GET /bytes': endpoint(none, () => typed(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
+    'POST /refusing': endpoint(none, () => withType({ why: 'tea' }, 'application/json', 418)),
+    'GET /dull': endpoint(none, () => withType(PROBLEM, 'application/problem+json', 422)),
+    'GET /dull-fact': endpoint(none, () => withType(PROBLEM, 'application/problem+json')),
+    'GET /text': endpoint(none, () => withType(Buffer.from('Grüße'), 'text/plain')),
+    'GET /bytes': endpoint(none, () => withType(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
     'GET /stream': streaming(() =>
-      typed(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
+      withType(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
     ),
-    'GET /broken': streaming(() => typed(Readable.from(breaking()), 'text/plain')),
+    'GET /broken': streaming(() => withType(Readable.from(breaking()), 'text/plain')),
     'POST /priced': {
       summary: 'Takes its time to find its price.',
       price: { max: PRICE, of: () => priced.before().then(() => ({ amount: PRICE })) },

@@ -14,13 +14,13 @@ const broken = defineTool({
 })
 
 describe('a tool that fails', () => {
-  const told: unknown[] = []
+  const reported: unknown[] = []
   const call = (signal: AbortSignal) => {
     const context = {
       era: 'legacy',
       requestId: 'req_1',
       signal,
-      reportFault: (error: unknown) => (told.push(error), new Fault('internal_error')),
+      reportFault: (error: unknown) => (reported.push(error), new Fault('internal_error')),
     } as unknown as RpcContext
     const params = { name: 'broken', arguments: {} }
     return createRpc([broken], '0')(
@@ -28,16 +28,16 @@ describe('a tool that fails', () => {
       context,
     )
   }
-  beforeEach(() => told.splice(0))
+  beforeEach(() => reported.splice(0))
 
-  it('is told to its caller and, once, to the operator', async () => {
+  it('is reported to its caller and, once, to the operator', async () => {
     const { body } = await call(new AbortController().signal)
     expect(JSON.stringify(body)).to.include('internal_error').and.not.to.include('a bug')
-    expect(told.map(String)).to.deep.equal(['TypeError: a bug'])
+    expect(reported.map(String)).to.deep.equal(['TypeError: a bug'])
   })
 
-  it('is told to the operator also where its caller has gone', async () => {
+  it('is reported to the operator even if its caller has disconnected', async () => {
     await call(AbortSignal.abort())
-    expect(told.map(String)).to.deep.equal(['TypeError: a bug'])
+    expect(reported.map(String)).to.deep.equal(['TypeError: a bug'])
   })
 })

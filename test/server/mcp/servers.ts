@@ -12,12 +12,12 @@ import type { AnyTool } from '../../../server/mcp/tool.ts'
 import { Meters } from '../../../server/observability/meters.ts'
 import type { TestHub } from '../../support/hub.ts'
 
-interface Served {
+interface TestServer {
   readonly url: string
   close(): Promise<void>
 }
 
-async function serve(server: ReturnType<typeof createServer>): Promise<Served> {
+async function listen(server: ReturnType<typeof createServer>): Promise<TestServer> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -30,8 +30,8 @@ async function serve(server: ReturnType<typeof createServer>): Promise<Served> {
   }
 }
 
-/** The door of a hub with tools of a test's own: everything else is as it is. */
-export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise<Served> {
+/** Serves an MCP endpoint with the given tools. */
+export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise<TestServer> {
   const { pool } = hub
   const log = createLog('silent')
   const ports = {
@@ -41,7 +41,7 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
   }
   const originPolicy = { origins: () => [], allowed: [] }
   const observers = { log, meters: new Meters(), spans: undefined, draining: () => false }
-  const answer = createApp({
+  const handler = createApp({
     ...ports,
     ...observers,
     mcp: mcpEntry({ ...ports, ...observers, tools, originPolicy, version: '0.0.0' }),
@@ -53,11 +53,11 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     proxies: 0,
     baseUrl: () => 'http://127.0.0.1',
   })
-  return serve(createServer((request, response) => void answer(request, response)))
+  return listen(createServer((request, response) => void handler(request, response)))
 }
 
-/** Hands everything on to `target`, with a key: for programs that cannot show one. */
-export function serveWithKey(target: string, apiKey: string): Promise<Served> {
+/** Relays requests to `target` with an API key, for programs that cannot send one. */
+export function serveWithKey(target: string, apiKey: string): Promise<TestServer> {
   const { hostname, port, host } = new URL(target)
   const server = createServer((from, to) => {
     const own = from.headers.host === `127.0.0.1:${String(from.socket.localPort)}`
@@ -66,13 +66,13 @@ export function serveWithKey(target: string, apiKey: string): Promise<Served> {
       authorization: `Bearer ${apiKey}`,
       host: own ? host : from.headers.host,
     }
-    const on = ask({ hostname, port, path: from.url, method: from.method, headers }, (answer) => {
-      to.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(to)
+    const on = ask({ hostname, port, path: from.url, method: from.method, headers }, (response) => {
+      to.writeHead(response.statusCode!, response.headers)
+      response.pipe(to)
     })
     on.on('error', () => to.destroy())
     to.on('close', () => on.destroy())
     from.pipe(on)
   })
-  return serve(server)
+  return listen(server)
 }

@@ -33,8 +33,8 @@ describe('the tools of the hub', () => {
   })
   const call = (name: string, args: Json = {}) => callTool(hub(), ada.apiKey, name, args)
 
-  describe('as they are listed', () => {
-    it('are the nine of the specification, on one page, always in one order', async () => {
+  describe('in tools/list', () => {
+    it('are nine, on one page and in a fixed order', async () => {
       const names = tools.map(({ name }) => name)
       expect(names.toSorted().join(' ')).to.equal(
         'hub_balance hub_call hub_call_external hub_get_service hub_list_services ' +
@@ -53,7 +53,7 @@ describe('the tools of the hub', () => {
       }
     })
 
-    it('say whether they change, spend, or reach outside', () => {
+    it('declare whether they change, spend or reach outside', () => {
       for (const { name, annotations, title } of tools) {
         const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
         expect(annotations, name).to.have.all.keys('title', ...hints)
@@ -62,7 +62,7 @@ describe('the tools of the hub', () => {
       }
     })
 
-    it('have plain schemas, which every client can read', () => {
+    it('have plain schemas that every client can read', () => {
       for (const { name, inputSchema, outputSchema } of tools) {
         for (const schema of [inputSchema as Json, outputSchema]) {
           expect(schema['type'], name).to.equal('object')
@@ -72,7 +72,7 @@ describe('the tools of the hub', () => {
       }
     })
 
-    it('that pay, each take a highest price, and a name for repeating', () => {
+    it('that pay take a maximum price and an idempotency key', () => {
       for (const { inputSchema, name } of tools.filter((tool) => PAID.includes(tool.name))) {
         const { max_price_usd: price, idempotency_key: key } = inputSchema.properties
         expect(price, name).to.include({ type: 'string' })
@@ -81,15 +81,15 @@ describe('the tools of the hub', () => {
     })
   })
 
-  describe('as they are called', () => {
-    it('that there are not is an error of the protocol', async () => {
+  describe('in tools/call', () => {
+    it('cause a protocol error if they do not exist', async () => {
       for (const params of [{ name: 'none' }, {}, { name: 'hub_call', arguments: [] }]) {
         const { status, body } = await legacy(hub(), 'tools/call', params, { key: ada.apiKey })
         expect([status, (body['error'] as Json)['code']]).to.deep.equal([200, -32_602])
       }
     })
 
-    it('with bad arguments say which, and what would do, as a result for a model', async () => {
+    it('report invalid arguments and allowed values as a result for the model', async () => {
       const cases: readonly (readonly [name: string, args: Json, message: RegExp])[] = [
         ['hub_call', {}, /^service is required; endpoint is required$/],
         [
@@ -106,18 +106,18 @@ describe('the tools of the hub', () => {
         ['hub_call_external', { url: 'https://a.example' }, /^max_price_usd is required$/],
       ]
       for (const [name, args, message] of cases) {
-        const { isError, told } = await call(name, args)
+        const { isError, data } = await call(name, args)
         expect(isError, name).to.equal(true)
-        expect(told).to.include({ error: 'invalid_arguments', charged_usd: '0.00' })
-        expect(told['message']).to.match(message)
+        expect(data).to.include({ error: 'invalid_arguments', charged_usd: '0.00' })
+        expect(data['message']).to.match(message)
       }
-      const { told } = await call('hub_search', { format: 'long' })
-      expect(told['allowed']).to.deep.equal({ format: ['concise', 'detailed'] })
+      const { data } = await call('hub_search', { format: 'long' })
+      expect(data['allowed']).to.deep.equal({ format: ['concise', 'detailed'] })
       const cursor = await call('hub_search', { cursor: 'made up' })
-      expect(cursor.told).to.include({ error: 'validation_failed' })
+      expect(cursor.data).to.include({ error: 'validation_failed' })
     })
 
-    it('give small results: at most 2,000 tokens', async () => {
+    it('return at most 2,000 tokens', async () => {
       const calls: readonly (readonly [string, Json])[] = [
         ['hub_search', { query: 'text' }],
         ['hub_list_services', { format: 'detailed', limit: 25 }],
@@ -127,25 +127,25 @@ describe('the tools of the hub', () => {
         ['hub_balance', { history_limit: 20 }],
       ]
       for (const [name, args] of calls) {
-        const { content, told, structuredContent } = await call(name, args)
+        const { content, data, structuredContent } = await call(name, args)
         expect(tokens(content), name).to.be.at.most(2_000)
-        expect(told, name).to.deep.equal(structuredContent)
-        const forRest = name === 'hub_topup' ? 1 : 0 // the body of a request to REST
-        const micros = JSON.stringify(told).match(/microdollars":/g) ?? []
+        expect(data, name).to.deep.equal(structuredContent)
+        const forRest = name === 'hub_topup' ? 1 : 0 // body of a REST request
+        const micros = JSON.stringify(data).match(/microdollars":/g) ?? []
         expect(micros, 'money is in dollars').to.have.length(forRest)
       }
     })
 
     it('find a service by what it does, show it, and call it', async () => {
-      const { told } = await call('hub_search', { query: 'sentiment of a text' })
-      const [first] = told['services'] as readonly Json[]
+      const { data } = await call('hub_search', { query: 'sentiment of a text' })
+      const [first] = data['services'] as readonly Json[]
       expect(first).to.include({ slug: 'analysis', category: 'ai', free_calls_per_month: 15 })
       expect(first!['why']).to.be.a('string')
-      const shown = (await call('hub_get_service', { slug: 'analysis' })).told
+      const shown = (await call('hub_get_service', { slug: 'analysis' })).data
       const endpoints = shown['endpoints'] as readonly Json[]
       expect(endpoints.map(({ endpoint }) => endpoint)).to.include('POST /sentiment')
       const one = await call('hub_get_service', { slug: 'analysis', endpoint: 'POST /sentiment' })
-      const [sentiment] = one.told['endpoints'] as readonly Json[]
+      const [sentiment] = one.data['endpoints'] as readonly Json[]
       expect(sentiment).to.include({ endpoint: 'POST /sentiment', price_usd: '0.002' })
       expect(sentiment).to.have.property('input').that.has.property('properties')
       const called = await call('hub_call', {
@@ -153,26 +153,26 @@ describe('the tools of the hub', () => {
         endpoint: sentiment!['endpoint'],
         input: { text: 'What a lovely day, and how friendly they all were.' },
       })
-      expect(called.told).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
+      expect(called.data).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
     })
 
-    it('read a page that is sold, found by its host, and its beginning for nothing', async () => {
+    it('read a paid page found by its host, and preview it for free', async () => {
       const url = 'http://magazine.test/articles/tides'
       const preview = await call('hub_read_content', { url, preview: true })
-      expect(preview.told).to.include({ status: 200, charged_usd: '0.00' })
+      expect(preview.data).to.include({ status: 200, charged_usd: '0.00' })
       const paid = { url, max_price_usd: '0.005' }
-      const { told } = await call('hub_read_content', { ...paid, service: 'magazine' })
-      expect(told['body']).to.include({ url, title: 'Why the tide comes twice a day' })
-      expect((await call('hub_read_content', paid)).told['charged_usd'], 'kept').to.equal('0.002')
+      const { data } = await call('hub_read_content', { ...paid, service: 'magazine' })
+      expect(data['body']).to.include({ url, title: 'Why the tide comes twice a day' })
+      expect((await call('hub_read_content', paid)).data['charged_usd'], 'kept').to.equal('0.002')
       const other = await call('hub_read_content', { url: 'http://nobody.test/' })
-      expect(other.told['error']).to.equal('domain_not_registered')
+      expect(other.data['error']).to.equal('domain_not_registered')
     })
 
-    it('filter by category and price, page by page', async () => {
+    it('filter by category and price across pages', async () => {
       const slugs = async (name: string, args: Json): Promise<unknown[]> => {
-        const { told } = await call(name, args)
-        const found = (told['services'] as readonly Json[]).map(({ slug }) => slug)
-        const { next_cursor: cursor } = told
+        const { data } = await call(name, args)
+        const found = (data['services'] as readonly Json[]).map(({ slug }) => slug)
+        const { next_cursor: cursor } = data
         return cursor === undefined
           ? found
           : [...found, ...(await slugs(name, { ...args, cursor }))]
@@ -187,31 +187,31 @@ describe('the tools of the hub', () => {
       expect(await slugs('hub_search', { category: 'none' })).to.deep.equal([])
     })
 
-    it('that read a service that is not there say how to find one', async () => {
+    it('explain how to find a service if the requested one does not exist', async () => {
       for (const [name, args] of [
         ['hub_get_service', { slug: 'nothing' }],
         ['hub_call', { service: 'nothing', endpoint: '/a' }],
         ['hub_read_content', { service: 'nothing', url: 'https://a.example/page' }],
       ] as const) {
-        const { isError, told } = await call(name, args)
+        const { isError, data } = await call(name, args)
         expect(isError, name).to.equal(true)
-        expect(told, name).to.include({ error: 'service_not_found', charged_usd: '0.00' })
-        expect(told['next']).to.include('hub_search')
+        expect(data, name).to.include({ error: 'service_not_found', charged_usd: '0.00' })
+        expect(data['next']).to.include('hub_search')
       }
       const wrong = await call('hub_get_service', { slug: 'echo', endpoint: '/shout' })
-      expect(wrong.told).to.deep.include({ error: 'not_found', endpoints: ['POST /say'] })
+      expect(wrong.data).to.deep.include({ error: 'not_found', endpoints: ['POST /say'] })
     })
 
-    it('tell the balance as REST does, the limits, and what was spent', async () => {
+    it('report the same balance as REST, the limits and the spending', async () => {
       const words = { words: 'hello' }
       await call('hub_call', { service: 'echo', endpoint: '/say', input: words })
-      const { told } = await call('hub_balance', { history_limit: 1 })
+      const { data } = await call('hub_balance', { history_limit: 1 })
       const balance = await ask(hub().url, '/v1/credits/balance', { key: ada.apiKey })
       const micros = balance.body['balance_microdollars'] as number
-      expect(usd(told['balance_usd'] as string)).to.equal(BigInt(micros))
-      expect(told).to.deep.include({ key_id: ada.keyId, reserved_usd: '0.00' })
-      expect(told['rate_limit']).to.deep.include({ tier: 'paid', requests_per_minute: 1_000 })
-      expect(told['history']).to.have.length(1)
+      expect(usd(data['balance_usd'] as string)).to.equal(BigInt(micros))
+      expect(data).to.deep.include({ key_id: ada.keyId, reserved_usd: '0.00' })
+      expect(data['rate_limit']).to.deep.include({ tier: 'paid', requests_per_minute: 1_000 })
+      expect(data['history']).to.have.length(1)
       const child = await ask(hub().url, '/v1/keys', {
         key: ada.apiKey,
         body: { name: 'child', max_call_microdollars: 100 },
@@ -219,12 +219,12 @@ describe('the tools of the hub', () => {
       expect(child.status).to.equal(201)
       const key = child.body['api_key'] as string
       const limited = await callTool(hub(), key, 'hub_balance', {})
-      expect(JSON.stringify(limited.told['key_limits'])).to.include('"call_usd":"0.0001"')
+      expect(JSON.stringify(limited.data['key_limits'])).to.include('"call_usd":"0.0001"')
     })
 
-    it('tell how to top up, so that a wallet can, once', async () => {
-      const { told } = await call('hub_topup', { amount_usd: 5 })
-      const { browser, cli, x402 } = told['options'] as Record<string, Json>
+    it('explain a top-up that a wallet can pay once', async () => {
+      const { data } = await call('hub_topup', { amount_usd: 5 })
+      const { browser, cli, x402 } = data['options'] as Record<string, Json>
       expect(browser!['url']).to.match(/^http:.*\/topup\?amount_usd=5.00&key_id=/)
       expect(cli!['command']).to.equal('npx agenthub topup 5.00')
       const account = privateKeyToAccount(generatePrivateKey())

@@ -12,7 +12,7 @@ describe('a caller without a key', () => {
     expect(await from('192.0.2.7')).to.deep.equal({ keyId: null, ip: '192.0.2.7' })
   })
 
-  it('is refused without an address, because no address could obtain the paid response again', async () => {
+  it('is refused without an address, which could not obtain a response again', async () => {
     const fault = await from('').catch((error: unknown) => error)
     expect(fault).to.have.property('code', 'caller_gone')
   })

@@ -3,7 +3,9 @@ import { withCrawlerPrice } from '../../../server/proxy/crawler.ts'
 
 describe('a call of a crawler', () => {
   const crawlerCharged = async (headers: Readonly<Record<string, string>>) =>
-    (await withCrawlerPrice(async () => ({ status: 200, headers, body: null }))).headers['crawler-charged']
+    (await withCrawlerPrice(async () => ({ status: 200, headers, body: null }))).headers[
+      'crawler-charged'
+    ]
 
   it('reports the charge as crawler-charged', async () => {
     expect(await crawlerCharged({ 'X-Charged-Microdollars': '1500' })).to.equal('USD 0.001500')

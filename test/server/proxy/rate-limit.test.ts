@@ -8,12 +8,12 @@ describe('the rate limit', () => {
   const balance = (key: string) => ask(hub().url, '/v1/credits/balance', { key })
   const say = (key: string) => ask(hub().url, '/proxy/echo/say', { key, body: { words: 'a' } })
 
-  it('lets a hundred requests a minute through on the free tier, over all doors', async () => {
+  it('allows 100 requests a minute on the free tier, over all entry points', async () => {
     const [ada, bob] = [await hub().agent(), await hub().agent()]
-    const told = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 100 }, (_, i) => (i % 2 ? balance(ada.apiKey) : say(ada.apiKey))),
     )
-    const count = (wanted: number) => told.filter(({ status }) => status === wanted).length
+    const count = (wanted: number) => responses.filter(({ status }) => status === wanted).length
     expect([count(200), count(402)]).to.deep.equal([50, 50])
     for (const refused of [await balance(ada.apiKey), await say(ada.apiKey)]) {
       const { status, headers, body } = refused
@@ -31,16 +31,16 @@ describe('the rate limit', () => {
     expect((await balance(bob.apiKey)).status, 'another key').to.equal(200)
   })
 
-  it('lets a thousand through once there are credits', async () => {
+  it('allows 1,000 requests a minute with credits', async () => {
     const { apiKey, keyId } = await hub().agent()
     await hub().credit(keyId, usd('1'))
-    const told = await Promise.all(Array.from({ length: 150 }, () => say(apiKey)))
-    expect(told.filter(({ status }) => status !== 200)).to.deep.equal([])
-    expect(told[0]?.headers['ratelimit-policy']).to.equal('"paid";q=1000;w=60')
+    const responses = await Promise.all(Array.from({ length: 150 }, () => say(apiKey)))
+    expect(responses.filter(({ status }) => status !== 200)).to.deep.equal([])
+    expect(responses[0]?.headers['ratelimit-policy']).to.equal('"paid";q=1000;w=60')
     expect(await hub().balance(keyId)).to.equal(usd('0.985'))
   })
 
-  it('lets an address without a key read so many offers, and no more', async () => {
+  it('limits the offers that an address without a key may read', async () => {
     const offer = () => ask(hub().url, '/proxy/echo/say', { method: 'POST' })
     const statuses: number[] = []
     for (let i = 0; i < 301; i++) statuses.push((await offer()).status)
