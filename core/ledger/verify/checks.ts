@@ -44,17 +44,17 @@ export function shardScope(
   }
 }
 
-const rowLabel = (j: string): string =>
+const label = (j: string): string =>
   `format('shard %s seq %s id %s', ${j}.shard, ${j}.seq, ${j}.id)`
 
 /** Checks of single rows and the rows they refer to. */
 export const rowChecks = ({ rows }: Scope): Checks => ({
   'every row is as it was written': `
-    SELECT j.shard, j.seq, ${rowLabel('j')} AS example
+    SELECT j.shard, j.seq, ${label('j')} AS example
     FROM ledger.journal j WHERE ${rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
 
   'every entry is balanced for each asset': `
-    SELECT e.shard, e.seq, ${rowLabel('e')} || format(': %s in asset %s', e.total,
+    SELECT e.shard, e.seq, ${label('e')} || format(': %s in asset %s', e.total,
       coalesce(e.asset::text, 'unknown')) AS example
     FROM (SELECT j.shard, j.seq, j.id, a.asset, sum(l.amount) AS total
       FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
@@ -64,8 +64,7 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
 
   // Only the steps of calls may change the control accounts of holds: 2, 30 and 40.
   'every entry follows the rule of its event': `
-    SELECT j.shard, j.seq,
-      ${rowLabel('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
+    SELECT j.shard, j.seq, ${label('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
     FROM ledger.journal j LEFT JOIN ledger.kind k ON k.id = j.kind
     WHERE ${rows('j')} AND (k.id IS NULL OR k.phase <> j.phase
       OR least(j.amount, j.rest, j.fee) < 0 OR j.fee > j.amount
@@ -84,7 +83,7 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
             WHERE coalesce(length(trim(j.meta ->> n)), 0) = 0) END)`,
 
   'every outcome has a reserve with the same terms': `
-    SELECT s.shard, s.seq, ${rowLabel('s')} || CASE WHEN r.id IS NULL THEN ': no reserve'
+    SELECT s.shard, s.seq, ${label('s')} || CASE WHEN r.id IS NULL THEN ': no reserve'
       ELSE format(': charged %s, released %s of %s, or other terms than the reserve', s.amount,
         s.rest, r.amount) END AS example
     FROM ledger.journal s
@@ -96,7 +95,7 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
         (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
 
   'a reversal refunds at most the amount charged': `
-    SELECT v.shard, v.seq, ${rowLabel('v')} || format(': refunds %s of %s', v.given,
+    SELECT v.shard, v.seq, ${label('v')} || format(': refunds %s of %s', v.given,
       coalesce(v.charged::text, 'nothing charged')) AS example
     FROM (SELECT j.shard, j.seq, j.id, s.amount AS charged, s.shard AS home, s.seq AS settled,
         (SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
@@ -215,7 +214,7 @@ export const FULL_RUN_CHECKS: Checks = {
 /** Checks outcomes in a part of the journal. */
 export const outcomeChecks = ({ rows }: Scope): Checks => ({
   'a hold has one outcome at most': `
-    SELECT j.shard, j.seq, ${rowLabel('j')} || ': a second outcome' AS example
+    SELECT j.shard, j.seq, ${label('j')} || ': a second outcome' AS example
     FROM ledger.journal j WHERE ${rows('j')} AND j.phase = 2
       AND (SELECT count(*) FROM ledger.journal o
         WHERE o.owner = j.owner AND o.id = j.id AND o.phase = 2) > 1`,
