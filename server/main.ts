@@ -9,7 +9,7 @@ import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './boot/banner.ts'
 import { FINALITY_BLOCKS } from './boot/production-money.ts'
 import { type Parts, startHub } from './boot/start.ts'
-import { isWorker, startWorkers, work } from './boot/workers.ts'
+import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
 import { demo } from './commands/demo/index.ts'
 import { ledgerCommand } from './commands/ledger/index.ts'
 import { listingsCommand } from './commands/listings/index.ts'
@@ -65,7 +65,7 @@ async function serve(): Promise<number> {
     config.production ? config.logLevel : quieterLevel(config.logLevel),
   )
   const options = { config, parts, log, print: writeError }
-  if (isWorker()) process.exit(await work(options, untilSignal()))
+  if (isWorker()) process.exit(await runWorker(options, untilSignal()))
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
@@ -89,7 +89,7 @@ async function jobs(): Promise<number> {
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = createProcessLog(config, config.logLevel)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
-  const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
+  const running = await startHub({ config: { ...config, jobs: true }, parts, log, listens: false })
   await untilSignal()
   await running.stop()
   return 0

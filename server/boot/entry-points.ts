@@ -40,10 +40,10 @@ import { webPages } from '../web/index.ts'
 import { createCallDeps, createSharedServices, type SharedServices } from './call-deps.ts'
 import { canMail, openLinks } from './mail.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
-import { sealingKeysOf, upstreamRoutes } from './upstreams.ts'
+import { createSealingKeys, upstreamRoutes } from './upstreams.ts'
 
-/** What there is to see of the wallets of the house. */
-const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
+/** Returns the platform wallets, for reports. */
+const platformWallets = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
   chain,
   treasury,
   spend: spend.address,
@@ -51,12 +51,12 @@ const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubO
   finality,
 })
 
-/** Every address of the house, in lower case. */
-const walletsOf = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
+/** Returns all platform addresses, in lower case. */
+const platformAddresses = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
   [treasury, spend.address, ...others].map((address) => address.toLowerCase())
 
 /** MCP endpoint, whose paid tools make the same calls as the proxy. */
-function mcpOf(
+function createMcp(
   core: Core,
   { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
   callDeps: CallDeps,
@@ -72,7 +72,7 @@ function mcpOf(
 }
 
 /** REST routes of all areas. */
-function routesOf(
+function createRoutes(
   core: Core,
   options: HubOptions,
   callDeps: CallDeps,
@@ -89,9 +89,9 @@ function routesOf(
   const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
-    ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
+    ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, proxyUrl, clock, core.meaning),
+    ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
     ...externalListingRoutes(pool, clock),
     ...submissionRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
@@ -109,12 +109,12 @@ function routesOf(
     }),
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
-    ...adminRoutes({ pool, clock, log, admins: options.admins, keys: sealingKeysOf(options) }),
+    ...adminRoutes({ pool, clock, log, admins: options.admins, keys: createSealingKeys(options) }),
     ...providerRoutes({
       ...signing,
       clock,
       secret,
-      ownWallets: walletsOf(options),
+      ownWallets: platformAddresses(options),
       cooldownHours: options.payouts.cooldownHours,
       minimumPayout: options.payouts.minimum,
       commissionBps: options.commissionBps,
@@ -128,12 +128,12 @@ function routesOf(
       signer: new WebhookSigner(options.signingKey.deriveSecret('webhooks')),
       rules: options.egress,
     }),
-    ...financeRoutes({ ...options, ...housekeeping(options), pool, ledger, clock, log, calls }),
+    ...financeRoutes({ ...options, ...platformWallets(options), pool, ledger, clock, log, calls }),
   ]
 }
 
-/** What people see in a browser. */
-function webOf(
+/** Creates the middleware that serves the web pages. */
+function createWeb(
   { pool, clock, log, calls }: Core,
   { money, sandbox, signingKey, mail, admins }: HubOptions,
   { limits, receipts, responses }: SharedServices,
@@ -173,7 +173,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   })
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
   const routes: readonly AnyRoute[] = [
-    ...routesOf(core, options, callDeps, services),
+    ...createRoutes(core, options, callDeps, services),
     ...docsRoutes({
       catalog,
       site,
@@ -188,8 +188,8 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     ...core,
     ...services,
     routes,
-    mcp: mcpOf(core, options, callDeps, services),
-    web: webOf(core, options, services, routes, site),
+    mcp: createMcp(core, options, callDeps, services),
+    web: createWeb(core, options, services, routes, site),
     call: (request) => call(callDeps, request),
     pool,
     admins: options.admins,

@@ -9,8 +9,8 @@ import { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { AnyService, Host } from '../../core/plugin/index.ts'
 import type { HubOptions } from './options.ts'
 
-/** Opens the plugins that the operator added to those of the house. */
-export async function openHosted(
+/** Opens the plugins that the operator added. */
+export async function openHostedPlugins(
   { hosting, databaseUrl, databaseDirectUrl, signingKey, log }: HubOptions,
   lent: Host,
   house: readonly OpenedPlugin[],
@@ -37,10 +37,10 @@ export async function openHosted(
 }
 
 /**
- * Sells what was opened, and follows what the operator changes.
- * @param onSold hears of what is sold anew
+ * Publishes the hosted plugins and follows the operator's changes.
+ * @param onSold called for each service that is added or changes
  */
-export const sellHosted = (
+export const followHostedPlugins = (
   set: PluginSet,
   catalog: Catalog,
   pool: Pool,

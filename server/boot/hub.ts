@@ -32,54 +32,54 @@ import { CallLog } from '../../core/usage/calls.ts'
 import { openWindows } from '../../core/usage/open-windows.ts'
 import { publishSigningKey } from '../../core/usage/receipts.ts'
 import { Meters } from '../observability/meters.ts'
-import { openGoods, type PluginCatalog } from './catalog.ts'
-import { openFinding } from './discovery.ts'
 import { openEntryPoints } from './entry-points.ts'
+import { openPluginCatalog, type PluginCatalog } from './open-catalog.ts'
+import { openDiscovery } from './open-discovery.ts'
 import type { HubOptions } from './options.ts'
 import { openUpstreams } from './upstreams.ts'
 
 export interface Hub extends PluginCatalog {
   readonly pool: Pool
   readonly ledger: Ledger
-  /** What jobs need to learn the outcome of payments. */
-  readonly ports: ResolveDeps
-  /** Finds sellers outside, and probes them. */
+  /** Dependencies of jobs that resolve payments. */
+  readonly paymentDeps: ResolveDeps
+  /** Dependencies of discovery and probes. */
   readonly discovery: DiscoveryDeps
-  /** The guarded way to foreign hosts. */
+  /** Guarded egress to foreign hosts. */
   readonly egress: Egress
-  /** What reads documents for searches by meaning, if anything does. */
+  /** Embeds documents for semantic search, if configured. */
   readonly embedding: EmbedDeps | undefined
-  /** Answers HTTP requests. */
+  /** Handles HTTP requests. */
   readonly handler: RequestListener
-  /** Until every request is answered, also those whose callers have left. */
+  /** Resolves when all requests are done, including those of disconnected callers. */
   idle(): Promise<void>
-  /** Writes what is still to be written and closes every connection. */
+  /** Flushes pending writes and closes all connections. */
   close(): Promise<void>
 }
 
-/** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
-const ANSWER_MS = 20_000
+/** Query timeout: longer than anything a caller waits for, unless the database is unreachable. */
+const DATABASE_TIMEOUT_MS = 20_000
 
-async function openStores(options: HubOptions, meters: Meters) {
+async function openDatabases(options: HubOptions, meters: Meters) {
   const { databaseUrl, databaseDirectUrl, log } = options
   await migrate(databaseDirectUrl ?? databaseUrl, { log: (text) => log.info(text) })
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
+  const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
   const pooled = databaseDirectUrl !== undefined
-  const shared = { role: 'hub_app', answerMs: ANSWER_MS, pooled, onError }
+  const shared = { role: 'hub_app', answerMs: DATABASE_TIMEOUT_MS, pooled, onError }
   const pool = createPool(databaseUrl, { max: 20, ...shared })
-  const books = createPool(databaseUrl, { max: 8, ...shared })
-  meters.watchPools({ hub: pool, ledger: books })
+  const ledgerPool = createPool(databaseUrl, { max: 8, ...shared })
+  meters.watchPools({ hub: pool, ledger: ledgerPool })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
-  const ledger = new Ledger(books, {
+  const ledger = new Ledger(ledgerPool, {
     shards,
     onBatch: (operations) => meters.recordBatch(operations),
   })
-  return { pool, books, ledger, ticking: await openDatabaseClock(pool) }
+  return { pool, ledgerPool, ledger, databaseClock: await openDatabaseClock(pool) }
 }
 
-/** What every plugin is lent. */
-const hostOf = (
+/** Creates the capabilities injected into every plugin. */
+const createPluginHost = (
   options: Pick<HubOptions, 'secret' | 'sandbox' | 'log'>,
   clock: Clock,
 ): Omit<Host, 'http' | 'backends' | 'browser'> => ({
@@ -89,7 +89,7 @@ const hostOf = (
   sandbox: options.sandbox,
 })
 
-/** Buys with the wallet that pays sellers, within the caps. */
+/** Creates the buyer that pays sellers from the spend wallet, within the caps. */
 const openBuyer = (
   { money, outflow }: HubOptions,
   ports: ResolveDeps,
@@ -107,7 +107,7 @@ const openBuyer = (
     listedTerms: new ListedTermsStore(pool),
   })
 
-/** A browser says what it is, and for whom it reads. */
+/** Opens the renderer. Its user agent names the browser and the hub. */
 const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>
   new Renderer({
     ...browser,
@@ -116,41 +116,42 @@ const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Rendere
     log: (message, fields) => log.warn({ ...fields }, message),
   })
 
-/** The engine of embeddings is the operator's own choice, wherever it is. */
-function openEmbedding(
+/** Opens semantic search. The operator's embedding server may be at any address. */
+function openSemanticSearch(
   { embeddings, log }: HubOptions,
   { pool, clock }: Pick<SemanticRankerDeps, 'pool' | 'clock'>,
   userAgent: string,
 ) {
   if (!embeddings) return undefined
-  const way = createBackends({ origins: [new URL(embeddings.url).origin], userAgent })
-  const embedder = openAiEmbedder(embeddings, way)
-  const meaning = new SemanticRanker({ pool, embedder, clock, log })
-  return { pool, embedder, meaning, close: () => way.close() }
+  const route = createBackends({ origins: [new URL(embeddings.url).origin], userAgent })
+  const embedder = openAiEmbedder(embeddings, route)
+  const ranker = new SemanticRanker({ pool, embedder, clock, log })
+  return { pool, embedder, ranker, close: () => route.close() }
 }
 
-/** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
+/** Opens a hub: migrates the database, opens the catalog and creates the entry points. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { pool, books, ledger, ticking } = await openStores(options, meters)
-  const clock = options.clock ?? ticking
+  const { pool, ledgerPool, ledger, databaseClock } = await openDatabases(options, meters)
+  const clock = options.clock ?? databaseClock
   await publishSigningKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const userAgent = `AgentHub/${options.version}`
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
-  const discovery = openFinding({ ...options, clock }, pool, egress)
+  const discovery = openDiscovery({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
-  const ports: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
+  const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
-  const lent = { ...hostOf(options, clock), http: egress, backends, browser }
+  const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
   const privileges = {
-    buyer: openBuyer(options, ports, egress, pool),
+    buyer: openBuyer(options, paymentDeps, egress, pool),
     domains: injectedDomains(pool, discovery.robots),
     upstreams: openUpstreams(options, { pool, http: egress, backends }),
   }
-  const goods = await openGoods(options, core, lent, privileges)
+  const opened = await openPluginCatalog(options, core, host, privileges)
+  const { catalog } = opened.pluginCatalog
   const offers = createOffers({
     ...money,
     payTo: money.treasury,
@@ -158,30 +159,31 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     clock,
   })
   const calls = new CallLog(pool, log)
-  const finding = openEmbedding(options, { pool, clock }, userAgent)
-  const counted = options.together?.(meters) ?? (() => meters.text())
-  const observers = { log, meters, counted, spans: options.spans, draining }
+  const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)
+  const metricsText = options.mergeMetrics?.(meters) ?? (() => meters.text())
+  const observers = { log, meters, metricsText, spans: options.spans, draining }
   const pendingTasks = new PendingTasks()
-  const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
-  const own = { windows, offers, calls, clock, pendingTasks, egress, backends }
-  const answer = openEntryPoints({ ...core, ...observers, ...found, ...own }, options)
+  const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
+  const services = { windows, offers, calls, clock, pendingTasks, egress, backends }
+  const handle = openEntryPoints({ ...core, ...observers, ...found, ...services }, options)
   return {
     pool,
     ledger,
     egress,
-    embedding: finding,
-    ports,
+    embedding: semanticSearch,
+    paymentDeps,
     discovery,
-    ...goods.sold,
-    handler: (request, response) => void pendingTasks.add(answer(request, response)),
+    ...opened.pluginCatalog,
+    handler: (request, response) => void pendingTasks.add(handle(request, response)),
     idle: () => pendingTasks.idle(),
     async close() {
-      ticking.close()
+      databaseClock.close()
       await calls.flush()
-      await goods.close()
-      await Promise.all([egress.close(), backends.close(), browser.close(), finding?.close()])
+      await opened.close()
+      await Promise.all([egress.close(), backends.close(), browser.close()])
+      await semanticSearch?.close()
       await windows.close()
-      await Promise.all([pool.end(), books.end()])
+      await Promise.all([pool.end(), ledgerPool.end()])
     },
   }
 }

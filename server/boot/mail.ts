@@ -10,18 +10,18 @@ import { folderTransport, smtpTransport } from '../../core/mail/transports.ts'
 import { composePayoutMail } from '../../core/providers/payout-mails.ts'
 import { CONFIRM_PATH } from '../web/pages/sign-in.ts'
 
-/** Under the data directory: the mails of a sandbox that has no mail server. */
+/** Folder in the data directory for emails of a sandbox without a mail server. */
 const OUTBOX = 'outbox'
 
-/** Whether people can sign in: they need mails, and a sandbox keeps its own. */
+/** Returns true if people can sign in by email; a sandbox writes emails to a folder. */
 export const canMail = (sandbox: boolean, mail: Config['mail']): boolean =>
   sandbox || mail !== undefined
 
-/** How links are made out, and what their secret is for. */
+/** Opens the magic links of sign-in emails. */
 export const openLinks = (pool: Pool, signingKey: SigningKey): MagicLinks =>
   new MagicLinks(pool, signingKey.deriveSecret('magic-links'))
 
-/** Writes mails and sends them: by SMTP, or in a sandbox without it into a folder. */
+/** Opens the mail sender: SMTP, or a folder in a sandbox without it. */
 export function openMailing(options: {
   readonly config: Pick<Config, 'mail' | 'dataDir'>
   readonly pool: Pool
@@ -36,8 +36,8 @@ export function openMailing(options: {
   const postman = config.mail
     ? smtpTransport(config.mail.smtpUrl, config.mail.from)
     : folderTransport(join(config.dataDir, OUTBOX), (file, { text }) => {
-        log.info({ file }, 'a mail is kept')
-        print?.(`A mail, kept in ${file}:\n${text}\n`)
+        log.info({ file }, 'email stored')
+        print?.(`Email stored in ${file}:\n${text}\n`)
       })
   return {
     transport: postman,

@@ -16,16 +16,16 @@ import { type AuthHeaders, httpFacilitator } from '../../core/payments/facilitat
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import type { Money } from './options.ts'
 
-/** Blocks with a small transfer and on top of it before it is final. */
+/** Confirmations before a small transfer is final. */
 export const FINALITY_BLOCKS = 10n
 const { network } = USDC_BASE
 
 /**
- * The chain, facilitator and wallets that the configuration names.
- * @throws ConfigError when the facilitator does not answer, or does not settle what the hub sells
+ * Opens the configured chain, facilitator and wallets.
+ * @throws ConfigError if the facilitator does not respond or does not support the hub's payments
  */
-export async function openRealMoney(
-  { rpcUrl, treasury, spendKey, facilitator: by }: ProductionChain,
+export async function openProductionMoney(
+  { rpcUrl, treasury, spendKey, facilitator: facilitatorSettings }: ProductionChain,
   databaseUrl: string,
   log: Log,
   /** See `PoolOptions`. */
@@ -33,30 +33,32 @@ export async function openRealMoney(
 ): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
   const chain = openChain({ rpcUrl, network })
   const spend = privateKeyToAccount(spendKey)
-  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled }) // once it is migrated
+  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled }) // used after the migration
   const settling =
-    'url' in by
-      ? await remote(by, chain, [treasury, spend.address], log)
-      : own(rpcUrl, by.gasKey, pool)
+    'url' in facilitatorSettings
+      ? await useRemoteFacilitator(facilitatorSettings, chain, [treasury, spend.address], log)
+      : useOwnFacilitator(rpcUrl, facilitatorSettings.gasKey, pool)
   const chainLogs = openChainLogs(rpcUrl)
   const money = { chain, chainLogs, treasury, spend, finality: FINALITY_BLOCKS, ...settling }
   return { money, stop: () => pool.end() }
 }
 
-type Settling = Pick<Money, 'facilitator' | 'gas' | 'others'>
+type SettlementParts = Pick<Money, 'facilitator' | 'gas' | 'others'>
 
-function own(rpcUrl: string, key: Hex, pool: Pool): Settling {
+function useOwnFacilitator(rpcUrl: string, key: Hex, pool: Pool): SettlementParts {
   const facilitator = localFacilitator({ rpcUrl, key, network, pool })
   return { facilitator, gas: facilitator.gas, others: [facilitator.address] }
 }
 
-async function remote(
+async function useRemoteFacilitator(
   { url, token, authModule }: RemoteFacilitator,
   chain: Chain,
   wallets: readonly Hex[],
   log: Log,
-): Promise<Settling> {
-  const authHeaders = token ? bearer(token) : authModule && (await authHeadersOf(authModule))
+): Promise<SettlementParts> {
+  const authHeaders = token
+    ? bearerHeaders(token)
+    : authModule && (await loadAuthHeaders(authModule))
   const { host: name } = new URL(url)
   try {
     const service = httpFacilitator({ url, ...(authHeaders && { authHeaders }) })
@@ -70,15 +72,15 @@ async function remote(
 }
 
 const ADVICE =
-  'Start again when it works, name another facilitator, or unset X402_FACILITATOR_URL and settle ' +
-  'with a wallet of your own (GAS_WALLET_KEY).'
+  'Start again when it works, configure another facilitator, or unset X402_FACILITATOR_URL and ' +
+  'settle with your own wallet (GAS_WALLET_KEY).'
 
-const bearer = (token: string): AuthHeaders => {
+const bearerHeaders = (token: string): AuthHeaders => {
   const headers = { authorization: `Bearer ${token}` }
   return async () => headers
 }
 
-async function authHeadersOf(file: string): Promise<AuthHeaders> {
+async function loadAuthHeaders(file: string): Promise<AuthHeaders> {
   const { default: make } = await import(pathToFileURL(file).href).catch((cause: unknown) => {
     throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} cannot be loaded.`, { cause })
   })

@@ -18,32 +18,32 @@ import type { Plugin } from '../../core/plugin/index.ts'
 import { drain, listen, reachableHost } from '../http/listen.ts'
 import { sellSamplePages } from '../sandbox/sell-pages.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
-import { listSampleSeller } from './discovery.ts'
 import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
+import { listSampleSeller } from './open-discovery.ts'
 import type { HubOptions, Money } from './options.ts'
-import { openRealMoney } from './production-money.ts'
+import { openProductionMoney } from './production-money.ts'
 
-/** What jobs need beside what resolves payments. */
-interface JobExtras {
+/** Dependencies of jobs, besides those that resolve payments. */
+interface JobDeps {
   readonly signingKey: SigningKey
   readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
-  /** Undefined where somebody else settles. */
+  /** Undefined if a remote facilitator settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
   readonly payouts: Pick<PayoutDeps, 'account' | 'settle' | 'minimum'>
 }
 
-/** What main.ts hands on, since it alone sees plugins and jobs. */
+/** Plugins and jobs, passed on by main.ts, which alone imports them. */
 export interface Parts {
   readonly plugins: readonly Plugin[]
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] &
+    ports: Hub['paymentDeps'] &
       Pick<Hub, 'pool' | 'services' | 'families' | 'catalog' | 'onSold' | 'discovery'> &
-      JobExtras,
+      JobDeps,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -51,40 +51,40 @@ export interface StartOptions {
   readonly config: Config
   readonly parts: Parts
   readonly log: Log
-  /** @defaultValue that of the database */
+  /** @defaultValue the clock of the database */
   readonly clock?: Clock | undefined
   /** See HubOptions. */
   readonly cacheNow?: HubOptions['cacheNow']
-  /** Shows who started it what no log may show: mails of a sandbox. @defaultValue silence */
+  /** Prints what no log may contain: emails of a sandbox. @defaultValue discards it */
   readonly print?: (text: string) => void
-  /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
-  readonly doors?: boolean
-  /** The sandbox that another process of this hub has started. */
-  readonly place?: SandboxPlace | undefined
+  /** False for a process that only runs jobs. @defaultValue true */
+  readonly listens?: boolean
+  /** Sandbox started by another process of this hub, to join. */
+  readonly sandboxPlace?: SandboxPlace | undefined
   /** See HubOptions. */
-  readonly together?: HubOptions['together']
+  readonly mergeMetrics?: HubOptions['mergeMetrics']
   /** See HubOptions. @defaultValue 60 */
   readonly holdMarginSeconds?: number
 }
 
 export interface RunningHub {
   readonly url: string
-  /** Where it listens; 0: nowhere. */
+  /** Port it listens on; 0 if it does not listen. */
   readonly port: number
   readonly hub: Hub
   readonly databaseUrl: string
   /** Undefined in production. */
   readonly sandbox: Sandbox | undefined
-  /** Stops taking requests, finishes those at work, and ends whatever was started. */
+  /** Drains requests and stops everything that was started. */
   stop(): Promise<void>
 }
 
-/** Before every other entry; only the order within its month matters. */
-const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
+/** Time of the opening entry: before all other entries. */
+const LEDGER_OPENED_AT = new Date('2026-11-01T00:00:00Z')
 
 /**
- * Starts a hub: its surroundings, its doors and its jobs.
- * @throws ConfigError when the port is taken
+ * Starts a hub with its environment, entry points and jobs.
+ * @throws ConfigError if the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {
   const { config, parts, log } = options
@@ -93,13 +93,13 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const { sandbox, money, url, ...around } = await surroundingsOf(options)
+    const { sandbox, money, url, ...around } = await openEnvironment(options)
     stops.push(() => around.stop())
     const signingKey = await loadSigningKey(config)
-    const spans = await spansOf(config)
+    const spans = await openConfiguredSpans(config)
     if (spans) stops.push(() => spans.close())
     let port = 0
-    let address = config.port === 0 ? '' : addressOf(config, config.port)
+    let address = config.port === 0 ? '' : localAddress(config, config.port)
     let draining = false
     const hub = await openHub({
       ...config,
@@ -108,38 +108,33 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       signingKey,
       money,
       sandbox: sandbox !== undefined,
-      admins: adminsOf(config, sandbox),
+      admins: administrators(config, sandbox),
       contracts: config.contractWallets ? createContractVerifier(around.rpcUrl) : undefined,
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       draining: () => draining,
       spans,
-      ...(options.together && { together: options.together }),
-      egress: egressOf(config, sandbox),
+      ...(options.mergeMetrics && { mergeMetrics: options.mergeMetrics }),
+      egress: egressRules(config, sandbox),
       clock: options.clock,
       cacheNow: options.cacheNow,
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox && !options.place) {
-      await openBooks(hub, sandbox)
-      await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
-      const secret = signingKey.deriveSecret('listing-owner')
-      await sellSamplePages({ ...hub, secret }, sandbox)
-    }
+    if (sandbox && !options.sandboxPlace) await addSamples(hub, sandbox, signingKey, log)
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
       const jobs = await runJobs(options, hub, { url, money, signingKey, baseUrl })
       stops.push(() => jobs.stop())
     }
-    if (options.doors ?? true) {
+    if (options.listens ?? true) {
       const server = await listen(hub.handler, config)
       stops.push(() => {
         draining = true
-        return close(server, hub, config.drain)
+        return drainAndClose(server, hub, config.drain)
       })
       port = (server.address() as AddressInfo).port
-      address = addressOf(config, port)
+      address = localAddress(config, port)
     }
     return { url: config.baseUrl ?? address, port, hub, databaseUrl: url, sandbox, stop }
   } catch (error) {
@@ -148,8 +143,15 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-/** Lets load balancers notice, and then callers finish, also those that have hung up. */
-async function close(
+/** Posts the opening balance of a new sandbox and lists its sample seller and pages. */
+async function addSamples(hub: Hub, sandbox: Sandbox, key: SigningKey, log: Log): Promise<void> {
+  await postSpendOpening(hub, sandbox)
+  await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
+  await sellSamplePages({ ...hub, secret: key.deriveSecret('listing-owner') }, sandbox)
+}
+
+/** Waits for load balancers to notice, then drains requests and background work. */
+async function drainAndClose(
   server: Server,
   hub: Hub,
   { delaySeconds: delay, graceSeconds: grace }: Config['drain'],
@@ -161,7 +163,7 @@ async function close(
   ])
 }
 
-interface Surroundings {
+interface Environment {
   readonly url: string
   readonly rpcUrl: string
   readonly money: Money
@@ -169,11 +171,15 @@ interface Surroundings {
   stop(): Promise<void>
 }
 
-async function surroundingsOf({ config, log, place }: StartOptions): Promise<Surroundings> {
+async function openEnvironment({
+  config,
+  log,
+  sandboxPlace: place,
+}: StartOptions): Promise<Environment> {
   const { production, dataDir, databaseUrl, databaseDirectUrl } = config
   if (production) {
     const pooled = databaseDirectUrl !== undefined
-    const { money, stop } = await openRealMoney(production, databaseUrl!, log, pooled)
+    const { money, stop } = await openProductionMoney(production, databaseUrl!, log, pooled)
     const { rpcUrl } = production
     return { url: databaseUrl!, rpcUrl, money, sandbox: undefined, stop }
   }
@@ -184,14 +190,14 @@ async function surroundingsOf({ config, log, place }: StartOptions): Promise<Sur
   return { url, rpcUrl, money, sandbox, stop: () => sandbox.stop() }
 }
 
-async function spansOf({ otlpEndpoint, version }: Config) {
+async function openConfiguredSpans({ otlpEndpoint, version }: Config) {
   if (otlpEndpoint === undefined) return undefined
   // Loaded only when spans are wanted, so that other hubs start faster.
   const { openSpans } = await import('../observability/telemetry.ts')
   return openSpans(otlpEndpoint, version)
 }
 
-/** The jobs need sessions that last: their queue has locks, and readers of the journal listen. */
+/** Starts the jobs on direct connections: the queue takes locks, and subscribers use LISTEN. */
 async function runJobs(
   { config, parts, log, print }: StartOptions,
   hub: Hub,
@@ -207,13 +213,13 @@ async function runJobs(
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
-  const payouts = payoutsOf(config, hub, money)
+  const payouts = createPayoutDeps(config, hub, money)
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
   const { services, families, catalog, onSold, discovery, egress, embedding } = hub
   const sold = { services, families, catalog, onSold }
   const found = { discovery, embedding }
   const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas, payouts }
-  const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
+  const running = await parts.startJobs(direct ?? url, { ...hub.paymentDeps, ...extras })
   return {
     async stop() {
       await running.stop()
@@ -223,39 +229,39 @@ async function runJobs(
   }
 }
 
-/** Payouts are paid by the wallet that pays sellers, and settled as what callers pay is. */
-function payoutsOf(
+/** Creates the payout dependencies: paid from the spend wallet, settled by the facilitator. */
+function createPayoutDeps(
   { payouts }: Config,
-  { ports: { clock } }: Hub,
+  { paymentDeps: { clock } }: Hub,
   { facilitator, treasury: payTo, spend: account }: Money,
-): JobExtras['payouts'] {
+): JobDeps['payouts'] {
   const { network } = USDC_BASE
   const offers = createOffers({ facilitator, payTo, network, clock })
   const settle: Offers['settle'] = (...payment) => offers.settle(...payment)
   return { account, settle, minimum: payouts.minimum }
 }
 
-const addressOf = ({ host }: Config, port: number): string =>
+const localAddress = ({ host }: Config, port: number): string =>
   `http://${reachableHost(host)}:${port}`
 
-const egressOf = (config: Config, sandbox: Sandbox | undefined) => ({
+const egressRules = (config: Config, sandbox: Sandbox | undefined) => ({
   sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
   allowedPorts: config.egressPorts,
   httpsOnly: sandbox === undefined,
 })
 
-/** In a sandbox, where nobody is named, the first agent: so that everything can be tried. */
-const adminsOf = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>
+/** Returns the configured administrators; in a sandbox without any, the sample agent. */
+const administrators = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>
   admins.length > 0 || !sandbox ? admins : [sandbox.wallets.agent.account.address.toLowerCase()]
 
 /**
- * The test money that the spend wallet was given is there before the books: their opening. The
- * block that it names tells reconciliation which transfers came before.
+ * Posts the test money of the spend wallet as its opening balance. The block in the entry tells
+ * reconciliation which transfers came before.
  */
-async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
+async function postSpendOpening({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
   const owner = await ledger.account(SPEND)
   const { number } = await money.chain.head()
-  const id = derivedUuid(BOOKS_OPENED, money.spend.address)
+  const id = derivedUuid(LEDGER_OPENED_AT, money.spend.address)
   const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
   await ledger.post(event, { owner, id, meta: { block: String(number) } })
 }

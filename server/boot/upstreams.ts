@@ -10,7 +10,7 @@ import { providerServiceRoutes } from '../rest/provider/services/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
 import type { Core, HubOptions } from './options.ts'
 
-interface Options {
+interface UpstreamOptions {
   readonly listing: Config['listing']
   readonly signingKey: SigningKey
   readonly sandbox: boolean
@@ -18,11 +18,11 @@ interface Options {
   readonly log: Log
 }
 
-/** The keys that seal secrets of owners; that of the signing key opens what it sealed before. */
-export function sealingKeysOf({
+/** Creates the keys that encrypt upstream credentials; one derived from the signing key decrypts. */
+export function createSealingKeys({
   listing,
   signingKey,
-}: Pick<Options, 'listing' | 'signingKey'>): SealingKeys {
+}: Pick<UpstreamOptions, 'listing' | 'signingKey'>): SealingKeys {
   const derived = {
     id: `signing-${signingKey.id.slice(0, 16)}`,
     secret: signingKey.deriveSecret('upstream-secrets'),
@@ -31,34 +31,34 @@ export function sealingKeysOf({
   return new SealingKeys([first, ...others, ...(first === derived ? [] : [derived])])
 }
 
-/** Where owners may have their APIs besides the internet: nowhere, where money is real. */
-const localOriginsOf = ({ sandbox, pluginHosts }: Options): readonly string[] =>
+/** Returns local origins where upstreams may be: none in production. */
+const localOrigins = ({ sandbox, pluginHosts }: UpstreamOptions): readonly string[] =>
   sandbox ? pluginHosts : []
 
-/** What the plugin of upstreams is lent. */
+/** Creates the capability injected into the upstream plugin. */
 export const openUpstreams = (
-  options: Options,
-  ways: { readonly pool: Pool; readonly http: Egress; readonly backends: Egress },
+  options: UpstreamOptions,
+  deps: { readonly pool: Pool; readonly http: Egress; readonly backends: Egress },
 ): Upstreams =>
   injectedUpstreams({
-    ...ways,
-    keys: sealingKeysOf(options),
-    localOrigins: localOriginsOf(options),
+    ...deps,
+    keys: createSealingKeys(options),
+    localOrigins: localOrigins(options),
     log: options.log,
   })
 
-/** Where owners list their APIs. */
+/** Creates the REST routes for imported APIs. */
 export const upstreamRoutes = (
   core: Core,
-  options: Options & Pick<HubOptions, 'egress'>,
+  options: UpstreamOptions & Pick<HubOptions, 'egress'>,
   proxyUrl: () => string,
 ): readonly AnyRoute[] =>
   providerServiceRoutes({
     ...core,
     ...core.discovery,
     listing: options.listing,
-    keys: sealingKeysOf(options),
+    keys: createSealingKeys(options),
     rules: options.egress,
-    localOrigins: localOriginsOf(options),
+    localOrigins: localOrigins(options),
     proxyUrl,
   })

@@ -10,37 +10,37 @@ import type { SandboxPlace } from '../sandbox/start.ts'
 import { type RunningHub, type StartOptions, startHub } from './start.ts'
 
 /**
- * Several processes on one port. The first one has the jobs and the sandbox, and opens no door; the
- * others, its workers, have the doors. They share nothing but the database, and Redis if there is
- * one, so that processes on other machines are no different.
+ * Several processes on one port. The first one runs the jobs and the sandbox and does not listen; the
+ * others, its workers, serve requests. They share only the database, and Redis if configured, so
+ * that processes on other machines are no different.
  */
 
-/** What a worker says to the first process. */
-type Said =
+/** Message from a worker to the first process. */
+type WorkerMessage =
   | { readonly hub: 'hello' }
   | { readonly hub: 'ready'; readonly port: number }
   | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
   | { readonly hub: 'counted?'; readonly question: number }
 
-/** What it is told. */
-type Told =
+/** Message from the first process to a worker. */
+type FirstProcessMessage =
   | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }
 
-/** Before a worker that died is replaced, by how many died in the last minute. */
+/** Milliseconds before a worker is replaced, by the number of exits in the last minute. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 15_000] as const
-const RECENT_MS = 60_000
-/** What a worker needs beside the drain itself: to write what is still to be written. */
+const EXIT_WINDOW_MS = 60_000
+/** Milliseconds that a worker gets beyond the drain, to flush pending writes. */
 const STOP_MS = 5_000
 
 /**
- * Starts the first process and its workers; a worker that dies is replaced.
- * @throws ConfigError as `startHub` does, also for a worker that cannot start at first
+ * Starts the first process and its workers. Workers that exit are replaced.
+ * @throws ConfigError as `startHub` does, also if a worker cannot start
  */
 export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const { config, log } = options
-  const running = await startHub({ ...options, doors: false })
-  const crew = new Crew(config, log, running.sandbox)
+  const running = await startHub({ ...options, listens: false })
+  const crew = new WorkerPool(config, log, running.sandbox)
   try {
     const port = await crew.start()
     const address = `http://${reachableHost(config.host)}:${port}`
@@ -56,13 +56,13 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-/** The workers, as the first process sees them. */
-class Crew {
+/** The workers of the first process. */
+class WorkerPool {
   readonly #config: Config
   readonly #log: Log
   readonly #sandbox: SandboxPlace | undefined
-  readonly #counted = new AggregatorRegistry()
-  #deaths: number[] = []
+  readonly #registry = new AggregatorRegistry()
+  #exitTimes: number[] = []
   #stopping = false
 
   constructor(config: Config, log: Log, sandbox: SandboxPlace | undefined) {
@@ -77,8 +77,8 @@ class Crew {
   }
 
   /**
-   * All accept from one socket: a connection that is passed on by the first process is lost, and
-   * its caller waits for ever, when the worker dies at that moment.
+   * Starts the workers. All accept from one socket: a connection passed on by the first process would
+   * be lost, and its caller wait forever, if the worker died at that moment.
    * @returns the port that all listen on
    */
   async start(): Promise<number> {
@@ -88,7 +88,7 @@ class Crew {
     return port!
   }
 
-  /** Has every worker finish what it is at; who takes too long is killed. */
+  /** Stops all workers gracefully; kills those that take too long. */
   async stop(): Promise<void> {
     this.#stopping = true
     const { delaySeconds: delay, graceSeconds: grace } = this.#config.drain
@@ -108,16 +108,16 @@ class Crew {
   async #fork(): Promise<number> {
     const worker = cluster.fork()
     const port = await new Promise<number>((resolve, reject) => {
-      worker.on('message', (said: Said) => {
-        if (said.hub === 'hello') this.#place(worker)
-        else if (said.hub === 'counted?') void this.#tellCounted(worker, said.question)
+      worker.on('message', (said: WorkerMessage) => {
+        if (said.hub === 'hello') this.#sendSandboxPlace(worker)
+        else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
         else if (said.hub === 'ready') resolve(said.port)
         else if (said.hub === 'failed') {
           reject(said.misconfigured ? new ConfigError(said.message) : new Error(said.message))
         }
       })
       worker.once('exit', (code, signal) => {
-        reject(new Error(`a worker ended before it was ready (${signal ?? code})`))
+        reject(new Error(`a worker exited before it was ready (${signal ?? code})`))
       })
     })
     this.#watch(worker)
@@ -127,104 +127,109 @@ class Crew {
   #watch(worker: Worker): void {
     const replace = (code: number | null, signal: string | null): void => {
       if (this.#stopping) return
-      this.#log.warn({ worker: worker.process.pid, code, signal }, 'a worker ended')
+      this.#log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
       void this.#replace()
     }
     if (worker.isDead()) replace(worker.process.exitCode, worker.process.signalCode)
     else worker.once('exit', replace)
   }
 
-  /** Tries until there is one again. */
+  /** Replaces a worker, with back-off, until one starts. */
   async #replace(): Promise<void> {
     const now = elapsedMs()
-    this.#deaths = [...this.#deaths.filter((at) => now - at < RECENT_MS), now]
-    await sleep(BACK_OFF_MS[this.#deaths.length - 1] ?? BACK_OFF_MS.at(-1)!)
+    this.#exitTimes = [...this.#exitTimes.filter((at) => now - at < EXIT_WINDOW_MS), now]
+    await sleep(BACK_OFF_MS[this.#exitTimes.length - 1] ?? BACK_OFF_MS.at(-1)!)
     if (this.#stopping) return
     await this.#fork().catch((error: unknown) => {
       if (this.#stopping) return
-      this.#log.error({ err: error }, 'a worker could not be replaced yet')
+      this.#log.error({ err: error }, 'failed to replace a worker; retrying')
       void this.#replace()
     })
   }
 
-  #place(worker: Worker): void {
-    worker.send({ hub: 'place', sandbox: this.#sandbox } satisfies Told, () => {})
+  #sendSandboxPlace(worker: Worker): void {
+    worker.send({ hub: 'place', sandbox: this.#sandbox } satisfies FirstProcessMessage, () => {})
   }
 
-  async #tellCounted(worker: Worker, question: number): Promise<void> {
-    const text = await this.#counted.clusterMetrics().catch(() => '')
+  async #sendMetrics(worker: Worker, question: number): Promise<void> {
+    const text = await this.#registry.clusterMetrics().catch(() => '')
     if (worker.isConnected())
-      worker.send({ hub: 'counted', question, text } satisfies Told, () => {})
+      worker.send({ hub: 'counted', question, text } satisfies FirstProcessMessage, () => {})
   }
 }
 
-/** Whether this process is a worker: then it is to `work`. */
+/** Returns true if this process is a worker, which calls `runWorker`. */
 export const isWorker = (): boolean => cluster.isWorker
 
 /**
- * Opens the doors in a worker, until it is told to stop.
+ * Serves requests in a worker until it is stopped.
  * @returns the exit code
  */
-export async function work(options: StartOptions, stopped: Promise<unknown>): Promise<number> {
+export async function runWorker(options: StartOptions, stopped: Promise<unknown>): Promise<number> {
   const first = new FirstProcess()
   try {
-    const place = await first.place()
+    const place = await first.requestSandboxPlace()
     const config = { ...options.config, jobs: false }
-    const together = (meters: Meters) => first.together(meters)
-    const running = await startHub({ ...options, config, place, together })
-    await first.tell({ hub: 'ready', port: running.port })
+    const together = (meters: Meters) => first.mergeMetrics(meters)
+    const running = await startHub({
+      ...options,
+      config,
+      sandboxPlace: place,
+      mergeMetrics: together,
+    })
+    await first.send({ hub: 'ready', port: running.port })
     await stopped
     await running.stop()
     return 0
   } catch (error) {
     const { message } = error as Error
-    await first.tell({ hub: 'failed', message, misconfigured: error instanceof ConfigError })
+    await first.send({ hub: 'failed', message, misconfigured: error instanceof ConfigError })
     return 1
   }
 }
 
-const ANSWER_MS = 5_500
+const METRICS_TIMEOUT_MS = 5_500
 
-/** The first process, as a worker sees it. */
+/** Connection of a worker to the first process. */
 class FirstProcess {
-  /** Answers the first process when it collects. */
-  readonly counted = new AggregatorRegistry()
-  readonly #answers = new Map<number, (text: string) => void>()
-  #questions = 0
+  /** Responds to the first process when it collects metrics. */
+  readonly registry = new AggregatorRegistry()
+  readonly #pendingMetrics = new Map<number, (text: string) => void>()
+  #lastQuestion = 0
 
   constructor() {
     AggregatorRegistry.setRegistries([])
-    process.on('message', (told: Told) => {
-      if (told.hub === 'counted') this.#answers.get(told.question)?.(told.text)
+    process.on('message', (told: FirstProcessMessage) => {
+      if (told.hub === 'counted') this.#pendingMetrics.get(told.question)?.(told.text)
     })
   }
 
-  tell(said: Said): Promise<void> {
+  send(said: WorkerMessage): Promise<void> {
     return new Promise((resolve) => {
       if (process.connected) process.send?.(said, () => resolve())
       else resolve()
     })
   }
 
-  async place(): Promise<SandboxPlace | undefined> {
+  async requestSandboxPlace(): Promise<SandboxPlace | undefined> {
     const told = new Promise<SandboxPlace | undefined>((resolve) => {
-      process.on('message', (message: Told) => {
+      process.on('message', (message: FirstProcessMessage) => {
         if (message.hub === 'place') resolve(message.sandbox)
       })
     })
-    await this.tell({ hub: 'hello' })
+    await this.send({ hub: 'hello' })
     return told
   }
 
-  /** What all workers have counted, whichever of them is asked. */
-  together(meters: Meters): () => Promise<string> {
+  /** Returns a function that reads the merged metrics of all workers. */
+  mergeMetrics(meters: Meters): () => Promise<string> {
     AggregatorRegistry.setRegistries([...meters.registries])
     return async () => {
-      const question = ++this.#questions
-      const told = new Promise<string>((resolve) => this.#answers.set(question, resolve))
-      await this.tell({ hub: 'counted?', question })
-      const text = await withTimeout(ANSWER_MS, told)
-      this.#answers.delete(question)
+      const question = ++this.#lastQuestion
+      const told = new Promise<string>((resolve) => this.#pendingMetrics.set(question, resolve))
+      await this.send({ hub: 'counted?', question })
+      const text = await withTimeout(METRICS_TIMEOUT_MS, told)
+      this.#pendingMetrics.delete(question)
       return text ?? meters.text()
     }
   }

@@ -2,16 +2,16 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
-import type { WalletBalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
+import type { BalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
 import { collectGauges } from './metrics-gauges.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
-export interface MetricsDeps extends WalletBalancesDeps {
+export interface MetricsDeps extends BalancesDeps {
   /** Bearer token; if undefined, only direct requests from this machine are allowed. */
   readonly metricsToken: string | undefined
   /** Metrics collected from all server processes. */
-  readonly counted: () => Promise<string>
+  readonly metricsText: () => Promise<string>
 }
 
 const CACHE_MS = 5_000
@@ -31,7 +31,7 @@ export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
       faults: ['metrics_token_required', 'loopback_only'],
       handle: async (request) => {
         assertMayRead(deps.metricsToken, request)
-        const text = `${await read()}\n${await deps.counted()}`
+        const text = `${await read()}\n${await deps.metricsText()}`
         const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
         return { headers, body: Buffer.from(text) }
       },

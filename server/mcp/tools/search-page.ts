@@ -22,7 +22,7 @@ type SearchInput = s.Infer<typeof searchInput>
 
 /** Finds a page of hits of one type, and the cursor of the next page. */
 export async function findPage(
-  { pool, clock, semanticRanker: meaning }: SearchDeps,
+  { pool, clock, semanticRanker }: SearchDeps,
   type: 'native' | 'external',
   args: SearchInput,
 ) {
@@ -38,7 +38,7 @@ export async function findPage(
       limit: rows,
       after: readSearchCursor(args.cursor),
     },
-    meaning,
+    semanticRanker,
   )
   return { hits: await readHits(pool, hits), next: writeSearchCursor(next) }
 }

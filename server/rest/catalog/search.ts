@@ -58,12 +58,12 @@ type SearchOrder = z.infer<typeof SearchOrder>
 export interface SearchDeps {
   readonly pool: Pool
   readonly clock: Clock
-  readonly meaning?: SemanticRanker | undefined
+  readonly semanticRanker?: SemanticRanker | undefined
 }
 
 /** `POST /v1/search`: services of the hub and listings of others, in one ranking. */
 export const searchRoute = (
-  { pool, clock, meaning }: SearchDeps,
+  { pool, clock, semanticRanker }: SearchDeps,
   showService: ShowService,
 ): AnyRoute =>
   route({
@@ -78,7 +78,7 @@ export const searchRoute = (
       const after = readSearchCursor(cursor)
       const maxPrice = lowerMaxPrice(filters)
       const order = { query, type, category, network, tag, maxPrice, limit, after }
-      const { hits, next } = await search(pool, clock, order, meaning)
+      const { hits, next } = await search(pool, clock, order, semanticRanker)
       const rows = await readHits(pool, hits)
       const body = {
         data: rows.map(showHit(showService)),

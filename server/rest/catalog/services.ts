@@ -71,7 +71,7 @@ export const catalogRoutes = (
         return { body: { ...show(found.listing), endpoints } }
       },
     }),
-    searchRoute({ pool, clock, meaning }, show),
+    searchRoute({ pool, clock, semanticRanker: meaning }, show),
   ]
 }
 

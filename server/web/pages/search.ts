@@ -14,7 +14,7 @@ import { type AnyPage, page } from '../page.ts'
 import { searchHitCard } from '../service-cards.ts'
 import { pager } from '../table.ts'
 
-const PAGE = 20
+const PAGE_SIZE = 20
 const CACHE_MS = 30_000
 
 /** Text of a filter; browsers send empty fields as ''. */
@@ -35,7 +35,7 @@ const Query = z.object({
 type Query = z.infer<typeof Query>
 
 /** `/search`: services and listings in one ranking, each with the reason for the hit. */
-export const searchPage = ({ pool, clock, meaning }: SearchDeps): AnyPage => {
+export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage => {
   const categories = cachedFor(CACHE_MS, () => listedCategories(pool))
   return page({
     path: '/search',
@@ -49,10 +49,10 @@ export const searchPage = ({ pool, clock, meaning }: SearchDeps): AnyPage => {
         network: undefined,
         tag: undefined,
         maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
-        limit: PAGE,
+        limit: PAGE_SIZE,
         after: readSearchCursor(query.cursor),
       }
-      const { hits, next } = await search(pool, clock, input, meaning)
+      const { hits, next } = await search(pool, clock, input, semanticRanker)
       const [cards, known] = await Promise.all([readHits(pool, hits), categories()])
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,

@@ -37,14 +37,14 @@ describe('callers that take their time', () => {
         })
       },
       { host: '127.0.0.1', port: 0 },
-      { ...TIMEOUTS_MS, headers: 1_000, request: 1_500, check: 50 },
+      { ...TIMEOUTS_MS, headers: 1_000, request: 1_500, checkInterval: 50 },
     )
     port = (server.address() as AddressInfo).port
   })
   after(() => drain(server, { graceSeconds: 1 }))
 
   it('get ten seconds for their headers, thirty for all that they ask', () => {
-    expect(TIMEOUTS_MS).to.include({ headers: 10_000, request: 30_000, check: 1_000 })
+    expect(TIMEOUTS_MS).to.include({ headers: 10_000, request: 30_000, checkInterval: 1_000 })
     expect(TIMEOUTS_MS.idle, 'longer than a call may last, paid on a chain').to.be.above(360_000)
   })
 
@@ -85,7 +85,7 @@ describe('an answer that nobody reads', () => {
   it('is held no longer than its connection may be silent', async () => {
     const large = Buffer.alloc(32_000_000)
     const place = { host: '127.0.0.1', port: 0 }
-    const patience = { ...TIMEOUTS_MS, silence: 1_000 }
+    const patience = { ...TIMEOUTS_MS, idle: 1_000 }
     const server = await listen((_, response) => response.end(large), place, patience)
     const connected = once(server, 'connection')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()

@@ -20,7 +20,7 @@ describe('a broken request behind one that is being answered', () => {
         host: '127.0.0.1',
         port: 0,
       },
-      { headers: 300, request: 300, silence: 60_000, check: 20 },
+      { headers: 300, request: 300, idle: 60_000, checkInterval: 20 },
     )
   })
   beforeEach(() => {

@@ -153,7 +153,7 @@ describe('outside readers of our offers', () => {
         : { method: 'POST', headers, body: JSON.stringify(input) }
     return { url: `${hub().url}${path}${query}`, init }
   }
-  const purse = () => hub().hub.ports.chain.balanceOf(account.address)
+  const purse = () => hub().hub.paymentDeps.chain.balanceOf(account.address)
 
   for (const [name, buy] of Object.entries(BUYERS)) {
     describe(name, () => {

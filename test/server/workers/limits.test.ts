@@ -153,7 +153,7 @@ describe('limits over two processes', function () {
     const first = pidsOf(await atOnce(20, () => whoAnswers(apiKey)))
     const [victim] = [...first] as number[]
     process.kill(victim!, 'SIGKILL')
-    await eventually(() => hub.logged.includes('a worker ended'))
+    await eventually(() => hub.logged.includes('worker exited'))
     const answers = await atOnce(120, () => whoAnswers(apiKey))
     expect(counts(answers), 'what was counted is not lost with it').to.deep.equal({
       200: 80,

@@ -8,8 +8,8 @@ import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
 import type { HubOptions } from './options.ts'
 
-/** What finds sellers and looks whether they are up. */
-export const openFinding = (
+/** Creates the dependencies of discovery and probes. */
+export const openDiscovery = (
   { money, egress: rules, discovery: settings, clock, log }: HubOptions & { readonly clock: Clock },
   pool: Pool,
   egress: Egress,
@@ -24,14 +24,14 @@ export const openFinding = (
   log,
 })
 
-/** Lists the sample seller of a sandbox, so that there is something to find from the beginning. */
+/** Lists the sample seller of a sandbox, so that searches find something. */
 export async function listSampleSeller(
-  finding: DiscoveryDeps,
+  discovery: DiscoveryDeps,
   sellerUrl: string,
   log: Log,
 ): Promise<void> {
   const namer = { source: `origin:${sellerUrl}`, rank: RANK.document }
-  const { submitted } = await submitOrigin(finding, sellerUrl, namer)
+  const { submitted } = await submitOrigin(discovery, sellerUrl, namer)
   const refused = submitted.filter(({ id }) => id === undefined)
   if (refused.length > 0 || submitted.length === 0)
     log.warn({ refused }, 'sample seller not listed')

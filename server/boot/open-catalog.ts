@@ -5,10 +5,10 @@ import { type OpenedPlugin, openPlugin } from '../../core/catalog/services/open-
 import type { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { AnyService, Family, Host } from '../../core/plugin/index.ts'
-import { openHosted, sellHosted } from './hosted-plugins.ts'
+import { followHostedPlugins, openHostedPlugins } from './hosted-plugins.ts'
 import { CREDITS_ONLY, type HubOptions } from './options.ts'
 
-/** What the house's own plugins are lent, and nobody else. */
+/** Capabilities injected into privileged first-party plugins only. */
 type Privileges = Pick<Host, 'buyer' | 'domains' | 'upstreams'>
 
 /** Services and families of all plugins, and the catalog that lists them. */
@@ -21,36 +21,36 @@ export interface PluginCatalog {
   readonly onSold: (listener: (service: AnyService) => void) => void
 }
 
-interface Goods {
-  readonly sold: PluginCatalog
+interface OpenedCatalog {
+  readonly pluginCatalog: PluginCatalog
   close(): Promise<void>
 }
 
-/** Opens every plugin, those of the house first. */
-export async function openGoods(
+/** Opens all plugins, first-party ones first, and the catalog. */
+export async function openPluginCatalog(
   options: HubOptions,
   { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
   host: Host,
   privileges: Privileges,
-): Promise<Goods> {
+): Promise<OpenedCatalog> {
   const house = await openPlugins(options, host, privileges)
-  const set = await openHosted(options, host, house, pool)
+  const set = await openHostedPlugins(options, host, house, pool)
   const declared = {
-    ...soldOf(house),
-    families: soldOf([...house, ...set.hosted]).families,
-    startingSlugs: soldOf(set.hosted).services.map(({ slug }) => slug),
+    ...splitDeclarations(house),
+    families: splitDeclarations([...house, ...set.hosted]).families,
+    startingSlugs: splitDeclarations(set.hosted).services.map(({ slug }) => slug),
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
     now: options.cacheNow,
   }
   const catalog = await openCatalog(pool, ledger, declared)
   const listeners: ((service: AnyService) => void)[] = []
-  await sellHosted(set, catalog, pool, (service) => {
+  await followHostedPlugins(set, catalog, pool, (service) => {
     for (const listener of listeners) listener(service)
   })
   const onSold = (listener: (service: AnyService) => void): void => void listeners.push(listener)
   return {
-    sold: { ...soldOf([...house, ...set.hosted]), catalog, onSold },
+    pluginCatalog: { ...splitDeclarations([...house, ...set.hosted]), catalog, onSold },
     async close() {
       await set.close()
       await Promise.all(house.map((plugin) => plugin.close()))
@@ -58,7 +58,7 @@ export async function openGoods(
   }
 }
 
-const soldOf = (opened: PluginSet['hosted'] | readonly OpenedPlugin[]) => ({
+const splitDeclarations = (opened: PluginSet['hosted'] | readonly OpenedPlugin[]) => ({
   services: opened.flatMap(({ declaration: each }) => (isFamily(each) ? [] : [each])),
   families: opened.flatMap(({ declaration: each }) => (isFamily(each) ? [each] : [])),
 })
