@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { ActName, Actor } from './record.ts'
 
-/** A line of the audit log. */
 export interface AuditLine extends Actor {
   readonly seq: bigint
   readonly at: Date
@@ -21,14 +20,12 @@ export interface AuditFilter {
   /** An act, or all acts of a kind: `key.freeze`, `key`. */
   readonly act?: string | undefined
   readonly subject?: string | undefined
-  /** Name of the actor. */
   readonly name?: string | undefined
   /** Time of the act: `from` inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
 }
 
-/** Reads lines of the audit log, the newest first. */
 export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditLine[]> {
   const { limit, before, act, subject, name, from, to } = filter
   const { rows } = await pool.query<AuditLine>(

@@ -54,7 +54,6 @@ export const ACTS = [
 ] as const
 export type ActName = (typeof ACTS)[number]
 
-/** Change made by an act. */
 export interface AuditedChange {
   readonly act: ActName
   /** Object of the act: the id of a key, a slug, an account … */

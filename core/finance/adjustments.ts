@@ -3,13 +3,7 @@ import { type Actor, withAudit } from '../audit/record.ts'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
-import {
-  type Adjustment,
-  adjust,
-  claimAdjustmentId,
-  NotPostable,
-  resolveAccounts,
-} from '../ledger/adjust.ts'
+import { type Adjustment, adjust, claimEntryId, findOwner, NotPostable } from '../ledger/adjust.ts'
 import type { Asset, LedgerOutcome } from '../ledger/events.ts'
 import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
 import type { Micros } from '../money.ts'
@@ -78,14 +72,14 @@ export const submitAdjustment = (
 ): Promise<SubmittedAdjustment> =>
   withAudit(pool, by, reason, async (client, note) => {
     const poster = ledgerInTransaction(ledger, client)
-    const { asset } = await withPostingFaults(() => resolveAccounts(client, poster, order))
+    const { asset } = await withFaults(() => findOwner(client, poster, order))
     const id = await claimId({ client, ledger: poster, clock }, order, asset, key)
     const known = key === undefined ? undefined : await findProposal(client, id)
     if (known) return { id, state: known.state }
     const change = { subject: id, after: { ...order, asset } }
     if (asset === 'USDC' && order.amount <= soloAdjustmentMax) {
       const decision = { author: by.name, reason }
-      const outcome = await withPostingFaults(() => adjust(client, poster, order, decision, { id }))
+      const outcome = await withFaults(() => adjust(client, poster, order, decision, { id }))
       if (isNewEntry(outcome)) note({ act: 'entry.adjust', ...change })
       return { id, state: 'booked' }
     }
@@ -115,7 +109,7 @@ async function claimId(
   key: string | undefined,
 ): Promise<string> {
   const newId = uuidv7(clock.now().getTime())
-  const id = await claimAdjustmentId(client, ledger, order, asset, { id: newId, key })
+  const id = await claimEntryId(client, ledger, order, asset, { id: newId, key })
   if (id === undefined) throw new Fault('idempotency_key_reused')
   return id
 }
@@ -148,7 +142,7 @@ export const decideAdjustment = (
       const author = `${found.proposedBy}, confirmed by ${by.name}`
       const attribution = { author, reason: found.reason }
       const order = toAdjustment(found)
-      isNewEntry(await withPostingFaults(() => adjust(client, poster, order, attribution, { id })))
+      isNewEntry(await withFaults(() => adjust(client, poster, order, attribution, { id })))
     }
     await client.query(
       `UPDATE hub.adjustment SET state = $2, decided_by = $3, decider = $4,
@@ -206,7 +200,7 @@ export function isNewEntry(outcome: LedgerOutcome): boolean {
 }
 
 /** Converts rejections by the ledger's rules. @throws Fault `not_booked` */
-export async function withPostingFaults<T>(work: () => Promise<T>): Promise<T> {
+export async function withFaults<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -7,7 +7,7 @@ import type { Micros } from '../money.ts'
 import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
 import { findException } from '../reconciliation/exceptions.ts'
 import { NotResolvable, type Resolution, resolveException } from '../reconciliation/resolve.ts'
-import { type FinanceDeps, isNewEntry, type Staff, withPostingFaults } from './adjustments.ts'
+import { type FinanceDeps, isNewEntry, type Staff, withFaults } from './adjustments.ts'
 import { findOwners } from './journal.ts'
 
 /**
@@ -33,9 +33,7 @@ export const refundCall = (
     const poster = ledgerInTransaction(ledger, client)
     const hold = { call, owner: await poster.account(settled.code) }
     const decision = { author: by.name, reason }
-    const outcome = await withPostingFaults(() =>
-      reverseCall(client, poster, hold, decision, refunded),
-    )
+    const outcome = await withFaults(() => reverseCall(client, poster, hold, decision, refunded))
     if (!isNewEntry(outcome)) return
     note({
       act: 'call.refund',
@@ -81,10 +79,10 @@ export const decideException = (
   withAudit(pool, by, reason, async (client, note) => {
     const before = await findException(client, id)
     if (!before) throw new Fault('not_found', 'There is no such exception.')
-    const ports = { client, ledger: ledgerInTransaction(ledger, client) }
+    const deps = { client, ledger: ledgerInTransaction(ledger, client) }
     const decision = { author: by.name, reason }
     try {
-      if ((await resolveException(ports, id, resolution, decision)) === 'replayed') return
+      if ((await resolveException(deps, id, resolution, decision)) === 'replayed') return
     } catch (error) {
       if (!(error instanceof NotResolvable)) throw error
       throw new Fault('not_resolvable', error.message, { cause: error })

@@ -18,13 +18,11 @@ import type { FinanceDeps, Staff } from './adjustments.ts'
 export interface LedgerExport {
   readonly id: string
   readonly format: FormatName
-  /** Scope in words. */
   readonly title: string
   readonly askedBy: string
   readonly askedAt: Date
   /** Entries to read, an upper bound of `entries`. */
   readonly total: bigint
-  /** Entries written. */
   readonly entries: bigint
   /** Size of the uncompressed text. */
   readonly bytes: bigint
@@ -47,7 +45,6 @@ export interface ExportWork extends LedgerExport {
 const COLUMNS = `id, format, title, asked_by AS "askedBy", asked_at AS "askedAt", total, entries,
   bytes, state, sha256, failure`
 
-/** Request for an export. */
 export interface ExportRequest {
   readonly format: FormatName
   readonly order: ExportOrder
@@ -56,7 +53,6 @@ export interface ExportRequest {
   readonly title: string
 }
 
-/** Exports waiting or being written, at most. */
 const PENDING_EXPORTS_MAX = 20
 
 /**
@@ -98,9 +94,7 @@ export async function startExport(
       ],
     )
     const [created] = rows
-    if (!created) {
-      throw new Fault('rate_limited', 'Too many exports are pending. Try again when one is done.')
-    }
+    if (!created) throw new Fault('rate_limited', 'Too many exports are pending. Try again later.')
     note({ act: 'export.start', subject: created.id, after: { format, title } })
     return created
   })
@@ -153,7 +147,6 @@ export async function* readParts(pool: Pool, id: string): AsyncGenerator<Buffer>
   }
 }
 
-/** Time for which the files of exports are stored. */
 const RETENTION_DAYS = 30
 
 /** Deletes the files of expired exports; their records remain. */

@@ -9,7 +9,6 @@ export interface EntryPosting {
   readonly amount: string
 }
 
-/** An entry of the journal with its postings. */
 export interface JournalEntryView {
   readonly shard: number
   readonly seq: bigint
@@ -50,7 +49,6 @@ export interface JournalFilter {
   readonly before?: JournalCursor | undefined
 }
 
-/** A page of the journal, the newest entry first. */
 export interface JournalPage {
   readonly entries: readonly JournalEntryView[]
   /** Cursor of the next page; undefined on the last page. */
@@ -146,7 +144,6 @@ export async function findOwners(
   return rows.map(({ owner }) => owner)
 }
 
-/** Record of a call. */
 export interface CallView {
   readonly id: string
   readonly at: Date
@@ -156,7 +153,6 @@ export interface CallView {
   readonly endpoint: string
   readonly priceVersion: number
   readonly source: string
-  /** Microdollars. */
   readonly charged: bigint
   readonly outcome: string
   readonly status: number

@@ -8,13 +8,11 @@ export interface PendingWork {
   readonly sound: boolean
   /** Unresolved differences between chain and ledger. */
   readonly exceptions: bigint
-  /** Payments that are not final yet. */
   readonly payments: bigint
   /** Payments that should be final by now. */
   readonly overdue: bigint
   /** Adjustments that await a second person. */
   readonly proposals: bigint
-  /** True if payments to sellers are paused. */
   readonly paused: boolean
 }
 

@@ -8,7 +8,7 @@ import { GAS, walletOf } from '../ledger/postings.ts'
 import { micros } from '../money.ts'
 import type { Hex } from '../payments/chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
-import { lowerCaseHex, type MinedTransaction } from '../payments/chain/mined-transaction.ts'
+import { lowerCaseHex, type MinedTransaction } from '../payments/chain/transfer-logs.ts'
 import { requiredConfirmations } from '../payments/chain/verdict.ts'
 import { addWholeGwei } from '../payments/facilitators/gas-accounting.ts'
 import type { GasWallet } from '../payments/facilitators/gas-wallet.ts'
@@ -16,7 +16,7 @@ import { findBeginBlock } from '../reconciliation/range.ts'
 import type { WalletName } from '../reconciliation/types.ts'
 import { type FinanceDeps, isNewEntry, type Staff } from './adjustments.ts'
 
-export interface WalletTransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'> {
+export interface TransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'> {
   readonly chain: Chain
   readonly treasury: Hex
   readonly spend: Hex
@@ -26,7 +26,7 @@ export interface WalletTransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'>
 }
 
 /** Entry for one movement between platform wallets. */
-interface TransferEntry {
+interface Transfer {
   readonly id: string
   readonly from: string
   readonly to: string
@@ -38,7 +38,7 @@ interface TransferEntry {
 export interface PostedTransfers {
   readonly block: bigint
   readonly time: Date
-  readonly entries: readonly TransferEntry[]
+  readonly entries: readonly Transfer[]
   /** True if this request posted at least one of the entries. */
   readonly fresh: boolean
 }
@@ -50,14 +50,14 @@ export interface PostedTransfers {
  * @throws Fault `not_booked` with the reason, `chain_unavailable`
  */
 export async function postWalletTransfers(
-  ports: WalletTransferDeps,
+  deps: TransferDeps,
   by: Staff,
   tx: Hex,
   reason: string,
 ): Promise<PostedTransfers> {
-  const found = await findFinalTransaction(ports, tx)
-  return withAudit(ports.pool, by, reason, async (client, note) => {
-    const posted = await postEntries(ports, client, found, { author: by.name, reason })
+  const found = await findFinalTransaction(deps, tx)
+  return withAudit(deps.pool, by, reason, async (client, note) => {
+    const posted = await postEntries(deps, client, found, { author: by.name, reason })
     if (posted.fresh) {
       note({ act: 'transfer.book', subject: tx, after: { entries: posted.entries } })
     }
@@ -70,38 +70,36 @@ export async function postWalletTransfers(
  * @throws Fault as `postWalletTransfers`
  */
 export async function previewWalletTransfers(
-  ports: WalletTransferDeps,
+  deps: TransferDeps,
   tx: Hex,
 ): Promise<PostedTransfers> {
-  const found = await findFinalTransaction(ports, tx)
+  const found = await findFinalTransaction(deps, tx)
   const why = { author: 'nobody', reason: 'Dry run.' } // the ledger requires both
-  return inRolledBackTransaction(ports.pool, (client) => postEntries(ports, client, found, why))
+  return inRolledBackTransaction(deps.pool, (client) => postEntries(deps, client, found, why))
 }
 
 /** Relevant movements of a final transaction that no opening balance includes. */
 interface FinalTransaction {
   readonly tx: Hex
   readonly mined: MinedTransaction
-  /** USDC moved between platform wallets. */
-  readonly moves: readonly TransferEntry[]
-  /** Wei sent to the gas wallet. */
+  readonly moves: readonly Transfer[]
   readonly sent: bigint
 }
 
-async function findFinalTransaction(ports: WalletTransferDeps, tx: Hex): Promise<FinalTransaction> {
-  const mined = await findMined(ports, tx)
-  const moves = findMoves(ports, tx, mined)
-  const sent = ports.gas ? receivedWei(lowerCaseHex(ports.gas.address), mined) : 0n
+async function findFinalTransaction(deps: TransferDeps, tx: Hex): Promise<FinalTransaction> {
+  const mined = await findMined(deps, tx)
+  const moves = findMoves(deps, tx, mined)
+  const sent = deps.gas ? receivedWei(lowerCaseHex(deps.gas.address), mined) : 0n
   if (moves.length === 0 && sent === 0n) {
     throw refusal('not_ours', 'The transaction moves nothing between platform wallets.')
   }
-  assertFinal(ports, mined, moves)
-  if (moves.length > 0) await assertAfterOpening(ports, mined)
+  assertFinal(deps, mined, moves)
+  if (moves.length > 0) await assertAfterOpening(deps, mined)
   return { tx, mined, moves, sent }
 }
 
 async function postEntries(
-  { ledger, gas }: WalletTransferDeps,
+  { ledger, gas }: TransferDeps,
   client: ClientBase,
   { tx, mined, moves, sent }: FinalTransaction,
   why: Readonly<Record<string, string>>,
@@ -127,19 +125,15 @@ const refusal = (why: RefusalReason, text: string, more: object = {}): Fault =>
   new Fault('not_booked', text, { extras: { why, ...more } })
 
 /** Transaction in which entries are posted. */
-interface PostingContext {
+interface Context {
   readonly ledger: PostingLedger
   readonly client: ClientBase
   readonly mined: MinedTransaction
 }
-type EntryMeta = Readonly<Record<string, string>> & { readonly tx: Hex }
+type Meta = Readonly<Record<string, string>> & { readonly tx: Hex }
 
 /** @returns true if the entry is new */
-async function postMove(
-  { ledger, mined }: PostingContext,
-  move: TransferEntry,
-  meta: EntryMeta,
-): Promise<boolean> {
+async function postMove({ ledger, mined }: Context, move: Transfer, meta: Meta): Promise<boolean> {
   const { id, amount } = move
   const [from, to] = [walletNameOf(move.from), walletNameOf(move.to)]
   const event = { type: 'wallet.moved', from, to, amount: micros(amount) } as const
@@ -148,11 +142,11 @@ async function postMove(
 }
 
 async function postGas(
-  { ledger, client, mined }: PostingContext,
+  { ledger, client, mined }: Context,
   wallet: GasWallet,
   wei: bigint,
-  meta: EntryMeta,
-): Promise<{ readonly entry: TransferEntry; readonly fresh: boolean }> {
+  meta: Meta,
+): Promise<{ readonly entry: Transfer; readonly fresh: boolean }> {
   const owner = await ledger.account(GAS)
   const id = derivedUuid(mined.time, `gas ${meta.tx}`)
   const transfer = { id, from: ETH_OUTSIDE, to: GAS, asset: 'GWEI' } as const
@@ -174,7 +168,7 @@ const ETH_OUTSIDE = 'equity:opening-eth'
 const walletNameOf = (account: string): WalletName =>
   account === walletOf('spend') ? 'spend' : 'treasury'
 
-async function findMined({ chain }: WalletTransferDeps, tx: Hex): Promise<MinedTransaction> {
+async function findMined({ chain }: TransferDeps, tx: Hex): Promise<MinedTransaction> {
   try {
     const mined = await chain.minedTransaction(tx)
     if (mined) return mined
@@ -191,10 +185,10 @@ const receivedWei = (wallet: Hex, { from, to, wei }: MinedTransaction): bigint =
 
 /** Finds the USDC transfers between platform wallets. */
 function findMoves(
-  { treasury, spend }: WalletTransferDeps,
+  { treasury, spend }: TransferDeps,
   tx: Hex,
   mined: MinedTransaction,
-): readonly TransferEntry[] {
+): readonly Transfer[] {
   const accounts = new Map([
     [lowerCaseHex(treasury), walletOf('treasury')],
     [lowerCaseHex(spend), walletOf('spend')],
@@ -208,9 +202,9 @@ function findMoves(
 }
 
 function assertFinal(
-  { finality }: WalletTransferDeps,
+  { finality }: TransferDeps,
   { confirmations }: MinedTransaction,
-  moves: readonly TransferEntry[],
+  moves: readonly Transfer[],
 ): void {
   const largest = moves.reduce((max, { amount }) => (amount > max ? amount : max), 0n)
   const needed = requiredConfirmations(finality, largest)
@@ -224,7 +218,7 @@ function assertFinal(
 
 /** Refuses transactions that an opening balance already includes. */
 async function assertAfterOpening(
-  { pool, treasury, spend }: WalletTransferDeps,
+  { pool, treasury, spend }: TransferDeps,
   { block }: MinedTransaction,
 ): Promise<void> {
   for (const [wallet, address] of Object.entries({ treasury, spend })) {
@@ -242,7 +236,7 @@ async function assertAfterOpening(
 async function assertUnexplained(
   client: ClientBase,
   tx: Hex,
-  moves: readonly TransferEntry[],
+  moves: readonly Transfer[],
 ): Promise<void> {
   const { rows } = await client.query<{ what: string }>(
     `SELECT 'exception ' || id AS what FROM hub.reconciliation_exception

@@ -18,7 +18,6 @@ const PART_BYTES_MIN = 1_048_576
 interface PartBuffer {
   readonly texts: string[]
   bytes: number
-  /** Position of its last entry. */
   position: ExportPosition | undefined
 }
 

@@ -5,7 +5,7 @@ import { prefixedId } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
-import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
+import { issueSecret, type NewKey } from './secret.ts'
 
 export interface Principal {
   readonly id: string
@@ -33,9 +33,8 @@ export async function createMainKey(
   guard: (client: PoolClient) => Promise<void> = async () => {},
 ): Promise<NewKey> {
   const keyId = prefixedId('key')
-  const apiKey = generateKey()
   const credits = await ledger.open(creditsOf(keyId), 'USDC', { home: shard })
-  await inTransaction(pool, async (client) => {
+  return inTransaction(pool, async (client) => {
     await guard(client)
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, credits, name, expires_at)
@@ -44,9 +43,8 @@ export async function createMainKey(
       [keyId, id, credits.id, name, expiresAt, MAIN_KEYS_MAX],
     )
     if (rowCount !== 1) throw mainKeyLimitReached()
-    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+    return issueSecret(client, keyId)
   })
-  return { keyId, apiKey }
 }
 
 const mainKeyLimitReached = (): Fault =>

@@ -6,7 +6,6 @@ import type { PostingLedger } from './in-transaction.ts'
 import type { AccountRef, Ledger } from './ledger.ts'
 import type { Decision } from './reverse.ts'
 
-/** A manual correction. */
 export interface Adjustment {
   readonly debit: Account
   readonly credit: Account
@@ -20,7 +19,6 @@ export interface Adjustment {
 
 /** Idempotency of a manual entry. */
 export interface EntryIdentity {
-  /** Id for a new entry, UUID version 7. */
   readonly id: string
   /** Idempotency key of the author: repeating it refers to the same entry. */
   readonly key?: string | undefined
@@ -49,9 +47,9 @@ export async function adjust(
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {
   const { debit, credit, amount, valueDate } = adjustment
-  const { owner, asset } = await resolveAccounts(pool, ledger, adjustment)
+  const { owner, asset } = await findOwner(pool, ledger, adjustment)
   const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
-  const id = await claimAdjustmentId(pool, ledger, adjustment, asset, once)
+  const id = await claimEntryId(pool, ledger, adjustment, asset, once)
   if (id === undefined) return 'id_reused_with_other_terms'
   return ledger.post(event, {
     owner,
@@ -91,7 +89,7 @@ export async function transferCredits(
 }
 
 /** Returns the id of an adjustment; undefined if its key was used for a different one. */
-export async function claimAdjustmentId(
+export async function claimEntryId(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
   { debit, credit, amount, valueDate, shard }: Adjustment,
@@ -106,7 +104,7 @@ export async function claimAdjustmentId(
  * Returns the owner of the entry, on the shard where both accounts have a balance, and their asset.
  * @throws NotPostable
  */
-export async function resolveAccounts(
+export async function findOwner(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
   { debit, credit, shard: wanted }: Adjustment,

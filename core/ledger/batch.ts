@@ -1,13 +1,7 @@
 import type { Pool } from 'pg'
 import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
 import { FairQueue } from './queue.ts'
-import {
-  isDuplicateKey,
-  isPermanentError,
-  LedgerUnavailable,
-  RETRY_FOR_MS,
-  retryWhileUnavailable,
-} from './retry.ts'
+import { isDuplicateKey, isPermanent, LedgerUnavailable, RETRY_FOR_MS, withRetry } from './retry.ts'
 
 /** Steps of a hold; the numbers are the `kind`s of the journal. */
 export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
@@ -16,7 +10,6 @@ export type Step = (typeof STEP)[keyof typeof STEP]
 /** One operation on a hold: a row of the arguments of `ledger.apply`. */
 export interface Operation {
   readonly step: Step
-  /** Id of the paying account. */
   readonly owner: bigint
   /** Call id, UUID version 7. */
   readonly id: string
@@ -48,7 +41,6 @@ interface PendingOperation {
 export interface BatcherOptions {
   /** Batches in flight at once; they wait for the shard's head lock. @defaultValue 1 */
   readonly concurrency?: number
-  /** Operations in a batch, at most. @defaultValue 1000 */
   readonly batchMax?: number
   /** Milliseconds to retry a batch while the database is unreachable. @defaultValue 15000 */
   readonly retryForMs?: number
@@ -128,7 +120,7 @@ export class Batcher {
       const results = await this.#apply(batch.map(({ operation }) => operation))
       batch.forEach(({ resolve }, i) => resolve(results[i]!))
     } catch (error) {
-      if (batch.length === 1 || !isPermanentError(error)) {
+      if (batch.length === 1 || !isPermanent(error)) {
         for (const { reject } of batch) reject(error)
         return
       }
@@ -142,9 +134,8 @@ export class Batcher {
   async #apply(operations: readonly Operation[]): Promise<HoldResult[]> {
     const values = applyParameters(this.#shard, operations)
     let tries = 0
-    const runApply = () =>
-      this.#pool.query<ApplyRow>({ ...APPLY, values: [...values, tries++ > 0] })
-    const runWithRetry = () => retryWhileUnavailable(runApply, this.#options.retryForMs)
+    const apply = () => this.#pool.query<ApplyRow>({ ...APPLY, values: [...values, tries++ > 0] })
+    const runWithRetry = () => withRetry(apply, this.#options.retryForMs)
     const { rows } = await runWithRetry().catch((error: unknown) => {
       if (!isDuplicateKey(error) || tries > 1) throw error
       return runWithRetry()
@@ -177,7 +168,6 @@ function applyParameters(shard: number, operations: readonly Operation[]): unkno
 }
 
 interface ApplyRow {
-  /** One digit per operation. */
   readonly outcomes: string
   /** Owners whose holds were resolved, and their balances; both int8[] as text. */
   readonly owners: string | null
@@ -185,8 +175,8 @@ interface ApplyRow {
 }
 
 function readResults(operations: readonly Operation[], row: ApplyRow): HoldResult[] {
-  const amounts = parseBigints(row.balances)
-  const balances = new Map(parseBigints(row.owners).map((owner, i) => [owner, amounts[i]!]))
+  const amounts = toBigints(row.balances)
+  const balances = new Map(toBigints(row.owners).map((owner, i) => [owner, amounts[i]!]))
   return operations.map(({ step, owner }, i) => ({
     outcome: LEDGER_OUTCOMES[Number(row.outcomes[i])]!,
     balance: (step === STEP.reserve ? undefined : balances.get(owner)) ?? 0n,
@@ -194,5 +184,4 @@ function readResults(operations: readonly Operation[], row: ApplyRow): HoldResul
 }
 
 /** Parses the text of an int8[] without nulls; null gives an empty array. */
-const parseBigints = (text: string | null): bigint[] =>
-  text?.slice(1, -1).split(',').map(BigInt) ?? []
+const toBigints = (text: string | null): bigint[] => text?.slice(1, -1).split(',').map(BigInt) ?? []

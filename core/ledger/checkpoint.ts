@@ -42,7 +42,6 @@ const ED25519 = 0x01
 const checkpointOrigin = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
   `${ORIGIN}/${ledger}/${shard}`
 
-/** Returns the signed note of a checkpoint. */
 export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): Promise<string> {
   const origin = checkpointOrigin(checkpoint)
   const hash = checkpoint.hash.toString('base64')

@@ -73,13 +73,13 @@ export function legsOf(entry: JournalEntry): readonly Leg[] {
 export const valueAt = (entry: JournalEntry): string => entry.effectiveAt ?? entry.at
 
 /** Columns of the journal in the order that `parseEntry` reads. */
-export const JOURNAL_COLUMNS = `id, owner, seq, at, amount, rest, fee, payee, expires_at, endpoint,
+export const COLUMNS = `id, owner, seq, at, amount, rest, fee, payee, expires_at, endpoint,
   price_version, bps, asset, shard, kind, phase, guards, accounts, amounts, effective_at, meta,
   leaf`
 
 const NULL = '\\N'
 
-/** Parses a line of `COPY (SELECT JOURNAL_COLUMNS …) TO STDOUT` from a session in UTC. */
+/** Parses a line of `COPY (SELECT COLUMNS …) TO STDOUT` from a session in UTC. */
 export function parseEntry(line: string): JournalEntry {
   const c = line.split('\t')
   return {

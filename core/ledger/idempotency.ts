@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account } from './events.ts'
 import { type AccountRef, type EntryHeader } from './ledger.ts'
-import { retryWhileUnavailable } from './retry.ts'
+import { withRetry } from './retry.ts'
 
 const REPLAYED = 2
 const OTHER_INPUTS = 5
@@ -27,7 +27,7 @@ export async function claimKey(
   inputs: string,
   id: EntryHeader['id'],
 ): Promise<ClaimedKey | undefined> {
-  const { rows } = await retryWhileUnavailable(() =>
+  const { rows } = await withRetry(() =>
     pool.query<{ id: string; outcome: number }>('SELECT * FROM ledger.claim_key($1, $2, $3, $4)', [
       owner.id,
       key,

@@ -16,10 +16,9 @@ import {
   type SingleStepEvent,
 } from './events.ts'
 import { postings } from './postings.ts'
-import { isPeriodClosed, retryWhileUnavailable } from './retry.ts'
+import { isPeriodClosed, withRetry } from './retry.ts'
 
 const ASSET_IDS: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
-/** States by the kind of the newest journal row of a hold. */
 const HOLD_STATES: Readonly<Record<number, HoldState>> = {
   1: 'open',
   2: 'settled',
@@ -33,7 +32,6 @@ export interface AccountRef {
   readonly id: bigint
   readonly code: Account
   readonly asset: Asset
-  /** Shard that stores its balance. */
   readonly shard: number
 }
 
@@ -81,7 +79,6 @@ export interface OpenAccount {
 }
 
 export interface LedgerOptions extends BatcherOptions {
-  /** Number of shards in the database. @defaultValue 1 */
   readonly shards?: number
 }
 
@@ -151,25 +148,22 @@ export class Ledger {
    * @throws LedgerUnavailable if the outcome could not be determined in time
    */
   async post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
+    const post = (header: EntryHeader) =>
+      withRetry(() => postEntry(this.#pool, this, event, header))
     try {
-      return await this.#post(event, entry)
+      return await post(entry)
     } catch (error) {
       const { effectiveAt, ...rest } = entry
       if (!isPeriodClosed(error) || effectiveAt === undefined) throw error
-      const meta = { ...entry.meta, value_date: effectiveAt.toISOString() }
-      return this.#post(event, { ...rest, meta })
+      return post({ ...rest, meta: { ...entry.meta, value_date: effectiveAt.toISOString() } })
     }
-  }
-
-  async #post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
-    return retryWhileUnavailable(() => postEntry(this.#pool, this, event, entry))
   }
 
   /** Opens an account, or returns the existing one. */
   async open(code: Account, asset: Asset, { home }: OpenAccount = {}): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await retryWhileUnavailable(() =>
+    const { rows } = await withRetry(() =>
       this.#pool.query<{ id: bigint }>('SELECT ledger.open_account($1, $2, $3) AS id', [
         code,
         ASSET_IDS[asset],
@@ -186,7 +180,7 @@ export class Ledger {
   async account(code: Account): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await retryWhileUnavailable(() =>
+    const { rows } = await withRetry(() =>
       this.#pool.query<{ id: bigint; home: number | null; asset: Asset }>(
         `SELECT a.id, a.home, s.code AS asset
          FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE a.code = $1`,

@@ -60,7 +60,6 @@ export const PLATFORM_ACCOUNTS: readonly Account[] = [
   ...Object.values(OPENING),
 ]
 
-/** Account of a key's credits. */
 export const creditsOf = (keyId: string): Account => `liabilities:agents:${keyId}:credits`
 
 /** Account of a principal's free calls for a service in a UTC month (`2026-11`). */

@@ -1,4 +1,3 @@
-/** An operation that waits for a batch. */
 interface Queued {
   readonly operation: { readonly owner: bigint; readonly id: string }
 }

@@ -21,7 +21,7 @@ const sqlState = (error: unknown): string => {
  * Returns true for errors that a retry cannot fix: rejections by the database and programming
  * errors. All others are treated as lost connections.
  */
-export const isPermanentError = (error: unknown): boolean =>
+export const isPermanent = (error: unknown): boolean =>
   /^(?:0A|22|23|42|AH|P0)/.test(sqlState(error)) ||
   error instanceof TypeError ||
   error instanceof RangeError
@@ -30,7 +30,6 @@ export const isPermanentError = (error: unknown): boolean =>
 const isPoolEnded = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
 
-/** Returns true if the journal already contains the key. */
 export const isDuplicateKey = (error: unknown): boolean => sqlState(error) === '23505'
 
 export const isPeriodClosed = (error: unknown): boolean => sqlState(error) === PERIOD_CLOSED
@@ -40,7 +39,7 @@ export const isPeriodClosed = (error: unknown): boolean => sqlState(error) === P
  * unknown if the query ran; the retry finds out.
  * @throws LedgerUnavailable if the database stays unreachable; rethrows permanent errors
  */
-export async function retryWhileUnavailable<T>(
+export async function withRetry<T>(
   query: () => Promise<T>,
   forMs: number = RETRY_FOR_MS,
 ): Promise<T> {
@@ -49,7 +48,7 @@ export async function retryWhileUnavailable<T>(
     try {
       return await query()
     } catch (error) {
-      if (isPermanentError(error)) throw error
+      if (isPermanent(error)) throw error
       if (elapsedMs() - start >= forMs || isPoolEnded(error)) {
         throw new LedgerUnavailable('the database is unreachable', { cause: error })
       }

@@ -1,7 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts'
 
 /** @throws Error if the ledger refuses the entry, which an operator then has to investigate */
-export async function postOrThrow(
+export async function postEntry(
   ledger: Ledger,
   ...entry: Parameters<Ledger['post']>
 ): Promise<void> {

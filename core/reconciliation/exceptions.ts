@@ -26,7 +26,7 @@ export interface ReconciliationException {
   readonly answer: string | null
 }
 
-const EXCEPTION_SELECT = `
+const SELECT = `
   SELECT x.id, x.wallet, x.kind, x.amount, x.reason, x.tx, x.block, e.event, e.entry,
     x.found_at AS "foundAt", x.seen_at AS "seenAt", x.resolved_at AS "resolvedAt", x.resolution,
     x.author, x.explanation, x.answer_id AS answer
@@ -48,7 +48,7 @@ export async function listExceptions(
   { resolved = false, wallet, limit, after }: ExceptionFilter = {},
 ): Promise<readonly ReconciliationException[]> {
   const { rows } = await pool.query<ReconciliationException>(
-    `${EXCEPTION_SELECT} WHERE ($1 OR x.resolved_at IS NULL) AND ($2::text IS NULL OR x.wallet = $2)
+    `${SELECT} WHERE ($1 OR x.resolved_at IS NULL) AND ($2::text IS NULL OR x.wallet = $2)
        AND x.id > coalesce($3, 0) ORDER BY x.id LIMIT $4`,
     [resolved, wallet ?? null, after ?? null, limit ?? null],
   )
@@ -59,10 +59,7 @@ export async function findException(
   client: Pool | ClientBase,
   id: bigint,
 ): Promise<ReconciliationException | undefined> {
-  const { rows } = await client.query<ReconciliationException>(
-    `${EXCEPTION_SELECT} WHERE x.id = $1`,
-    [id],
-  )
+  const { rows } = await client.query<ReconciliationException>(`${SELECT} WHERE x.id = $1`, [id])
   return rows[0]
 }
 
@@ -114,15 +111,11 @@ export async function storeFindings(
       column(({ entry }) => entry ?? null),
     ],
   )
-  const { rowCount } = await client.query(CLOSE_VANISHED, [
-    wallet,
-    column(({ fact }) => fact),
-    block,
-  ])
+  const { rowCount } = await client.query(CLOSE, [wallet, column(({ fact }) => fact), block])
   return { opened: rows.filter(({ opened }) => opened).length, closed: rowCount ?? 0 }
 }
 
-const CLOSE_VANISHED = `
+const CLOSE = `
   UPDATE hub.reconciliation_exception x
   SET resolved_at = clock_timestamp(), resolution = 'vanished',
     explanation = coalesce(

@@ -14,12 +14,12 @@ export interface ChainReading {
 
 /**
  * Stores the transfers of a range and marks those as gone that are no longer in it.
- * @param includesLaterBlocks true to mark transfers after the range too; they are read again later
+ * @param isOpenEnded true to mark transfers after the range too; they are read again later
  */
 export async function storeTransfers(
   client: ClientBase,
   { wallet, address, from, to, transfers }: ChainReading,
-  includesLaterBlocks: boolean,
+  isOpenEnded: boolean,
 ): Promise<void> {
   const sides = transfers.flatMap((log) => [
     ...(log.to === address ? [{ log, amount: log.value }] : []),
@@ -53,14 +53,7 @@ export async function storeTransfers(
        RETURNING t.entry
      )
      UPDATE hub.wallet_entry e SET matched = false FROM gone WHERE e.id = gone.entry`,
-    [
-      wallet,
-      from,
-      to,
-      includesLaterBlocks,
-      column(({ blockHash }) => blockHash),
-      column((log) => log.logIndex),
-    ],
+    [wallet, from, to, isOpenEnded, column((log) => log.blockHash), column((log) => log.logIndex)],
   )
 }
 

@@ -3,8 +3,7 @@ import type { Hex } from '../payments/chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
 import type { WalletName } from './types.ts'
 
-/** A stored run. */
-interface RunRecord {
+interface Run {
   readonly id: bigint
   readonly fromBlock: bigint
   readonly toBlock: bigint
@@ -23,10 +22,9 @@ export interface BlockRange {
   readonly isComplete: boolean
   /** True if blocks read before are no longer on the chain. */
   readonly isReorganized: boolean
-  readonly newest: RunRecord | undefined
+  readonly newest: Run | undefined
 }
 
-/** Dependencies of reconciliation. */
 export interface ReconcileDeps {
   readonly pool: Pool
   readonly chain: Chain
@@ -79,7 +77,7 @@ export async function planRange(
   return { ...place, begin, from, to, isComplete: to === final, isReorganized, newest }
 }
 
-interface WalletAddress {
+interface RunKey {
   readonly wallet: WalletName
   readonly address: Hex
 }
@@ -90,24 +88,17 @@ const RUNS = `
 
 export async function newestRun(
   client: Pool | ClientBase,
-  { wallet, address }: WalletAddress,
-): Promise<RunRecord | undefined> {
-  const { rows } = await client.query<RunRecord>(`${RUNS} ORDER BY id DESC LIMIT 1`, [
-    wallet,
-    address,
-  ])
+  { wallet, address }: RunKey,
+): Promise<Run | undefined> {
+  const { rows } = await client.query<Run>(`${RUNS} ORDER BY id DESC LIMIT 1`, [wallet, address])
   return rows[0]
 }
 
 /** Finds the newest run whose last block, and thus its whole range, is still on the chain. */
-async function newestValidRun(
-  pool: Pool,
-  chain: Chain,
-  place: WalletAddress,
-): Promise<RunRecord | undefined> {
+async function newestValidRun(pool: Pool, chain: Chain, place: RunKey): Promise<Run | undefined> {
   let run = await newestRun(pool, place)
   while (run && (await chain.block(run.toBlock))?.hash !== run.hash) {
-    const { rows } = await pool.query<RunRecord>(
+    const { rows } = await pool.query<Run>(
       `${RUNS} AND id < $3 AND to_block < $4 ORDER BY id DESC LIMIT 1`,
       [place.wallet, place.address, run.id, run.toBlock],
     )
@@ -120,15 +111,8 @@ async function newestValidRun(
  * Returns the block after which the ledger of a wallet begins: where its first run started; before
  * the first run, the block of its opening balance (`meta.block`), or of another wallet's.
  */
-export async function findBeginBlock(
-  pool: Pool,
-  place: WalletAddress,
-  otherwise: bigint,
-): Promise<bigint> {
-  const first = await pool.query<RunRecord>(`${RUNS} ORDER BY id LIMIT 1`, [
-    place.wallet,
-    place.address,
-  ])
+export async function findBeginBlock(pool: Pool, place: RunKey, fallback: bigint): Promise<bigint> {
+  const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
   if (first.rows[0]) return first.rows[0].fromBlock - 1n
   const { rows } = await pool.query<{ block: bigint | null }>(
     `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1),
@@ -139,5 +123,5 @@ export async function findBeginBlock(
        WHERE k.event = 'balance.opened' AND a.code LIKE 'assets:usdc:base:%') o`,
     [place.wallet],
   )
-  return rows[0]?.block ?? otherwise
+  return rows[0]?.block ?? fallback
 }

@@ -24,7 +24,7 @@ import {
   type ReconcileDeps,
 } from './range.ts'
 import type { Pending, WalletName } from './types.ts'
-import { syncWalletEntries } from './wallet-entries.ts'
+import { syncEntries } from './wallet-entries.ts'
 
 export interface ReconcileOptions {
   /**
@@ -44,11 +44,9 @@ export interface ReconcileOptions {
   readonly piecesMax?: number
 }
 
-/** Result of reconciling one wallet. */
 export interface ReconciliationResult {
   readonly wallet: WalletName
   readonly address: Hex
-  /** Blocks of the last piece. */
   readonly fromBlock: bigint
   readonly toBlock: bigint
   /** False if the run did not reach the newest final block; nothing was compared yet. */
@@ -78,15 +76,15 @@ const MS_PER_SECOND = 1_000
  * @throws ChainUnavailable if the node does not respond, or is behind the last run
  */
 export async function reconcile(
-  ports: ReconcileDeps,
+  deps: ReconcileDeps,
   options: ReconcileOptions = {},
 ): Promise<readonly ReconciliationResult[]> {
   const { piecesMax = 100 } = options
   const results: ReconciliationResult[] = []
   for (const wallet of WALLETS) {
-    let result = await reconcilePiece(ports, wallet, options)
+    let result = await reconcilePiece(deps, wallet, options)
     for (let pieces = 1; !result.complete && pieces < piecesMax; pieces++) {
-      result = await reconcilePiece(ports, wallet, { ...options, from: undefined })
+      result = await reconcilePiece(deps, wallet, { ...options, from: undefined })
     }
     results.push(result)
   }
@@ -95,14 +93,14 @@ export async function reconcile(
 
 /** Reads the chain before the transaction, which is thus short; stores all or nothing. */
 async function reconcilePiece(
-  ports: ReconcileDeps,
+  deps: ReconcileDeps,
   wallet: WalletName,
   options: ReconcileOptions,
 ): Promise<ReconciliationResult> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const range = await planRange(ports, wallet, options)
-    const chainState = await readChain(ports, range)
-    const result = await inTransaction(ports.pool, async (client) => {
+    const range = await planRange(deps, wallet, options)
+    const chainState = await readChain(deps, range)
+    const result = await inTransaction(deps.pool, async (client) => {
       await lockReconciliation(client)
       const newest = await newestRun(client, range)
       if (newest?.id !== range.newest?.id) return undefined // another run finished first
@@ -113,7 +111,6 @@ async function reconcilePiece(
   throw new Error(`concurrent runs reconciled ${wallet} ${TRIES_MAX} times in a row`)
 }
 
-/** State of the chain for a range. */
 interface ChainState {
   readonly end: BlockRef
   readonly transfers: ChainReading['transfers']
@@ -150,7 +147,7 @@ async function recordRun(
   const before = (seconds: number): Date => new Date(end.time.getTime() - seconds * MS_PER_SECOND)
   const payments = await readPendingPayments(client, wallet, before(paymentTimeoutSeconds))
   await storeTransfers(client, { ...range, transfers }, range.isReorganized)
-  const ledger = (await syncWalletEntries(client)).get(wallet)!
+  const ledger = (await syncEntries(client)).get(wallet)!
   await closeResolved(client, wallet)
   const matched = await matchTransfers(client, wallet)
   let pending: readonly Pending[] = []

@@ -9,7 +9,6 @@ import { type Micros, priceTag } from '../money.ts'
 import { findException, type ReconciliationException } from './exceptions.ts'
 import { lockReconciliation } from './range.ts'
 
-/** Decision about an exception. */
 export type Resolution =
   /** The chain has more: posted to suspense until the deposit is identified. */
   | { readonly decision: 'surplus' }
@@ -37,7 +36,7 @@ export class NotResolvable extends Error {
  * @throws NotResolvable
  */
 export async function resolveException(
-  ports: ResolveDeps,
+  deps: ResolveDeps,
   id: bigint,
   resolution: Resolution,
   decision: Decision,
@@ -45,7 +44,7 @@ export async function resolveException(
   if (decision.author.trim() === '' || decision.reason.trim() === '') {
     throw new NotResolvable('A resolution needs an author and a reason.')
   }
-  const { client } = ports
+  const { client } = deps
   // A concurrent run must not close the exception while its entry is being posted.
   await lockReconciliation(client)
   const exception = await findException(client, id)
@@ -53,7 +52,7 @@ export async function resolveException(
   if (resolution.decision === 'explained') {
     return closeExplained(client, [id, ...(resolution.together ?? [])], decision)
   }
-  return postResolution(ports, exception, resolution, decision)
+  return postResolution(deps, exception, resolution, decision)
 }
 
 type PostedResolution = Exclude<Resolution, { decision: 'explained' }>
@@ -64,7 +63,7 @@ interface ResolveDeps {
 }
 
 async function postResolution(
-  ports: ResolveDeps,
+  deps: ResolveDeps,
   exception: ReconciliationException,
   resolution: PostedResolution,
   decision: Decision,
@@ -78,16 +77,16 @@ async function postResolution(
   }
   const isPosted = exception.resolution === 'booked'
   if (exception.resolution !== null && !isPosted) throw new NotResolvable(closedText(exception))
-  const entry = entryFor(exception, isSurplus ? 'surplus.found' : 'shortfall.found')
-  const shard = await findShard(ports, entry.id, resolution)
+  const entry = entryOf(exception, isSurplus ? 'surplus.found' : 'shortfall.found')
+  const shard = await findShard(deps, entry.id, resolution)
   if (!isPosted) {
-    const event = await resolvingEvent(ports, exception)
-    const owner = { ...(await ports.ledger.account(walletOf(event.wallet))), shard }
-    await postDecided(ports, event, owner, entry, decision)
-    await closePosted(ports.client, exception.id, decision, owner.id, entry.id)
+    const event = await resolvingEvent(deps, exception)
+    const owner = { ...(await deps.ledger.account(walletOf(event.wallet))), shard }
+    await post(deps, event, owner, entry, decision)
+    await closePosted(deps.client, exception.id, decision, owner.id, entry.id)
   }
   if (resolution.decision !== 'identified') return isPosted ? 'replayed' : 'resolved'
-  const outcome = await postIdentified(ports, exception, resolution.credits, shard, decision)
+  const outcome = await creditKey(deps, exception, resolution.credits, shard, decision)
   return isPosted && outcome === 'replayed' ? 'replayed' : 'resolved'
 }
 
@@ -95,10 +94,7 @@ const closedText = ({ id, resolution, explanation }: ReconciliationException): s
   `Exception ${id} is already closed (${resolution}): ${explanation}`
 
 /** Returns id and metadata of the entry that an event of this type gets for an exception. */
-const entryFor = (
-  { id, foundAt, tx }: ReconciliationException,
-  event: SingleStepEvent['type'],
-) => ({
+const entryOf = ({ id, foundAt, tx }: ReconciliationException, event: SingleStepEvent['type']) => ({
   id: derivedUuid(foundAt, `reconciliation exception ${id} ${event}`),
   meta: { exception: String(id), ...(tx === null ? {} : { tx }) },
 })
@@ -109,14 +105,14 @@ async function findShard(
   id: string,
   resolution: PostedResolution,
 ): Promise<number> {
-  const posted = await findPostedShard(client, id)
+  const posted = await postedShard(client, id)
   if (posted !== undefined) return posted
   if (resolution.decision !== 'identified') return 0
   return (await findCredits(ledger, resolution.credits)).shard
 }
 
 /** Returns the shard where an entry was posted; undefined if it was not. */
-async function findPostedShard(client: PoolClient, id: string): Promise<number | undefined> {
+async function postedShard(client: PoolClient, id: string): Promise<number | undefined> {
   const { rows } = await client.query<{ shard: number }>(
     `SELECT j.shard FROM ledger.account a
      JOIN ledger.journal j ON j.owner = a.id AND j.id = $1 AND j.phase = 0
@@ -161,19 +157,19 @@ async function closePosted(
 }
 
 /** Moves the amount from suspense to the key; between shards, through the opening account. */
-async function postIdentified(
-  ports: ResolveDeps,
+async function creditKey(
+  deps: ResolveDeps,
   exception: ReconciliationException,
   credits: Account,
   shard: number,
   decision: Decision,
 ): Promise<'applied' | 'replayed'> {
   const amount = exception.amount as Micros
-  const owner = await findCredits(ports.ledger, credits)
-  const entry = entryFor(exception, 'deposit.identified')
+  const owner = await findCredits(deps.ledger, credits)
+  const entry = entryOf(exception, 'deposit.identified')
   const isElsewhere = owner.shard !== shard
-  if (isElsewhere && (await findPostedShard(ports.client, entry.id)) === undefined) {
-    const opening = await ports.ledger.account('equity:opening')
+  if (isElsewhere && (await postedShard(deps.client, entry.id)) === undefined) {
+    const opening = await deps.ledger.account('equity:opening')
     const [debit, through] = ['liabilities:suspense', opening.code]
     for (const [from, to, at] of [
       [debit, through, shard],
@@ -182,22 +178,16 @@ async function postIdentified(
       const move = { type: 'balance.adjusted', debit: from, credit: to, asset: 'USDC' } as const
       const name = `reconciliation exception ${exception.id} shard ${at}`
       const id = derivedUuid(exception.foundAt, name)
-      await postDecided(
-        ports,
-        { ...move, amount },
-        { ...opening, shard: at },
-        { ...entry, id },
-        decision,
-      )
+      await post(deps, { ...move, amount }, { ...opening, shard: at }, { ...entry, id }, decision)
     }
   }
   const event = { type: 'deposit.identified', credits, amount } as const
-  const suspense = await ports.ledger.account('liabilities:suspense')
-  return postDecided(ports, event, { ...suspense, shard: owner.shard }, entry, decision)
+  const suspense = await deps.ledger.account('liabilities:suspense')
+  return post(deps, event, { ...suspense, shard: owner.shard }, entry, decision)
 }
 
 /** @throws NotResolvable if the ledger refuses the entry */
-async function postDecided(
+async function post(
   { ledger }: ResolveDeps,
   event: SingleStepEvent,
   owner: AccountRef,
@@ -235,8 +225,8 @@ async function closeExplained(
   }
   for (const each of known) {
     for (const event of ['surplus.found', 'shortfall.found'] as const) {
-      const { id } = entryFor(each, event)
-      if ((await findPostedShard(client, id)) !== undefined) {
+      const { id } = entryOf(each, event)
+      if ((await postedShard(client, id)) !== undefined) {
         throw new NotResolvable(`${event} ${id} was already posted for exception ${each.id}.`)
       }
     }

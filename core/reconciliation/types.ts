@@ -38,7 +38,6 @@ export interface OpenTransfer {
 export interface OpenEntry {
   readonly id: bigint
   readonly event: string
-  /** Id in the journal. */
   readonly entry: string
   /** Positive if received, negative if sent. */
   readonly amount: bigint
@@ -65,7 +64,6 @@ export interface TransitItem {
   readonly entry: string
   /** Amount received minus amount confirmed. */
   readonly amount: bigint
-  /** Amount confirmed. */
   readonly confirmed: bigint
   readonly row: bigint
   readonly tx: Hex | null

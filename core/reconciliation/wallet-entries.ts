@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import type { WalletName } from './types.ts'
 
 /** Journal entries read by one statement. */
-const ENTRIES_PER_STATEMENT = 100_000n
+const SLICE = 100_000n
 const CURSOR = 'reconcile-chain'
 
 /** Lower kinds are steps of a call, which do not change wallets. */
@@ -14,9 +14,7 @@ const FIRST_SINGLE_STEP_KIND = 16
  * resolve them.
  * @returns the ledger balance of each wallet in microdollars, as of the last entry copied
  */
-export async function syncWalletEntries(
-  client: ClientBase,
-): Promise<ReadonlyMap<WalletName, bigint>> {
+export async function syncEntries(client: ClientBase): Promise<ReadonlyMap<WalletName, bigint>> {
   // One statement: heads and balances are of the same instant.
   const { rows: shards } = await client.query<{
     shard: number
@@ -40,13 +38,8 @@ export async function syncWalletEntries(
   for (const { shard, head, from, treasury, spend } of shards) {
     balances.set('treasury', balances.get('treasury')! + treasury)
     balances.set('spend', balances.get('spend')! + spend)
-    for (let low = from; low < head; low += ENTRIES_PER_STATEMENT) {
-      await copyEntries(
-        client,
-        shard,
-        low,
-        low + ENTRIES_PER_STATEMENT < head ? low + ENTRIES_PER_STATEMENT : head,
-      )
+    for (let low = from; low < head; low += SLICE) {
+      await copyEntries(client, shard, low, low + SLICE < head ? low + SLICE : head)
     }
     await client.query(
       `INSERT INTO hub.cursor VALUES ($1, $2, $3)

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Cell, copyInto } from '../db/copy.ts'
-import { isDuplicateKey, isPermanentError } from '../ledger/retry.ts'
+import { isDuplicateKey, isPermanent } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
 import { type CallRecord, findRecordedCall, type RecordedCall } from './call-records.ts'
 
@@ -63,7 +63,7 @@ export class CallLog {
     try {
       await this.#insert(batch)
     } catch (error) {
-      if (!isPermanentError(error)) throw error
+      if (!isPermanent(error)) throw error
       if (batch.length === 1) {
         this.#log.error({ err: error, call: batch[0]!.id }, 'call record rejected by the database')
         return

@@ -5,7 +5,7 @@ import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import { claimKey } from '../ledger/idempotency.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
-import { retryWhileUnavailable } from '../ledger/retry.ts'
+import { withRetry } from '../ledger/retry.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
 /** Request with an idempotency key of the caller. */
@@ -55,7 +55,7 @@ export class Idempotency {
     const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
     if (!claimed) throw new Fault('idempotency_key_reused')
     const { id } = claimed
-    const isFirst = await retryWhileUnavailable(() => this.#insert(id, seconds))
+    const isFirst = await withRetry(() => this.#insert(id, seconds))
     const { attempt, done, busy } = isFirst
       ? { attempt: id, done: false, busy: true }
       : await this.#read(id)

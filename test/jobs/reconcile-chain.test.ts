@@ -26,7 +26,7 @@ describe('the chain reconciliation job', () => {
   const deps = () => {
     const { money } = hub().sandbox!
     const wallets = { treasury: money.treasury, spend: money.spend.address }
-    return { ...hub().hub.ports, pool: hub().hub.pool, wallets }
+    return { ...hub().hub.paymentDeps, pool: hub().hub.pool, wallets }
   }
   const run = () => reconcileChain(deps())
   const state = () => new OutgoingSwitch(hub().hub.pool).state()

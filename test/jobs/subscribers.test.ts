@@ -3,12 +3,7 @@ import { PgBoss } from 'pg-boss'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { AccountRef, Ledger } from '../../core/ledger/ledger.ts'
 import { runSubscribers } from '../../core/ledger/outbox/run.ts'
-import {
-  catchUp,
-  enrollSubscriber,
-  rebuild,
-  type Subscriber,
-} from '../../core/ledger/outbox/subscriber.ts'
+import { catchUp, enroll, rebuild, type Subscriber } from '../../core/ledger/outbox/subscriber.ts'
 import { createLog } from '../../core/log.ts'
 import { LOW_BALANCE_THRESHOLD, type LowBalance } from '../../core/usage/low-balance.ts'
 import { createSubscribers, logLowBalance, workLowBalanceQueue } from '../../jobs/subscribers.ts'
@@ -46,7 +41,7 @@ describe('work that a journal subscriber queues', () => {
     subscribers = createSubscribers(boss)
     lowBalance = subscribers.find(({ name }) => name === 'low-balance')!
     ;({ ledger, payee } = await sampleLedger(database.pool))
-    for (const subscriber of subscribers) await enrollSubscriber(database.pool, subscriber)
+    for (const subscriber of subscribers) await enroll(database.pool, subscriber)
   })
   after(async () => {
     await Promise.all([boss, other].map((each) => each.stop({ graceful: false })))

@@ -158,7 +158,7 @@ describe('the Idempotency-Key of a call', () => {
     /** As if the process had died before it noted the end of an attempt. */
     const loseEnd = () =>
       hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
-    const paid = async () => usd('1') - (await hub().hub.ports.chain.balanceOf(eve.address))
+    const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
 
     it('is paid once, whatever payment a retry brings after a crash', async () => {
       expect((await buy(await sign())).headers).to.include({ 'x-payment-source': 'x402' })
@@ -171,7 +171,7 @@ describe('the Idempotency-Key of a call', () => {
 
     describe('before the work', () => {
       beforeEach(async () => {
-        await hub().hub.ports.claims.distrust(eve.address, 'test')
+        await hub().hub.paymentDeps.claims.distrust(eve.address, 'test')
         work.before = async () => {
           throw new Error('down')
         }

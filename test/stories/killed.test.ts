@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
-import { type Answer, HubClient } from '../../core/client/index.ts'
+import { HubClient, type HubResponse } from '../../core/client/index.ts'
 import { sleep } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
@@ -175,7 +175,7 @@ class KeyedCallers {
 /** Sends all calls, kills the hub in the middle, and gives the answers that arrived. */
 async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: Ready }) {
   const client = new HubClient({ baseUrl: ready.url, apiKey: ready.apiKey })
-  const acknowledged: Answer[] = []
+  const acknowledged: HubResponse[] = []
   let next = 0
   const caller = async (): Promise<void> => {
     while (next < CALLS) {

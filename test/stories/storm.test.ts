@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { type Answer, HubClient, HubError } from '../../core/client/index.ts'
+import { HubClient, HubError, type HubResponse } from '../../core/client/index.ts'
 import { sleep } from '../../core/clock.ts'
 import { expireHolds } from '../../core/ledger/expire.ts'
 import { type Micros, usd } from '../../core/money.ts'
@@ -20,7 +20,7 @@ describe('story: a storm', () => {
   const hub = useHub({ plugins: [flawed, gift] })
 
   async function jobsUntil(done: () => boolean): Promise<void> {
-    const { ports, pool, ledger } = hub().hub
+    const { paymentDeps: ports, pool, ledger } = hub().hub
     while (!done()) {
       await Promise.all([resolvePayments(ports, 0), expireHolds(pool, ledger), sleep(5)])
     }
@@ -98,7 +98,7 @@ const HOLDS = 'liabilities:holds'
 const SELLERS = ['', '?fault=v1', '?fault=silent', '?fault=lost', '?fault=late', '?fault=free']
 
 /** Pays again what was refused: under load the chain of a sandbox cannot check every payment. */
-async function insist(pay: () => Promise<Answer>): Promise<Answer> {
+async function insist(pay: () => Promise<HubResponse>): Promise<HubResponse> {
   for (let tries = 0; tries < 5; tries++) {
     try {
       return await pay()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { type Answer, HubClient, HubError } from '../../core/client/index.ts'
+import { HubClient, HubError, type HubResponse } from '../../core/client/index.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { decimal, usd } from '../../core/money.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
@@ -36,7 +36,7 @@ export type Verb = (scene: Scene, who: string, rest: string) => Promise<readonly
 async function results(
   times: number,
   parallel: boolean,
-  request: () => Promise<Answer>,
+  request: () => Promise<HubResponse>,
 ): Promise<Result[]> {
   if (parallel) return Promise.all(Array.from({ length: times }, () => result(request())))
   const list: Result[] = []
@@ -44,7 +44,7 @@ async function results(
   return list
 }
 
-export async function result(request: Promise<Answer>): Promise<Result> {
+export async function result(request: Promise<HubResponse>): Promise<Result> {
   try {
     const { status, source } = await request
     return { status, source }

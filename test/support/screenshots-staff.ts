@@ -49,7 +49,7 @@ export async function openStaff(
       '/finance/exceptions?state=all',
       '/finance/payments?state=all',
       '/admin?slug=echo',
-      '/admin?slug=harbour-maps',
+      '/admin?slug=harbor-maps',
       `/admin/keys?key=${account.keyId}`,
     ],
   }

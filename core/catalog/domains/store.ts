@@ -32,8 +32,8 @@ export interface Domain {
   readonly nextCheckAt: Date | null
 }
 
-export const DOMAIN_COLUMNS = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary,
-  state, selling, method,
+export const DOMAIN_COLUMNS = `id, host, origin, owner, provider, slug, sold_as AS "soldAs",
+  name, summary, state, selling, method,
   created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt"`
 
 export interface NewDomain {
@@ -114,7 +114,8 @@ export async function findDomain(
   id: string,
 ): Promise<Domain> {
   const { rows } = await on.query<Domain>(
-    `SELECT ${DOMAIN_COLUMNS} FROM hub.domain WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted'`,
+    `SELECT ${DOMAIN_COLUMNS} FROM hub.domain
+     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted'`,
     [id, manager],
   )
   if (!rows[0]) throw new Fault('domain_not_found')

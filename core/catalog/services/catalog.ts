@@ -26,31 +26,31 @@ export type CatalogEntry = Pick<Offering, 'service' | 'endpoint' | 'method' | 'p
   readonly isPassThrough: boolean
 }
 
-/** Writes a service to the catalog and returns its offerings. */
-type PublishOffers = (service: AnyService) => Promise<readonly Offering[]>
+interface CatalogDeps {
+  readonly families: Families
+  readonly suspensions: Suspensions
+  /** Writes a service to the catalog and returns its offerings. */
+  readonly publish: (service: AnyService) => Promise<readonly Offering[]>
+  /** Finds the services whose commission differs from the rate in force. */
+  readonly findOutdated: (declared: ReadonlyMap<string, Routes>) => Promise<readonly AnyService[]>
+  readonly now: () => number
+}
+
+/** Maximum delay until every process applies a new commission rate. */
+const COMMISSION_CHECK_MS = 1_000
 
 /** Endpoints on sale: declared services, held in memory, and services of families. */
 export class Catalog {
   readonly #declared = new Map<string, Routes>()
-  readonly #families: Families
-  readonly #publishOffers: PublishOffers
-  readonly #rates: CommissionRates
-  readonly #suspensions: Suspensions
+  readonly #deps: CatalogDeps
+  #commissionsCheckedAt: number
 
-  constructor(
-    offerings: readonly Offering[],
-    families: Families,
-    publishOffers: PublishOffers,
-    checks: { readonly rates: CommissionRates; readonly suspensions: Suspensions },
-  ) {
-    for (const slug of new Set(offerings.map(({ service }) => service.slug))) {
-      const own = offerings.filter(({ service }) => service.slug === slug)
-      this.#declared.set(slug, new Map(own.map((o) => [`${o.method} ${o.path}`, o])))
+  constructor(offerings: readonly Offering[], deps: CatalogDeps) {
+    for (const [slug, endpoints] of Map.groupBy(offerings, ({ service }) => service.slug)) {
+      this.#declared.set(slug, byRoute(endpoints))
     }
-    this.#families = families
-    this.#publishOffers = publishOffers
-    this.#rates = checks.rates
-    this.#suspensions = checks.suspensions
+    this.#deps = deps
+    this.#commissionsCheckedAt = deps.now()
   }
 
   /**
@@ -59,15 +59,19 @@ export class Catalog {
    * @throws Fault `service_suspended`
    */
   async find(slug: string): Promise<Routes | undefined> {
-    await this.#suspensions.assertNotSuspended(slug)
-    if (!this.#declared.has(slug)) return await this.#families.find(slug)
-    if (this.#rates.isCheckDue()) await this.#updateCommissions(this.#declared)
+    await this.#deps.suspensions.assertNotSuspended(slug)
+    if (!this.#declared.has(slug)) return await this.#deps.families.find(slug)
+    const isCheckDue = this.#deps.now() - this.#commissionsCheckedAt >= COMMISSION_CHECK_MS
+    if (isCheckDue) await this.#updateCommissions(this.#declared)
     return this.#declared.get(slug)
   }
 
   /** Publishes new price versions of services whose commission has changed. */
   readonly #updateCommissions = singleFlight(async (declared: ReadonlyMap<string, Routes>) => {
-    for (const service of await this.#rates.servicesToReprice(declared)) await this.publish(service)
+    const at = this.#deps.now()
+    const outdated = await this.#deps.findOutdated(declared)
+    this.#commissionsCheckedAt = at
+    for (const service of outdated) await this.publish(service)
   })
 
   /** Lists the declared services and the first page of each family, which may be large. */
@@ -75,7 +79,7 @@ export class Catalog {
     const declared = [...this.#declared.values()].flatMap((routes) => [...routes.values()])
     return [
       ...declared.map(catalogEntry),
-      ...(await this.#families.firstPages()).flatMap(catalogEntriesOf),
+      ...(await this.#deps.families.firstPages()).flatMap(catalogEntriesOf),
     ]
   }
 
@@ -85,8 +89,7 @@ export class Catalog {
    * @throws Error if a family's service has the slug
    */
   async publish(service: AnyService): Promise<void> {
-    const offerings = await this.#publishOffers(service)
-    this.#declared.set(service.slug, new Map(offerings.map((o) => [`${o.method} ${o.path}`, o])))
+    this.#declared.set(service.slug, byRoute(await this.#deps.publish(service)))
   }
 
   /** Removes a service that its owner has retired. */
@@ -96,19 +99,22 @@ export class Catalog {
 
   /** Returns the service that a family would sell under a slug, before it is on sale. */
   async preview(family: string, slug: string): Promise<AnyService | undefined> {
-    return this.#families.preview(family, slug)
+    return this.#deps.families.preview(family, slug)
   }
 
   /** Rereads a family's service, so that this process sells it and search finds it at once. */
   async refresh(slug: string): Promise<void> {
-    await this.#families.refresh(slug)
+    await this.#deps.families.refresh(slug)
   }
 
   /** Refreshes all services of families that changed without a refresh. */
   async refreshAll(): Promise<void> {
-    await this.#families.refreshAll()
+    await this.#deps.families.refreshAll()
   }
 }
+
+const byRoute = (offerings: readonly Offering[]): Routes =>
+  new Map(offerings.map((offering) => [`${offering.method} ${offering.path}`, offering]))
 
 export const catalogEntry = ({
   service,
@@ -169,14 +175,13 @@ export async function openCatalog(
   const payee = (service: AnyService) => openPayee(ledger, service, declaration)
   const withPayee = (endpoints: readonly PublishedEndpoint[]) =>
     Promise.all(endpoints.map(async (one) => ({ ...one, payee: await payee(one.service) })))
-  const publishOffers = async (service: AnyService) =>
-    withPayee(await publishService(pool, service, declaration))
-  const checks = {
-    rates: new CommissionRates(pool, declaration, now),
+  return new Catalog(await withPayee(published), {
+    families: new Families({ pool, families, terms: declaration, payee, now }),
     suspensions: new Suspensions(pool, now),
-  }
-  const familyServices = new Families({ pool, families, terms: declaration, payee, now })
-  return new Catalog(await withPayee(published), familyServices, publishOffers, checks)
+    publish: async (service) => withPayee(await publishService(pool, service, declaration)),
+    findOutdated: (declared) => findOutdatedCommissions(pool, declared, declaration),
+    now: now ?? elapsedMs,
+  })
 }
 
 function openPayee(
@@ -213,48 +218,20 @@ async function retireUndeclared(
   ])
 }
 
-/** Maximum delay until every process applies a new commission rate. */
-const CACHE_MS = 1_000
-
-/** Compares the commission of declared services with the rates in force. */
-class CommissionRates {
-  readonly #pool: Pool
-  readonly #terms: SalesTerms
-  readonly #now: () => number
-  #checkedAt: number
-
-  constructor(pool: Pool, terms: SalesTerms, now: () => number = elapsedMs) {
-    this.#pool = pool
-    this.#terms = terms
-    this.#now = now
-    this.#checkedAt = now()
-  }
-
-  /** Returns true once a second. */
-  isCheckDue(): boolean {
-    return this.#now() - this.#checkedAt >= CACHE_MS
-  }
-
-  /** Finds the services whose commission differs from the rate in force. */
-  async servicesToReprice(routes: ReadonlyMap<string, Routes>): Promise<readonly AnyService[]> {
-    const at = this.#now()
-    const { passThrough, defaultCommissionBps } = this.#terms
-    const { rows } = await this.#pool.query<{
-      slug: string
-      provider: string
-      rule: number | null
-    }>({
-      name: 'catalog.rates',
-      text: `SELECT slug, provider, hub.commission_of(provider, slug) AS rule FROM hub.service
-        WHERE family IS NULL AND state <> 'retired'`,
-    })
-    this.#checkedAt = at
-    return rows.flatMap(({ slug, provider, rule }) => {
-      const [first, ...others] = routes.get(slug)?.values() ?? []
-      if (!first || passThrough.has(slug)) return []
-      const bps = commissionBps(provider, rule, defaultCommissionBps)
-      const isOutdated = [first, ...others].some(({ commissionBps: sold }) => sold !== bps)
-      return isOutdated ? [first.service] : []
-    })
-  }
+async function findOutdatedCommissions(
+  pool: Pool,
+  declared: ReadonlyMap<string, Routes>,
+  { passThrough, defaultCommissionBps }: SalesTerms,
+): Promise<readonly AnyService[]> {
+  const { rows } = await pool.query<{ slug: string; provider: string; rule: number | null }>({
+    name: 'catalog.rates',
+    text: `SELECT slug, provider, hub.commission_of(provider, slug) AS rule FROM hub.service
+      WHERE family IS NULL AND state <> 'retired'`,
+  })
+  return rows.flatMap(({ slug, provider, rule }) => {
+    const endpoints = [...(declared.get(slug)?.values() ?? [])]
+    const bps = commissionBps(provider, rule, defaultCommissionBps)
+    const outdated = endpoints.find((offering) => offering.commissionBps !== bps)
+    return outdated && !passThrough.has(slug) ? [outdated.service] : []
+  })
 }

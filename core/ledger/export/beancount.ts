@@ -1,18 +1,11 @@
 import { valueAt } from '../entry.ts'
-import {
-  dayOf,
-  debitPositive,
-  decimalsOf,
-  type ExportFormat,
-  formatUnits,
-  nextDay,
-} from './format.ts'
+import { dayOf, debitPositive, decimalsOf, type Format, formatUnits, nextDay } from './format.ts'
 
 /** Accounts are open from the epoch because value dates may precede their first use. */
 const OPEN_DATE = '1970-01-01'
 
 /** File for beancount; accepted by `bean-check`. The tolerance is zero: amounts are exact. */
-export const beancount: ExportFormat = {
+export const beancount: Format = {
   start: () =>
     'option "title" "AgentHub ledger"\noption "inferred_tolerance_default" "*:0"\n' +
     'option "inferred_tolerance_multiplier" "0"\n',

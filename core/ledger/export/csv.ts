@@ -1,5 +1,5 @@
 import { valueAt } from '../entry.ts'
-import { type ExportFormat, formatUnits } from './format.ts'
+import { type Format, formatUnits } from './format.ts'
 
 const HEADER = [
   'shard',
@@ -15,7 +15,7 @@ const HEADER = [
 ] as const
 
 /** CSV (RFC 4180) with one line per posting. Amounts are exact decimals of the asset. */
-export const csv: ExportFormat = {
+export const csv: Format = {
   start: () => csvLine(HEADER),
   entry: ({ row, event, postings }) => {
     const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]

@@ -15,7 +15,7 @@ export class NotResumable extends Error {
   override readonly name = 'NotResumable'
 }
 
-export interface FileExportOptions {
+export interface FileOptions {
   readonly format: FormatName
   readonly order: ExportOrder
   readonly opening?: readonly AccountBalance[] | undefined
@@ -48,7 +48,7 @@ const SAVE_EVERY_BYTES = 16 * 1024 * 1024
 export async function exportToFile(
   pool: Pool,
   file: string,
-  options: FileExportOptions,
+  options: FileOptions,
 ): Promise<number> {
   const { format, order, opening, resume, progress, saveEveryBytes = SAVE_EVERY_BYTES } = options
   const part = `${file}.part`
@@ -100,7 +100,7 @@ async function saveSidecar(file: string, sidecar: Sidecar): Promise<void> {
   await rename(`${file}.new`, file)
 }
 
-async function readSidecar(file: string, { format, order }: FileExportOptions): Promise<Sidecar> {
+async function readSidecar(file: string, { format, order }: FileOptions): Promise<Sidecar> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) throw new NotResumable(`there is no ${file}: nothing to resume`)
   const sidecar = JSON.parse(text) as Sidecar

@@ -2,11 +2,10 @@ import type { AccountBalance, ExportPlan } from './plan.ts'
 import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read-entries.ts'
 
 /** Text format of an export. The concatenated texts of all members are the file. */
-export interface ExportFormat {
+export interface Format {
   start(plan: ExportPlan): string
   /** Written directly before the first entry that uses the account. */
   account?(account: ExportedAccount): string
-  /** Balances at the start of a period, as one entry. */
   opening?(balances: readonly AccountBalance[], instant: string): string
   entry(entry: ExportedEntry): string
   /** Written after the last entry of a seal. */
@@ -19,7 +18,6 @@ export interface ExportFormat {
   end?(entries: number): string
 }
 
-/** Decimals of amounts, by asset code. */
 const DECIMALS: Readonly<Record<string, number>> = { USDC: 6, GWEI: 0, FREECALL: 0, ALLOWANCE: 6 }
 export const ASSETS = Object.keys(DECIMALS)
 export const decimalsOf = (asset: string): number => DECIMALS[asset]!

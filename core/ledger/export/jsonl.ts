@@ -1,4 +1,4 @@
-import { type ExportFormat } from './format.ts'
+import { type Format } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
 const JSONL_FORMAT = 'agenthub-ledger/1'
@@ -10,7 +10,7 @@ const toTexts = (values: readonly bigint[] | null) => values?.map(String) ?? nul
  * Complete export, one JSON object per line: accounts, entries with all columns, and seals, so that
  * the ledger can be verified without the database (`verifyExport`). Nothing in it changes later.
  */
-export const jsonl: ExportFormat = {
+export const jsonl: Format = {
   start: (plan) => {
     const { period, accounts } = plan
     const filter = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }

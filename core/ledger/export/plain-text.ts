@@ -1,5 +1,5 @@
 import { valueAt } from '../entry.ts'
-import { ASSETS, dayOf, debitPositive, decimalsOf, type ExportFormat } from './format.ts'
+import { ASSETS, dayOf, debitPositive, decimalsOf, type Format } from './format.ts'
 import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read-entries.ts'
 
@@ -35,7 +35,7 @@ const closingTransaction =
   }
 
 /** Journal for hledger; accepted by `hledger check --strict`. */
-export const hledger: ExportFormat = {
+export const hledger: Format = {
   // hledger requires a decimal mark here, also for assets without decimals.
   start: () =>
     ASSETS.map((asset) => `commodity 1.${'0'.repeat(decimalsOf(asset))} ${asset}\n`).join(''),
@@ -46,7 +46,7 @@ export const hledger: ExportFormat = {
 }
 
 /** Journal for ledger-cli; accepted by `ledger --strict --pedantic`. */
-export const ledgerCli: ExportFormat = {
+export const ledgerCli: Format = {
   start: () =>
     ASSETS.map((asset) => {
       const decimals = decimalsOf(asset)

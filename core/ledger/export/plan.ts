@@ -37,7 +37,6 @@ export interface ExportPlan {
   readonly accounts?: readonly Account[]
 }
 
-/** Fixes the scope of an export. */
 export async function planExport(
   pool: Pool,
   { range = {}, period, accounts }: ExportOrder,
@@ -72,10 +71,7 @@ interface Bounds {
 }
 
 /** Maps instants to sequence numbers by seals: posting times never decrease within a shard. */
-async function findSpans(
-  pool: Pool,
-  { shard, from, to, period }: Bounds,
-): Promise<readonly Span[]> {
+async function findSpans(pool: Pool, { shard, from, to, period }: Bounds): Promise<Span[]> {
   const { rows } = await pool.query<Span>(
     `SELECT h.shard, greatest($2, 1 + coalesce((SELECT max(s.seq_to) FROM ledger.seal s
          WHERE s.shard = h.shard AND s.at < $4), 0))::text AS "from",

@@ -1,17 +1,9 @@
 import type { Pool } from 'pg'
-import {
-  isoInstant,
-  JOURNAL_COLUMNS,
-  type JournalEntry,
-  legsOf,
-  parseEntry,
-  valueAt,
-} from '../entry.ts'
+import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } from '../entry.ts'
 import type { Account, Asset, LedgerEvent } from '../events.ts'
 import { copyLines } from './copy-lines.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
-/** An account in an export. */
 export interface ExportedAccount {
   readonly id: string
   readonly code: Account
@@ -29,7 +21,6 @@ export interface ExportedEntry {
   readonly row: JournalEntry
   readonly event: LedgerEvent['type']
   readonly postings: readonly ExportedPosting[]
-  /** Seal that ends with this entry. */
   readonly seal?: ExportedSeal | undefined
 }
 
@@ -54,7 +45,6 @@ class NameCache {
     this.#pool = pool
   }
 
-  /** Loads the accounts of these entries that are not cached yet. */
   async load(entries: readonly JournalEntry[]): Promise<void> {
     if (this.#events.size === 0) {
       const { rows } = await this.#pool.query<{ id: number; event: LedgerEvent['type'] }>(
@@ -88,9 +78,7 @@ class NameCache {
 }
 
 export interface ReadOptions {
-  /** Entry to resume after. */
   readonly after?: { readonly shard: number; readonly seq: bigint } | undefined
-  /** True to include seals. */
   readonly seals?: boolean
 }
 
@@ -137,7 +125,7 @@ async function* readRows(
 
 /** COPY takes no parameters; `where` contains only numbers and instants formatted by this file. */
 async function* copyRows(pool: Pool, where: string): AsyncGenerator<JournalEntry[]> {
-  const select = `SELECT ${JOURNAL_COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq`
+  const select = `SELECT ${COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq`
   for await (const lines of copyLines(pool, select)) yield lines.map(parseEntry)
 }
 

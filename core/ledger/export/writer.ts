@@ -4,7 +4,7 @@ import type { Account, Asset } from '../events.ts'
 import { beancount } from './beancount.ts'
 import { copyLines } from './copy-lines.ts'
 import { csv } from './csv.ts'
-import { dayOf, type ExportFormat } from './format.ts'
+import { dayOf, type Format } from './format.ts'
 import { IdSet } from './id-set.ts'
 import { jsonl } from './jsonl.ts'
 import { hledger, ledgerCli } from './plain-text.ts'
@@ -38,7 +38,6 @@ export interface ExportPart {
 export interface WriteOptions {
   /** Accounts declared so far; updated while writing. */
   readonly declared?: IdSet
-  /** Position to resume after. */
   readonly resume?: ExportPosition | undefined
   /** Balances at the start of the period, for formats that support them. */
   readonly opening?: readonly AccountBalance[] | undefined
@@ -56,7 +55,7 @@ export async function* writeExport(
   plan: ExportPlan,
   { declared = new IdSet(), resume, opening }: WriteOptions = {},
 ): AsyncGenerator<ExportPart> {
-  const format: ExportFormat = FORMATS[name]
+  const format: Format = FORMATS[name]
   let position: ExportPosition = resume ?? START_POSITION
   if (!resume) {
     const before = opening && plan.period ? (format.opening?.(opening, plan.period.from) ?? '') : ''
@@ -72,7 +71,7 @@ export async function* writeExport(
     let text = ''
     let { entries, lastDay } = position
     for (const entry of page) {
-      text += declareNewAccounts(format, entry, declared) + format.entry(entry)
+      text += declareNew(format, entry, declared) + format.entry(entry)
       if (entry.seal) text += format.seal?.(entry.seal) ?? ''
       entries++
       const day = dayOf(valueAt(entry.row))
@@ -90,7 +89,6 @@ export async function* writeExport(
   if (format.end) yield { text: format.end(entries) }
 }
 
-/** Plans and writes an export as text. */
 export async function* exportLedger(
   pool: Pool,
   name: FormatName,
@@ -101,11 +99,7 @@ export async function* exportLedger(
   for await (const { text } of writeExport(pool, name, plan, { opening })) yield text
 }
 
-function declareNewAccounts(
-  format: ExportFormat,
-  { postings }: ExportedEntry,
-  declared: IdSet,
-): string {
+function declareNew(format: Format, { postings }: ExportedEntry, declared: IdSet): string {
   if (!format.account) return ''
   let text = ''
   for (const { account } of postings) {
@@ -118,7 +112,7 @@ function declareNewAccounts(
 
 async function declareOpeningAccounts(
   pool: Pool,
-  format: ExportFormat,
+  format: Format,
   opening: readonly AccountBalance[],
   declared: IdSet,
 ): Promise<string> {

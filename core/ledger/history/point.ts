@@ -10,7 +10,7 @@ export interface Point {
 }
 
 /** Returns the point up to which all value dates are earlier than the instant. */
-export const pointOfInstant = (instant: Date): Point => ({
+export const startOf = (instant: Date): Point => ({
   at: instant.toISOString().replace('Z', '000Z'),
   shard: -1,
   seq: 0n,
@@ -21,10 +21,8 @@ export function isAfter(a: Point, b: Point): boolean {
   return a.shard === b.shard ? a.seq > b.seq : a.shard > b.shard
 }
 
-/** Compare function for Array.sort. */
 export const comparePoints = (a: Point, b: Point): number => (isAfter(a, b) ? 1 : -1)
 
-/** Formats a point as a cursor. */
 export const formatPoint = ({ at, shard, seq }: Point): string => `${at}.${shard}.${seq}`
 
 const CURSOR_PATTERN = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)\.(\d{1,4})\.(\d{1,18})$/
@@ -38,7 +36,7 @@ export function parsePoint(cursor: string): Point {
 }
 
 /** Returns a point as parameters of the SQL functions `cut`, `late` and `totals_at`. */
-export const pointParameters = ({ at, shard, seq }: Point): readonly [string, number, bigint] => [
+export const toValues = ({ at, shard, seq }: Point): readonly [string, number, bigint] => [
   at,
   shard,
   seq,

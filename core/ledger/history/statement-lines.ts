@@ -1,12 +1,10 @@
 import type { PoolClient } from 'pg'
 import type { Account, LedgerEvent } from '../events.ts'
-import { comparePoints, isAfter, type Point, pointParameters } from './point.ts'
+import { comparePoints, isAfter, type Point, toValues } from './point.ts'
 
-/** Effect of one entry on an account. */
 export interface StatementLine {
   readonly shard: number
   readonly seq: bigint
-  /** Id of the call, purchase or grant. */
   readonly id: string
   readonly event: LedgerEvent['type']
   /** Time of posting: ISO 8601 in UTC, with microseconds. */
@@ -15,15 +13,12 @@ export interface StatementLine {
   readonly valueAt: string
   /** Credit-positive, in units of the asset. */
   readonly amount: bigint
-  /** Other accounts of the entry. */
   readonly contra: readonly Account[]
   readonly meta: Readonly<Record<string, unknown>> | null
 }
 
 export interface StatementLineRange {
-  /** Exclusive. */
   readonly start: Point
-  /** Inclusive. */
   readonly end: Point
   readonly limit: number
   /** Number of the account's entries that were posted after `start` but valued up to it. */
@@ -64,7 +59,7 @@ const ENTRIES = {
     JOIN ledger.kind k ON k.id = j.kind
     ORDER BY e.at, e.shard, e.seq`,
 }
-const LATE_ENTRIES = {
+const LATE = {
   name: 'ledger.statement-late',
   text: `SELECT ${LINE_COLUMNS} FROM ledger.late($2, $3, $4, $1) e ${JOURNAL_JOIN}`,
 }
@@ -80,14 +75,11 @@ export async function readStatementLines(
   { start, end, limit, passed }: StatementLineRange,
 ): Promise<StatementLine[]> {
   const ahead = limit + passed
-  const values = [account, ...pointParameters(start), ...pointParameters(end), ahead]
+  const values = [account, ...toValues(start), ...toValues(end), ahead]
   const { rows: entries } = await client.query<StatementLine>({ ...ENTRIES, values })
   const last = entries.length === ahead ? entries.at(-1) : undefined
   const reach = last === undefined ? end : { ...last, at: last.bookedAt }
-  const late = await client.query<StatementLine>({
-    ...LATE_ENTRIES,
-    values: [account, ...pointParameters(reach)],
-  })
+  const late = await client.query<StatementLine>({ ...LATE, values: [account, ...toValues(reach)] })
   return [...entries, ...late.rows]
     .filter((line) => isAfter(pointOf(line), start))
     .sort((a, b) => comparePoints(pointOf(a), pointOf(b)))
@@ -95,5 +87,4 @@ export async function readStatementLines(
     .map((line) => ({ ...line, contra: [...new Set(line.contra)] }))
 }
 
-/** Returns the position of a line in statements. */
 export const pointOf = ({ valueAt: at, shard, seq }: StatementLine): Point => ({ at, shard, seq })

@@ -1,19 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
 import { readSnapshot } from '../../db/transaction.ts'
 import type { Account, Asset } from '../events.ts'
-import {
-  formatPoint,
-  isAfter,
-  type Point,
-  parsePoint,
-  pointOfInstant,
-  pointParameters,
-} from './point.ts'
+import { formatPoint, isAfter, type Point, parsePoint, startOf, toValues } from './point.ts'
 import { pointOf, readStatementLines, type StatementLine } from './statement-lines.ts'
 
-/** A statement line with the running balance. */
 export interface Movement extends StatementLine {
-  /** Balance of the account after it. */
   readonly balance: bigint
 }
 
@@ -33,11 +24,8 @@ export interface Statement {
 }
 
 export interface StatementRange {
-  /** Start of the period, inclusive. */
   readonly from: Date
-  /** End of the period, exclusive. */
   readonly to: Date
-  /** Cursor of the previous page. */
   readonly after?: string | undefined
   /** Movements per page, at most. @defaultValue 100 */
   readonly limit?: number | undefined
@@ -55,7 +43,7 @@ export function statement(
   { from, to, after, limit = 100 }: StatementRange,
 ): Promise<Statement | undefined> {
   if (to < from) throw new RangeError('the period ends before it begins')
-  const [first, end] = [pointOfInstant(from), pointOfInstant(to)]
+  const [first, end] = [startOf(from), startOf(to)]
   const cursor = after === undefined ? first : parsePoint(after)
   const start = isAfter(cursor, first) ? cursor : first
   const work = async (client: PoolClient): Promise<Statement | undefined> => {
@@ -76,7 +64,7 @@ export function statement(
 const PLAN_SETTINGS = `SET LOCAL plan_cache_mode = force_generic_plan;
   SET LOCAL enable_seqscan = off; SET LOCAL jit = off`
 
-const STATEMENT_SUMS = {
+const SUMS = {
   name: 'ledger.statement-sums',
   text: `SELECT a.id, s.code AS asset, f.credits - f.debits AS opening,
       e.credits - e.debits AS closing,
@@ -91,12 +79,11 @@ const STATEMENT_SUMS = {
     WHERE a.code = $1`,
 }
 
-interface StatementSums {
+interface Sums {
   readonly id: bigint
   readonly asset: Asset
   readonly opening: bigint
   readonly closing: bigint
-  /** Balance at the start of the page. */
   readonly balance: bigint
   readonly debits: bigint
   readonly credits: bigint
@@ -107,12 +94,9 @@ async function readSums(
   client: PoolClient,
   account: Account,
   { first, start, end }: Readonly<Record<'first' | 'start' | 'end', Point>>,
-): Promise<StatementSums | undefined> {
-  const values = [account, ...[first, start, end].flatMap(pointParameters)]
-  const { rows } = await client.query<Record<keyof StatementSums, never>>({
-    ...STATEMENT_SUMS,
-    values,
-  })
+): Promise<Sums | undefined> {
+  const values = [account, ...[first, start, end].flatMap(toValues)]
+  const { rows } = await client.query<Record<keyof Sums, never>>({ ...SUMS, values })
   const [row] = rows
   if (row === undefined) return undefined
   const { opening, closing, balance, debits, credits } = row // numeric: text
@@ -126,7 +110,6 @@ async function readSums(
   }
 }
 
-/** Adds the balance after each line. */
 function addRunningBalance(lines: readonly StatementLine[], opening: bigint): Movement[] {
   let balance = opening
   return lines.map((line) => {

@@ -5,7 +5,6 @@ import { type TrialBalanceRow, totalsByAsset } from '../trial-balance.ts'
 
 /** A line of a trial balance: one account, or all accounts of one kind. */
 export interface TrialLine extends TrialBalanceRow {
-  /** Number of accounts in the line. */
   readonly accounts: number
 }
 
@@ -24,14 +23,11 @@ export interface TrialLines {
 }
 
 export interface TrialFilter {
-  /** Prefix of the account codes. */
   readonly prefix: string
-  /** True to include zero balances. */
   readonly zero: boolean
   /** True to merge accounts that exist per key, provider or service into one line. */
   readonly grouped: boolean
   readonly limit: number
-  /** Account code after which the page starts. */
   readonly after: string
 }
 
@@ -64,13 +60,11 @@ export function trialLines(
   })
 }
 
-/** Transaction and instant of the queries. */
 interface TrialContext {
   readonly client: PoolClient
   readonly at: Date | 'infinity'
 }
 
-/** A line with the total debits and credits of its accounts. */
 type AccountGroup = TrialLine & DebitsAndCredits
 
 /** Returns true if the prefix selects only some of the accounts of a line. */
@@ -129,7 +123,6 @@ async function addEmptyGroups(
   return rows.map((row) => ({ ...row, balance: balances.get(`${row.account} ${row.asset}`) ?? 0n }))
 }
 
-/** Accounts read by one query, at most. */
 const ACCOUNTS_PER_QUERY = 20_000
 
 /** Reads a page of accounts, with as many queries as needed to fill it. */

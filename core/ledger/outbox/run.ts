@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Pool, PoolClient } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import { advance, enrollSubscriber, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
+import { advance, enroll, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
 export interface RunOptions {
   readonly pool: Pool
@@ -31,18 +31,15 @@ const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 export async function runSubscribers(options: RunOptions): Promise<{ stop(): Promise<void> }> {
   const { pool, subscribers, log } = options
   const enrolled = await Promise.all(
-    subscribers.map(async (each) => ({
-      subscriber: each,
-      shards: await enrollSubscriber(pool, each),
-    })),
+    subscribers.map(async (each) => ({ subscriber: each, shards: await enroll(pool, each) })),
   )
   const stopping = new AbortController()
   const { signal } = stopping
-  const signals = new WakeSignals()
+  const signals = new Signals()
   const followers = enrolled.flatMap(({ subscriber, shards }) =>
     shards.map((shard) => runSubscriber(options, subscriber, shard, signals.add(shard), signal)),
   )
-  const running = [listenForEntries(pool, signals, log, signal), ...followers]
+  const running = [listen(pool, signals, log, signal), ...followers]
   return {
     async stop() {
       stopping.abort()
@@ -88,12 +85,7 @@ async function runSubscriber(
 }
 
 /** Forwards notifications of new entries; reconnects whenever the connection is lost. */
-async function listenForEntries(
-  pool: Pool,
-  signals: WakeSignals,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
+async function listen(pool: Pool, signals: Signals, log: Log, signal: AbortSignal): Promise<void> {
   let failures = 0
   while (!signal.aborted) {
     let client: PoolClient | undefined
@@ -115,7 +107,7 @@ async function listenForEntries(
 }
 
 /** Wake signals of all subscribers, one for each of their shards. */
-class WakeSignals {
+class Signals {
   readonly #signals: { readonly shard: number; readonly wakeSignal: WakeSignal }[] = []
 
   add(shard: number): WakeSignal {
@@ -124,7 +116,6 @@ class WakeSignals {
     return wakeSignal
   }
 
-  /** Wakes the subscribers of one shard, or all. */
   wake(shard?: number): void {
     for (const each of this.#signals) {
       if (shard === undefined || each.shard === shard) each.wakeSignal.wake()

@@ -48,10 +48,7 @@ const PLAN_SETTINGS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
  * exist already are handled as a replay.
  * @returns the shards
  */
-export async function enrollSubscriber(
-  pool: Pool,
-  { name }: Subscriber,
-): Promise<readonly number[]> {
+export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
   const { rows } = await pool.query<{ shard: number }>(
     `WITH new AS (INSERT INTO hub.cursor (name, shard, seq, replay_to)
        SELECT $1, shard, 0, seq FROM ledger.head ON CONFLICT DO NOTHING)
@@ -119,7 +116,7 @@ function nextPage({ seq, replayTo, head }: CursorState, pageMax: bigint): Omit<P
 /** Handles all entries of every shard. @returns the number of entries handled */
 export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
   let handled = 0n
-  for (const shard of await enrollSubscriber(pool, subscriber)) {
+  for (const shard of await enroll(pool, subscriber)) {
     for (;;) {
       const page = await advance(pool, subscriber, shard, { wait: true })
       if (page === 0n) break
@@ -172,11 +169,9 @@ export async function replay(
 export interface Lag {
   readonly name: string
   readonly shard: number
-  /** Entries not handled yet. */
   readonly behind: bigint
 }
 
-/** Reads the lag of every subscriber on every shard. */
 export async function subscriberLags(pool: Pool): Promise<readonly Lag[]> {
   const { rows } = await pool.query<Lag>(
     `SELECT c.name, c.shard, h.seq - c.seq AS behind FROM hub.cursor c

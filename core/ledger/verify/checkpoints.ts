@@ -15,7 +15,7 @@ export const SIGNED = 'every checkpoint is signed and matches its seal'
 export const SIGNED_BALANCES = 'the verified balances match the signed ones'
 const PAGE_ROWS = 1_000
 
-interface StoredCheckpoint {
+interface CheckpointRow {
   readonly shard: number
   readonly seq: string
   readonly hash: Buffer
@@ -55,10 +55,9 @@ export class CheckpointVerifier {
 
   /** Verifies the newest stored checkpoint of a shard; returns it if it is sound. */
   async checkNewest(shard: number): Promise<Note | undefined> {
-    const stored = await this.#readStored(
-      'c.shard = $1 ORDER BY c.shard DESC, c.seq DESC LIMIT 1',
-      [shard],
-    )
+    const stored = await this.#read('c.shard = $1 ORDER BY c.shard DESC, c.seq DESC LIMIT 1', [
+      shard,
+    ])
     return stored[0]?.sound
   }
 
@@ -67,7 +66,7 @@ export class CheckpointVerifier {
     const newest = new Map<number, Note | undefined>()
     let last: readonly [number, string] = [-1, '0']
     for (let full = true; full; ) {
-      const stored = await this.#readStored(
+      const stored = await this.#read(
         `(c.shard, c.seq) > ($1, $2) ORDER BY c.shard, c.seq LIMIT ${PAGE_ROWS}`,
         last,
       )
@@ -98,9 +97,9 @@ export class CheckpointVerifier {
     }
   }
 
-  async #readStored(where: string, values: readonly unknown[]): Promise<StoredCheckpoint[]> {
+  async #read(where: string, values: readonly unknown[]): Promise<CheckpointRow[]> {
     const { rows } = await this.#client.query<
-      StoredCheckpoint & { sealed: Buffer | null; at: string }
+      CheckpointRow & { sealed: Buffer | null; at: string }
     >(
       `SELECT c.shard, c.seq::text AS seq, c.hash, c.note, s.hash AS sealed,
          to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at

@@ -19,7 +19,6 @@ export type ExportLine =
   | SealLine
   | { readonly type: 'end'; readonly entries: bigint }
 
-/** Sequence numbers by shard. */
 export type ShardBounds = ReadonlyMap<number, bigint>
 
 export interface PostingLine {
@@ -38,7 +37,6 @@ export interface SealLine {
   readonly hash: string
 }
 
-/** A line violates the export format. */
 export class FormatError extends Error {
   override readonly name = 'FormatError'
 }

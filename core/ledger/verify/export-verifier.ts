@@ -8,28 +8,16 @@ import {
   BALANCED,
   CONTROL,
   FLOOR,
+  ID,
   type NamedAccount,
   OUTCOME,
   POSTINGS,
   RULE,
   ShardReplay,
-  UNIQUE,
 } from './shard-replay.ts'
 
-const FORMAT = 'every line follows the format'
-const CHECKS = [
-  FORMAT,
-  LEAF,
-  SEQUENCE,
-  CHAIN,
-  SEALED,
-  POSTINGS,
-  BALANCED,
-  RULE,
-  OUTCOME,
-  UNIQUE,
-  FLOOR,
-]
+const LINE = 'every line follows the format'
+const CHECKS = [LINE, LEAF, SEQUENCE, CHAIN, SEALED, POSTINGS, BALANCED, RULE, OUTCOME, ID, FLOOR]
 
 /**
  * Verifies an export in the format `agenthub-ledger/1` without the database. Reports rows that were
@@ -99,7 +87,7 @@ class ExportVerifier {
   #replay: ShardReplay | undefined
   #pendingShards: number[] = []
   #lastNote: bigint | undefined
-  #lineNumber = 0
+  #lineNo = 0
   #entries = 0n
   #ended = false
 
@@ -113,24 +101,24 @@ class ExportVerifier {
   }
 
   line(text: string): void {
-    this.#lineNumber++
+    this.#lineNo++
     try {
       this.#process(parseLine(text))
     } catch (error) {
       if (!(error instanceof FormatError)) throw error
-      this.#findings.add(FORMAT, `line ${this.#lineNumber}: ${error.message}`)
+      this.#findings.add(LINE, `line ${this.#lineNo}: ${error.message}`)
     }
   }
 
   end(): void {
-    if (!this.#ended) this.#findings.add(FORMAT, `line ${this.#lineNumber + 1}: the end is missing`)
+    if (!this.#ended) this.#findings.add(LINE, `line ${this.#lineNo + 1}: the end is missing`)
     this.#closeShard()
     while (this.#pendingShards.length > 0) this.#openShard(this.#pendingShards[0]!)
     this.#closeShard()
   }
 
   #process(line: ExportLine): void {
-    if ((line.type === 'header') !== (this.#lineNumber === 1)) {
+    if ((line.type === 'header') !== (this.#lineNo === 1)) {
       throw new FormatError('the header is the first line, and no other')
     }
     if (this.#ended) throw new FormatError('something after the end')
@@ -195,10 +183,7 @@ class ExportVerifier {
 
   #switchShard(row: JournalEntry): void {
     if (!this.#pendingShards.includes(row.shard)) {
-      this.#findings.add(
-        FORMAT,
-        `line ${this.#lineNumber}: a row of shard ${row.shard}, out of order`,
-      )
+      this.#findings.add(LINE, `line ${this.#lineNo}: a row of shard ${row.shard}, out of order`)
       if (this.#chain) return
     }
     this.#closeShard()

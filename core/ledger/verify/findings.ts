@@ -28,12 +28,10 @@ export class Findings {
     this.#checks.set(name, { bad: (known?.bad ?? 0n) + bad, example: known?.example ?? example })
   }
 
-  /** Lists a check even if it holds. */
   list(name: string): void {
     if (!this.#checks.has(name)) this.#checks.set(name, { bad: 0n })
   }
 
-  /** Adds all checks and notes of another collection. */
   include(other: Findings): void {
     for (const [name, { bad, example = '' }] of other.#checks) {
       this.list(name)

@@ -20,7 +20,6 @@ export interface VerifySinceOptions extends TrustAnchors {
   readonly limit?: bigint
 }
 
-/** Result of a run on one shard. */
 export interface ShardProgress {
   readonly shard: number
   /** Exclusive start of the verified rows. */
@@ -29,7 +28,6 @@ export interface ShardProgress {
   readonly to: bigint
   /** Rows left for the next run. */
   readonly behind: bigint
-  /** Signed note of the new checkpoint. */
   readonly checkpoint?: string
 }
 

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { type JournalEntry, type Leg, legsOf } from '../entry.ts'
 import type { PostingLine } from './export-line.ts'
 import type { Findings } from './findings.ts'
-import { EVENT_RULES, matchesAccounts } from './rules.ts'
+import { EVENT_RULES, matches } from './rules.ts'
 
 export const POSTINGS = 'the postings match the row'
 export const BALANCED = 'every entry is balanced for each asset'
 export const RULE = 'every entry follows the rule of its event'
 export const OUTCOME = 'every outcome has an open reserve with the same terms'
-export const UNIQUE = 'an id is posted once'
+export const ID = 'an id is posted once'
 export const FLOOR = 'no liability is below zero'
 export const CONTROL = 'the control accounts equal the sum of open holds'
 
@@ -18,12 +18,8 @@ const ASSETS: Readonly<Record<number, string>> = {
   3: 'FREECALL',
   4: 'ALLOWANCE',
 }
-const HOLDS_ACCOUNTS: Readonly<Record<string, string>> = {
-  USDC: '2',
-  FREECALL: '30',
-  ALLOWANCE: '40',
-}
-const CONTROL_ACCOUNTS: readonly string[] = Object.values(HOLDS_ACCOUNTS)
+const HOLDS: Readonly<Record<string, string>> = { USDC: '2', FREECALL: '30', ALLOWANCE: '40' }
+const CONTROLS: readonly string[] = Object.values(HOLDS)
 
 export interface NamedAccount {
   readonly code: string
@@ -90,11 +86,11 @@ export class ShardReplay {
       }
       return
     }
-    const holds = new Map(CONTROL_ACCOUNTS.map((id) => [id, 0n]))
+    const holds = new Map(CONTROLS.map((id) => [id, 0n]))
     const add = (id: string, amount: bigint) => holds.set(id, (holds.get(id) ?? 0n) + amount)
     for (const { asset, amount, guards } of this.#holds.values()) {
-      add(HOLDS_ACCOUNTS[ASSETS[asset] ?? ''] ?? 'unknown', amount)
-      if (guards) add(HOLDS_ACCOUNTS['ALLOWANCE']!, amount * BigInt(guards.length))
+      add(HOLDS[ASSETS[asset] ?? ''] ?? 'unknown', amount)
+      if (guards) add(HOLDS['ALLOWANCE']!, amount * BigInt(guards.length))
     }
     for (const [id, amount] of holds) {
       const balance = this.#balances.get(id) ?? 0n
@@ -149,11 +145,7 @@ export class ShardReplay {
     const allowed = accounts.every((id, i) => {
       const code = this.#accounts.get(id)?.code ?? ''
       const leg = amounts[i]!
-      return (
-        leg !== 0n &&
-        !CONTROL_ACCOUNTS.includes(id) &&
-        matchesAccounts(code, leg < 0n ? debits : credits)
-      )
+      return leg !== 0n && !CONTROLS.includes(id) && matches(code, leg < 0n ? debits : credits)
     })
     return allowed && hasText(row.meta, needs)
   }
@@ -161,7 +153,7 @@ export class ShardReplay {
   #trackHold(row: JournalEntry, name: string): void {
     const key = `${row.owner}/${row.id}`
     if (row.phase === 1) {
-      if (this.#holds.has(key)) this.#findings.add(UNIQUE, name)
+      if (this.#holds.has(key)) this.#findings.add(ID, name)
       this.#holds.set(key, row)
     } else if (row.phase === 2) {
       const reserve = this.#holds.get(key)
@@ -171,7 +163,7 @@ export class ShardReplay {
       else if (!reserve) this.#unknownReserves++
     } else {
       const entry = `${key}/${row.phase}`
-      if (this.#ids.has(entry)) this.#findings.add(UNIQUE, name)
+      if (this.#ids.has(entry)) this.#findings.add(ID, name)
       this.#ids.add(entry)
     }
   }
@@ -181,7 +173,7 @@ export class ShardReplay {
 const isWellFormed = ({ accounts, amounts, asset }: JournalEntry): boolean =>
   accounts && amounts
     ? accounts.length === amounts.length
-    : accounts === amounts && HOLDS_ACCOUNTS[ASSETS[asset] ?? ''] !== undefined
+    : accounts === amounts && HOLDS[ASSETS[asset] ?? ''] !== undefined
 
 const sameTerms = (reserve: JournalEntry, outcome: JournalEntry): boolean =>
   outcome.amount + outcome.rest === reserve.amount &&

@@ -6,7 +6,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { GAS } from '../../ledger/postings.ts'
 import type { Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
-import { postOrThrow } from '../post-entry.ts'
+import { postEntry } from '../post-entry.ts'
 import { type Fee, type GasWallet, WEI_PER_GWEI } from './gas-wallet.ts'
 
 export interface GasAccountingDeps {
@@ -106,7 +106,7 @@ async function ensureOpening(deps: GasAccountingDeps, block: bigint): Promise<vo
     const event = { type: 'balance.opened', account: GAS, amount: opening, asset: 'GWEI' } as const
     const id = derivedUuid(OPENING_DATE, wallet.address.toLowerCase())
     const entry = { owner: await ledger.account(GAS), id, meta: { block: String(openedAt) } }
-    await postOrThrow(ledger, event, entry)
+    await postEntry(ledger, event, entry)
   }
   await pool.query(
     'UPDATE hub.gas_wallet SET booked = true WHERE chain_id = $1 AND address = $2',
@@ -214,7 +214,7 @@ async function postFees({ pool, ledger, wallet }: GasAccountingDeps): Promise<nu
     if (gwei > 0n || worth > 0n) {
       const id = derivedUuid(effectiveAt, hash)
       const event = { type: 'gas.paid', gwei, cost: worth as Micros } as const
-      await postOrThrow(ledger, event, {
+      await postEntry(ledger, event, {
         owner,
         id,
         effectiveAt,

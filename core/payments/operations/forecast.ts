@@ -1,9 +1,5 @@
 import { creditsOf } from '../../ledger/postings.ts'
-import {
-  CONFIRMATION_MULTIPLIERS,
-  EXPIRY_MARGIN_MS,
-  requiredConfirmations,
-} from '../chain/verdict.ts'
+import { EXPIRY_MARGIN_MS, FINALITY_FACTORS, requiredConfirmations } from '../chain/verdict.ts'
 import type { PaymentDetails } from './overview.ts'
 
 /** Expected completion of a payment. */
@@ -35,14 +31,10 @@ export function forecastPayment(payment: PaymentDetails, finality: bigint): Paym
   const isFinal = FINAL_STATES.has(payment.state)
   const deadline = addMs(payment.validBefore, finalAfterMs(blocks))
   const isOverdue = !isFinal && payment.now > addMs(deadline, RESOLUTION_MARGIN_MS)
-  const text =
-    payment.direction === 'out'
-      ? outgoingNextStep(payment, blocks)
-      : incomingNextStep(payment, blocks)
-  const deadlineText = isFinal
-    ? ''
-    : `This is final by ${deadline.toISOString()}; no action is needed until then.`
-  const nextStep = text && [text, isOverdue ? OVERDUE_ADVICE : deadlineText].join(' ').trim()
+  const text = (payment.direction === 'out' ? outgoingStep : incomingStep)(payment, blocks)
+  const waiting = `This is final by ${deadline.toISOString()}; no action is needed until then.`
+  const advice = isFinal ? '' : isOverdue ? OVERDUE_ADVICE : waiting
+  const nextStep = text && `${text} ${advice}`.trim()
   return { deadline: isFinal ? undefined : deadline, isOverdue, nextStep }
 }
 
@@ -53,10 +45,8 @@ const finalAfterMs = (blocks: bigint): number => EXPIRY_MARGIN_MS + Number(block
  * Thresholds of `forecastPayment` for queries: a payment of at least `from` microdollars is overdue
  * `ms` after the expiry of its authorization. Largest amount first.
  */
-export const overdueThresholds = (
-  finality: bigint,
-): readonly (readonly [from: bigint, ms: number])[] =>
-  CONFIRMATION_MULTIPLIERS.map(([from]) => [
+export const overdueThresholds = (finality: bigint): readonly (readonly [bigint, number])[] =>
+  FINALITY_FACTORS.map(([from]) => [
     from,
     finalAfterMs(requiredConfirmations(finality, from)) + RESOLUTION_MARGIN_MS,
   ])
@@ -67,13 +57,12 @@ const blockCount = (blocks: bigint): string => (blocks === 1n ? 'a block' : `${b
 
 const addMs = (instant: Date, ms: number): Date => new Date(instant.getTime() + ms)
 
-function outgoingNextStep({ state, status, reason, key }: PaymentDetails, blocks: bigint) {
+function outgoingStep({ state, status, reason, key }: PaymentDetails, blocks: bigint) {
   const cause = reason === null ? '' : ` (${reason})`
-  if (state === 'signed')
-    return `The signature was stored and may have been sent. ${OUTGOING_RESOLUTION}`
+  if (state === 'signed') return `The signature may have been sent. ${OUTGOING}`
   if (state === 'unresolved') {
     const response = status === null ? 'No response' : `The seller returned ${status}`
-    return `${response}${cause}. ${OUTGOING_RESOLUTION}`
+    return `${response}${cause}. ${OUTGOING}`
   }
   if (state === 'paid') {
     const charged = reason === null ? '' : `, though nothing was delivered${cause}`
@@ -91,18 +80,17 @@ function outgoingNextStep({ state, status, reason, key }: PaymentDetails, blocks
   )
 }
 
-const OUTGOING_RESOLUTION =
+const OUTGOING =
   'The hub checks the chain: if the seller took the money, the caller is charged; if the ' +
   'signature expires unused, the hold is released.'
-const INCOMING_RESOLUTION =
+const INCOMING =
   'The hub checks the chain: a payment that arrived is posted, an expired one is closed.'
 
-function incomingNextStep({ purpose, state, delivered }: PaymentDetails, blocks: bigint) {
-  if (state === 'claimed')
-    return `A request is processing it, or its process has died. ${INCOMING_RESOLUTION}`
+function incomingStep({ purpose, state, delivered }: PaymentDetails, blocks: bigint) {
+  if (state === 'claimed') return `A request is processing it, or died. ${INCOMING}`
   if (state === 'pending') {
     const consequence = purpose === 'call' ? ' If it expires, its payer must pay in advance.' : ''
-    return `It was sent to the chain, or may still arrive. ${INCOMING_RESOLUTION}${consequence}`
+    return `It was sent to the chain, or may still arrive. ${INCOMING}${consequence}`
   }
   if (state === 'settled') {
     return (

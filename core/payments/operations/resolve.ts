@@ -5,14 +5,9 @@ import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import {
-  blockBefore,
-  judgeAuthorization,
-  judgeTransaction,
-  type PaymentVerdict,
-} from '../chain/verdict.ts'
+import { blockBefore, judgeAuthorization, judgeTransaction } from '../chain/verdict.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
-import { postOrThrow } from '../post-entry.ts'
+import { postEntry } from '../post-entry.ts'
 import { type Claim, isClosed } from '../receiving/claim.ts'
 import type { Claims } from '../receiving/claims.ts'
 import { postPayment } from '../receiving/post-payment.ts'
@@ -88,7 +83,7 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   if (claim.state === 'released' && !(await claims.reopen(claim))) return false
   const { tx } = verdict
   await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
-  await postOrThrow(
+  await postEntry(
     ledger,
     { type: 'receipt.confirmed', amount: value as Micros },
     { owner: await ledger.account(IN_TRANSIT), id: claim.id, meta: { tx } },
@@ -97,7 +92,7 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   return true
 }
 
-async function judgeClaim(deps: ResolveDeps, claim: Claim): Promise<PaymentVerdict> {
+async function judgeClaim(deps: ResolveDeps, claim: Claim) {
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
   const { amount: value, validBefore, transaction: tx } = claim
   const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
@@ -152,7 +147,7 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
     )
   }
   const sellers = await accountOnShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
-  await postOrThrow(
+  await postEntry(
     ledger,
     { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
     { owner: sellers, id: call, meta: { tx } },
@@ -189,5 +184,5 @@ async function releaseOrRefund(ledger: Ledger, hold: HoldRef, amount: Micros): P
   if (state !== 'settled') return
   const credits = hold.owner.code
   const event = { type: 'external.refunded', credits, amount } as const
-  await postOrThrow(ledger, event, { owner: hold.owner, id: hold.call })
+  await postEntry(ledger, event, { owner: hold.owner, id: hold.call })
 }

@@ -6,14 +6,15 @@ import { ledgerInTransaction } from '../../ledger/in-transaction.ts'
 import type { AccountRef, EntryHeader, Ledger } from '../../ledger/ledger.ts'
 import { BETWEEN_SHARDS, PAYOUTS } from '../../ledger/postings.ts'
 import { type Micros, micros } from '../../money.ts'
+import type { Payout } from './payout.ts'
 
-/** Balance of a provider on one account and shard. */
-export interface EarningsPart {
+/** Earnings of a provider on one account and shard. */
+export interface Earning {
   readonly owner: AccountRef
   readonly amount: Micros
 }
 
-export const sumAmounts = (parts: readonly EarningsPart[]): bigint =>
+export const sumAmounts = (parts: readonly Earning[]): bigint =>
   parts.reduce((sum, { amount }) => sum + amount, 0n)
 
 type PayoutLedger = ReturnType<typeof payoutLedger>
@@ -35,15 +36,16 @@ export function payoutLedger(
   }
 }
 
-/** Deducts a debt from earnings. @returns the parts that are left, without empty ones */
+/** Deducts a provider's debt from earnings. @returns the remaining earnings */
 export async function recoverDebt(
+  client: PoolClient,
   ledger: PayoutLedger,
   provider: string,
-  earned: readonly EarningsPart[],
-  debt: bigint,
-): Promise<readonly EarningsPart[]> {
-  let open = debt
-  const left: EarningsPart[] = []
+  earned: readonly Earning[],
+): Promise<readonly Earning[]> {
+  const { rows } = await client.query<Debt>(DEBTS_SQL, [provider])
+  let open = rows[0]?.debt ?? 0n
+  const left: Earning[] = []
   for (const { owner, amount } of earned) {
     const part = open < amount ? open : amount
     open -= part
@@ -61,12 +63,8 @@ export async function recoverDebt(
 export async function postPayoutStart(
   client: PoolClient,
   ledger: PayoutLedger,
-  {
-    id,
-    provider,
-    shard,
-  }: { readonly id: string; readonly provider: string; readonly shard: number },
-  parts: readonly EarningsPart[],
+  { id, provider, shard }: Pick<Payout, 'id' | 'provider' | 'shard'>,
+  parts: readonly Earning[],
 ): Promise<void> {
   const meta = { payout: id, provider }
   const entries = parts.map((part) => ({ ...part, entry: ledger.newId() }))
@@ -80,20 +78,15 @@ export async function postPayoutStart(
     ({ owner }) => owner.shard,
   )
   for (const [from, entriesThere] of otherShards) {
-    const event = {
-      type: 'payout.gathered',
-      direction: 'out',
-      amount: micros(sumAmounts(entriesThere)),
-    } as const
+    const amount = micros(sumAmounts(entriesThere))
+    const event = { type: 'payout.gathered', direction: 'out', amount } as const
     await ledger.post(event, { owner: { ...transit, shard: from }, id: ledger.newId(), meta })
   }
   const carried = micros(sumAmounts([...otherShards.values()].flat()))
   if (carried > 0n) {
     const owner = { ...(await ledger.account(BETWEEN_SHARDS)), shard }
-    await ledger.post(
-      { type: 'payout.gathered', direction: 'in', amount: carried },
-      { owner, id, meta },
-    )
+    const event = { type: 'payout.gathered', direction: 'in', amount: carried } as const
+    await ledger.post(event, { owner, id, meta })
   }
   await client.query(
     `INSERT INTO hub.payout_part (payout, account, shard, amount, entry, after_seq, upto_seq)
@@ -148,9 +141,4 @@ interface Debt {
 export async function readDebts(pool: Pool): Promise<ReadonlyMap<string, bigint>> {
   const { rows } = await pool.query<Debt>(DEBTS_SQL, [null])
   return new Map(rows.map(({ provider, debt }) => [provider, debt]))
-}
-
-export async function readDebt(client: Pool | PoolClient, provider: string): Promise<bigint> {
-  const { rows } = await client.query<Debt>(DEBTS_SQL, [provider])
-  return rows[0]?.debt ?? 0n
 }

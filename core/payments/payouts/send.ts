@@ -27,7 +27,7 @@ const SENDABLE_MARGIN_MS = 30_000
 export async function sendPayouts(
   deps: PayoutDeps,
   stopping?: AbortSignal,
-  againSeconds = RETRY_AFTER_SECONDS,
+  retrySeconds = RETRY_AFTER_SECONDS,
 ): Promise<number> {
   const { pool, log } = deps
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now')
@@ -36,11 +36,11 @@ export async function sendPayouts(
   let open = 0
   for (;;) {
     if (stopping?.aborted) break
-    const batch = await takePending(pool, since, againSeconds)
+    const batch = await takeOpen(pool, since, retrySeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
       advance(deps, payout, sending).catch((error: unknown) => {
-        log.warn({ err: error, payout: payout.id }, 'a payout is not resolved yet')
+        log.warn({ err: error, payout: payout.id }, 'a payout could not be resolved yet')
         return false
       }),
     )
@@ -50,11 +50,7 @@ export async function sendPayouts(
 }
 
 /** Takes open payouts, least recently tried first and each once per run. */
-async function takePending(
-  pool: Pool,
-  since: Date,
-  againSeconds: number,
-): Promise<readonly Payout[]> {
+async function takeOpen(pool: Pool, since: Date, retrySeconds: number): Promise<readonly Payout[]> {
   const { rows } = await pool.query<Payout>(
     `UPDATE hub.payout p SET tried_at = clock_timestamp() FROM (
        SELECT id, tried_at = started_at AS fresh FROM hub.payout
@@ -64,7 +60,7 @@ async function takePending(
      WHERE p.id = t.id
      RETURNING p.id, p.provider, p.amount, p.shard, p.payer, p.payee, p.nonce, p.transaction,
        p.valid_before AS "validBefore", p.from_block AS "fromBlock", t.fresh`,
-    [since, againSeconds, BATCH_SIZE],
+    [since, retrySeconds, BATCH_SIZE],
   )
   return rows
 }
@@ -100,14 +96,9 @@ async function pauseIfUsed({ pool, chain, log }: PayoutDeps, payout: Payout): Pr
   log.error({ reason }, 'outgoing payments are paused: `npm run payments -- resume`')
 }
 
-const judgePayout = async (
-  deps: PayoutDeps,
-  payout: Payout,
-  tx: Hex | null,
-): Promise<PaymentVerdict> => {
+const judgePayout = async (deps: PayoutDeps, payout: Payout, tx: Hex | null) => {
   const { payer: from, payee: to, amount: value, nonce, validBefore, fromBlock } = payout
-  const known =
-    tx === null ? undefined : await judgeTransaction(deps, { tx, from, to, value, nonce })
+  const known = tx && (await judgeTransaction(deps, { tx, from, to, value, nonce }))
   return known ?? judgeAuthorization(deps, { from, to, value, nonce, validBefore, fromBlock })
 }
 

@@ -8,10 +8,10 @@ import {
   CLAIM_COLUMNS,
   type Claim,
   type ClaimRow,
+  IS_KEY,
   isClosed,
   isSameKey,
   keyValues,
-  MATCHES_KEY,
   type Purchase,
   SELECT_CLAIM,
   toClaim,
@@ -39,7 +39,7 @@ export class Claims {
 
   async find(key: PaymentKey): Promise<Claim | undefined> {
     const { rows } = await this.#pool.query<ClaimRow>(
-      `${SELECT_CLAIM} WHERE ${MATCHES_KEY}`,
+      `${SELECT_CLAIM} WHERE ${IS_KEY}`,
       keyValues(key),
     )
     return rows[0] && toClaim(rows[0])
@@ -60,7 +60,7 @@ export class Claims {
     for (let tries = 0; tries < CLAIM_ATTEMPTS_MAX; tries++) {
       const claimed = await (purchase.id === undefined
         ? this.#insert(this.#pool, key, purchase)
-        : this.#insertNamed(key, purchase, purchase.id))
+        : this.#claimNamed(key, purchase, purchase.id))
       if (claimed) return claimed
       const claim = await this.find(key)
       if (claim) return { isNew: false, claim }
@@ -88,11 +88,7 @@ export class Claims {
    * still be settled; all ids derive from the name, so the paid one is found again. Undefined if
    * the payment is already claimed.
    */
-  #insertNamed(
-    key: PaymentKey,
-    purchase: Purchase,
-    name: string,
-  ): Promise<ClaimResult | undefined> {
+  #claimNamed(key: PaymentKey, purchase: Purchase, name: string): Promise<ClaimResult | undefined> {
     return inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 8407))', [name])
       const all = await this.#findAttempts(client, name)
@@ -165,7 +161,7 @@ export class Claims {
   /** Deletes the claim of an invalid payment that nobody can settle. */
   async forget(key: PaymentKey): Promise<void> {
     await this.#pool.query(
-      `DELETE FROM hub.payment_claim WHERE ${MATCHES_KEY} AND state = 'claimed'`,
+      `DELETE FROM hub.payment_claim WHERE ${IS_KEY} AND state = 'claimed'`,
       keyValues(key),
     )
   }
@@ -174,7 +170,7 @@ export class Claims {
   async release(key: PaymentKey): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
-       WHERE ${MATCHES_KEY} AND state = 'claimed'`,
+       WHERE ${IS_KEY} AND state = 'claimed'`,
       keyValues(key),
     )
   }
@@ -202,7 +198,7 @@ export class Claims {
   async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6
-       WHERE ${MATCHES_KEY} AND delivered_at IS NULL
+       WHERE ${IS_KEY} AND delivered_at IS NULL
          AND (working_until IS NULL OR working_until < now())`,
       [...keyValues(key), seconds, call],
     )
@@ -213,7 +209,7 @@ export class Claims {
   async finishWork(key: PaymentKey, delivered: boolean): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = NULL,
-         delivered_at = CASE WHEN $5 THEN now() END WHERE ${MATCHES_KEY} AND delivered_at IS NULL`,
+         delivered_at = CASE WHEN $5 THEN now() END WHERE ${IS_KEY} AND delivered_at IS NULL`,
       [...keyValues(key), delivered],
     )
   }
@@ -252,7 +248,7 @@ export class Claims {
       `UPDATE hub.payment_claim
        SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
          delivered_at = CASE WHEN $7 THEN now() ELSE delivered_at END
-       WHERE ${MATCHES_KEY} AND (state IN ('claimed', 'pending', 'settled')
+       WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
          OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
       [...keyValues(key), state, transaction ?? null, served],
     )

@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type Micros, split } from '../../money.ts'
-import { postOrThrow } from '../post-entry.ts'
+import { postEntry } from '../post-entry.ts'
 import type { Claim } from './claim.ts'
 
 /**
@@ -26,5 +26,5 @@ export async function postPayment(
         } as const)
   const { payer, nonce } = claim.key
   const meta = { payer, nonce, ...(transaction === undefined ? {} : { transaction }) }
-  await postOrThrow(ledger, event, { owner, id: claim.id, meta })
+  await postEntry(ledger, event, { owner, id: claim.id, meta })
 }

@@ -1,5 +1,5 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { type Answer, HubClient, HubError } from '../../../core/client/index.ts'
+import { HubClient, HubError, type HubResponse } from '../../../core/client/index.ts'
 import { sleep } from '../../../core/clock.ts'
 import { expireHolds } from '../../../core/ledger/expire.ts'
 import { decimal, usd } from '../../../core/money.ts'
@@ -29,7 +29,7 @@ class Tally {
   charged = 0n
   readonly deviations: string[] = []
 
-  recordDelivery(answer: Answer, source: string, charged: bigint): Answer {
+  recordDelivery(answer: HubResponse, source: string, charged: bigint): HubResponse {
     this.calls++
     this.charged += answer.charged
     if (answer.source !== source || answer.charged !== charged) {
@@ -128,7 +128,7 @@ async function callListing(
 
 async function attemptRefusedCalls(bob: HubClient, ada: HubClient, tally: Tally, tell: Narrator) {
   tell.chapter('Refused calls say why, and cost nothing')
-  const refusals: readonly (readonly [string, string, () => Promise<Answer>])[] = [
+  const refusals: readonly (readonly [string, string, () => Promise<HubResponse>])[] = [
     ['insufficient_credits', 'no credits', () => bob.call('echo', '/say', { words: 'x' })],
     ['validation_failed', 'a wrong field', () => ada.call('echo', '/say', { word: 'x' })],
     ['service_not_found', 'no such service', () => ada.call('nowhere', '/x', {})],
@@ -157,8 +157,8 @@ async function attemptRefusedCalls(bob: HubClient, ada: HubClient, tally: Tally,
 async function settleChain({ hub, sandbox }: RunningHub, tell: Narrator): Promise<void> {
   tell.chapter('The chain confirms')
   for (let tries = 0; tries < 60; tries++) {
-    await resolvePayments(hub.ports, 0)
-    if ((await resolvePayments(hub.ports, 0)) === 0) break
+    await resolvePayments(hub.paymentDeps, 0)
+    if ((await resolvePayments(hub.paymentDeps, 0)) === 0) break
     await sleep(250)
   }
   await expireHolds(hub.pool, hub.ledger)

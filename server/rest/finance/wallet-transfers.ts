@@ -3,7 +3,7 @@ import {
   type PostedTransfers,
   postWalletTransfers,
   previewWalletTransfers,
-  type WalletTransferDeps,
+  type TransferDeps,
 } from '../../../core/finance/wallet-transfers.ts'
 import { json } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
@@ -34,7 +34,7 @@ const WalletTransfers = z.object({
 export type WalletTransfersJson = z.infer<typeof WalletTransfers>
 
 /** Transfers between platform wallets. */
-export const walletTransferRoutes = (deps: WalletTransferDeps): readonly AnyRoute[] => [
+export const walletTransferRoutes = (deps: TransferDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/transfers/{transaction}',

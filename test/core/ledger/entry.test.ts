@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { systemClock } from '../../../core/clock.ts'
-import {
-  JOURNAL_COLUMNS,
-  type JournalEntry,
-  legsOf,
-  parseEntry,
-} from '../../../core/ledger/entry.ts'
+import { COLUMNS, type JournalEntry, legsOf, parseEntry } from '../../../core/ledger/entry.ts'
 import { copyLines } from '../../../core/ledger/export/copy-lines.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { eventSamples } from './event-samples.ts'
@@ -108,7 +103,7 @@ describe('a parsed row of the journal', () => {
     await ledger.post(gift, { owner, id: newId(), effectiveAt: new Date('2026-11-02T03:04:05Z') })
 
     const entries: JournalEntry[] = []
-    const select = `SELECT ${JOURNAL_COLUMNS} FROM ledger.journal ORDER BY seq`
+    const select = `SELECT ${COLUMNS} FROM ledger.journal ORDER BY seq`
     for await (const lines of copyLines(database.pool, select)) {
       entries.push(...lines.map(parseEntry))
     }

@@ -7,7 +7,7 @@ import { runSubscribers } from '../../../core/ledger/outbox/run.ts'
 import {
   advance,
   catchUp,
-  enrollSubscriber,
+  enroll,
   type Page,
   rebuild,
   replay,
@@ -66,7 +66,7 @@ describe('subscribers of the journal', () => {
     const { subscriber, noted } = await recordingSubscriber(database, 'fragile', async (_, kill) =>
       ends[tries++]?.(kill),
     )
-    await enrollSubscriber(database.pool, subscriber)
+    await enroll(database.pool, subscriber)
     const first = await failure(advance(database.pool, subscriber, 0, { pageMax: 4n }))
     expect(first).to.equal('fragile failed on shard 0, entries 1 to 4: the process ends here')
     expect(await noted()).to.deep.equal([])
@@ -117,7 +117,7 @@ describe('subscribers of the journal', () => {
     })
     const { subscriber, noted } = await recordingSubscriber(database, 'slow', () => left)
     const { length } = (await journal(database)).filter((entry) => entry.startsWith('0/'))
-    await enrollSubscriber(database.pool, subscriber)
+    await enroll(database.pool, subscriber)
     const working = advance(database.pool, subscriber, 0)
     await eventually(async () => {
       const { rows } = await database.admin.query(
@@ -203,7 +203,7 @@ describe('subscribers of the journal', () => {
         for (let seq = from; seq <= to; seq++) handed.push(`${shard}/${seq}`)
       },
     )
-    await enrollSubscriber(database.pool, subscriber)
+    await enroll(database.pool, subscriber)
     const before = new Set(await journal(database))
     await traffic.run(20)
     await catchUp(database.pool, subscriber)

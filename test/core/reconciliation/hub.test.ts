@@ -10,7 +10,7 @@ describe('the ledger of a running hub', function () {
   const hub = useHub()
 
   it('agrees with the chain at all times, pending items included', async () => {
-    const { ports, pool } = hub().hub
+    const { paymentDeps: ports, pool } = hub().hub
     const { money, sellerUrl } = hub().sandbox!
     const wallets = { treasury: money.treasury, spend: money.spend.address }
     const run = () => reconcile({ ...ports, pool, wallets })

@@ -1,11 +1,6 @@
 import { expect } from 'chai'
 import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
-import {
-  advance,
-  catchUp,
-  enrollSubscriber,
-  rebuild,
-} from '../../../core/ledger/outbox/subscriber.ts'
+import { advance, catchUp, enroll, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
 import {
   LOW_BALANCE_THRESHOLD,
   type LowBalance,
@@ -31,7 +26,7 @@ describe('low credits', () => {
     database = await freshDatabase()
     books = await openTwoShards(database)
     payee = await openProvider(books, 'dear')
-    await enrollSubscriber(database.pool, watching)
+    await enroll(database.pool, watching)
   })
   afterEach(() => database.drop())
 

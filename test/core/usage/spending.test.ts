@@ -1,11 +1,6 @@
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
-import {
-  advance,
-  catchUp,
-  enrollSubscriber,
-  rebuild,
-} from '../../../core/ledger/outbox/subscriber.ts'
+import { advance, catchUp, enroll, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
 import { readSpending, spendingSubscriber } from '../../../core/usage/spending.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { openAgent, openGranted, openProvider, order } from '../ledger/fixture.ts'
@@ -53,7 +48,7 @@ describe('the spending of keys', () => {
     await catchUp(database.pool, spendingSubscriber)
     expect(await dump(database, spendingSubscriber)).to.equal(before)
 
-    const shards = await enrollSubscriber(database.pool, spendingSubscriber)
+    const shards = await enroll(database.pool, spendingSubscriber)
     const dumps: string[] = []
     for (const pageMax of [1n, 13n]) {
       await rebuild(database.pool, spendingSubscriber)

@@ -136,7 +136,7 @@ export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   const settle: PayoutSettings['settle'] = (...payment) => offers.settle(...payment)
   const payouts = { account, settle, minimum: micros(1_000_000n) }
   const { signal } = new AbortController()
-  await payProviders({ ...hub.ports, pool: hub.pool, payouts }, signal)
+  await payProviders({ ...hub.paymentDeps, pool: hub.pool, payouts }, signal)
   await eventually(async () => {
     const { rows } = await hub.pool.query(`SELECT FROM hub.payout WHERE state = 'started'`)
     return rows.length === 0 // possibly by the hub's own job

@@ -118,7 +118,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     const { rpcUrl, money } = sandbox!
     const resolves = async (): Promise<void> => {
       await expireHolds(hub.pool, hub.ledger)
-      await resolvePayments(hub.ports, 0)
+      await resolvePayments(hub.paymentDeps, 0)
     }
     await resolves()
     const both = Number(2n * PRICE)

@@ -143,7 +143,7 @@ export class AttackFixture {
 
   /** Runs once the jobs that a hub runs every few seconds. */
   async runJobs(): Promise<void> {
-    const { ports, pool, ledger } = this.hub.hub
+    const { paymentDeps: ports, pool, ledger } = this.hub.hub
     await resolvePayments(ports, 0)
     await expireHolds(pool, ledger)
   }
@@ -200,7 +200,7 @@ export class AttackFixture {
     const { treasury, spend } = sandbox!.money
     const sellers = [...this.#wallets, sandbox!.wallets.seller.account.address]
     const wallets = { treasury, spend: spend.address, sellers }
-    return { pool: hub.pool, chain: hub.ports.chain, wallets }
+    return { pool: hub.pool, chain: hub.paymentDeps.chain, wallets }
   }
 }
 

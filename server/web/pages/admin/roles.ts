@@ -104,10 +104,7 @@ const history = (rows: readonly GrantJson[]): Html =>
     [
       { head: 'Name', cell: ({ name }) => name },
       { head: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
-      {
-        head: 'Granted',
-        cell: (each) => `${formatTime(each.granted_at)} by ${each.granted_by}`,
-      },
+      { head: 'Granted', cell: (each) => `${formatTime(each.granted_at)} by ${each.granted_by}` },
       {
         head: 'Revoked',
         cell: (each) => `${formatTime(each.revoked_at)} by ${each.revoked_by ?? ''}`,

@@ -11,7 +11,7 @@ import { accountLink, balancePath, reason, reasonField } from '../finance/compon
 import { commissionForm, commissionHistory, formatRate, setCommission } from './commission.ts'
 
 const PATH = '/admin'
-const PAGE = '50'
+const PAGE_SIZE = '50'
 const VIEWS = { all: 'All', pending: 'Awaiting approval', suspended: 'Suspended' }
 
 /** Ids of self-registered providers, which own themselves. */
@@ -90,7 +90,7 @@ async function listPart(
   cursor: string | undefined,
 ): Promise<Html> {
   const found = await api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
-    query: { limit: PAGE, only, cursor },
+    query: { limit: PAGE_SIZE, only, cursor },
   })
   return html`<h1>Services</h1>
 <p class="lead">Services of all providers.</p>

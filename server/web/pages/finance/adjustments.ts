@@ -17,7 +17,7 @@ import { cardTable, pager } from '../../table.ts'
 import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/adjustments'
-const PAGE = '30'
+const PAGE_SIZE = '30'
 const account = z.string().trim().min(1, 'enter an account').max(300)
 
 const decisionAction = (decision: 'confirm' | 'decline') =>
@@ -69,7 +69,7 @@ export const adjustmentsPage = (): AnyPage =>
     render: async (request) => {
       const { cursor } = request.query
       const found = await request.api<ListPage<AdjustmentJson>>('GET /v1/finance/adjustments', {
-        query: { limit: PAGE, cursor },
+        query: { limit: PAGE_SIZE, cursor },
       })
       const open = found.data.filter(({ state }) => state === 'proposed')
       return {

@@ -17,7 +17,7 @@ import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/audit'
 const CHAIN = 'GET /v1/admin/audit/chain'
-const PAGE = '50'
+const PAGE_SIZE = '50'
 const ACT_OPTIONS = Object.fromEntries([['', 'All acts'], ...ACTS.map((name) => [name, name])])
 
 const verify = formAction({
@@ -48,7 +48,9 @@ export const auditPage = (): AnyPage =>
     actions: { prove: verify },
     render: async ({ api, query }) => {
       const [found, chain] = await Promise.all([
-        api<ListPage<AuditLineJson>>('GET /v1/admin/audit', { query: { ...query, limit: PAGE } }),
+        api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
+          query: { ...query, limit: PAGE_SIZE },
+        }),
         api<AuditChainJson>(CHAIN, { query: { read: 'new' } }),
       ])
       return {
@@ -97,7 +99,7 @@ const lineTable = (rows: readonly AuditLineJson[]): Html =>
     'Audit log',
     [
       { head: 'Line', number: true, cell: ({ seq }) => seq },
-      { head: 'When (UTC)', noWrap: true, cell: ({ at }) => formatSeconds(at) },
+      { head: 'Time (UTC)', noWrap: true, cell: ({ at }) => formatSeconds(at) },
       {
         head: 'Author',
         cell: ({ name, role, network }) =>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EVENT_RULES } from '../../../../core/ledger/verify/rules.ts'
 import type { EntryJson, TrailJson } from '../../../rest/finance/journal.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import {
@@ -28,41 +29,12 @@ import {
 } from './components.ts'
 
 const PATH = '/finance/journal'
-const PAGE = '30'
-const EVENTS = [
-  'call.reserved',
-  'call.settled',
-  'call.released',
-  'call.expired',
-  'call.sold',
-  'call.sponsored',
-  'call.reversed',
-  'credits.purchased',
-  'credits.transferred',
-  'credits.granted',
-  'receipt.confirmed',
-  'receipt.vanished',
-  'external.confirmed',
-  'external.refunded',
-  'external.lost',
-  'payout.started',
-  'payout.confirmed',
-  'payout.failed',
-  'receivable.recovered',
-  'receivable.written-off',
-  'gas.paid',
-  'facilitator.charged',
-  'wallet.moved',
-  'surplus.found',
-  'shortfall.found',
-  'deposit.identified',
-  'balance.adjusted',
-  'balance.opened',
-]
-const EVENT_OPTIONS = Object.fromEntries([
-  ['', 'All events'],
-  ...EVENTS.map((name) => [name, name]),
-])
+const PAGE_SIZE = '30'
+const EVENTS = [...new Set(Object.values(EVENT_RULES).map(({ event }) => event))].toSorted()
+const EVENT_OPTIONS = {
+  '': 'All events',
+  ...Object.fromEntries(EVENTS.map((name) => [name, name])),
+}
 
 /** `/finance/journal`: all entries, newest first. */
 export const journalPage = (): AnyPage =>
@@ -80,7 +52,7 @@ export const journalPage = (): AnyPage =>
       const { id, event, from, to, cursor } = query
       if (id !== '') return { to: entryPath(encodeURIComponent(id)) }
       const found = await api<ListPage<EntryJson>>('GET /v1/finance/journal', {
-        query: { limit: PAGE, event, from, to, cursor },
+        query: { limit: PAGE_SIZE, event, from, to, cursor },
       })
       return {
         title: 'Journal',

@@ -18,7 +18,7 @@ import { accountLink, entryPath, formatAmount, reason, reasonField } from './com
 import { switchForm } from './payments.ts'
 
 const PATH = '/finance/transfers'
-const PAGE = '30'
+const PAGE_SIZE = '30'
 const MAX_EXCEPTIONS = '100'
 
 type Request = PageRequest<{ readonly transaction: string; readonly cursor?: string | undefined }>
@@ -54,7 +54,7 @@ export const transfersPage = (): AnyPage =>
           query: { limit: MAX_EXCEPTIONS },
         }),
         api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
-          query: { act: 'transfer.book', limit: PAGE, cursor: query.cursor },
+          query: { act: 'transfer.book', limit: PAGE_SIZE, cursor: query.cursor },
         }),
         query.transaction === '' ? undefined : lookUp(request),
       ])
