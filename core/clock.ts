@@ -1,35 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The only reader of the time. Whatever depends on it takes a `Clock`, which tests can set. */
+/** Source of the current time. Code that depends on the time takes a `Clock`, which tests can set. */
 export interface Clock {
   now(): Date
 }
 
 export const systemClock: Clock = { now: () => new Date() }
 
-/** Milliseconds from an arbitrary start, for durations. */
+/** Monotonic time in milliseconds from an arbitrary start, for durations. */
 export const elapsedMs = (): number => performance.now()
 
-/** What `elapsedMs` gave, in milliseconds since 1970: spans of one process agree on it. */
+/** Converts a value of `elapsedMs` to milliseconds since 1970, consistently within a process. */
 export const sinceEpoch = (elapsed: number): number => performance.timeOrigin + elapsed
 
-/** The first instant of a UTC month, `offset` months from the one that holds `date`. */
+/** Start of the UTC month `offset` months from that of `date`. */
 export const monthStart = (date: Date, offset = 0): Date =>
   new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1))
 
-/** The UTC month of `date` as `2026-11`. */
+/** UTC month of `date`, as `2026-11`. */
 export const monthName = (date: Date): string => date.toISOString().slice(0, 7)
 
-/** The UTC day: `2026-11-21`. */
+/** UTC day of `date`, as `2026-11-21`. */
 export const dayName = (date: Date): string => date.toISOString().slice(0, 10)
 
 export const dayStart = (date: Date): Date => new Date(`${dayName(date)}T00:00:00Z`)
 
-/** The first instant of the UTC week, from Monday on. */
+/** Start of the UTC week, Monday 00:00. */
 export const weekStart = (date: Date): Date =>
   dayStart(daysBefore(date, (date.getUTCDay() + 6) % 7))
 
-/** So many times 24 hours earlier. */
+/** `date` minus `days` times 24 hours. */
 export const daysBefore = (date: Date, days: number): Date =>
   new Date(date.getTime() - days * 86_400_000)
 
@@ -38,17 +38,17 @@ export const sleep = (ms: number): Promise<void> =>
     setTimeout(resolve, ms)
   })
 
-/** Waits like `sleep`, but does not keep the process alive: for the other side of a race. */
-export const patience = (ms: number): Promise<void> =>
+/** Sleeps without keeping the process alive; used as the timeout side of a race. */
+export const unrefSleep = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms).unref()
   })
 
-/** Waits like `patience`, and no longer than until `signal` is aborted. */
+/** Sleeps like `unrefSleep`, but ends early when `signal` aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch(() => {})
 }
 
-/** What comes of work within some time; undefined when it fails, or takes longer. */
-export const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
-  Promise.race([work.catch(() => undefined), patience(ms).then(() => undefined)])
+/** Resolves with the result of `work`, or with undefined if it fails or takes longer than `ms`. */
+export const withTimeout = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+  Promise.race([work.catch(() => undefined), unrefSleep(ms).then(() => undefined)])

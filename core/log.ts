@@ -2,38 +2,41 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
-/** Parts of the names of members whose values are secret. */
-const NAMES = 'private_?key|secret|password|token|signature|authorization|cookie'
+/** Member names that contain one of these have secret values. */
+const SECRET_NAMES = 'private_?key|secret|password|token|signature|authorization|cookie'
 
-const SECRETS: readonly [RegExp, string][] = [
+const SECRET_PATTERNS: readonly [RegExp, string][] = [
   [/ahk_[0-9A-Za-z]{8,}/g, 'ahk_[secret]'],
   [/Bearer\s+[^\s"\\]+/gi, 'Bearer [secret]'],
   [/0x[0-9a-fA-F]{130}/g, '0x[signature]'],
   [/whsec_[0-9A-Za-z+/=_-]{8,}/g, 'whsec_[secret]'],
-  // JSON in base64, as payments and signed tokens have it.
+  // Base64-encoded JSON, as in payments and signed tokens.
   [/\beyJ[0-9A-Za-z+/=_-]{32,}(?:\.[0-9A-Za-z_-]+)*/g, '[signed]'],
   [/([?&#](?:code|key)=|\b(?:token|secret|sig|signature|password)=)[^&#\s"\\]+/gi, '$1[secret]'],
-  [new RegExp(`("[\\w-]*(?:${NAMES})[\\w-]*":")(?:[^"\\\\]|\\\\.)+`, 'gi'), '$1[secret]'],
+  [new RegExp(`("[\\w-]*(?:${SECRET_NAMES})[\\w-]*":")(?:[^"\\\\]|\\\\.)+`, 'gi'), '$1[secret]'],
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 
 /**
- * Removes whatever looks like a secret from a line of log, wherever in it it stands.
- * @param values secrets that look like nothing in particular, such as a URL with a key in its path
+ * Removes secrets anywhere in a log line.
+ * @param values secrets without a recognizable format, such as a URL with a key in its path
  */
 export function scrub(line: string, values: readonly string[] = []): string {
-  // The longest first: one may begin with another. In JSON, a value stands escaped.
+  // Longest first, because one value may be the prefix of another. In JSON, values are escaped.
   const known = values.toSorted((a, b) => b.length - a.length)
   const without = known
     .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
     .reduce((text, value) => text.replaceAll(value, '[secret]'), line)
-  return SECRETS.reduce((text, [pattern, instead]) => text.replace(pattern, instead), without)
+  return SECRET_PATTERNS.reduce(
+    (text, [pattern, instead]) => text.replace(pattern, instead),
+    without,
+  )
 }
 
 /**
- * A logger that writes JSON lines through the scrubber.
- * @param out where lines go; left out: standard error, so that standard output stays free
- * @param secrets values that no line may show, as `Config` lists them
+ * Creates a logger that writes scrubbed JSON lines.
+ * @param out destination; default: standard error, so that standard output stays free
+ * @param secrets values to remove from lines, as in `Config.secrets`
  */
 export function createLog(
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent',
@@ -41,12 +44,12 @@ export function createLog(
   secrets: readonly string[] = [],
 ): Log {
   const stream: DestinationStream = { write: (line) => void out.write(scrub(line, secrets)) }
-  const serializers = { err: told }
+  const serializers = { err: serializeError }
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, stream)
 }
 
-/** An error of a pool of connections brings the whole connection along, which says nothing. */
-function told(error: unknown): unknown {
-  const shown: unknown = pino.stdSerializers.err(error as Error)
-  return typeof shown === 'object' && shown !== null ? { ...shown, client: undefined } : shown
+/** Serializes an error without its `client`: pool errors carry the whole connection. */
+function serializeError(error: unknown): unknown {
+  const fields: unknown = pino.stdSerializers.err(error as Error)
+  return typeof fields === 'object' && fields !== null ? { ...fields, client: undefined } : fields
 }

@@ -1,4 +1,4 @@
-/** Money is an integer count of microdollars (1 USD = 1,000,000). Floats never touch it. */
+/** Integer amount of microdollars (1 USD = 1,000,000). Floats are never used for money. */
 export type Micros = bigint & { readonly unit: 'microdollars' }
 
 const MICROS_PER_USD = 1_000_000n
@@ -9,7 +9,7 @@ export const micros = (amount: bigint | number): Micros => BigInt(amount) as Mic
 
 /**
  * Parses a decimal dollar amount exactly: `usd('0.0030')` is 3000 microdollars.
- * @throws TypeError for anything but digits with at most six decimals.
+ * @throws TypeError unless the text is digits with at most six decimals
  */
 export function usd(text: string): Micros {
   const match = /^(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text)
@@ -18,7 +18,7 @@ export function usd(text: string): Micros {
   return micros(BigInt(whole) * MICROS_PER_USD + BigInt(fraction.padEnd(6, '0')))
 }
 
-/** Writes microdollars as dollars with all six decimals: `decimal(3000n)` is `0.003000`. */
+/** Formats microdollars as dollars with six decimals: `decimal(3000n)` is `0.003000`. */
 export function decimal(amount: bigint): string {
   const sign = amount < 0n ? '-' : ''
   const absolute = amount < 0n ? -amount : amount
@@ -26,15 +26,15 @@ export function decimal(amount: bigint): string {
   return `${sign}${absolute / MICROS_PER_USD}.${fraction}`
 }
 
-/** Writes microdollars as dollars with two to six decimals: `dollars(3000n)` is `0.003`. */
+/** Formats microdollars as dollars with two to six decimals: `dollars(3000n)` is `0.003`. */
 export const dollars = (amount: bigint): string => decimal(amount).replace(/0{1,4}$/, '')
 
-/** The same for people: `$0.003`. */
+/** Formats microdollars for people: `$0.003`. */
 export const priceTag = (amount: bigint): string => dollars(amount).replace(/^-?/, '$&$$')
 
 /**
- * Splits a charge between platform and provider: the commission is rounded down, the provider
- * gets all the rest, so that the parts always add up to the whole (specification §1.6).
+ * Splits a charge between platform and provider. The commission is rounded down and the provider
+ * gets the remainder, so that the parts always add up to the charge.
  */
 export function split(charged: bigint, commissionBps: number) {
   const commission = micros((charged * BigInt(commissionBps)) / BPS_PER_WHOLE)
@@ -42,8 +42,8 @@ export function split(charged: bigint, commissionBps: number) {
 }
 
 /**
- * An amount as a JSON integer.
- * @throws RangeError above 2^53 - 1, where JSON readers would silently lose digits.
+ * Converts an amount to a JSON integer.
+ * @throws RangeError above 2^53 - 1, where JSON readers would lose digits
  */
 export function json(amount: bigint): number {
   const value = Number(amount)
@@ -52,8 +52,7 @@ export function json(amount: bigint): number {
 }
 
 /**
- * The least that the command line tops up (specification §8), and so the least that `hub_topup`
- * asks for, which leads there too. REST and pages sell less: a client of x402 pays a dollar of
- * itself, and no more.
+ * Minimum top-up on the command line and of the MCP tool `hub_topup`, which leads there. REST and
+ * pages sell less, because x402 clients pay at most one dollar without confirmation.
  */
 export const MIN_TOP_UP = usd('5')

@@ -7,91 +7,94 @@ import {
   connect,
   TargetType,
 } from 'puppeteer-core'
-import { patience, within } from '../clock.ts'
-import { type Kept, keep } from '../runtime/managed-process.ts'
-import { chromiumFlags } from './flags.ts'
-import { makeProfile, type Place } from './place.ts'
+import { unrefSleep, withTimeout } from '../clock.ts'
+import { type ManagedProcess, startManagedProcess } from '../runtime/managed-process.ts'
+import { type BrowserHome, createProfile } from './browser-home.ts'
+import { chromiumFlags, VIEWPORT } from './flags.ts'
 import type { Program } from './program.ts'
 import { PipeTransport } from './transport.ts'
-import { SCREEN } from './visit.ts'
 
 export interface ChromiumOptions {
   readonly program: Program
-  /** Its profile lies there for as long as it runs. */
-  readonly place: Place
+  /** Folder of its temporary profile. */
+  readonly home: BrowserHome
   readonly sandbox: boolean
-  /** The proxy of what belongs to no page: the browser's own wishes. */
+  /** Proxy of the browser's own requests, which belong to no page. */
   readonly proxyUrl: string
 }
 
-/** One page of its own context: nothing in it is shared, and nothing outlives it. */
+/** Page with its own browser context, which shares nothing and is discarded with it. */
 export interface Tab {
   readonly context: BrowserContext
   readonly session: CDPSession
-  /** The id of its main frame, which Chromium gives to the page as well. */
+  /** Id of its main frame, equal to the target id of the page. */
   readonly frame: string
 }
 
 const START_MS = 20_000
-/** A browser that is well closes a context, or itself, in a fraction of this. */
+/** Timeout for closing a context or the browser; normally a fraction of this. */
 const CLOSE_MS = 3_000
 
-/** One running browser, which ends with the hub, however the hub ends. */
+/** Running browser, which is terminated when the hub exits, including on SIGKILL. */
 export class Chromium {
-  /** Pages that it has opened, ever. */
-  opened = 0
-  readonly #kept: Kept
+  /** Number of pages opened so far. */
+  openedPages = 0
+  readonly #process: ManagedProcess
   readonly #browser: Browser
   readonly #profile: string
   readonly #root: Connection
 
-  private constructor(kept: Kept, browser: Browser, root: Connection, profile: string) {
-    this.#kept = kept
+  private constructor(child: ManagedProcess, browser: Browser, root: Connection, profile: string) {
+    this.#process = child
     this.#browser = browser
     this.#root = root
     this.#profile = profile
   }
 
-  /** @throws Error with the browser's own words when it does not start */
+  /** @throws Error with the browser's output if it does not start */
   static async start(options: ChromiumOptions): Promise<Chromium> {
-    const { program, place } = options
-    const profile = await makeProfile(place)
-    const kept = keep(program.path, chromiumFlags({ ...options, ...place, profile }), {
-      cwd: profile,
-      env: { ...ENVIRONMENT, HOME: profile, XDG_CACHE_HOME: profile, ...program.env },
-      pipes: true,
-      ...(place.user && { user: place.user }),
-    })
+    const { program, home } = options
+    const profile = await createProfile(home)
+    const child = startManagedProcess(
+      program.path,
+      chromiumFlags({ ...options, ...home, profile }),
+      {
+        cwd: profile,
+        env: { ...ENVIRONMENT, HOME: profile, XDG_CACHE_HOME: profile, ...program.env },
+        pipes: true,
+        ...(home.user && { user: home.user }),
+      },
+    )
     const connected = connect({
-      transport: new PipeTransport(kept.pipes!),
+      transport: new PipeTransport(child.pipes!),
       defaultViewport: null,
-      // Only the browser itself: puppeteer's pages would relay to us whatever a page says or asks.
+      // Attach to the browser only: puppeteer's pages would relay all console output to the hub.
       targetFilter: (target) => target.type() === TargetType.BROWSER,
       networkEnabled: false,
       issuesEnabled: false,
       protocolTimeout: START_MS,
     })
-    const failed = kept.exited.then(() => undefined)
-    const browser = await Promise.race([within(START_MS, connected), failed])
-    const root = browser && (await within(START_MS, rootOf(browser)))
-    if (root) return new Chromium(kept, browser, root, profile)
-    await kept.stop(0)
-    await remove(profile)
-    throw new Error(`${program.path} does not start. It said:\n${kept.tail()}`)
+    const failed = child.exited.then(() => undefined)
+    const browser = await Promise.race([withTimeout(START_MS, connected), failed])
+    const root = browser && (await withTimeout(START_MS, openRootConnection(browser)))
+    if (root) return new Chromium(child, browser, root, profile)
+    await child.stop(0)
+    await removeProfile(profile)
+    throw new Error(`${program.path} does not start. Its output:\n${child.tail()}`)
   }
 
   get pid(): number {
-    return this.#kept.pid
+    return this.#process.pid
   }
 
-  /** Resolves when it has ended, whatever the reason. */
-  get gone(): Promise<unknown> {
-    return this.#kept.exited.catch(() => -1)
+  /** Resolves when the browser has exited. */
+  get exited(): Promise<unknown> {
+    return this.#process.exited.catch(() => -1)
   }
 
-  /** Opens an empty page whose every byte goes by `proxyUrl`, with permission for nothing. */
+  /** Opens an empty page without permissions whose traffic goes through `proxyUrl`. */
   async open(proxyUrl: string): Promise<Tab> {
-    this.opened += 1
+    this.openedPages += 1
     const root = this.#root
     const context = await this.#browser.createBrowserContext({
       proxyServer: proxyUrl,
@@ -100,7 +103,7 @@ export class Chromium {
     })
     const browserContextId = context.id!
     const [{ targetId }] = await Promise.all([
-      root.send('Target.createTarget', { url: 'about:blank', browserContextId, ...SCREEN }),
+      root.send('Target.createTarget', { url: 'about:blank', browserContextId, ...VIEWPORT }),
       root.send('Browser.grantPermissions', { permissions: [], browserContextId }),
     ])
     const session = await root.createSession({ ...EMPTY_PAGE, targetId })
@@ -108,14 +111,14 @@ export class Chromium {
   }
 
   /**
-   * Ends a page with all that it opened.
-   * @returns whether that succeeded: a browser that cannot close a page has to go
+   * Closes a page with everything it opened.
+   * @returns false if that failed; the browser must be replaced then
    */
   async close({ context, session }: Tab, hung: boolean): Promise<boolean> {
-    // A script that never ends cannot be asked to: its process is ended. Nobody answers that.
+    // An endless script blocks closing: crash its process, a command without a response.
     if (hung) session.send('Page.crash').catch(() => undefined)
     return (
-      (await within(
+      (await withTimeout(
         CLOSE_MS,
         context.close().then(() => true),
       )) ?? false
@@ -123,21 +126,21 @@ export class Chromium {
   }
 
   async stop(): Promise<void> {
-    await Promise.race([this.#browser.close().catch(() => undefined), patience(CLOSE_MS)])
+    await Promise.race([this.#browser.close().catch(() => undefined), unrefSleep(CLOSE_MS)])
     await this.kill()
   }
 
-  /** Ends it at once, with all its processes. */
+  /** Kills the browser with all its processes. */
   async kill(): Promise<void> {
-    await this.#kept.stop(0)
-    await remove(this.#profile)
+    await this.#process.stop(0)
+    await removeProfile(this.#profile)
   }
 }
 
-/** Commands all pages. What a page opens by itself is closed as soon as it is seen. */
-async function rootOf(browser: Browser): Promise<Connection> {
+/** Opens the root connection, which controls all pages and closes popups. */
+async function openRootConnection(browser: Browser): Promise<Connection> {
   const root = (await browser.target().createCDPSession()).connection()!
-  // Puppeteer would stop every new window until somebody has looked at it.
+  // By default, puppeteer pauses every new target until a client attaches.
   const autoAttach = { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }
   await root.send('Target.setAutoAttach', autoAttach)
   root.on('Target.targetCreated', ({ targetInfo: { targetId, openerId } }) => {
@@ -154,9 +157,9 @@ const EMPTY_PAGE = {
   canAccessOpener: false,
 }
 
-/** Nothing of the hub's environment, with its secrets, reaches a browser. */
+/** Environment of the browser: nothing of the hub's, which contains secrets, is inherited. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', TZ: 'UTC' }
 
-/** What its last processes still write is tried again. */
-const remove = (profile: string): Promise<void> =>
+/** Removes a profile; retries because exiting processes may still write to it. */
+const removeProfile = (profile: string): Promise<void> =>
   rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })

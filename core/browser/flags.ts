@@ -1,13 +1,16 @@
+/** Size of the page in CSS pixels. */
+export const VIEWPORT = { width: 1_280, height: 1_024 }
+
 export interface FlagOptions {
   readonly profile: string
   readonly sandbox: boolean
-  /** False: processes share memory by files in the temporary folder, which is slower. */
+  /** False if processes must share memory by temporary files, which is slower. */
   readonly sharedMemory: boolean
   readonly proxyUrl: string
 }
 
-/** Nothing that speaks, stores or looks for something without being asked by a page. */
-const SILENT = [
+/** Disables network traffic, storage and features not requested by a page. */
+const NO_BACKGROUND_ACTIVITY = [
   '--disable-background-networking',
   '--disable-breakpad',
   '--disable-client-side-phishing-detection',
@@ -31,25 +34,25 @@ const SILENT = [
     'ContentSuggestions,AutofillServerCommunication,CertificateTransparencyComponentUpdater',
 ]
 
-/** Text is what is sold: no pictures are loaded, nothing is drawn by a graphics card. */
-const PLAIN = [
+/** Disables images and GPU rendering: only text is sold. */
+const TEXT_ONLY = [
   '--blink-settings=imagesEnabled=false',
   '--disable-gpu',
   '--disable-webgl',
   '--hide-scrollbars',
 ]
 
-/** Every page works as if somebody looked at it. */
-const AWAKE = [
+/** Disables throttling of background pages. */
+const NO_THROTTLING = [
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
   '--disable-renderer-backgrounding',
 ]
 
 /**
- * What a browser is started with. No byte may leave it but by a proxy: without `<-loopback>` it
- * connects to this machine and to 169.254/16 by itself, without the WebRTC policies it sends UDP,
- * and the resolver rules keep names that it would look up past the proxy from being looked up.
+ * Command-line flags of a browser. All traffic must use a proxy: without `<-loopback>` the browser
+ * connects directly to this machine and to 169.254/16, without the WebRTC policies it sends UDP, and
+ * without the resolver rules it looks up some names itself.
  */
 export const chromiumFlags = ({
   profile,
@@ -68,7 +71,7 @@ export const chromiumFlags = ({
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
   ...(sandbox ? [] : ['--no-sandbox']),
   ...(sharedMemory ? [] : ['--disable-dev-shm-usage']),
-  ...SILENT,
-  ...PLAIN,
-  ...AWAKE,
+  ...NO_BACKGROUND_ACTIVITY,
+  ...TEXT_ONLY,
+  ...NO_THROTTLING,
 ]

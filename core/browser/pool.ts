@@ -1,44 +1,47 @@
-import { elapsedMs, patience } from '../clock.ts'
+import { elapsedMs, unrefSleep } from '../clock.ts'
 import { RenderError } from '../plugin/render-error.ts'
 import type { Chromium } from './chromium.ts'
-import { type Caps, overweight, ProcessGroup } from './watchdog.ts'
+import { findOverCap, type MemoryCaps, ProcessGroup } from './watchdog.ts'
 
 export interface PoolOptions {
-  /** Browsers at a time. */
+  /** Maximum number of browsers. */
   readonly browsers: number
-  /** Pages at a time in each. */
+  /** Maximum number of pages per browser. */
   readonly pages: number
-  /** A browser that has opened so many is replaced, since some memory never comes back. */
+  /** Number of pages after which a browser is replaced, because it leaks some memory. */
   readonly recycleAfter: number
-  /** Milliseconds without a page, after which a browser is ended. */
+  /** Idle time before a browser is closed. */
   readonly idleMs: number
-  readonly caps: Caps
+  readonly caps: MemoryCaps
   readonly start: () => Promise<Chromium>
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
 }
 
-/** Callers that may wait for a place, for each place. */
+/** Maximum number of waiting callers per page slot. */
 const WAITING_MAX = 8
 const WATCH_MS = 200
-/** A crash so soon after the watchdog bit is its doing. */
-const BITE_MS = 2_000
+/** A crash within this time after a kill by the watchdog is attributed to it. */
+const KILL_BLAME_MS = 2_000
 
-/** A browser of the pool. */
-export interface Seat {
+/** Browser of the pool. */
+export interface PooledBrowser {
   readonly chromium: Chromium
-  /** Pages that are open. */
-  busy: number
-  /** Takes no more pages. */
+  /** Number of open pages. */
+  openPages: number
+  /** True if it accepts no more pages. */
   retired: boolean
-  /** When the watchdog last ended a process of it, by `elapsedMs`. */
-  bitten: number
+  /** Time of the last kill by the watchdog, by `elapsedMs`. */
+  lastKillMs: number
 }
 
-/** Keeps a few browsers, started when they are needed, and shares their places out. */
+/** Pool of browsers, started on demand, whose page slots are shared among callers. */
 export class Pool {
   readonly #options: PoolOptions
-  readonly #seats = new Set<Seat>()
-  readonly #waiting: { resolve: (seat: Seat) => void; reject: (error: Error) => void }[] = []
+  readonly #browsers = new Set<PooledBrowser>()
+  readonly #waiting: {
+    resolve: (browser: PooledBrowser) => void
+    reject: (error: Error) => void
+  }[] = []
   #starting = 0
   #closed = false
 
@@ -46,24 +49,24 @@ export class Pool {
     this.#options = options
   }
 
-  /** Processes that run for it. */
+  /** Process ids of the running browsers. */
   get pids(): readonly number[] {
-    return [...this.#seats].map(({ chromium }) => chromium.pid)
+    return [...this.#browsers].map(({ chromium }) => chromium.pid)
   }
 
   /**
-   * A place for one page; `leave` gives it back.
-   * @throws RenderError `render_unavailable` when too many wait already, or no browser starts
+   * Acquires a slot for one page, to be released by `release`.
+   * @throws RenderError `render_unavailable` if too many callers wait, or no browser starts
    */
-  async take(signal: AbortSignal): Promise<Seat> {
+  async acquire(signal: AbortSignal): Promise<PooledBrowser> {
     if (this.#closed) throw new RenderError('render_unavailable')
-    const free = this.#free()
+    const free = this.#findFree()
     if (free) return occupy(free)
     const { browsers, pages } = this.#options
     if (this.#waiting.length >= browsers * pages * WAITING_MAX) {
-      throw new RenderError('render_unavailable', 'too many wait for a page')
+      throw new RenderError('render_unavailable', 'too many callers wait')
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Seat>()
+    const { promise, resolve, reject } = Promise.withResolvers<PooledBrowser>()
     const waiting = { resolve, reject }
     this.#waiting.push(waiting)
     const onAbort = (): void => {
@@ -72,112 +75,122 @@ export class Pool {
       reject(new RenderError('render_unavailable', signal.reason))
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#grow()
+    this.#startIfNeeded()
     return promise.finally(() => signal.removeEventListener('abort', onAbort))
   }
 
-  leave(seat: Seat): void {
-    seat.busy -= 1
-    if (seat.chromium.opened >= this.#options.recycleAfter) seat.retired = true
-    if (seat.retired && seat.busy === 0) void this.#end(seat)
-    else if (seat.busy === 0) void this.#endWhenIdle(seat)
-    this.#serve()
+  release(browser: PooledBrowser): void {
+    browser.openPages -= 1
+    if (browser.chromium.openedPages >= this.#options.recycleAfter) browser.retired = true
+    if (browser.retired && browser.openPages === 0) void this.#end(browser)
+    else if (browser.openPages === 0) void this.#endWhenIdle(browser)
+    this.#serveWaiting()
   }
 
   async close(): Promise<void> {
     this.#closed = true
     for (const { reject } of this.#waiting.splice(0)) reject(new RenderError('render_unavailable'))
-    await Promise.all([...this.#seats].map((seat) => this.#end(seat)))
+    await Promise.all([...this.#browsers].map((browser) => this.#end(browser)))
   }
 
-  /** The busiest browser with a free place, so that others can become idle. */
-  #free(): Seat | undefined {
-    return [...this.#seats]
-      .filter(({ retired, busy }) => !retired && busy < this.#options.pages)
-      .toSorted((a, b) => b.busy - a.busy)[0]
+  /** Returns the busiest browser with a free slot, so that others can become idle. */
+  #findFree(): PooledBrowser | undefined {
+    return [...this.#browsers]
+      .filter(({ retired, openPages: busy }) => !retired && busy < this.#options.pages)
+      .toSorted((a, b) => b.openPages - a.openPages)[0]
   }
 
-  /** Hands free places to who waits, and starts a browser for who is left. */
-  #serve(): void {
-    for (let seat = this.#free(); seat && this.#waiting.length > 0; seat = this.#free()) {
-      this.#waiting.shift()!.resolve(occupy(seat))
+  /** Gives free slots to waiting callers, and starts a browser if some remain. */
+  #serveWaiting(): void {
+    for (
+      let browser = this.#findFree();
+      browser && this.#waiting.length > 0;
+      browser = this.#findFree()
+    ) {
+      this.#waiting.shift()!.resolve(occupy(browser))
     }
-    this.#grow()
+    this.#startIfNeeded()
   }
 
-  #grow(): void {
-    const serving = [...this.#seats].filter(({ retired }) => !retired).length + this.#starting
+  #startIfNeeded(): void {
+    const serving = [...this.#browsers].filter(({ retired }) => !retired).length + this.#starting
     if (this.#closed || serving >= this.#options.browsers) return
     if (this.#waiting.length <= this.#starting * this.#options.pages) return
     this.#starting += 1
     void this.#start().finally(() => {
       this.#starting -= 1
-      this.#serve()
+      this.#serveWaiting()
     })
   }
 
   async #start(): Promise<void> {
     try {
       const chromium = await this.#options.start()
-      const seat: Seat = { chromium, busy: 0, retired: false, bitten: -BITE_MS }
-      this.#seats.add(seat)
-      void chromium.gone.then(() => this.#onGone(seat))
-      void this.#watch(seat)
-      if (this.#closed) await this.#end(seat)
+      const browser: PooledBrowser = {
+        chromium,
+        openPages: 0,
+        retired: false,
+        lastKillMs: -KILL_BLAME_MS,
+      }
+      this.#browsers.add(browser)
+      void chromium.exited.then(() => this.#onExit(browser))
+      void this.#watch(browser)
+      if (this.#closed) await this.#end(browser)
     } catch (error) {
-      this.#options.log('no browser starts', { err: error })
-      const late = this.#waiting.splice(0)
-      for (const { reject } of late) reject(new RenderError('render_unavailable', error))
+      this.#options.log('failed to start a browser', { err: error })
+      const rejected = this.#waiting.splice(0)
+      for (const { reject } of rejected) reject(new RenderError('render_unavailable', error))
     }
   }
 
-  #onGone(seat: Seat): void {
-    seat.retired = true
-    if (this.#seats.delete(seat)) this.#options.log('a browser ended by itself')
-    this.#serve()
+  #onExit(browser: PooledBrowser): void {
+    browser.retired = true
+    if (this.#browsers.delete(browser)) this.#options.log('a browser exited unexpectedly')
+    this.#serveWaiting()
   }
 
-  async #end(seat: Seat): Promise<void> {
-    seat.retired = true
-    this.#seats.delete(seat)
-    await seat.chromium.stop()
+  async #end(browser: PooledBrowser): Promise<void> {
+    browser.retired = true
+    this.#browsers.delete(browser)
+    await browser.chromium.stop()
   }
 
-  async #endWhenIdle(seat: Seat): Promise<void> {
-    const { opened } = seat.chromium
-    await patience(this.#options.idleMs)
-    if (seat.busy === 0 && !seat.retired && seat.chromium.opened === opened) await this.#end(seat)
+  async #endWhenIdle(browser: PooledBrowser): Promise<void> {
+    const { openedPages: opened } = browser.chromium
+    await unrefSleep(this.#options.idleMs)
+    if (browser.openPages === 0 && !browser.retired && browser.chromium.openedPages === opened)
+      await this.#end(browser)
   }
 
-  /** Ends what takes too much memory, as long as the browser runs. */
-  async #watch(seat: Seat): Promise<void> {
-    const group = new ProcessGroup(seat.chromium.pid)
-    while (this.#seats.has(seat)) {
-      await patience(WATCH_MS)
-      if (seat.busy === 0) continue
-      const victims = overweight(await group.processes(), this.#options.caps)
+  /** Kills processes above their memory cap while the browser runs. */
+  async #watch(browser: PooledBrowser): Promise<void> {
+    const group = new ProcessGroup(browser.chromium.pid)
+    while (this.#browsers.has(browser)) {
+      await unrefSleep(WATCH_MS)
+      if (browser.openPages === 0) continue
+      const victims = findOverCap(await group.processes(), this.#options.caps)
       if (victims.length === 0) continue
-      seat.bitten = elapsedMs()
-      this.#options.log('a page takes too much memory', { victims })
-      if (victims === 'all') await seat.chromium.kill()
-      else for (const pid of victims) end(pid)
+      browser.lastKillMs = elapsedMs()
+      this.#options.log('killed a page that used too much memory', { victims })
+      if (victims === 'all') await browser.chromium.kill()
+      else for (const pid of victims) killProcess(pid)
     }
   }
 }
 
-/** Why a page of it crashed, as far as is known. */
-export const crashOf = ({ bitten }: Seat): RenderError['code'] =>
-  elapsedMs() - bitten < BITE_MS ? 'render_limit_exceeded' : 'render_failed'
+/** Probable error code of a crash. */
+export const crashCode = ({ lastKillMs: bitten }: PooledBrowser): RenderError['code'] =>
+  elapsedMs() - bitten < KILL_BLAME_MS ? 'render_limit_exceeded' : 'render_failed'
 
-function occupy(seat: Seat): Seat {
-  seat.busy += 1
-  return seat
+function occupy(browser: PooledBrowser): PooledBrowser {
+  browser.openPages += 1
+  return browser
 }
 
-function end(pid: number): void {
+function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It was faster.
+    // already exited
   }
 }

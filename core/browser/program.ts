@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url'
 import { createBrotliDecompress } from 'node:zlib'
 import { extract } from 'tar-stream'
 
-/** A browser that can be started. */
+/** Executable of a browser. */
 export interface Program {
   readonly path: string
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Where packages and installers of the makers put it. Snaps may not speak with us. */
+/** Paths used by packages and installers. Snaps are excluded: their pipes are blocked. */
 const SYSTEM = [
   '/usr/bin/chrome-headless-shell',
   '/usr/bin/google-chrome-stable',
@@ -24,23 +24,22 @@ const SYSTEM = [
 ]
 
 /**
- * The Chrome or Chromium of this machine.
- * @throws Error when there is none
+ * Finds the Chrome or Chromium of this machine.
+ * @throws Error if there is none
  */
 export async function systemProgram(): Promise<Program> {
   for (const path of SYSTEM) {
     if (await exists(path)) return { path, env: {} }
   }
-  throw new Error('There is no browser here: install Chrome, or name one by HUB_CHROME_PATH.')
+  throw new Error('No browser was found: install Chrome, or set HUB_CHROME_PATH.')
 }
 
-/** What programs for Linux x64 with the GNU C library are run by. */
+/** Loader of programs for Linux x64 with the GNU C library. */
 const LOADER = '/lib64/ld-linux-x86-64.so.2'
 
 /**
- * The Chromium that comes by npm, with the libraries and fonts that a bare machine lacks. The first
- * time it is unpacked below `home`, which takes seconds and 210 MB. Undefined on a machine for
- * which none comes.
+ * Returns the Chromium of the npm package, which includes libraries and fonts. Unpacks it below
+ * `home` on first use, which takes seconds and 210 MB. Undefined on unsupported platforms.
  */
 export async function bundledProgram(home: string): Promise<Program | undefined> {
   if (process.arch !== 'x64' || !(await exists(LOADER))) return undefined
@@ -57,7 +56,7 @@ export async function bundledProgram(home: string): Promise<Program | undefined>
   }
 }
 
-/** Unpacks under another name first: a Chromium cut short is never taken for a whole one. */
+/** Unpacks under a temporary name, so that an interrupted copy is never used. */
 async function unpack(bin: string, folder: string): Promise<void> {
   const part = join(dirname(folder), `.${basename(folder)}-${randomUUID()}`)
   await mkdir(part, { recursive: true, mode: 0o755 })
@@ -73,7 +72,7 @@ async function unpack(bin: string, folder: string): Promise<void> {
     await rename(part, folder)
   } catch (error) {
     await rm(part, { recursive: true, force: true })
-    if (!(await exists(folder))) throw error // another process was faster
+    if (!(await exists(folder))) throw error // else another process has unpacked it
   }
 }
 
@@ -81,7 +80,7 @@ async function untar(archive: string, folder: string): Promise<void> {
   const entries = extract()
   const read = pipeline(createReadStream(archive), createBrotliDecompress(), entries)
   for await (const entry of entries) {
-    const path = join(folder, join('/', entry.header.name)) // stays below, whatever its name is
+    const path = join(folder, join('/', entry.header.name)) // stays below `folder`
     if (entry.header.type === 'file') {
       await mkdir(dirname(path), { recursive: true, mode: 0o755 })
       await pipeline(entry, createWriteStream(path, { mode: 0o644 }))

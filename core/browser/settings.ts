@@ -1,14 +1,14 @@
 import { join, resolve } from 'node:path'
 
-/** How browsers are started. */
+/** Settings of browsers. */
 export interface BrowserSettings {
-  /** Browsers at a time; 0: no page is rendered. */
+  /** Maximum number of browsers; 0 disables rendering. */
   readonly browsers: number
-  /** A Chrome or Chromium of the operator's choice. */
+  /** Path of Chrome or Chromium, if the operator has set it. */
   readonly path: string | undefined
-  /** False: pages run without Chromium's sandbox, where the machine forbids it. */
+  /** False to run without Chromium's sandbox, if the machine does not support it. */
   readonly sandbox: boolean
-  /** The Chromium that comes by npm is unpacked here, and profiles lie here. */
+  /** Folder of the unpacked Chromium and of profiles. */
   readonly home: string
 }
 

@@ -2,14 +2,14 @@ import type { Readable, Writable } from 'node:stream'
 import type { ConnectionTransport } from 'puppeteer-core'
 
 /**
- * The longest message that is taken from a browser. What is asked for is asked in slices far below;
- * whatever is longer was made by a page, to fill the hub's memory.
+ * Maximum size of a message from the browser. Requested data comes in much smaller slices; a longer
+ * message was caused by a page to exhaust the hub's memory.
  */
 const MESSAGE_BYTES = 16 * 1_048_576
 
 /**
- * Speaks with a browser by two pipes, a NUL after each message. No port is open, so that nobody
- * else on the machine can command the browser, and it ends when the hub does: its pipe is closed.
+ * Transport to a browser over two pipes, with a NUL after each message. No port is open, so no other
+ * process can control the browser, and the browser exits when the hub closes the pipe.
  */
 export class PipeTransport implements ConnectionTransport {
   onmessage?: (message: string) => void
@@ -22,7 +22,7 @@ export class PipeTransport implements ConnectionTransport {
   constructor({ input, output }: { readonly input: Writable; readonly output: Readable }) {
     this.#input = input
     this.#output = output
-    output.on('data', (chunk: Buffer) => this.#take(chunk)).once('close', () => this.onclose?.())
+    output.on('data', (chunk: Buffer) => this.#receive(chunk)).once('close', () => this.onclose?.())
   }
 
   send(message: string): void {
@@ -34,22 +34,22 @@ export class PipeTransport implements ConnectionTransport {
     this.#output.destroy()
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     let start = 0
     for (;;) {
       const end = chunk.indexOf(0, start)
       if (end < 0) break
-      this.#keep(chunk.subarray(start, end))
+      this.#buffer(chunk.subarray(start, end))
       const message = Buffer.concat(this.#pending).toString()
       this.#pending = []
       this.#bytes = 0
       this.onmessage?.(message)
       start = end + 1
     }
-    this.#keep(chunk.subarray(start))
+    this.#buffer(chunk.subarray(start))
   }
 
-  #keep(part: Buffer): void {
+  #buffer(part: Buffer): void {
     this.#pending.push(part)
     this.#bytes += part.length
     if (this.#bytes <= MESSAGE_BYTES) return

@@ -3,92 +3,92 @@ import { elapsedMs, sleep } from '../clock.ts'
 import type { Proxy } from '../egress/proxy.ts'
 import type { RenderedPage } from '../plugin/parts.ts'
 import { RenderError } from '../plugin/render-error.ts'
-import { type Answer, answerOf, faultOfNet, isRedirect } from './answer.ts'
 import type { Tab } from './chromium.ts'
-import { type Flat, flatten, slice } from './inside/flatten.ts'
-import { type Survey, scrollDown, survey } from './inside/survey.ts'
-import { InnerWorld } from './inside/world.ts'
+import { VIEWPORT } from './flags.ts'
+import { type FlattenedPage, flatten, slice } from './in-page/flatten.ts'
+import { type Survey, scrollDown, survey } from './in-page/survey.ts'
+import { IsolatedWorld } from './in-page/world.ts'
+import { type DocumentResponse, isRedirect, renderCodeOf, toDocumentResponse } from './response.ts'
 
-/** A request whose defaults and limits are settled. */
-export interface Wanted {
+/** Render request with defaults and limits applied. */
+export interface VisitRequest {
   readonly url: URL
-  /** Hosts that the page may lead to, with that of `url`. */
+  /** Allowed hosts, including that of `url`. */
   readonly hosts: readonly string[]
   readonly waitFor: string | undefined
   readonly maxBytes: number
   readonly userAgent: string
-  /** When it has to be over, by `elapsedMs`. */
+  /** Deadline, by `elapsedMs`. */
   readonly end: number
 }
 
-/** A page is quiet when neither its tree nor its network did anything for so long. */
+/** A page is quiet if its tree and network were inactive for this time. */
 const QUIET_MS = 300
-/** How long the page is listened to at a time, and how often the network is looked at. */
-const LOOK_MS = 1_000
+/** Maximum duration of one survey in the page, and interval of network checks. */
+const SURVEY_MS = 1_000
 const POLL_MS = 50
-/** What never becomes quiet, such as a clock, is taken as it is after so long. */
+/** Time after which a page that never becomes quiet, such as a clock, is read as it is. */
 const SETTLE_MS = 6_000
-/** What the owner of the page wants to be waited for is waited for longer. */
+/** Maximum wait for the selector `waitFor`. */
 const WAIT_FOR_MS = 10_000
-/** Left for reading the page down. */
+/** Time reserved for reading the page. */
 const READ_MS = 1_500
-/** How often the page is scrolled to its end, and how many screens at most each time. */
+/** Maximum number of scrolls to the end, and of screens per scroll. */
 const SCROLLS_MAX = 6
 const SCREENS_MAX = 40
-/** Documents that one page may lead to, one after the other, by redirects and scripts. */
+/** Maximum number of successive documents, by redirects and scripts. */
 const DOCUMENTS_MAX = 10
-/** Of a page's text at a time, in UTF-16 units; a third of a message even when all is escaped. */
+/** Slice of a page's text, in UTF-16 units; at most a third of a message if all is escaped. */
 const SLICE = 524_288
-/** In CSS pixels; what is no higher is seen without scrolling. */
-export const SCREEN = { width: 1_280, height: 1_024 }
-
-/** One page on its way: from the first request to what its reader sees. */
+/** Visit of one page: loads it, waits until it is quiet, and reads it as seen by a reader. */
 export class Visit {
   readonly #session: CDPSession
   readonly #proxy: Proxy
-  readonly #wanted: Wanted
+  readonly #request: VisitRequest
   readonly #failed = Promise.withResolvers<never>()
-  readonly #whole = Promise.withResolvers<Buffer>()
-  /** The answer that the document in sight came with. */
-  #answer: Answer | undefined
+  readonly #downloaded = Promise.withResolvers<Buffer>()
+  /** Response of the current document. */
+  #response: DocumentResponse | undefined
   #documents = 0
-  readonly #frame: string
-  readonly #inside: InnerWorld
+  readonly #frameId: string
+  readonly #world: IsolatedWorld
 
-  /** @param onCrash says why a page crashed, as far as it is known */
+  /** @param onCrash returns the error code of a crash */
   constructor(
     { session, frame }: Tab,
     proxy: Proxy,
-    wanted: Wanted,
+    request: VisitRequest,
     onCrash: () => RenderError['code'],
   ) {
     this.#session = session
-    this.#frame = frame
-    this.#inside = new InnerWorld(session, frame)
+    this.#frameId = frame
+    this.#world = new IsolatedWorld(session, frame)
     this.#proxy = proxy
-    this.#wanted = wanted
+    this.#request = request
     session.on('Inspector.targetCrashed', () => this.fail(onCrash(), 'the page crashed'))
     this.#failed.promise.catch(ignore)
-    this.#whole.promise.catch(ignore)
+    this.#downloaded.promise.catch(ignore)
     proxy.overrun.addEventListener('abort', () => this.fail('upstream_too_large'))
   }
 
-  /** Whether the document has begun to arrive. */
-  get isAnswered(): boolean {
-    return this.#answer !== undefined
+  /** True once a response has been received. */
+  get hasResponse(): boolean {
+    return this.#response !== undefined
   }
 
-  /** Ends the visit. */
+  /** Ends the visit with an error. */
   fail(...[code, cause]: ConstructorParameters<typeof RenderError>): void {
     this.#failed.reject(new RenderError(code, cause))
   }
 
   /** @throws RenderError */
   async run(): Promise<RenderedPage> {
-    // Chromium takes commands in their order: the page is not asked for before all is prepared.
+    // Chromium executes commands in order: navigation starts after the preparation.
     this.#prepare().catch((error) => this.fail('render_failed', error))
-    const gone = await this.#until(Promise.race([this.#navigate(), this.#whole.promise]))
-    if (gone) return this.#page(gone, this.#answer!.contentType)
+    const download = await this.#unlessFailed(
+      Promise.race([this.#navigate(), this.#downloaded.promise]),
+    )
+    if (download) return this.#page(download, this.#response!.contentType)
     await this.#settle()
     return this.#read()
   }
@@ -101,7 +101,7 @@ export class Visit {
     await Promise.all([
       session.send('Page.enable'),
       session.send('Inspector.enable'),
-      session.send('Emulation.setUserAgentOverride', { userAgent: this.#wanted.userAgent }),
+      session.send('Emulation.setUserAgentOverride', { userAgent: this.#request.userAgent }),
       session.send('Fetch.enable', {
         patterns: (['Request', 'Response'] as const).map((requestStage) => ({
           resourceType: 'Document' as const,
@@ -111,55 +111,55 @@ export class Visit {
     ])
   }
 
-  /** Comes to an end when the document is there, or what else was sent was read. */
+  /** Resolves with undefined when an HTML document has loaded, else with the downloaded bytes. */
   async #navigate(): Promise<Buffer | undefined> {
-    const { url } = this.#wanted
+    const { url } = this.#request
     const { errorText } = await this.#session.send('Page.navigate', { url: url.href })
     if (!errorText) return undefined
-    if (this.#answer && !this.#answer.isHtml) return this.#whole.promise
+    if (this.#response && !this.#response.isHtml) return this.#downloaded.promise
     throw new RenderError(
-      this.#proxy.faultOf(url.hostname)?.code ?? faultOfNet(errorText),
+      this.#proxy.faultOf(url.hostname)?.code ?? renderCodeOf(errorText),
       errorText,
     )
   }
 
-  /** Every document, before it is asked for and before it is shown. */
+  /** Checks every document, before its request is sent and before its response is shown. */
   async #onRequest(event: Protocol.Fetch.RequestPausedEvent): Promise<void> {
     const { requestId, frameId, request, responseStatusCode: status, responseErrorReason } = event
-    const goOn = (): Promise<void> => this.#session.send('Fetch.continueRequest', { requestId })
-    if (frameId !== this.#frame || responseErrorReason !== undefined) return goOn()
+    const proceed = (): Promise<void> => this.#session.send('Fetch.continueRequest', { requestId })
+    if (frameId !== this.#frameId || responseErrorReason !== undefined) return proceed()
     if (status === undefined) {
-      const refusal = this.#refusalOf(request.url)
-      if (!refusal) return goOn()
+      const refusal = this.#refusalFor(request.url)
+      if (!refusal) return proceed()
       this.fail(refusal)
     } else {
-      const answer = answerOf(request.url, status, event.responseHeaders ?? [])
-      if (isRedirect(answer)) return goOn()
-      if (answer.length > this.#wanted.maxBytes) this.fail('upstream_too_large')
+      const answer = toDocumentResponse(request.url, status, event.responseHeaders ?? [])
+      if (isRedirect(answer)) return proceed()
+      if (answer.length > this.#request.maxBytes) this.fail('upstream_too_large')
       else if (answer.isHtml) {
-        this.#answer = answer
-        return goOn()
-      } else if (!this.#answer) {
-        this.#answer = answer
-        await this.#download(requestId).then(this.#whole.resolve, this.#whole.reject)
+        this.#response = answer
+        return proceed()
+      } else if (!this.#response) {
+        this.#response = answer
+        await this.#download(requestId).then(this.#downloaded.resolve, this.#downloaded.reject)
       }
     }
     await this.#session.send('Fetch.failRequest', { requestId, errorReason: 'Aborted' })
   }
 
-  #refusalOf(address: string): RenderError['code'] | undefined {
+  #refusalFor(address: string): RenderError['code'] | undefined {
     this.#documents += 1
     if (this.#documents > DOCUMENTS_MAX) return 'render_limit_exceeded'
-    return this.#mayLead(address) ? undefined : 'content_redirected'
+    return this.#isAllowed(address) ? undefined : 'content_redirected'
   }
 
-  #mayLead(address: string): boolean {
+  #isAllowed(address: string): boolean {
     const url = URL.parse(address)
     if (!url || !/^https?:$/.test(url.protocol)) return false
-    return this.#wanted.hosts.includes(url.hostname)
+    return this.#request.hosts.includes(url.hostname)
   }
 
-  /** What is no page is not shown, but taken as it is. */
+  /** Downloads a response that is not HTML. */
   async #download(requestId: string): Promise<Buffer> {
     const { stream } = await this.#session.send('Fetch.takeResponseBodyAsStream', { requestId })
     const parts: Buffer[] = []
@@ -169,18 +169,18 @@ export class Visit {
       const data = Buffer.from(part.data, part.base64Encoded ? 'base64' : 'utf8')
       parts.push(data)
       bytes += data.length
-      if (bytes > this.#wanted.maxBytes) throw new RenderError('upstream_too_large')
+      if (bytes > this.#request.maxBytes) throw new RenderError('upstream_too_large')
       if (part.eof) return Buffer.concat(parts)
     }
   }
 
   #onDocument({ id, url, unreachableUrl }: Protocol.Page.Frame): void {
-    if (id !== this.#frame) return
-    this.#inside.forget()
-    if (this.#mayLead(url)) return
+    if (id !== this.#frameId) return
+    this.#world.forget()
+    if (this.#isAllowed(url)) return
     if (unreachableUrl === undefined) {
-      // Without an answer it is the empty page that was there before.
-      return this.#answer && this.fail('content_redirected')
+      // Without a response it is still the initial empty page.
+      return this.#response && this.fail('content_redirected')
     }
     const host = URL.parse(unreachableUrl)?.hostname ?? ''
     this.fail(this.#proxy.faultOf(host)?.code ?? 'upstream_unreachable')
@@ -190,48 +190,48 @@ export class Visit {
     this.#session.send('Page.handleJavaScriptDialog', { accept: false }).catch(ignore)
   }
 
-  /** Waits until nothing changes any more, and scrolls to the end as long as there is more. */
+  /** Waits until the page is quiet, and scrolls to its end as long as it grows. */
   async #settle(): Promise<void> {
-    const { waitFor = null } = this.#wanted
+    const { waitFor = null } = this.#request
     const start = elapsedMs()
-    const last = this.#wanted.end - READ_MS
-    let height = SCREEN.height
+    const last = this.#request.end - READ_MS
+    let height = VIEWPORT.height
     for (let scrolls = 0; ; ) {
-      const seen = await this.#until(this.#look(waitFor, last))
+      const page = await this.#unlessFailed(this.#survey(waitFor, last))
       const now = elapsedMs()
-      if (now > last) return seen?.state === 'loading' ? this.fail('upstream_timeout') : undefined
-      const isLate = now > start + SETTLE_MS && seen !== undefined && seen.state !== 'loading'
-      const isFound = seen?.found || now > start + WAIT_FOR_MS
-      if ((isLate || this.#isQuiet(seen)) && isFound) {
-        if (isLate || scrolls === SCROLLS_MAX || seen.height <= height) return
-        height = seen.height
+      if (now > last) return page?.state === 'loading' ? this.fail('upstream_timeout') : undefined
+      const isLate = now > start + SETTLE_MS && page !== undefined && page.state !== 'loading'
+      const isFound = page?.found || now > start + WAIT_FOR_MS
+      if ((isLate || this.#isQuiet(page)) && isFound) {
+        if (isLate || scrolls === SCROLLS_MAX || page.height <= height) return
+        height = page.height
         scrolls += 1
-        await this.#until(this.#inside.call(scrollDown, SCREENS_MAX).catch(ignore))
+        await this.#unlessFailed(this.#world.call(scrollDown, SCREENS_MAX).catch(ignore))
       }
-      await this.#until(this.#hush())
+      await this.#unlessFailed(this.#awaitQuietNetwork())
     }
   }
 
-  #isQuiet(seen: Survey | undefined): seen is Survey {
-    return seen?.state === 'complete' && seen.quietMs >= QUIET_MS && this.#isHushed()
+  #isQuiet(page: Survey | undefined): page is Survey {
+    return page?.state === 'complete' && page.quietMs >= QUIET_MS && this.#isNetworkQuiet()
   }
 
-  #isHushed(): boolean {
-    return this.#proxy.waiting === 0 && this.#proxy.quietMs >= QUIET_MS
+  #isNetworkQuiet(): boolean {
+    return this.#proxy.pendingRequests === 0 && this.#proxy.quietMs >= QUIET_MS
   }
 
-  /** Waits for the network to be quiet; the page need not be asked for that. */
-  async #hush(): Promise<void> {
-    const end = elapsedMs() + LOOK_MS
+  /** Waits until the network is quiet, which needs no request to the page. */
+  async #awaitQuietNetwork(): Promise<void> {
+    const end = elapsedMs() + SURVEY_MS
     do await sleep(POLL_MS)
-    while (!this.#isHushed() && elapsedMs() < end)
+    while (!this.#isNetworkQuiet() && elapsedMs() < end)
   }
 
-  /** Undefined between two documents. */
-  async #look(selector: string | null, last: number): Promise<Survey | undefined> {
-    const mostMs = Math.min(LOOK_MS, last - elapsedMs())
+  /** Surveys the page; undefined between two documents. */
+  async #survey(selector: string | null, last: number): Promise<Survey | undefined> {
+    const maxMs = Math.min(SURVEY_MS, last - elapsedMs())
     try {
-      return await this.#inside.call(survey, selector, { quietMs: QUIET_MS, mostMs })
+      return await this.#world.call(survey, selector, { quietMs: QUIET_MS, maxMs })
     } catch (error) {
       if (error instanceof RenderError) throw error
       return undefined
@@ -239,29 +239,29 @@ export class Visit {
   }
 
   async #read(): Promise<RenderedPage> {
-    const { maxBytes, hosts } = this.#wanted
-    const { length, start, url } = await this.#until<Flat>(
-      this.#inside.call(flatten, maxBytes, hosts, SLICE),
+    const { maxBytes, hosts } = this.#request
+    const { length, start, url } = await this.#unlessFailed<FlattenedPage>(
+      this.#world.call(flatten, maxBytes, hosts, SLICE),
     )
     if (length < 0) throw new RenderError('upstream_too_large')
     const parts = [Buffer.from(start)]
     for (let from = SLICE; from < length; from += SLICE) {
-      const part = await this.#until(this.#inside.call(slice, from, from + SLICE))
+      const part = await this.#unlessFailed(this.#world.call(slice, from, from + SLICE))
       parts.push(Buffer.from(part))
     }
     const body = Buffer.concat(parts)
     if (body.length > maxBytes) throw new RenderError('upstream_too_large')
-    if (!this.#mayLead(url) || !this.#answer) throw new RenderError('content_redirected')
+    if (!this.#isAllowed(url) || !this.#response) throw new RenderError('content_redirected')
     return { ...this.#page(body, 'text/html; charset=utf-8'), url }
   }
 
   #page(body: Buffer, contentType: string | undefined): RenderedPage {
-    const { url, status, headers } = this.#answer!
+    const { url, status, headers } = this.#response!
     return { url, status, headers, contentType, body }
   }
 
-  /** What is waited for is waited for no longer than until the visit has failed. */
-  #until<T>(work: Promise<T>): Promise<T> {
+  /** Awaits a promise, but rejects as soon as the visit fails. */
+  #unlessFailed<T>(work: Promise<T>): Promise<T> {
     work.catch(ignore)
     return Promise.race([work, this.#failed.promise])
   }

@@ -18,7 +18,10 @@ export const findMisspelledVariables = (
     .filter((name) => PREFIX.test(name) && !known.includes(name))
     .flatMap((name) => {
       const [meant] = known
-        .map((each) => ({ each, edits: distance(withoutHubPrefix(name), withoutHubPrefix(each)) }))
+        .map((each) => ({
+          each,
+          edits: countEdits(withoutHubPrefix(name), withoutHubPrefix(each)),
+        }))
         .filter(({ each, edits }) => edits <= (withoutHubPrefix(each).length < SHORT_NAME ? 1 : 2))
         .sort((a, b) => a.edits - b.edits)
       return meant ? [`${name} is ignored: did you mean ${meant.each}?`] : []
@@ -26,3 +29,9 @@ export const findMisspelledVariables = (
 
 /** Drops the prefix `HUB_`, so that a missing or extra prefix counts as a misspelling. */
 const withoutHubPrefix = (name: string): string => name.replace(/^HUB_/, '')
+
+/** Levenshtein distance, except that one swap of neighboring letters counts as one edit. */
+function countEdits(a: string, b: string): number {
+  const swapped = [...a].some((_, i) => a.slice(0, i) + a[i + 1] + a[i] + a.slice(i + 2) === b)
+  return swapped ? 1 : distance(a, b)
+}

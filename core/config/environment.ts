@@ -34,7 +34,7 @@ const dollars = z.string().transform((text, context) => {
     return z.NEVER
   }
 })
-/** Mixed case has to be the checksum of EIP-55: it tells a typing error. */
+/** Wallet addresses; mixed case must match the EIP-55 checksum, which detects typing errors. */
 const addresses = z.string().transform((text, context) => {
   const names = text.split(',').map((name) => name.trim())
   for (const name of names.filter((each) => !isAddress(each))) {
@@ -50,7 +50,7 @@ const ports = z.string().transform((text, context) => {
   context.addIssue('not a list of ports, such as 8080,8443')
   return z.NEVER
 })
-/** As browsers write them; programs may have schemes of their own, such as `vscode-file`. */
+/** Values of `Origin` headers, including non-web schemes such as `vscode-file`. */
 const origins = z.string().transform((text, context) => {
   const names = text.split(',').flatMap((part) => part.trim() || [])
   for (const name of names.filter((each) => !/^[a-z][a-z\d+.-]*:\/\/[^/?#\s]+$/.test(each))) {
@@ -58,7 +58,7 @@ const origins = z.string().transform((text, context) => {
   }
   return names
 })
-/** Servers of the operator's own: `http://127.0.0.1:11434,https://models.internal`. */
+/** Origins of the operator's servers: `http://127.0.0.1:11434,https://models.internal`. */
 const backends = z.string().transform((text, context) => {
   const names = text.split(',').flatMap((part) => part.trim() || [])
   for (const name of names.filter((each) => !/^https?:$/.test(URL.parse(each)?.protocol ?? ''))) {
@@ -76,7 +76,7 @@ const plugins = z.string().transform((text, context) => {
 })
 const bps = z.coerce.number().int().min(0).max(10_000)
 
-/** Every variable that the hub reads, with its form and default. */
+/** Format and default of every variable that the hub reads; CONFIGURATION.md describes them. */
 const Variables = z.object({
   HUB_HOST: z.string().default('127.0.0.1'),
   HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
@@ -148,11 +148,11 @@ export const Environment = Variables.refine(
   ({ HUB_EMBEDDINGS_URL: url, HUB_EMBEDDINGS_MODEL: model }) => !url === !model,
   {
     path: ['HUB_EMBEDDINGS_URL'],
-    error: 'goes together with HUB_EMBEDDINGS_MODEL: set both',
+    error: 'requires HUB_EMBEDDINGS_MODEL, and the other way round: set both',
   },
 )
 
-/** The names of all that the hub reads, but for `HUB_SECRET_<NAME>`. */
-export const NAMES: readonly string[] = Object.keys(Variables.shape)
+/** Names of all variables that the hub reads, except `HUB_SECRET_<NAME>`. */
+export const VARIABLE_NAMES: readonly string[] = Object.keys(Variables.shape)
 
 export type Environment = z.infer<typeof Environment>

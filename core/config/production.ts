@@ -2,33 +2,33 @@ import { resolve } from 'node:path'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Environment } from './environment.ts'
 
-/** Wallets and chain of a hub that handles real money. */
+/** Chain, wallets and payment settlement of a hub that handles real money. */
 export interface ProductionChain {
   readonly rpcUrl: string
   readonly treasury: `0x${string}`
   readonly spendKey: `0x${string}`
-  /** Either a facilitator of somebody else's, or a wallet of our own that pays the gas. */
+  /** A remote facilitator, or the key of the platform wallet that pays gas. */
   readonly facilitator: RemoteFacilitator | { readonly gasKey: `0x${string}` }
 }
 
 export interface RemoteFacilitator {
   readonly url: string
-  /** Sent as a bearer token with each request. */
+  /** Bearer token of each request. */
   readonly token?: string
-  /** The file of a module whose default export makes the headers of each request. */
+  /** Path of a module whose default export returns the headers of each request. */
   readonly authModule?: string
 }
 
-const PRODUCTION = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
+const REQUIRED = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
 
 /**
- * What real money needs; undefined for a sandbox. A hub never starts half-configured.
- * @throws ConfigError which names what is missing
+ * Returns the production settings, or undefined for a sandbox.
+ * @throws ConfigError naming the missing variables
  */
 export function productionOf(e: Environment): ProductionChain | undefined {
-  const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
+  const any = [...REQUIRED, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
   if (any.every((name) => e[name] === undefined)) return undefined
-  const missing: string[] = PRODUCTION.filter((name) => e[name] === undefined)
+  const missing: string[] = REQUIRED.filter((name) => e[name] === undefined)
   if (!e.DATABASE_URL) missing.push('DATABASE_URL')
   if (!e.HUB_BASE_URL) missing.push('HUB_BASE_URL')
   if (!e.HUB_SIGNING_KEY) missing.push('HUB_SIGNING_KEY')
@@ -40,8 +40,8 @@ export function productionOf(e: Environment): ProductionChain | undefined {
   }
   if (missing.length > 0) {
     throw new ConfigError(
-      `Some variables ask for real money, so these are needed too: ${missing.join(', ')}.\n` +
-        `For the sandbox, unset ${any.filter((name) => e[name] !== undefined).join(', ')}.`,
+      `Production requires these variables too: ${missing.join(', ')}.\n` +
+        `To run a sandbox, unset ${any.filter((name) => e[name] !== undefined).join(', ')}.`,
     )
   }
   return {

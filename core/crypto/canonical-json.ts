@@ -1,13 +1,13 @@
 /**
- * JSON with the members of every object in one order (by UTF-16 code units, as RFC 8785 has it), so
- * that the same request has the same writing, whoever serialised it. Nothing for undefined.
+ * Serializes a value with object members sorted by UTF-16 code units (RFC 8785), so that equal
+ * requests have equal texts. Returns an empty string for undefined.
  */
-export const canonicalJson = (value: unknown): string => JSON.stringify(ordered(value)) ?? ''
+export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? ''
 
-function ordered(value: unknown): unknown {
+function sortKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(ordered)
+  if (Array.isArray(value)) return value.map(sortKeys)
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  for (const member of members) member[1] = ordered(member[1])
+  for (const member of members) member[1] = sortKeys(member[1])
   return Object.fromEntries(members)
 }

@@ -6,8 +6,8 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Encrypts for the database. What it is for is authenticated too: nothing that was sealed can be
- * put in another's place.
+ * Encrypts a value for the database. The purpose is authenticated, so that a sealed value cannot be
+ * moved to another place.
  * @param secret 32 bytes
  */
 export function seal(secret: Buffer, purpose: string, plain: Buffer): Buffer {
@@ -16,7 +16,7 @@ export function seal(secret: Buffer, purpose: string, plain: Buffer): Buffer {
   return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** @throws Error for another secret, another purpose, or a changed byte */
+/** @throws Error for a wrong secret, a wrong purpose or a changed byte */
 export function unseal(secret: Buffer, purpose: string, sealed: Buffer): Buffer {
   const end = sealed.length - TAG_BYTES
   const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, IV_BYTES))
@@ -25,7 +25,7 @@ export function unseal(secret: Buffer, purpose: string, sealed: Buffer): Buffer 
   return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()])
 }
 
-/** A key with a name, which is kept beside what it has sealed. */
+/** Named encryption key; the name is stored next to each sealed value. */
 export interface SealingKey {
   readonly id: string
   readonly secret: Buffer
@@ -33,7 +33,7 @@ export interface SealingKey {
 
 /**
  * Reads `id:base64,…`.
- * @throws Error for anything else; the message repeats nothing of a key
+ * @throws Error for any other format; the message contains no key material
  */
 export function parseSealingKeys(text: string): readonly SealingKey[] {
   const parts = text.split(',').flatMap((part) => part.trim() || [])
@@ -48,7 +48,7 @@ export function parseSealingKeys(text: string): readonly SealingKey[] {
   return keys
 }
 
-/** Keys that follow one another: the first seals, all of them open what they sealed. */
+/** Rotating encryption keys: the first seals, all of them open. */
 export class SealingKeys {
   readonly #keys: readonly [SealingKey, ...SealingKey[]]
 
@@ -56,8 +56,8 @@ export class SealingKeys {
     this.#keys = keys
   }
 
-  /** The name of the key that seals. */
-  get current(): string {
+  /** Id of the key that seals. */
+  get currentId(): string {
     return this.#keys[0].id
   }
 
@@ -66,7 +66,7 @@ export class SealingKeys {
     return { keyId: id, sealed: seal(secret, purpose, Buffer.from(text)) }
   }
 
-  /** @throws Error when the key is not there any more, or it was sealed for something else */
+  /** @throws Error if the key is missing or the purpose differs */
   open(purpose: string, keyId: string, sealed: Buffer): string {
     const key = this.#keys.find(({ id }) => id === keyId)
     if (!key) throw new Error(`HUB_ENCRYPTION_KEYS has no key "${keyId}"`)

@@ -1,26 +1,25 @@
 import { type KeyObject, sign } from 'node:crypto'
-import { Piscina } from 'piscina'
-import type { Signatures } from './signer-thread.ts'
+import { Piscina, workerData } from 'piscina'
 
-/** So many at once are worth the wake of a thread; fewer are signed sooner than it wakes. */
-const APART_MIN = 4
+/** Smallest batch signed in the thread; fewer are done sooner than the thread wakes. */
+const THREAD_BATCH_MIN = 4
 const IDLE_MS = 60_000
 
-interface Waiting {
+interface PendingSignature {
   readonly bytes: Uint8Array
   readonly resolve: (signature: Buffer) => void
   readonly reject: (error: unknown) => void
 }
 
 /**
- * Signs what is asked for together: while a batch is with the thread, the next one gathers. A
- * signature costs as much as a small request, and so does each message to a thread.
+ * Signs in batches: while the thread works on one batch, the next one collects. A signature costs as
+ * much as a small request, and so does each message to a thread.
  */
 export class Signer {
   readonly #key: KeyObject
-  #waiting: Waiting[] = []
-  #atWork = false
-  #thread: Piscina<readonly string[], Signatures> | undefined
+  #pending: PendingSignature[] = []
+  #isRunning = false
+  #thread: Piscina<readonly string[], readonly string[]> | undefined
 
   /** @param key an Ed25519 private key */
   constructor(key: KeyObject) {
@@ -29,48 +28,48 @@ export class Signer {
 
   sign(bytes: Uint8Array): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bytes, resolve, reject })
-      if (this.#atWork) return
-      this.#atWork = true
-      setImmediate(() => void this.#work())
+      this.#pending.push({ bytes, resolve, reject })
+      if (this.#isRunning) return
+      this.#isRunning = true
+      setImmediate(() => void this.#signBatches())
     })
   }
 
-  async #work(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting
-      this.#waiting = []
+  async #signBatches(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = this.#pending
+      this.#pending = []
       try {
-        const signatures = await this.#signed(batch.map(({ bytes }) => bytes))
+        const signatures = await this.#signAll(batch.map(({ bytes }) => bytes))
         batch.forEach(({ resolve }, i) => resolve(signatures[i]!))
       } catch (error) {
         for (const { reject } of batch) reject(error)
       }
     }
-    this.#atWork = false
+    this.#isRunning = false
   }
 
-  async #signed(all: readonly Uint8Array[]): Promise<readonly Buffer[]> {
-    if (all.length < APART_MIN) return this.#here(all)
-    // Text of one byte a character: a view of bytes would take all of its buffer along.
+  async #signAll(all: readonly Uint8Array[]): Promise<readonly Buffer[]> {
+    if (all.length < THREAD_BATCH_MIN) return this.#signInline(all)
+    // Latin-1 strings, one character a byte: a view of bytes would copy its whole buffer.
     const texts = all.map((bytes) => latin1(bytes))
-    const apart = await this.#apart(texts).catch(() => undefined) // no thread, the same signatures
-    return apart?.map((text) => Buffer.from(text, 'latin1')) ?? this.#here(all)
+    const signed = await this.#signInThread(texts).catch(() => undefined) // fall back to inline
+    return signed?.map((text) => Buffer.from(text, 'latin1')) ?? this.#signInline(all)
   }
 
-  async #apart(texts: readonly string[]): Promise<Signatures> {
-    this.#thread ??= this.#open()
-    return this.#thread.run(texts)
+  async #signInThread(texts: readonly string[]): Promise<readonly string[]> {
+    this.#thread ??= this.#startThread()
+    return this.#thread.run(texts, { name: 'signTexts' })
   }
 
-  #here(all: readonly Uint8Array[]): readonly Buffer[] {
+  #signInline(all: readonly Uint8Array[]): readonly Buffer[] {
     return all.map((bytes) => sign(null, bytes, this.#key))
   }
 
-  /** It ends when nothing was to be signed for a while, and keeps no process alive. */
-  #open(): Piscina<readonly string[], Signatures> {
+  /** Starts a thread that ends when idle and does not keep the process alive. */
+  #startThread(): Piscina<readonly string[], readonly string[]> {
     return new Piscina({
-      filename: new URL('./signer-thread.ts', import.meta.url).href,
+      filename: import.meta.url,
       workerData: this.#key,
       minThreads: 0,
       maxThreads: 1,
@@ -79,6 +78,15 @@ export class Signer {
     })
   }
 }
+
+/**
+ * Runs in the thread: signs Latin-1 texts, and returns the signatures as Latin-1.
+ * @public loaded by Piscina
+ */
+export const signTexts = (texts: readonly string[]): readonly string[] =>
+  texts.map((text) =>
+    sign(null, Buffer.from(text, 'latin1'), workerData as KeyObject).toString('latin1'),
+  )
 
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')

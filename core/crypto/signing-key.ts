@@ -11,23 +11,23 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Signer } from './signer.ts'
 
-/** The hub's own Ed25519 key. What it signed can be held against the hub. */
+/** Ed25519 key of the hub, which signs receipts and checkpoints. */
 export interface SigningKey {
-  /** Its JWK thumbprint (RFC 7638, base64url): the same key always has the same name. */
+  /** JWK thumbprint (RFC 7638, base64url): the same key always has the same id. */
   readonly id: string
-  /** The 32 bytes of the public key (RFC 8032). */
+  /** Public key, 32 bytes (RFC 8032). */
   readonly publicKey: Buffer
-  /** The 64 bytes of a signature. Many at once are made in a thread. */
+  /** Returns the 64-byte signature. Batches are signed in a worker thread. */
   sign(bytes: Uint8Array): Promise<Buffer>
-  /** 32 secret bytes that follow from the key, other ones for each purpose (HKDF, RFC 5869). */
-  secretFor(purpose: string): Buffer
+  /** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
+  deriveSecret(purpose: string): Buffer
 }
 
 const FILE = 'signing-key'
 
 /**
- * Reads a private key: PKCS#8 in DER, as base64 on one line.
- * @throws Error for anything else; the message repeats nothing of it
+ * Parses a private key: PKCS#8 in DER, as base64 on one line.
+ * @throws Error for any other format; the message contains no key material
  */
 export function parseSigningKey(text: string): KeyObject {
   const wrong = 'not a signing key: base64 of an Ed25519 private key in PKCS#8 (DER)'
@@ -41,14 +41,14 @@ export function parseSigningKey(text: string): KeyObject {
 }
 
 /**
- * The key that the configuration names; without one, in the sandbox, that of the data directory,
- * which is made when first asked for and readable by its owner alone.
+ * Returns the configured key. In a sandbox without one, uses the key in the data directory, created
+ * on first use and readable by its owner only.
  */
 export async function loadSigningKey(config: {
   readonly signingKey: KeyObject | undefined
   readonly dataDir: string
 }): Promise<SigningKey> {
-  return signingKeyOf(config.signingKey ?? (await keyOfDirectory(config.dataDir)))
+  return signingKeyOf(config.signingKey ?? (await keyFromDirectory(config.dataDir)))
 }
 
 /** Wraps an Ed25519 private key. */
@@ -60,16 +60,16 @@ export function signingKeyOf(key: KeyObject): SigningKey {
     id: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: Buffer.from(x, 'base64url'),
     sign: (bytes: Uint8Array) => signer.sign(bytes),
-    secretFor: (purpose: string) =>
+    deriveSecret: (purpose: string) =>
       Buffer.from(
         hkdfSync('sha256', key.export({ format: 'der', type: 'pkcs8' }), '', purpose, 32),
       ),
   })
 }
 
-async function keyOfDirectory(dataDir: string): Promise<KeyObject> {
+async function keyFromDirectory(dataDir: string): Promise<KeyObject> {
   const file = join(dataDir, FILE)
-  const known = await readFile(file, 'utf8').catch(absent)
+  const known = await readFile(file, 'utf8').catch(ignoreMissing)
   if (known !== undefined) return parseSigningKey(known)
   await mkdir(dataDir, { recursive: true })
   const part = `${file}.${randomUUID()}`
@@ -77,7 +77,7 @@ async function keyOfDirectory(dataDir: string): Promise<KeyObject> {
   const text = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
   await writeFile(part, `${text}\n`, { mode: 0o600 })
   try {
-    await link(part, file) // appears whole, and never over the key of another process
+    await link(part, file) // atomic, and never replaces the key of another process
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
@@ -86,6 +86,6 @@ async function keyOfDirectory(dataDir: string): Promise<KeyObject> {
   return parseSigningKey(await readFile(file, 'utf8'))
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -3,41 +3,41 @@ import { type Clock, systemClock } from '../clock.ts'
 
 const MEASURE_EVERY_MS = 30_000
 
-/** The time of the database. */
+/** Clock that follows the database. */
 export interface DatabaseClock extends Clock {
-  /** Measures no more. */
+  /** Stops measuring. */
   close(): void
 }
 
 /**
- * The time of the database, which all processes share: they agree on months, days and deadlines
- * though their own clocks do not. How far ours is off is measured now and then; what is within the
- * error of measurement is none.
- * @param own the clock of this machine
+ * Opens a clock that follows the database, so that all processes agree on months, days and
+ * deadlines although their local clocks differ. Measures the offset periodically; an offset within
+ * the measurement error counts as zero.
+ * @param localClock the clock of this machine
  */
 export async function openDatabaseClock(
   pool: Pool,
-  own: Clock = systemClock,
+  localClock: Clock = systemClock,
 ): Promise<DatabaseClock> {
-  let ahead = await measure(pool, own)
-  const renew = (): void =>
-    void measure(pool, own).then(
-      (measured) => (ahead = measured),
-      () => undefined, // a database that is away is noticed elsewhere
+  let offsetMs = await measureOffset(pool, localClock)
+  const remeasure = (): void =>
+    void measureOffset(pool, localClock).then(
+      (measured) => (offsetMs = measured),
+      () => undefined, // other code reports an unreachable database
     )
-  const timer = setInterval(renew, MEASURE_EVERY_MS).unref()
+  const timer = setInterval(remeasure, MEASURE_EVERY_MS).unref()
   return {
-    now: () => new Date(own.now().getTime() + ahead),
+    now: () => new Date(localClock.now().getTime() + offsetMs),
     close: () => clearInterval(timer),
   }
 }
 
-/** By how many milliseconds the database is ahead of us. */
-async function measure(pool: Pool, own: Clock): Promise<number> {
-  const asked = own.now().getTime()
+/** Milliseconds by which the database is ahead of the local clock. */
+async function measureOffset(pool: Pool, localClock: Clock): Promise<number> {
+  const before = localClock.now().getTime()
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now')
-  const answered = own.now().getTime()
+  const after = localClock.now().getTime()
   const now = rows[0]!.now.getTime()
-  if (now < asked) return now - asked
-  return now > answered ? now - answered : 0
+  if (now < before) return now - before
+  return now > after ? now - after : 0
 }

@@ -2,30 +2,33 @@ import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Client } from 'pg'
-import { elapsedMs, sleep } from '../clock.ts'
-import { type KeepOptions, type Kept, keep } from '../runtime/managed-process.ts'
+import { elapsedMs, pause, sleep } from '../clock.ts'
+import {
+  type ManagedProcess,
+  type ManagedProcessOptions,
+  startManagedProcess,
+} from '../runtime/managed-process.ts'
 import { freePort } from '../runtime/net.ts'
+import { type ClusterLocation, findClusterLocation } from './cluster-location.ts'
 import { lockFile } from './lock.ts'
-import { findPlace, type Place } from './place.ts'
 import { findPrograms, type Programs } from './programs.ts'
-import { revive } from './revive.ts'
 
-/** A PostgreSQL server that this process runs for itself. */
-export interface Embedded {
-  /** Connection string of the superuser, to the database `postgres`; listens on 127.0.0.1 only. */
+/** Built-in PostgreSQL server, run by this process. */
+export interface EmbeddedServer {
+  /** Superuser connection string of the database `postgres`; listens on 127.0.0.1 only. */
   readonly url: string
-  /** Stops the server in order, and gives the data directory free. May be called twice. */
+  /** Shuts the server down and unlocks the data directory. Idempotent. */
   stop(): Promise<void>
 }
 
 export interface EmbeddedOptions {
-  /** The cluster lies in `<dataDir>/postgres`; the directory is made when absent. */
+  /** The cluster is in `<dataDir>/postgres`; the directory is created if missing. */
   readonly dataDir: string
-  /** Hears what an operator may want to know, such as where data went. */
+  /** Logs information for the operator, such as the location of the data. */
   readonly log?: (text: string) => void
-  /** Hears that the server died, and that it runs again. @defaultValue `log` */
+  /** Logs crashes and restarts of the server. @defaultValue `log` */
   readonly warn?: (text: string) => void
-  /** False: nothing is forced to disk. For tests, whose data nobody misses. @defaultValue true */
+  /** False skips fsync; for tests only. @defaultValue true */
   readonly durable?: boolean
 }
 
@@ -35,32 +38,32 @@ const SETTINGS = {
   max_connections: '200',
   shared_buffers: '192MB',
   max_wal_size: '2GB',
-  checkpoint_timeout: '15min', // after each one, every page that changes is logged whole once
+  checkpoint_timeout: '15min', // fewer full-page images in the WAL
   wal_compression: 'on',
   timezone: 'UTC',
   log_timezone: 'UTC',
   lc_messages: 'C',
 }
-const UNSAFE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+const NON_DURABLE_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
-/** Nothing of the hub's environment (its secrets, PGDATA …) reaches the database. */
+/** Environment of the server: nothing of the hub's (secrets, PGDATA …) is inherited. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 const READY = 'database system is ready to accept connections'
-/** Another one still shuts down, or a process of one that died lives on, or the port is taken. */
-const PASSING = /lock file ".*" already exists|pre-existing shared memory|could not bind/
-const PASSING_MS = 30_000
+/** Output when another server still shuts down or left processes behind, or the port is taken. */
+const TRANSIENT_FAILURE = /lock file ".*" already exists|pre-existing shared memory|could not bind/
+const TRANSIENT_RETRY_MS = 30_000
 /** Recovery after a crash replays at most 2 GB of log. */
 const READY_MS = 180_000
 
 /**
- * Starts the PostgreSQL server of `dataDir`, making the cluster the first time. It ends with this
- * process, however this process ends; when it dies before, it is started again at the same address,
- * and when that does not help this process ends. Throws when another process uses the data
- * directory, when there is no PostgreSQL for this platform, and with PostgreSQL's own words when it
- * does not start.
+ * Starts the PostgreSQL server of `dataDir`; creates the cluster on first use. The server ends with
+ * this process, including on SIGKILL. If it crashes, it is restarted at the same address; if it
+ * keeps crashing, this process exits.
+ * @throws Error if another process uses the data directory, if no PostgreSQL is available for this
+ * platform, or with PostgreSQL's output if it does not start
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new Error('The built-in database needs Linux or macOS. Set DATABASE_URL, or use WSL.')
   }
@@ -69,13 +72,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
   const unlock = await lockFile(join(dataDir, 'postgres.lock'), `The data directory ${dataDir}`)
   try {
-    const place = await findPlace(dataDir, log)
+    const place = await findClusterLocation(dataDir, log)
     const programs = await findPrograms(place.user, log)
-    const password = await findPassword(dataDir, place)
+    const password = await findOrCreatePassword(dataDir, place)
     if (!place.exists) await createCluster(programs, place, password, durable)
-    const { kept, port } = await launch(programs, place, durable)
-    const start = async () => (await launch(programs, place, durable, port)).kept
-    const server = revive(kept, { start, warn })
+    const { server: first, port } = await launch(programs, place, durable)
+    const start = async () => (await launch(programs, place, durable, port)).server
+    const server = superviseServer(first, { start, warn })
     const stop = async (): Promise<void> => {
       await server.stop()
       await unlock()
@@ -83,7 +86,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     let stopped: Promise<void> | undefined
     return {
       url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-      stop: () => (stopped ??= stop()), // a second call must not unlock what others have by then
+      stop: () => (stopped ??= stop()), // a second call could remove the lock of another process
     }
   } catch (error) {
     await unlock()
@@ -92,8 +95,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
 }
 
 /**
- * The connection string of the server that some other process runs on this data directory;
- * undefined when none does.
+ * Returns the connection string of a server that another process runs on this data directory, or
+ * undefined.
  */
 export async function runningUrl(dataDir: string): Promise<string | undefined> {
   const read = (...path: string[]) => readFile(join(dataDir, ...path), 'utf8').catch(() => '')
@@ -102,10 +105,10 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
   const port = (await read('postgres', 'postmaster.pid')).split('\n')[3]
   if (password === '' || !port) return undefined
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-  return (await answers(url)) ? url : undefined
+  return (await isReachable(url)) ? url : undefined
 }
 
-async function answers(connectionString: string): Promise<boolean> {
+async function isReachable(connectionString: string): Promise<boolean> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 })
   client.on('error', () => {})
   try {
@@ -118,13 +121,13 @@ async function answers(connectionString: string): Promise<boolean> {
   }
 }
 
-/** The superuser's password: random, kept beside the cluster, readable to the hub's user only. */
-async function findPassword(dataDir: string, place: Place): Promise<string> {
+/** Random superuser password, stored beside the cluster and readable by the hub's user only. */
+async function findOrCreatePassword(dataDir: string, place: ClusterLocation): Promise<string> {
   const file = join(dataDir, 'postgres.password')
   if (place.exists) {
     return (
       await readFile(file, 'utf8').catch((cause) => {
-        throw new Error(`The password of the database cannot be read from ${file}.`, { cause })
+        throw new Error(`The database password cannot be read from ${file}.`, { cause })
       })
     ).trim()
   }
@@ -133,10 +136,10 @@ async function findPassword(dataDir: string, place: Place): Promise<string> {
   return password
 }
 
-/** Makes the cluster under another name first: one cut short is never taken for a whole one. */
+/** Creates the cluster under a temporary name, so that an interrupted run leaves no partial one. */
 async function createCluster(
   programs: Programs,
-  { cluster, entry, user }: Place,
+  { cluster, entry, user }: ClusterLocation,
   password: string,
   durable: boolean,
 ): Promise<void> {
@@ -146,7 +149,7 @@ async function createCluster(
   const secret = join(work, 'password')
   await writeFile(secret, password, { mode: 0o600 })
   if (user !== undefined) await Promise.all([work, secret].map((p) => chown(p, user.uid, user.gid)))
-  const initdb = keep(
+  const initdb = startManagedProcess(
     programs.initdb,
     [
       `--pgdata=${join(work, 'data')}`,
@@ -160,7 +163,7 @@ async function createCluster(
       '--no-instructions',
       ...(durable ? [] : ['--no-sync']),
     ],
-    identity(work, user),
+    processOptions(work, user),
   )
   if ((await initdb.exited) !== 0) {
     await sleep(TAIL_MS)
@@ -172,7 +175,7 @@ async function createCluster(
   await rm(work, { recursive: true })
 }
 
-const identity = (cwd: string, user: Place['user']): KeepOptions => ({
+const processOptions = (cwd: string, user: ClusterLocation['user']): ManagedProcessOptions => ({
   cwd,
   env: ENVIRONMENT,
   ...(user === undefined ? {} : { user: { uid: user.uid, gid: user.gid } }),
@@ -184,42 +187,97 @@ async function syncFolder(path: string): Promise<void> {
   await folder.close()
 }
 
-/** Starts the server, waiting (bounded) for what is left of another one on the same cluster. */
+/** Starts the server; retries for `TRANSIENT_RETRY_MS` while a previous one still shuts down. */
 async function launch(
   programs: Programs,
-  { cluster, user }: Place,
+  { cluster, user }: ClusterLocation,
   durable: boolean,
   samePort?: number,
-): Promise<{ kept: Kept; port: number }> {
-  const settings = Object.entries({ ...SETTINGS, ...(durable ? {} : UNSAFE) })
-  const deadline = elapsedMs() + PASSING_MS
+): Promise<{ server: ManagedProcess; port: number }> {
+  const settings = Object.entries({ ...SETTINGS, ...(durable ? {} : NON_DURABLE_SETTINGS) })
+  const deadline = elapsedMs() + TRANSIENT_RETRY_MS
   for (;;) {
     const port = samePort ?? (await freePort())
-    const kept = keep(
+    const server = startManagedProcess(
       programs.postgres,
       ['-D', cluster, '-p', String(port), ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`])],
-      identity(cluster, user),
+      processOptions(cluster, user),
     )
-    if (await becomesReady(kept)) return { kept, port }
-    await kept.stop()
-    if (!PASSING.test(kept.tail()) || elapsedMs() > deadline) {
-      throw new Error(`PostgreSQL did not start in ${cluster}. It said:\n${kept.tail()}`)
+    if (await waitUntilReady(server)) return { server, port }
+    await server.stop()
+    if (!TRANSIENT_FAILURE.test(server.tail()) || elapsedMs() > deadline) {
+      throw new Error(`PostgreSQL did not start in ${cluster}. Its output:\n${server.tail()}`)
     }
     await sleep(200)
   }
 }
 
 const POLL_MS = 10
-/** What a process printed last may arrive after the news of its end. */
+/** Delay for the last output of a process, which may arrive after its exit. */
 const TAIL_MS = 50
 
-async function becomesReady(kept: Kept): Promise<boolean> {
-  const exited = kept.exited.then(() => true)
+async function waitUntilReady(server: ManagedProcess): Promise<boolean> {
+  const exited = server.exited.then(() => true)
   const deadline = elapsedMs() + READY_MS
   while (elapsedMs() < deadline) {
-    if (kept.tail().includes(READY)) return true
+    if (server.tail().includes(READY)) return true
     if (await Promise.race([exited, sleep(POLL_MS).then(() => false)])) break
   }
   await sleep(TAIL_MS)
   return false
+}
+
+/** Delays before restarts, by the number of recent crashes. */
+const BACK_OFF_MS = [100, 500, 2_000, 5_000] as const
+const RECENT_MS = 600_000
+
+/**
+ * Restarts a server whenever it exits, until it is stopped. At the fifth exit in ten minutes, an
+ * error that nobody catches ends this process.
+ * @param start starts the server again, or rejects while the old one still leaves processes behind
+ */
+function superviseServer(
+  first: ManagedProcess,
+  { start, warn }: { start: () => Promise<ManagedProcess>; warn: (text: string) => void },
+): Pick<ManagedProcess, 'stop'> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let server = first
+  let exits: readonly number[] = []
+
+  const watch = async (): Promise<void> => {
+    for (let reason = await exitReason(server); !signal.aborted; reason = await restart()) {
+      const now = elapsedMs()
+      exits = [...exits.filter((at) => now - at < RECENT_MS), now]
+      const delay = BACK_OFF_MS[exits.length - 1]
+      if (delay === undefined) throw new Error(`PostgreSQL keeps failing: the hub exits. ${reason}`)
+      warn(reason)
+      await pause(delay, signal)
+    }
+  }
+  const restart = async (): Promise<string> => {
+    if (signal.aborted) return ''
+    try {
+      server = await start()
+    } catch (error) {
+      return (error as Error).message
+    }
+    if (signal.aborted) await server.stop()
+    else warn('PostgreSQL was restarted.')
+    return exitReason(server)
+  }
+
+  const watching = watch()
+  return {
+    async stop() {
+      stopping.abort()
+      await server.stop()
+      await watching
+    },
+  }
+}
+
+async function exitReason(server: ManagedProcess): Promise<string> {
+  const code = await server.exited.catch((error: unknown) => error)
+  return `PostgreSQL ended unexpectedly (${String(code)}). Its output:\n${server.tail()}`
 }

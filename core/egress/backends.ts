@@ -1,9 +1,10 @@
 import { Agent } from 'undici'
+import { type EgressOptions, sendRequest } from './egress.ts'
 import { EgressError } from './errors.ts'
-import { type Egress, type EgressOptions, exchange } from './http.ts'
+import type { Egress } from './http.ts'
 
 interface BackendOptions extends Pick<EgressOptions, 'userAgent'> {
-  /** Scheme, host and port, as `URL.origin` has them. */
+  /** Allowed origins, in the form of `URL.origin`. */
   readonly origins: readonly string[]
 }
 
@@ -11,12 +12,12 @@ const CONNECT_MS = 5_000
 const RESPONSE_MAX = 33_554_432
 
 /**
- * The way to servers that the operator named one by one, wherever they are: on this machine, in the
- * house's network, on any port. No name or redirect leads anywhere else. For addresses that the
- * operator configured; a caller's belong to `createEgress`.
+ * Creates a client for servers listed by the operator, on any network and port, including this
+ * machine. Other origins are refused and redirects are not followed. Only for addresses that the
+ * operator configured; use `createEgress` for addresses from callers.
  */
 export function createBackends({ origins, userAgent }: BackendOptions): Egress {
-  const named = new Set(origins)
+  const allowedOrigins = new Set(origins)
   const agent = new Agent({
     connect: { timeout: CONNECT_MS, rejectUnauthorized: true },
     allowH2: false,
@@ -24,11 +25,11 @@ export function createBackends({ origins, userAgent }: BackendOptions): Egress {
   })
   const targetOf = (text: string): URL => {
     const url = URL.parse(text)
-    if (url && named.has(url.origin)) return url
+    if (url && allowedOrigins.has(url.origin)) return url
     throw new EgressError('destination_not_allowed', {
-      message: 'The operator has not named this host in HUB_PLUGIN_HOSTS.',
+      message: 'The operator has not listed this host in HUB_PLUGIN_HOSTS.',
     })
   }
   const way = { agent, userAgent, targetOf }
-  return { request: (request) => exchange(way, request), close: () => agent.close() }
+  return { request: (request) => sendRequest(way, request), close: () => agent.close() }
 }

@@ -12,38 +12,37 @@ export interface ResolvedAddress {
   readonly family: number
 }
 
-/** All addresses of a name. Rejects, with the codes of node:dns, when there are none. */
+/** Returns all addresses of a name. Rejects with the codes of node:dns if there are none. */
 export type Resolver = (hostname: string) => Promise<readonly ResolvedAddress[]>
 
 export interface ConnectorOptions {
   readonly sandboxHosts?: SandboxHosts
   readonly allowedPorts?: readonly number[]
-  /** Default: the resolver of the operating system. */
+  /** Default: the operating system's resolver. */
   readonly resolver?: Resolver
-  /** Milliseconds for lookup, TCP and TLS together. Default 5,000. */
+  /** Timeout for lookup, TCP and TLS together. Default 5,000. */
   readonly connectMs?: number
 }
 
 const systemResolver: Resolver = (hostname) => lookup(hostname, { all: true, order: 'verbatim' })
 
-/** Answers that say "there is no such name", as opposed to "ask again later". */
-const NO_SUCH_NAME = ['ENOTFOUND', 'ENODATA']
+/** Error codes of a missing name, as opposed to a temporary failure. */
+const NAME_NOT_FOUND_CODES = ['ENOTFOUND', 'ENODATA']
 
 /**
- * The one way to a foreign host: an undici connector that opens a socket only to a public address
- * and an allowed port.
+ * Creates an undici connector that connects only to public addresses and allowed ports.
  * - An address in the URL is checked as it is: `lookup` is never called for it.
- * - A name is checked inside the lookup of the very connection, so the checked address is the
- *   connected one; a single address that is not public refuses the name (security A013, A014).
- * - What the socket is really connected to is checked once more.
+ * - A name is checked inside the lookup of the same connection, so that the checked address is the
+ *   connected one. A name with any non-public address is refused, which prevents DNS rebinding.
+ * - The remote address of the connected socket is checked again.
  *
- * Failures reach the caller as `EgressError` with `sent` false.
+ * Failures are passed as `EgressError` with `sent` false.
  */
 export function guardedConnector(options: ConnectorOptions = {}): buildConnector.connector {
   const sandboxHosts = options.sandboxHosts ?? new Map<string, number>()
   const connect = buildConnector({
     allowH2: false,
-    // Stated, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off (security A086).
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     timeout: options.connectMs ?? 5_000,
     lookup: guardedLookup(sandboxHosts, options.resolver ?? systemResolver),
@@ -65,13 +64,13 @@ export function guardedConnector(options: ConnectorOptions = {}): buildConnector
   }
 }
 
-/** Whether a host may be looked up at all; RFC 6761 reserves `localhost` and names below it. */
+/** Returns false for non-public addresses and for `localhost` and its subdomains (RFC 6761). */
 function isAllowedHost(host: string): boolean {
   if (isIP(host)) return isPublicAddress(host)
   return !/(?:^|\.)localhost\.?$/i.test(host)
 }
 
-/** A `lookup` for node:net that answers with public addresses, or not at all. */
+/** Creates a `lookup` for node:net that returns public addresses only. */
 function guardedLookup(sandboxHosts: SandboxHosts, resolver: Resolver): LookupFunction {
   const resolve = callbackify(
     async (hostname: string): Promise<ResolvedAddress[]> =>
@@ -90,8 +89,8 @@ function guardedLookup(sandboxHosts: SandboxHosts, resolver: Resolver): LookupFu
 }
 
 /**
- * Asks twice. The guard is safe with one answer, since it connects to what it checked; the second
- * refuses a name that changes sides openly, instead of visiting the public one of its faces.
+ * Resolves twice. One lookup would be safe, because the checked address is the connected one; the
+ * second detects and refuses names that alternate between public and private addresses.
  */
 async function publicAddresses(hostname: string, resolver: Resolver): Promise<ResolvedAddress[]> {
   const [first, second] = await Promise.all([resolver(hostname), resolver(hostname)])
@@ -104,12 +103,12 @@ async function publicAddresses(hostname: string, resolver: Resolver): Promise<Re
 }
 
 /**
- * A name that does not exist and one that is not public give the same answer, lest the names of
- * our own network be guessed by asking.
+ * Returns the same error for missing and non-public names, so that internal names cannot be
+ * discovered.
  */
 function lookupFault(cause: unknown): EgressError {
   if (cause instanceof EgressError) return cause
-  const unknownName = NO_SUCH_NAME.includes(codeOf(cause))
+  const unknownName = NAME_NOT_FOUND_CODES.includes(codeOf(cause))
   return new EgressError(unknownName ? 'destination_not_allowed' : 'upstream_unreachable', {
     cause,
   })
@@ -125,21 +124,21 @@ function remoteFault(socket: Socket | null, sandboxPort?: number): EgressError |
   if (!allowed) return new EgressError('destination_not_allowed')
 }
 
-/** Codes of OpenSSL and node:tls for a certificate or a handshake that is not good. */
-const TLS =
+/** Codes of OpenSSL and node:tls for an invalid certificate or a failed handshake. */
+const TLS_ERROR_CODE =
   /^(?:ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|EPROTO)/
 
 function connectFault(cause: unknown): EgressError {
   if (cause instanceof EgressError) return cause
   const code = codeOf(cause)
-  if (TLS.test(code) || code === 'HOSTNAME_MISMATCH') {
+  if (TLS_ERROR_CODE.test(code) || code === 'HOSTNAME_MISMATCH') {
     return new EgressError('upstream_tls', { cause })
   }
-  const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
-  return new EgressError(late ? 'upstream_timeout' : 'upstream_unreachable', { cause })
+  const timedOut = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
+  return new EgressError(timedOut ? 'upstream_timeout' : 'upstream_unreachable', { cause })
 }
 
-/** The `code` of a system or undici error; empty when it has none. */
+/** Returns the `code` of a system or undici error, or an empty string. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

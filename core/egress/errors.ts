@@ -1,6 +1,6 @@
 import type { EgressResponse } from './http.ts'
 
-/** Every way a request to a foreign host can fail; the keys are codes of the fault catalogue. */
+/** Errors of requests to foreign hosts; the keys are codes of core/errors.ts. */
 const TEXT = {
   validation_failed: 'The request cannot be sent as it is.',
   destination_not_allowed:
@@ -16,7 +16,7 @@ const TEXT = {
 export type EgressCode = keyof typeof TEXT
 
 interface EgressDetails {
-  /** Said instead of the standard text; for `validation_failed`, where the caller wrote it. */
+  /** Replaces the standard text; for `validation_failed`, names the part to change. */
   readonly message?: string
   readonly sent?: boolean
   readonly response?: EgressResponse | undefined
@@ -24,16 +24,15 @@ interface EgressDetails {
 }
 
 /**
- * A request that did not come to a proper end. The message is safe to show and the same for every
- * instance of a code, so that nobody scans a network by it; addresses and ports are in `cause`,
- * which is for the log alone.
+ * Failed request to a foreign host. The message is safe to show and does not vary within a code, so
+ * that it cannot be used to scan a network; `cause` has addresses and ports, for the log only.
  */
 export class EgressError extends Error {
   override readonly name = 'EgressError'
   readonly code: EgressCode
-  /** False only when it is certain that no byte of the request left this machine. */
+  /** False only if certainly no byte of the request left this machine. */
   readonly sent: boolean
-  /** What had been answered by then; the body is empty when it could not be read to its end. */
+  /** Response received so far; the body is empty unless it was complete. */
   readonly response: EgressResponse | undefined
 
   constructor(code: EgressCode, { message, sent = false, response, cause }: EgressDetails = {}) {
@@ -44,6 +43,6 @@ export class EgressError extends Error {
   }
 }
 
-/** A part of the request that the caller has to change, named in the message. */
-export const invalid = (message: string, cause?: unknown): EgressError =>
+/** Creates a `validation_failed` error; the message names the part to change. */
+export const invalidRequest = (message: string, cause?: unknown): EgressError =>
   new EgressError('validation_failed', { message, cause })

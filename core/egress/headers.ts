@@ -1,9 +1,9 @@
-import { invalid } from './errors.ts'
+import { invalidRequest } from './errors.ts'
 
 export type HeaderValues = Readonly<Record<string, string | string[] | undefined>>
 
-/** Belong to one connection (RFC 9110 §7.6.1), or to how a message is framed. */
-const OF_THE_CONNECTION = [
+/** Headers of one connection (RFC 9110 §7.6.1) or of message framing. */
+const CONNECTION_HEADERS = [
   'connection',
   'content-length',
   'expect',
@@ -19,8 +19,8 @@ const OF_THE_CONNECTION = [
   'upgrade',
 ]
 
-/** Say who asks, or who pays: the hub's to write, not the caller's. */
-const OF_THE_HUB = [
+/** Headers about identity and payment, which only the hub may set. */
+const HUB_HEADERS = [
   'cookie',
   'forwarded',
   'payment-required',
@@ -34,11 +34,11 @@ const OF_THE_HUB = [
   'x-real-ip',
 ]
 
-const DENIED = new Set([...OF_THE_CONNECTION, ...OF_THE_HUB])
+const DENIED = new Set([...CONNECTION_HEADERS, ...HUB_HEADERS])
 const DENIED_PREFIXES = ['x-forwarded-', 'proxy-', 'sec-']
 
-/** What an agent sends along with a native call that is nobody's business but the provider's. */
-const RELAYED = new Set([
+/** Request headers of a native call that are passed to the provider. */
+const RELAYED_HEADERS = new Set([
   'accept',
   'accept-language',
   'content-language',
@@ -54,8 +54,8 @@ const RELAYED = new Set([
   'user-agent',
 ])
 
-/** What an upstream's answer may tell the caller about its body and itself. */
-const ANSWERED = new Set([
+/** Response headers of an upstream that are passed to the caller. */
+const RETURNED_HEADERS = new Set([
   'accept-ranges',
   'content-disposition',
   'content-encoding',
@@ -71,41 +71,41 @@ const ANSWERED = new Set([
   'x-payment-response',
 ])
 
-/** The most headers that are sent, and the most bytes in them. */
+/** Maximum number and total size of forwarded headers. */
 const COUNT_MAX = 64
 const BYTES_MAX = 16_384
 
 const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,128}$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Part of a key of this hub. Case matters in a key, but not to whoever would steal it. */
-const OWN_KEY = /ahk_/i
+/** Prefix of the hub's API keys. Case-insensitive, so that a changed case does not leak a key. */
+const HUB_KEY = /ahk_/i
 
 /**
- * The headers that a caller asks to have sent to a foreign host, names in lower case.
- * `Authorization` is the caller's own affair with that host, unless it holds a key of this hub.
- * `Accept-Encoding` is left out: the hub asks for bodies as they are.
- * @throws EgressError `validation_failed` for a name that the caller may not set, a name or value
- * that HTTP cannot carry (line breaks), a name given twice, a hub key, or too much of it all
+ * Validates headers that a caller wants sent to a foreign host, and returns them with lower-case
+ * names. `Authorization` is allowed unless it contains a key of this hub. `Accept-Encoding` is
+ * dropped: the hub requests uncompressed bodies.
+ * @throws EgressError `validation_failed` for a reserved or repeated name, a name or value that is
+ * invalid in HTTP (line breaks), a hub key, or too many or too large headers
  */
 export function forwardableHeaders(headers: Readonly<Record<string, unknown>>) {
   const out: Record<string, string> = {}
   let bytes = 0
   for (const [given, value] of Object.entries(headers)) {
-    if (!NAME.test(given)) throw invalid('headers: contains a name that is not one')
+    if (!NAME.test(given)) throw invalidRequest('headers: contains an invalid name')
     const name = given.toLowerCase()
-    if (typeof value !== 'string') throw invalid(`headers.${name}: must be a string`)
-    if (!VALUE.test(value)) throw invalid(`headers.${name}: contains a control character`)
-    if (isDenied(name)) throw invalid(`headers.${name}: may not be set`)
-    if (OWN_KEY.test(value) || OWN_KEY.test(name)) {
-      throw invalid(`headers.${name}: contains a key of this hub`)
+    if (typeof value !== 'string') throw invalidRequest(`headers.${name}: must be a string`)
+    if (!VALUE.test(value)) throw invalidRequest(`headers.${name}: contains a control character`)
+    if (isDenied(name)) throw invalidRequest(`headers.${name}: may not be set`)
+    if (HUB_KEY.test(value) || HUB_KEY.test(name)) {
+      throw invalidRequest(`headers.${name}: contains a key of this hub`)
     }
-    if (Object.hasOwn(out, name)) throw invalid(`headers.${name}: given twice`)
+    if (Object.hasOwn(out, name)) throw invalidRequest(`headers.${name}: given twice`)
     bytes += name.length + value.length
     if (name !== 'accept-encoding') out[name] = value
   }
   if (Object.keys(headers).length > COUNT_MAX || bytes > BYTES_MAX) {
-    throw invalid(`headers: more than ${COUNT_MAX}, or than ${BYTES_MAX} bytes together`)
+    throw invalidRequest(`headers: more than ${COUNT_MAX} headers or ${BYTES_MAX} bytes in total`)
   }
   return out
 }
@@ -114,43 +114,49 @@ const isDenied = (name: string): boolean =>
   DENIED.has(name) || DENIED_PREFIXES.some((prefix) => name.startsWith(prefix))
 
 /**
- * What of an agent's own request goes on to the provider of a native service: a short list, so
- * that Authorization, Cookie, addresses and payments stay here (security case A018).
+ * Selects the headers of an agent's request that are passed to the provider of a native service. An
+ * allow-list, so that Authorization, Cookie, addresses and payments stay with the hub.
  */
 export const relayableHeaders = (
   headers: HeaderValues,
   also: readonly string[] = [],
 ): Record<string, string> =>
-  pick(headers, (name) => RELAYED.has(name) || (also.includes(name) && isRelayable(name)))
+  pickHeaders(
+    headers,
+    (name) => RELAYED_HEADERS.has(name) || (also.includes(name) && isRelayable(name)),
+  )
 
-/** Whether a provider may ask for a header of callers: not for keys, payments or addresses. */
+/** Returns true if a provider may request this header of callers: no keys, payments, addresses. */
 export const isRelayable = (name: string): boolean =>
-  NAME.test(name) && name === name.toLowerCase() && !isDenied(name) && !TO_THE_HUB.test(name)
+  NAME.test(name) &&
+  name === name.toLowerCase() &&
+  !isDenied(name) &&
+  !HUB_REQUEST_HEADER.test(name)
 
-/** What callers tell the hub itself. */
-const TO_THE_HUB = new RegExp(
+/** Request headers addressed to the hub itself. */
+const HUB_REQUEST_HEADER = new RegExp(
   '^(?:authorization|idempotency-key|crawler-.*|' +
     'x-(?:api-key|max-price|quote-id|dry-run|request-id))$',
 )
 
-/** What of a foreign host's answer goes back to the caller. */
-export const answerableHeaders = (headers: HeaderValues): Record<string, string> =>
-  pick(headers, (name) => ANSWERED.has(name))
+/** Selects the response headers of a foreign host that are passed to the caller. */
+export const returnableHeaders = (headers: HeaderValues): Record<string, string> =>
+  pickHeaders(headers, (name) => RETURNED_HEADERS.has(name))
 
-function pick(headers: HeaderValues, isAllowed: (name: string) => boolean) {
-  const hopByHop = named(headers['connection'])
+function pickHeaders(headers: HeaderValues, isAllowed: (name: string) => boolean) {
+  const hopByHop = connectionHeaders(headers['connection'])
   const out: Record<string, string> = {}
   for (const name of Object.keys(headers)) {
     const values = isAllowed(name) ? headers[name] : undefined
     if (values === undefined || hopByHop.includes(name)) continue
     const value = typeof values === 'string' ? values : values.join(', ')
-    if (VALUE.test(value) && !OWN_KEY.test(value)) out[name] = value
+    if (VALUE.test(value) && !HUB_KEY.test(value)) out[name] = value
   }
   return out
 }
 
-/** `Connection` names further headers that end with the connection (RFC 9110 §7.6.1). */
-function named(connection: string | string[] | undefined): readonly string[] {
+/** Further hop-by-hop headers named by `Connection` (RFC 9110 §7.6.1). */
+function connectionHeaders(connection: string | string[] | undefined): readonly string[] {
   if (connection === undefined) return []
   const list = [connection].flat().join(',')
   return list.split(',').map((name) => name.trim().toLowerCase())

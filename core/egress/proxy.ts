@@ -9,37 +9,38 @@ import { EgressError } from './errors.ts'
 import type { TargetRules } from './target.ts'
 
 export interface ProxyOptions extends ConnectorOptions, TargetRules {
-  /** Bytes in both directions together; then everything is cut off. */
+  /** Maximum bytes in both directions together; then all connections are cut off. */
   readonly maxBytes: number
-  /** Requests and tunnels together; what comes later is refused. */
+  /** Maximum number of requests and tunnels; further ones are refused. */
   readonly maxRequests: number
 }
 
-/** The longest that a tunnel is taken to wait for an answer. */
-const ANSWER_MS = 2_000
+/** After this time without a response, a tunnel no longer counts as waiting. */
+const RESPONSE_WAIT_MS = 2_000
 /**
- * The least that a request inside TLS takes. What an HTTP/2 client writes by itself (window
- * updates, pings, settings) is shorter, and nobody answers it.
+ * Minimum size of a request inside TLS. HTTP/2 control frames (window updates, pings, settings) are
+ * shorter and get no response.
  */
 const REQUEST_BYTES = 64
 const SOCKETS_MAX = 256
 const HEADERS_MAX = 128 * 1_024
-/** Reasons are kept of so many hosts. */
+/** Maximum number of hosts whose failure is remembered. */
 const FAULTS_MAX = 256
 
-/** Belong to one connection (RFC 9110 §7.6.1), or offer a way around the proxy. */
-const DROPPED = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|alt-svc)$/
+/** Headers of one connection (RFC 9110 §7.6.1), or that lead around the proxy. */
+const HOP_BY_HOP_HEADER =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|alt-svc)$/
 
 interface Tunnel {
-  /** When the client last wrote what looks like a request; undefined once it was answered. */
-  asked: number | undefined
+  /** Time of the last apparent request, by `elapsedMs`; undefined once it has a response. */
+  requestedAtMs: number | undefined
 }
 
 /**
- * An HTTP proxy on 127.0.0.1 that leads to public hosts alone, by the guard of every other request
- * of the hub: plain requests are passed on, `CONNECT` makes a tunnel. It serves one client, whose
- * bytes it counts. What it refuses it cuts off, without a page that somebody could take for an
- * answer; `faultOf` tells why.
+ * HTTP proxy on 127.0.0.1 that connects to public hosts only, with the same guard as `createEgress`.
+ * Forwards plain requests and tunnels `CONNECT`. Serves one client and counts its bytes. Refused
+ * connections are cut off without an error page, which could be mistaken for the site's response;
+ * `faultOf` returns the reason.
  */
 export class Proxy {
   readonly #options: ProxyOptions
@@ -50,10 +51,10 @@ export class Proxy {
   readonly #tunnels = new Set<Tunnel>()
   readonly #faults = new Map<string, EgressError>()
   readonly #overrun = new AbortController()
-  #requests = 0
-  #open = 0
+  #requestCount = 0
+  #openRequests = 0
   #bytes = 0
-  #moved = elapsedMs()
+  #lastByteAtMs = elapsedMs()
 
   private constructor(options: ProxyOptions) {
     this.#options = options
@@ -65,10 +66,10 @@ export class Proxy {
       maxHeaderSize: HEADERS_MAX,
     })
     this.#server = createServer({ maxHeaderSize: HEADERS_MAX }, (request, response) => {
-      this.#pass(request, response).catch(() => response.destroy())
+      this.#forward(request, response).catch(() => response.destroy())
     })
     this.#server.maxConnections = SOCKETS_MAX
-    this.#server.on('connection', (socket) => this.#watch(socket))
+    this.#server.on('connection', (socket) => this.#trackSocket(socket))
     this.#server.on('connect', (request, client, head) => this.#tunnel(request, client, head))
     this.#server.on('upgrade', (_, socket) => socket.destroy())
     this.#server.on('clientError', (_, socket) => socket.destroy())
@@ -86,7 +87,7 @@ export class Proxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Aborts once more bytes have come than may. */
+  /** Aborts when `maxBytes` is exceeded. */
   get overrun(): AbortSignal {
     return this.#overrun.signal
   }
@@ -95,19 +96,19 @@ export class Proxy {
     return this.#bytes
   }
 
-  /** Requests that wait for an answer, as far as can be seen from outside. */
-  get waiting(): number {
-    const since = elapsedMs() - ANSWER_MS
-    const asking = [...this.#tunnels].filter(({ asked = 0 }) => asked > since)
-    return this.#open + asking.length
+  /** Estimated number of requests without a response; TLS hides the exact number. */
+  get pendingRequests(): number {
+    const since = elapsedMs() - RESPONSE_WAIT_MS
+    const waiting = [...this.#tunnels].filter(({ requestedAtMs = 0 }) => requestedAtMs > since)
+    return this.#openRequests + waiting.length
   }
 
   /** Milliseconds since the last byte. */
   get quietMs(): number {
-    return elapsedMs() - this.#moved
+    return elapsedMs() - this.#lastByteAtMs
   }
 
-  /** Why a host was not reached. */
+  /** Returns why a host could not be reached. */
   faultOf(hostname: string): EgressError | undefined {
     return this.#faults.get(hostname)
   }
@@ -119,29 +120,29 @@ export class Proxy {
     await Promise.all([closed.promise, this.#agent.destroy()])
   }
 
-  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = URL.parse(request.url ?? '')
     if (url?.protocol !== 'http:' || this.#options.httpsOnly || !this.#admit()) {
       return void response.destroy()
     }
-    this.#open += 1
+    this.#openRequests += 1
     try {
-      const answer = await undiciRequest(url, {
+      const upstream = await undiciRequest(url, {
         dispatcher: this.#agent,
         method: request.method as 'GET',
-        headers: { ...passedOn(request.headers), host: url.host }, // RFC 9112 §3.2.2
+        headers: { ...endToEndHeaders(request.headers), host: url.host }, // RFC 9112 §3.2.2
         body: hasBody(request) ? request : null,
         headersTimeout: 60_000,
         bodyTimeout: 60_000,
       })
-      response.writeHead(answer.statusCode, passedOn(answer.headers))
-      answer.body.on('data', (chunk: Buffer) => this.#count(chunk.length))
-      await pipeline(answer.body, response)
+      response.writeHead(upstream.statusCode, endToEndHeaders(upstream.headers))
+      upstream.body.on('data', (chunk: Buffer) => this.#countBytes(chunk.length))
+      await pipeline(upstream.body, response)
     } catch (error) {
-      this.#remember(url.hostname, error)
+      this.#recordFault(url.hostname, error)
       response.destroy()
     } finally {
-      this.#open -= 1
+      this.#openRequests -= 1
     }
   }
 
@@ -151,27 +152,27 @@ export class Proxy {
     const { hostname, host, port } = target
     this.#connect({ hostname, host, port, protocol: 'http:' }, (error, upstream) => {
       if (error || !upstream) {
-        this.#remember(hostname, error)
+        this.#recordFault(hostname, error)
         return void client.destroy()
       }
-      this.#watch(upstream)
+      this.#trackSocket(upstream)
       if (client.destroyed) return void upstream.destroy()
       client.write('HTTP/1.1 200 Connection established\r\n\r\n')
       if (head.length > 0) upstream.write(head)
-      this.#join(client, upstream)
+      this.#relay(client, upstream)
     })
   }
 
-  #join(client: Duplex, upstream: Duplex): void {
-    const tunnel: Tunnel = { asked: undefined }
+  #relay(client: Duplex, upstream: Duplex): void {
+    const tunnel: Tunnel = { requestedAtMs: undefined }
     this.#tunnels.add(tunnel)
     client.on('data', ({ length }: Buffer) => {
-      if (length >= REQUEST_BYTES) tunnel.asked = elapsedMs()
-      this.#count(length)
+      if (length >= REQUEST_BYTES) tunnel.requestedAtMs = elapsedMs()
+      this.#countBytes(length)
     })
     upstream.on('data', ({ length }: Buffer) => {
-      tunnel.asked = undefined
-      this.#count(length)
+      tunnel.requestedAtMs = undefined
+      this.#countBytes(length)
     })
     const end = (): void => {
       this.#tunnels.delete(tunnel)
@@ -183,30 +184,30 @@ export class Proxy {
   }
 
   #admit(): boolean {
-    this.#requests += 1
-    this.#moved = elapsedMs()
-    return this.#requests <= this.#options.maxRequests && !this.#overrun.signal.aborted
+    this.#requestCount += 1
+    this.#lastByteAtMs = elapsedMs()
+    return this.#requestCount <= this.#options.maxRequests && !this.#overrun.signal.aborted
   }
 
-  #count(bytes: number): void {
+  #countBytes(bytes: number): void {
     this.#bytes += bytes
-    this.#moved = elapsedMs()
+    this.#lastByteAtMs = elapsedMs()
     if (this.#bytes <= this.#options.maxBytes) return
     this.#overrun.abort(new EgressError('upstream_too_large', { sent: true }))
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #remember(hostname: string, error: unknown): void {
+  #recordFault(hostname: string, error: unknown): void {
     if (this.#faults.size >= FAULTS_MAX) return
-    const late = codeOf(error).endsWith('_TIMEOUT')
+    const timedOut = codeOf(error).endsWith('_TIMEOUT')
     const fault =
       error instanceof EgressError
         ? error
-        : new EgressError(late ? 'upstream_timeout' : 'upstream_unreachable', { cause: error })
+        : new EgressError(timedOut ? 'upstream_timeout' : 'upstream_unreachable', { cause: error })
     this.#faults.set(hostname, fault)
   }
 
-  #watch(socket: Duplex): void {
+  #trackSocket(socket: Duplex): void {
     this.#sockets.add(socket)
     socket.on('error', ignore).once('close', () => this.#sockets.delete(socket))
   }
@@ -217,5 +218,5 @@ const ignore = (): void => undefined
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
-const passedOn = <Value>(headers: Readonly<Record<string, Value>>): Record<string, Value> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !DROPPED.test(name)))
+const endToEndHeaders = <Value>(headers: Readonly<Record<string, Value>>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP_HEADER.test(name)))

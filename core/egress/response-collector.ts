@@ -1,32 +1,31 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, errors } from 'undici'
 import { codeOf } from './connector.ts'
-import { Deadline } from './deadline.ts'
-import { type EgressCode, EgressError, invalid } from './errors.ts'
+import { type EgressCode, EgressError, invalidRequest } from './errors.ts'
 import type { EgressRequest, EgressResponse } from './http.ts'
 
 type Controller = Dispatcher.DispatchController
 
 const MIB = 1_048_576
 const BODY_MAX = 32 * MIB
-/** For all of a stream. */
+/** Total time of a streamed response. */
 const STREAM_MS = 300_000
 const REDIRECTS: readonly number[] = [300, 301, 302, 303, 305, 307, 308]
 
 /**
- * Takes the answer to one request, as undici tells of it: whole, or as a stream where that is asked
- * for. What is taken whole costs no stream, no signal and no promise for its parts.
+ * Collects the response to one request from undici's callbacks: as a whole body up to a limit, or as
+ * a stream if requested. A whole body costs no stream and no promise per chunk.
  */
-export class Taking implements Dispatcher.DispatchHandler {
+export class ResponseCollector implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number
   readonly #streams: EgressRequest['streams']
   readonly #deadline: Deadline
   readonly #resolve: (response: EgressResponse) => void
   readonly #reject: (error: EgressError) => void
-  /** Undefined: no byte of the request has left. */
+  /** Undefined until the request is sent. */
   #controller: Controller | undefined
-  /** Why it is not waited for any longer. */
-  #late: EgressError | undefined
+  /** Why the caller stopped waiting. */
+  #abandoned: EgressError | undefined
   #response: EgressResponse | undefined
   #chunks: Buffer[] = []
   #size = 0
@@ -42,18 +41,19 @@ export class Taking implements Dispatcher.DispatchHandler {
     this.#streams = streams
     this.#resolve = resolve
     this.#reject = reject
-    this.#deadline = new Deadline(totalMs, signal, (reason) => this.#giveUp(reason))
+    this.#deadline = new Deadline(totalMs, signal, (reason) => this.#abandon(reason))
   }
 
   onRequestStart(controller: Controller): void {
-    if (this.#late) controller.abort(this.#late)
+    if (this.#abandoned) controller.abort(this.#abandoned)
     else this.#controller = controller
   }
 
   onResponseStart(controller: Controller, status: number, headers: EgressResponse['headers']) {
     if (status < 200) return
     this.#response = { status, headers, body: EMPTY }
-    if (this.#streams === 'at-once' && isSuccess(status)) this.#flow(controller, this.#response)
+    if (this.#streams === 'at-once' && isSuccess(status))
+      this.#startStream(controller, this.#response)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
@@ -65,7 +65,7 @@ export class Taking implements Dispatcher.DispatchHandler {
     this.#size += chunk.length
     if (this.#size <= this.#maxBytes) return
     const response = this.#response!
-    if (this.#streams && isSuccess(response.status)) this.#flow(controller, response)
+    if (this.#streams && isSuccess(response.status)) this.#startStream(controller, response)
     else controller.abort(new EgressError('upstream_too_large'))
   }
 
@@ -75,7 +75,7 @@ export class Taking implements Dispatcher.DispatchHandler {
       return
     }
     this.#deadline.end()
-    const response = { ...this.#response!, body: this.#body() }
+    const response = { ...this.#response!, body: this.#takeBody() }
     if (!REDIRECTS.includes(response.status)) this.#resolve(response)
     else this.#reject(new EgressError('upstream_redirect', { sent: true, response }))
   }
@@ -84,9 +84,9 @@ export class Taking implements Dispatcher.DispatchHandler {
     this.#fail(error)
   }
 
-  /** What has come, and all that comes; whoever stops reading ends the connection. */
-  #flow(controller: Controller, response: EgressResponse): void {
-    const body = this.#body()
+  /** Resolves with a stream of all received and further bytes. Destroying it aborts the request. */
+  #startStream(controller: Controller, response: EgressResponse): void {
+    const body = this.#takeBody()
     const stream = new Readable({
       read: () => controller.resume(),
       destroy: (error, done) => {
@@ -95,23 +95,23 @@ export class Taking implements Dispatcher.DispatchHandler {
         done(error)
       },
     })
-    stream.on('error', ignore) // its reader may come later
+    stream.on('error', ignore) // a reader may attach later
     if (body.length > 0) stream.push(body)
     this.#stream = stream
     this.#deadline.extend(STREAM_MS)
     this.#resolve({ ...response, body, stream })
   }
 
-  #body(): Buffer {
+  #takeBody(): Buffer {
     const chunks = this.#chunks
     this.#chunks = []
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   }
 
-  #giveUp(cause: unknown): void {
-    this.#late = new EgressError('upstream_timeout', { cause })
-    this.#fail(this.#late)
-    this.#controller?.abort(this.#late) // else it waits for its connection, and is not sent then
+  #abandon(cause: unknown): void {
+    this.#abandoned = new EgressError('upstream_timeout', { cause })
+    this.#fail(this.#abandoned)
+    this.#controller?.abort(this.#abandoned) // not sent yet: onRequestStart aborts it
   }
 
   #fail(cause: Error): void {
@@ -122,30 +122,59 @@ export class Taking implements Dispatcher.DispatchHandler {
 
   #faultOf(cause: Error): EgressError {
     const sent = this.#controller !== undefined
-    // The connector's own faults pass as they are.
+    // Errors of the connector are final.
     if (cause instanceof EgressError && !sent) return cause
     const code = codeOf(cause)
-    if (NEVER_SENT.has(code)) return invalid('headers: not possible in an HTTP request', cause)
+    if (NEVER_SENT.has(code)) return invalidRequest('headers: not valid in an HTTP request', cause)
     return new EgressError(faultCode(cause, code), { sent, response: this.#response, cause })
   }
 }
 
 function faultCode(cause: Error, code: string): EgressCode {
   if (cause instanceof EgressError) return cause.code
-  if (TOO_LATE.has(code)) return 'upstream_timeout'
+  if (TIMED_OUT.has(code)) return 'upstream_timeout'
   if (TOO_LARGE.has(code)) return 'upstream_too_large'
   if (cause instanceof errors.HTTPParserError || NOT_HTTP.has(code)) return 'upstream_error'
   return 'upstream_unreachable'
 }
 
-/** What undici refuses to write. */
+/** Requests that undici refuses to write. */
 const NEVER_SENT = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 const TOO_LARGE = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
 const NOT_HTTP = new Set(['UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
-const TOO_LATE = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const TIMED_OUT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
 const EMPTY = Buffer.alloc(0)
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 const ignore = (): void => undefined
+
+/** Timeout that can be extended, and ends at once when the caller's signal aborts. */
+class Deadline {
+  readonly #signal: AbortSignal | undefined
+  readonly #onExpire: (reason: unknown) => void
+  readonly #onAbort = (): void => this.#onExpire(this.#signal?.reason)
+  #timer: NodeJS.Timeout
+
+  constructor(ms: number, signal: AbortSignal | undefined, onExpire: (reason: unknown) => void) {
+    this.#signal = signal
+    this.#onExpire = onExpire
+    this.#timer = this.#start(ms)
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  extend(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = this.#start(ms)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+
+  #start(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#onExpire(new DOMException('', 'TimeoutError')), ms).unref()
+  }
+}

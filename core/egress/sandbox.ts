@@ -1,14 +1,14 @@
-/** Names of a sandbox that are served on this machine: name → port of 127.0.0.1. */
+/** Test hosts of a sandbox: name → port of 127.0.0.1. */
 export type SandboxHosts = ReadonlyMap<string, number>
 
-/** The only address that a sandbox host may have. */
+/** Address of every sandbox host. */
 export const SANDBOX_ADDRESS = '127.0.0.1'
 
 const ENTRY = /^((?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]*)=127\.0\.0\.1:(\d{1,5})$/
 
 /**
- * Reads `HUB_SANDBOX_HOSTS`: `seller.test=127.0.0.1:4701,other.test=127.0.0.1:4702`.
- * @throws TypeError for an address other than 127.0.0.1, or anything else that is not of the form
+ * Parses `HUB_SANDBOX_HOSTS`: `seller.test=127.0.0.1:4701,other.test=127.0.0.1:4702`.
+ * @throws TypeError for another format or address
  */
 export function parseSandboxHosts(text: string): SandboxHosts {
   const hosts = new Map<string, number>()

@@ -1,56 +1,61 @@
-/** How far a plugin runs from the hub. Each is further away than the one before. */
+/** Isolation levels of a plugin, each stricter than the one before. */
 export const ISOLATIONS = ['inline', 'worker', 'process'] as const
 export type Isolation = (typeof ISOLATIONS)[number]
 
-/** What a plugin that runs apart may be lent, beside the log and the clock. */
-export type Lent = 'http' | 'backends' | 'browser' | `secret:${string}` | `database:${string}`
+/** Capability that can be injected into an isolated plugin, besides the log and the clock. */
+export type Capability = 'http' | 'backends' | 'browser' | `secret:${string}` | `database:${string}`
 
-/** A plugin that the operator added, as `HUB_PLUGINS` names it. */
-export interface Entry {
-  /** A package, or a path. */
+/** Plugin added by the operator: an entry of `HUB_PLUGINS`. */
+export interface PluginEntry {
+  /** Package name or path. */
   readonly spec: string
-  /** Undefined: as its package asks, else inline. */
+  /** Undefined: as required by its package, else inline. */
   readonly isolation: Isolation | undefined
-  readonly lent: readonly Lent[]
+  readonly injected: readonly Capability[]
 }
 
 const NAME = '(?:@[a-z0-9][\\w.-]*/)?[a-z0-9][\\w.-]*'
-const ENTRY = new RegExp(
+const ENTRY_PATTERN = new RegExp(
   `^(${NAME}|(?:[./]|[\\w.-]+/)[^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`,
 )
-const LENT =
+const CAPABILITY =
   /^(?:http|backends|browser|secret:[A-Z][A-Z0-9_]{0,60}|database:[a-z0-9][a-z0-9-]{0,38}[a-z0-9])$/
-const LENDABLE = 'http, backends, browser, secret:NAME, database:SLUG'
+const CAPABILITY_NAMES = 'http, backends, browser, secret:NAME, database:SLUG'
 
 /**
- * Reads `SPEC[=ISOLATION][+LENT…]`, such as `acme-weather=process+http+secret:WEATHER_KEY`.
- * @throws Error that says what is wrong with it
+ * Parses `SPEC[=ISOLATION][+CAPABILITY…]`, such as `acme-weather=process+http+secret:WEATHER_KEY`.
+ * @throws Error for an invalid entry
  */
-export function parseEntry(text: string): Entry {
-  const match = ENTRY.exec(text.trim())
-  if (!match) throw new Error(`not NAME or PATH, =${ISOLATIONS.join('|')}, +what is lent: ${text}`)
+export function parseEntry(text: string): PluginEntry {
+  const match = ENTRY_PATTERN.exec(text.trim())
+  if (!match) throw new Error(`not NAME or PATH[=${ISOLATIONS.join('|')}][+CAPABILITY]: ${text}`)
   const [, spec = '', isolation, plus = ''] = match
-  const lent = plus.split('+').filter((name) => name !== '')
-  const odd = lent.find((name) => !LENT.test(name))
-  if (odd !== undefined) throw new Error(`${spec}: ${LENDABLE} can be lent, not ${odd}`)
-  return { spec, isolation: isolation as Isolation | undefined, lent: lent as Lent[] }
+  const injected = plus.split('+').filter((name) => name !== '')
+  const invalid = injected.find((name) => !CAPABILITY.test(name))
+  if (invalid !== undefined) {
+    throw new Error(`${spec}: ${invalid} cannot be injected; possible are ${CAPABILITY_NAMES}`)
+  }
+  const [level, capabilities] = [isolation as Isolation | undefined, injected as Capability[]]
+  return { spec, isolation: level, injected: capabilities }
 }
 
-/** Of which service it is lent the database; undefined: of none. */
-export const databaseOf = (lent: readonly string[]): string | undefined =>
-  lent.find((name) => name.startsWith(DATABASE))?.slice(DATABASE.length)
-const DATABASE = 'database:'
+/** Slug of the injected database, if any. */
+export const injectedDatabaseOf = (injected: readonly string[]): string | undefined =>
+  injected.find((name) => name.startsWith(DATABASE_PREFIX))?.slice(DATABASE_PREFIX.length)
+const DATABASE_PREFIX = 'database:'
 
-/** Whether something of this kind may be used at all. */
-export const isLent = (lent: readonly string[], what: string): boolean =>
-  what === 'database' ? databaseOf(lent) !== undefined : lent.includes(what)
+/** Returns true if a capability of this kind is injected. */
+export const isInjected = (injected: readonly string[], capability: string): boolean =>
+  capability === 'database'
+    ? injectedDatabaseOf(injected) !== undefined
+    : injected.includes(capability)
 
-/** As `parseEntry` reads it. */
-export const writeEntry = ({ spec, isolation, lent }: Entry): string =>
-  [isolation === undefined ? spec : `${spec}=${isolation}`, ...lent].join('+')
+/** Formats an entry for `parseEntry`. */
+export const writeEntry = ({ spec, isolation, injected }: PluginEntry): string =>
+  [isolation === undefined ? spec : `${spec}=${isolation}`, ...injected].join('+')
 
-/** The entries of a list with commas between them; of one that is there twice, the last. */
-export const parseEntries = (text: string): readonly Entry[] => [
+/** Parses a comma-separated list; of entries with the same spec, the last one counts. */
+export const parseEntries = (text: string): readonly PluginEntry[] => [
   ...new Map(
     text
       .split(',')
@@ -60,9 +65,9 @@ export const parseEntries = (text: string): readonly Entry[] => [
   ).values(),
 ]
 
-/** Whether it is a path: names have no slash but that of a scope. */
+/** Returns true for a path: package names have no slash except after a scope. */
 export const isPath = (spec: string): boolean => /^[./]|^[^@]*\//.test(spec)
 
-/** Whichever is further away. */
-export const further = (a: Isolation, b: Isolation): Isolation =>
+/** Returns the stricter of two isolation levels. */
+export const stricterIsolation = (a: Isolation, b: Isolation): Isolation =>
   ISOLATIONS.indexOf(a) > ISOLATIONS.indexOf(b) ? a : b

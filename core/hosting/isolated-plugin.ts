@@ -1,80 +1,79 @@
 import { Readable } from 'node:stream'
-import { type Clock, elapsedMs, patience } from '../clock.ts'
+import { type Clock, elapsedMs, unrefSleep } from '../clock.ts'
 import { Failure, type Host } from '../plugin/index.ts'
-import type { Lent } from './entry.ts'
-import { Lender } from './lender.ts'
-import type { LentDatabase } from './lent-database.ts'
-import type { Located } from './locate.ts'
-import { type Seat, seated } from './runtime.ts'
-import { type Declared, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
+import type { Capability } from './entry.ts'
+import type { InjectedDatabase } from './injected-database.ts'
+import { Injector, injectedSecrets } from './injector.ts'
+import type { LocatedPlugin } from './locate.ts'
+import { type PluginRuntime, startRuntime } from './runtime.ts'
+import { type DeclaredService, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
 
-export interface ApartOptions {
-  readonly located: Located
-  readonly lent: readonly Lent[]
-  /** Undefined: it is lent none, or only looked at. */
-  readonly database?: LentDatabase | undefined
-  /** Takes what the plugin says, and gives it a place to run. */
-  readonly sit: (onText: (text: string) => void) => Seat
+export interface IsolatedPluginOptions {
+  readonly located: LocatedPlugin
+  readonly injected: readonly Capability[]
+  /** Undefined if none is injected, or the plugin is only examined. */
+  readonly database?: InjectedDatabase | undefined
+  /** Starts a runtime; its messages are passed to `onText`. */
+  readonly launch: (onText: (text: string) => void) => PluginRuntime
   readonly host: Pick<Host, 'http' | 'backends' | 'browser' | 'secret' | 'log' | 'sandbox'>
   readonly clock: Clock
   readonly backOffMs: readonly number[]
 }
 
-/** What the plugin is asked to do. */
-export type Task =
-  | Omit<Extract<ToPlugin, { readonly do: 'handle' }>, 'id'>
-  | Omit<Extract<ToPlugin, { readonly do: 'price' }>, 'id'>
-  | Omit<Extract<ToPlugin, { readonly do: 'run' }>, 'id'>
-  | Omit<Extract<ToPlugin, { readonly do: 'listed' }>, 'id'>
-export type Outcome = Extract<FromPlugin, { readonly is: 'done' | 'priced' }> & {
-  /** Of a body that is to come. */
+/** Work that the hub sends to the plugin. */
+export type PluginTask = Task<'handle'> | Task<'price'> | Task<'run'> | Task<'listed'>
+type Task<Kind> = Omit<Extract<ToPlugin, { readonly do: Kind }>, 'id'>
+type Message<Kind> = Extract<FromPlugin, { readonly is: Kind }>
+
+export type TaskResult = Message<'done' | 'priced'> & {
+  /** Body, if it is a stream. */
   readonly stream?: Readable
 }
 
-interface Waiting {
-  readonly resolve: (outcome: Outcome) => void
+interface PendingTask {
+  readonly resolve: (result: TaskResult) => void
   readonly reject: (error: unknown) => void
   readonly charge: ((amount: unknown) => void) | undefined
 }
 
-/** Importing and declaring; migrations have a minute of their own. */
+/** Time limits of import and declaration; a minute more for migrations. */
 const OPEN_MS = { plain: 15_000, withDatabase: 75_000 } as const
-/** To answer a ping, once it was to stop. */
+/** Time limit of a ping after an abort. */
 const STOP_MS = 1_000
-const LOOK_MS = 5_000
-const WAITING_MAX = 256
+const LIVENESS_CHECK_MS = 5_000
+const PENDING_MAX = 256
 const RECENT_MS = 60_000
 
 /**
- * A plugin that runs apart, as the hub sees it. It may throw, hang, leak or exit: what it was at
- * fails, and with the next call it is started again, less and less often.
+ * Hub side of an isolated plugin. If the plugin hangs, leaks or exits, its pending work fails, and
+ * the next call restarts it, with increasing delays.
  */
-export class Apart {
-  readonly #options: ApartOptions
-  readonly #lender: Lender
-  readonly #waiting = new Map<number, Waiting>()
+export class IsolatedPlugin {
+  readonly #options: IsolatedPluginOptions
+  readonly #injector: Injector
+  readonly #pending = new Map<number, PendingTask>()
   readonly #streams = new Map<number, Readable>()
-  readonly #pulled = new Set<number>()
+  readonly #pulledStreams = new Set<number>()
   readonly #pings = new Map<number, () => void>()
-  readonly #look: NodeJS.Timeout
-  #seat: Promise<Seat> | undefined
-  #proof: Promise<void> | undefined
+  readonly #livenessTimer: NodeJS.Timeout
+  #runtime: Promise<PluginRuntime> | undefined
+  #livenessCheck: Promise<void> | undefined
   #declared: string | undefined
-  #deaths: number[] = []
-  #asked = 0
+  #exitTimes: number[] = []
+  #nextId = 0
   #closed = false
 
-  constructor(options: ApartOptions) {
+  constructor(options: IsolatedPluginOptions) {
     this.#options = options
-    this.#lender = new Lender(options.host, options.lent, options.database)
-    this.#look = setInterval(() => void this.#lookAfter(), LOOK_MS).unref()
+    this.#injector = new Injector(options.host, options.injected, options.database)
+    this.#livenessTimer = setInterval(() => void this.#checkIdle(), LIVENESS_CHECK_MS).unref()
   }
 
-  /** Starts it. @throws Error when it does not declare a service, or not in time */
-  async open(): Promise<Declared> {
-    const { promise, resolve } = Promise.withResolvers<Declared>()
+  /** Starts the plugin. @throws Error if it does not declare a service in time */
+  async open(): Promise<DeclaredService> {
+    const { promise, resolve } = Promise.withResolvers<DeclaredService>()
     try {
-      await (this.#seat = this.#start(resolve))
+      await (this.#runtime = this.#start(resolve))
       return await promise
     } catch (error) {
       await this.close()
@@ -83,188 +82,204 @@ export class Apart {
   }
 
   /**
-   * Has it do something.
-   * @param charge takes what it wants to be charged, of whatever form
-   * @throws whatever it threw, the reason of `signal`, or a Failure where it cannot run now
+   * Runs a task in the plugin.
+   * @param charge called with each charge, whose value is not validated
+   * @throws the plugin's error, the reason of `signal`, or a Failure if the plugin cannot run now
    */
-  async do(task: Task, signal: AbortSignal, charge?: (amount: unknown) => void): Promise<Outcome> {
-    if (this.#waiting.size >= WAITING_MAX) throw busy()
-    await this.#proof // one that may not listen any more is not given more to do
-    const seat = await this.#ready()
+  async run(
+    task: PluginTask,
+    signal: AbortSignal,
+    charge?: (amount: unknown) => void,
+  ): Promise<TaskResult> {
+    if (this.#pending.size >= PENDING_MAX) throw busyFailure()
+    await this.#livenessCheck // send no work to a plugin that may hang
+    const runtime = await this.#getRuntime()
     signal.throwIfAborted()
-    const id = this.#asked++
+    const id = this.#nextId++
     const stopped = (): void => {
-      seat.send(say({ do: 'abort', id }))
-      this.#waiting.get(id)?.reject(signal.reason)
-      void this.#prove(seat, STOP_MS)
+      runtime.send(encode({ do: 'abort', id }))
+      this.#pending.get(id)?.reject(signal.reason)
+      void this.#endUnlessAlive(runtime, STOP_MS)
     }
     signal.addEventListener('abort', stopped, { once: true })
     try {
-      return await new Promise<Outcome>((resolve, reject) => {
-        this.#waiting.set(id, { resolve, reject, charge })
-        seat.send(say({ ...task, id }))
+      return await new Promise<TaskResult>((resolve, reject) => {
+        this.#pending.set(id, { resolve, reject, charge })
+        runtime.send(encode({ ...task, id }))
       })
     } finally {
-      this.#waiting.delete(id)
+      this.#pending.delete(id)
       signal.removeEventListener('abort', stopped)
     }
   }
 
-  /** Ends it; what it is at fails. */
+  /** Terminates the plugin; pending tasks fail. */
   async close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#look)
-    const seat = await this.#seat?.catch(() => undefined)
-    await seat?.end()
+    clearInterval(this.#livenessTimer)
+    const runtime = await this.#runtime?.catch(() => undefined)
+    await runtime?.end()
     await this.#options.database?.close()
   }
 
-  #ready(): Promise<Seat> {
-    if (this.#closed) throw new Failure(503, 'plugin_unavailable', 'The service is not sold now.')
-    if (this.#seat) return this.#seat
+  #getRuntime(): Promise<PluginRuntime> {
+    if (this.#closed)
+      throw new Failure(503, 'plugin_unavailable', 'The service is currently not available.')
+    if (this.#runtime) return this.#runtime
     const now = elapsedMs()
-    const recent = this.#deaths.filter((at) => now - at < RECENT_MS)
+    const recent = this.#exitTimes.filter((at) => now - at < RECENT_MS)
     const { backOffMs } = this.#options
     const after = recent.length === 0 ? 0 : (backOffMs[recent.length - 1] ?? backOffMs.at(-1) ?? 0)
     const wait = (recent.at(-1) ?? 0) + after - now
-    if (wait > 0) throw restarting(wait)
-    return (this.#seat = this.#start(() => undefined))
+    if (wait > 0) throw restartingFailure(wait)
+    return (this.#runtime = this.#start(() => undefined))
   }
 
-  /** @throws Error when it does not come up, or declares something else than before */
-  async #start(onDeclared: (declared: Declared) => void): Promise<Seat> {
-    const { located, lent, host, clock } = this.#options
-    const opened = Promise.withResolvers<Declared>()
-    const seat = seated(() => this.#options.sit((text) => this.#take(seat, text, opened)))
-    void this.#whenEnded(seat, opened)
+  /** @throws Error if it does not start, or its declaration has changed */
+  async #start(onDeclared: (declared: DeclaredService) => void): Promise<PluginRuntime> {
+    const { located, injected, host, clock } = this.#options
+    const opened = Promise.withResolvers<DeclaredService>()
+    const runtime = startRuntime(() =>
+      this.#options.launch((text) => this.#receive(runtime, text, opened)),
+    )
+    void this.#watchExit(runtime, opened)
     const { spec, entry, folder } = located
-    const secrets = secretsOf(lent, host)
+    const secrets = injectedSecrets(injected, host)
     const now = clock.now().getTime()
     const { sandbox } = host
-    seat.send(say({ do: 'open', entry, folder, now, sandbox, secrets, lent }))
+    runtime.send(encode({ do: 'open', entry, folder, now, sandbox, secrets, injected }))
     const { database } = this.#options
-    const late = patience(database ? OPEN_MS.withDatabase : OPEN_MS.plain).then(() => {
-      throw new Error('it took too long to open')
+    const late = unrefSleep(database ? OPEN_MS.withDatabase : OPEN_MS.plain).then(() => {
+      throw new Error('it did not open in time')
     })
     try {
       const declared = await Promise.race([opened.promise, late])
       const text = JSON.stringify(declared)
-      if (text !== (this.#declared ??= text)) throw new Error('it declares something else now')
+      if (text !== (this.#declared ??= text)) throw new Error('its declaration has changed')
       onDeclared(declared)
-      return seat
+      return runtime
     } catch (error) {
-      await seat.end()
-      const { message } = database?.problem ?? (error as Error)
+      await runtime.end()
+      const { message } = database?.migrationError ?? (error as Error)
       throw new Error(`plugin ${spec}: ${message}`, { cause: error })
     }
   }
 
-  async #whenEnded(seat: Seat, opened: PromiseWithResolvers<Declared>): Promise<void> {
-    const why = await seat.ended
+  async #watchExit(
+    runtime: PluginRuntime,
+    opened: PromiseWithResolvers<DeclaredService>,
+  ): Promise<void> {
+    const why = await runtime.ended
     opened.reject(new Error(`it ${why}`))
-    this.#bury(why)
+    this.#onExit(why)
   }
 
-  #take(seat: Seat, text: string, opened: PromiseWithResolvers<Declared>): void {
-    let said: FromPlugin
+  #receive(
+    runtime: PluginRuntime,
+    text: string,
+    opened: PromiseWithResolvers<DeclaredService>,
+  ): void {
+    let message: FromPlugin
     try {
-      said = readMessage(text)
+      message = readMessage(text)
     } catch (error) {
-      this.#log('a plugin said what means nothing', { err: String(error).slice(0, 300) })
-      return void seat.end()
+      this.#log('a plugin sent an invalid message', { err: String(error).slice(0, 300) })
+      return void runtime.end()
     }
-    if (said.is === 'opened') opened.resolve(said.declared)
-    else if (said.is === 'refused') opened.reject(new Error(said.detail))
-    else if (said.is === 'done' || said.is === 'priced') this.#done(seat, said)
-    else if (said.is === 'failed') this.#waiting.get(said.id)?.reject(said.thrown)
-    else if (said.is === 'charge') this.#charge(said.id, said.amount)
-    else if (said.is === 'piece' || said.is === 'end') this.#flow(seat, said)
-    else if (said.is === 'asks') void this.#asksFor(seat, said)
-    else if (said.is === 'gives-up') this.#lender.giveUp(said.id)
-    else if (said.is === 'log') this.#log(said.message, said.fields)
-    else this.#pings.get(said.id)?.()
+    if (message.is === 'opened') opened.resolve(message.declared)
+    else if (message.is === 'refused') opened.reject(new Error(message.detail))
+    else if (message.is === 'done' || message.is === 'priced') this.#complete(runtime, message)
+    else if (message.is === 'failed') this.#pending.get(message.id)?.reject(message.thrown)
+    else if (message.is === 'charge') this.#charge(message.id, message.amount)
+    else if (message.is === 'piece' || message.is === 'end') this.#receivePiece(runtime, message)
+    else if (message.is === 'request') void this.#serveRequest(runtime, message)
+    else if (message.is === 'cancel') this.#injector.cancel(message.id)
+    else if (message.is === 'log') this.#log(message.message, message.fields)
+    else this.#pings.get(message.id)?.()
   }
 
-  #done(seat: Seat, said: Extract<FromPlugin, { readonly is: 'done' | 'priced' }>): void {
-    const { id } = said
-    const waiting = this.#waiting.get(id)
-    const flows =
-      said.is === 'done' && said.answer.kind === 'reply' && said.answer.body.kind === 'stream'
-    if (!flows) return waiting?.resolve(said)
-    if (!waiting) return seat.send(say({ do: 'drop', id })) // nobody waits for it any more
+  #complete(runtime: PluginRuntime, message: Message<'done' | 'priced'>): void {
+    const { id } = message
+    const waiting = this.#pending.get(id)
+    const isStream =
+      message.is === 'done' &&
+      message.answer.kind === 'reply' &&
+      message.answer.body.kind === 'stream'
+    if (!isStream) return waiting?.resolve(message)
+    if (!waiting) return runtime.send(encode({ do: 'drop', id })) // the call has ended
     const stream = new Readable({
       read: () => {
-        this.#pulled.add(id)
-        seat.send(say({ do: 'pull', id }))
+        this.#pulledStreams.add(id)
+        runtime.send(encode({ do: 'pull', id }))
       },
       destroy: (error, done) => {
-        if (this.#streams.delete(id)) seat.send(say({ do: 'drop', id }))
-        if (this.#pulled.delete(id)) void this.#prove(seat, STOP_MS)
+        if (this.#streams.delete(id)) runtime.send(encode({ do: 'drop', id }))
+        if (this.#pulledStreams.delete(id)) void this.#endUnlessAlive(runtime, STOP_MS)
         done(error)
       },
     })
     this.#streams.set(id, stream)
-    waiting.resolve({ ...said, stream })
+    waiting.resolve({ ...message, stream })
   }
 
-  #flow(seat: Seat, said: Extract<FromPlugin, { readonly is: 'piece' | 'end' }>): void {
-    const { id } = said
+  #receivePiece(runtime: PluginRuntime, message: Message<'piece' | 'end'>): void {
+    const { id } = message
     const stream = this.#streams.get(id)
     if (!stream) return
-    if (!this.#pulled.delete(id)) return void seat.end() // nobody has room for it
-    if (said.is === 'piece') return void stream.push(Buffer.from(said.base64, 'base64'))
+    if (!this.#pulledStreams.delete(id)) return void runtime.end() // it ignores backpressure
+    if (message.is === 'piece') return void stream.push(Buffer.from(message.base64, 'base64'))
     this.#streams.delete(id)
-    if (said.broken === undefined) stream.push(null)
-    else stream.destroy(new Error(said.broken))
+    if (message.broken === undefined) stream.push(null)
+    else stream.destroy(new Error(message.broken))
   }
 
-  /** Whoever judges a charge throws, and fails the call once it is answered. */
+  /** Passes a charge on. An invalid one throws there, and also fails the call when it returns. */
   #charge(id: number, amount: unknown): void {
     try {
-      this.#waiting.get(id)?.charge?.(amount)
+      this.#pending.get(id)?.charge?.(amount)
     } catch {
-      // noted there
+      // recorded by the callback
     }
   }
 
-  async #asksFor(seat: Seat, asks: Extract<FromPlugin, { readonly is: 'asks' }>): Promise<void> {
-    const told = await this.#lender.answer(asks)
-    seat.send(say({ do: 'told', id: asks.id, told }))
+  async #serveRequest(runtime: PluginRuntime, request: Message<'request'>): Promise<void> {
+    const result = await this.#injector.answer(request)
+    runtime.send(encode({ do: 'resolve', id: request.id, result }))
   }
 
-  #bury(why: string): void {
-    this.#seat = undefined
-    this.#deaths = [...this.#deaths.slice(-9), elapsedMs()]
-    this.#lender.giveUpAll()
+  #onExit(why: string): void {
+    this.#runtime = undefined
+    this.#exitTimes = [...this.#exitTimes.slice(-9), elapsedMs()]
+    this.#injector.cancelAll()
     const error = new Error(`the plugin ${why}`)
-    for (const { reject } of this.#waiting.values()) reject(error)
+    for (const { reject } of this.#pending.values()) reject(error)
     const streams = [...this.#streams.values()]
     this.#streams.clear()
     for (const stream of streams) stream.destroy(error)
-    if (!this.#closed) this.#log('a plugin ended', { why })
+    if (!this.#closed) this.#log('a plugin exited', { why })
   }
 
-  /** A loop burns the machine also where nobody waits for it. */
-  async #lookAfter(): Promise<void> {
-    const seat = await this.#seat?.catch(() => undefined)
-    if (seat && this.#waiting.size === 0) await this.#prove(seat, LOOK_MS)
+  /** Checks an idle plugin: an endless loop wastes CPU even if no call waits for it. */
+  async #checkIdle(): Promise<void> {
+    const runtime = await this.#runtime?.catch(() => undefined)
+    if (runtime && this.#pending.size === 0) await this.#endUnlessAlive(runtime, LIVENESS_CHECK_MS)
   }
 
-  /** Ends it, unless it still listens. */
-  #prove(seat: Seat, ms: number): Promise<void> {
-    const proof = this.#askWhether(seat, ms).finally(() => {
-      if (this.#proof === proof) this.#proof = undefined
+  /** Terminates the plugin unless it responds to a ping within `ms`. */
+  #endUnlessAlive(runtime: PluginRuntime, ms: number): Promise<void> {
+    const check = this.#ping(runtime, ms).finally(() => {
+      if (this.#livenessCheck === check) this.#livenessCheck = undefined
     })
-    return (this.#proof = proof)
+    return (this.#livenessCheck = check)
   }
 
-  async #askWhether(seat: Seat, ms: number): Promise<void> {
-    const id = this.#asked++
-    const heard = new Promise<true>((resolve) => this.#pings.set(id, () => resolve(true)))
-    seat.send(say({ do: 'ping', id }))
-    const alive = await Promise.race([heard, patience(ms).then(() => false), seat.ended])
+  async #ping(runtime: PluginRuntime, ms: number): Promise<void> {
+    const id = this.#nextId++
+    const answered = new Promise<true>((resolve) => this.#pings.set(id, () => resolve(true)))
+    runtime.send(encode({ do: 'ping', id }))
+    const alive = await Promise.race([answered, unrefSleep(ms).then(() => false), runtime.ended])
     this.#pings.delete(id)
-    if (alive === false) await seat.end('did not stop when it was told to')
+    if (alive === false) await runtime.end('did not stop on abort')
   }
 
   #log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
@@ -272,23 +287,14 @@ export class Apart {
   }
 }
 
-const say = (message: ToPlugin): string => JSON.stringify(message)
+const encode = (message: ToPlugin): string => JSON.stringify(message)
 
-const secretsOf = (lent: readonly Lent[], { secret }: Pick<Host, 'secret'>) =>
-  Object.fromEntries(
-    lent.flatMap((name) => {
-      const [kind, which] = name.split(':')
-      const value = kind === 'secret' && which !== undefined ? secret(which) : undefined
-      return value === undefined ? [] : [[which!, value]]
-    }),
-  )
-
-const busy = (): Failure =>
-  new Failure(503, 'plugin_busy', 'The service has more to do than it can.', {
+const busyFailure = (): Failure =>
+  new Failure(503, 'plugin_busy', 'The service is overloaded.', {
     retryAfterSeconds: 1,
   })
 
-const restarting = (ms: number): Failure =>
-  new Failure(503, 'plugin_restarting', 'The service has failed, and is started again soon.', {
+const restartingFailure = (ms: number): Failure =>
+  new Failure(503, 'plugin_restarting', 'The service has failed and restarts soon.', {
     retryAfterSeconds: ms / 1_000,
   })

@@ -11,36 +11,40 @@ import {
   type Schedule,
   Unresolved,
 } from '../plugin/index.ts'
-import type { Apart, Outcome } from './isolated-plugin.ts'
-import type { Declared, Thrown } from './wire.ts'
+import type { IsolatedPlugin, TaskResult } from './isolated-plugin.ts'
+import type { DeclaredService, ThrownError } from './wire.ts'
 
-type DeclaredEndpoint = Declared['endpoints'][string]
+type DeclaredEndpoint = DeclaredService['endpoints'][string]
 
-const LISTED_MS = 5_000
+const IS_LISTED_TIMEOUT_MS = 5_000
 
-/** The service of a plugin that runs apart: as it was declared, and run there. */
-export function serviceOf(declared: Declared, apart: Apart): AnyService {
-  const { endpoints, schedules, asksListed, deprecated, freeCallsPerMonth, ...about } = declared
+/** Creates the service of an isolated plugin from its declaration; its functions run there. */
+export function serviceOf(declared: DeclaredService, plugin: IsolatedPlugin): AnyService {
+  const { endpoints, schedules, hasIsListed, deprecated, freeCallsPerMonth, ...about } = declared
   return {
     ...about,
     ...(freeCallsPerMonth !== undefined && { freeCallsPerMonth }),
-    ...(deprecated && { deprecated: defined(deprecated) }),
-    endpoints: mapped(endpoints, (endpoint, route) =>
-      endpointOf(route, endpoint, apart),
+    ...(deprecated && { deprecated: withoutUndefined(deprecated) }),
+    endpoints: mapValues(endpoints, (endpoint, route) =>
+      endpointOf(route, endpoint, plugin),
     ) as AnyService['endpoints'],
-    schedules: mapped(schedules, (schedule, name) => scheduleOf(name, schedule, apart)),
-    ...(asksListed && { isListed: () => isListed(apart) }),
+    schedules: mapValues(schedules, (schedule, name) => scheduleOf(name, schedule, plugin)),
+    ...(hasIsListed && { isListed: () => isListed(plugin) }),
   }
 }
 
-function endpointOf(route: string, declared: DeclaredEndpoint, apart: Apart): AnyEndpoint {
+function endpointOf(
+  route: string,
+  declared: DeclaredEndpoint,
+  plugin: IsolatedPlugin,
+): AnyEndpoint {
   const { summary, price, input, output, query, headers, deadlineSeconds, streams } = declared
   const seconds = deadlineOf(declared)
-  const of = async (asked: unknown): Promise<Quote> => {
+  const of = async (input: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
-    const outcome = await rethrowing(apart.do({ do: 'price', route, input: asked }, signal))
-    if (outcome.is !== 'priced') throw new Error('the price is none')
-    return { amount: micros(BigInt(outcome.amount)), terms: outcome.terms }
+    const result = await rethrowPluginError(plugin.run({ do: 'price', route, input }, signal))
+    if (result.is !== 'priced') throw new Error('the plugin returned no price')
+    return { amount: micros(BigInt(result.amount)), terms: result.terms }
   }
   return {
     summary,
@@ -51,25 +55,25 @@ function endpointOf(route: string, declared: DeclaredEndpoint, apart: Apart): An
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
-    handle: async ({ signal, charge, id, input: asked, payer, headers: sent, terms }) => {
-      const call = { id, input: asked, payer, terms, ...(sent && { headers: sent }) }
-      const outcome = await rethrowing(
-        apart.do({ do: 'handle', route, call }, signal, (amount) => charge(amountOf(amount))),
+    handle: async ({ signal, charge, id, input, payer, headers: sent, terms }) => {
+      const call = { id, input, payer, terms, ...(sent && { headers: sent }) }
+      const result = await rethrowPluginError(
+        plugin.run({ do: 'handle', route, call }, signal, (amount) => charge(decodeAmount(amount))),
       )
-      return answerOf(outcome)
+      return decodeResult(result)
     },
   }
 }
 
-/** What is no amount is judged by the one who takes it. */
-const amountOf = (amount: unknown): Parameters<Call<unknown>['charge']>[0] =>
+/** Decodes a charge; an invalid one becomes undefined, which the receiver rejects. */
+const decodeAmount = (amount: unknown): Parameters<Call<unknown>['charge']>[0] =>
   (typeof amount === 'string' && /^\d{1,19}$/.test(amount)
     ? BigInt(amount)
     : undefined) as Parameters<Call<unknown>['charge']>[0]
 
-function answerOf(outcome: Outcome): unknown {
-  if (outcome.is !== 'done') throw new Error('the answer is none')
-  const { answer, stream } = outcome
+function decodeResult(result: TaskResult): unknown {
+  if (result.is !== 'done') throw new Error('the plugin returned no response')
+  const { answer, stream } = result
   if (answer.kind === 'value') return answer.value
   if (answer.kind === 'presumed') return new Unresolved('plugin_contract', 'Presumed.')
   const { status, headers, body } = answer
@@ -82,34 +86,40 @@ function answerOf(outcome: Outcome): unknown {
   return new Reply(sent, { status, headers })
 }
 
-function scheduleOf(name: string, declared: Declared['schedules'][string], apart: Apart): Schedule {
+function scheduleOf(
+  name: string,
+  declared: DeclaredService['schedules'][string],
+  plugin: IsolatedPlugin,
+): Schedule {
   const { everySeconds, deadlineSeconds } = declared
   return {
     everySeconds,
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-    run: (signal) => rethrowing(apart.do({ do: 'run', schedule: name }, signal)),
+    run: (signal) => rethrowPluginError(plugin.run({ do: 'run', schedule: name }, signal)),
   }
 }
 
-async function isListed(apart: Apart): Promise<boolean> {
-  const signal = AbortSignal.timeout(LISTED_MS)
-  const outcome = await rethrowing(apart.do({ do: 'listed' }, signal)).catch(() => undefined)
-  return outcome?.is === 'done' && outcome.answer.kind === 'value' && outcome.answer.value === true
+async function isListed(plugin: IsolatedPlugin): Promise<boolean> {
+  const signal = AbortSignal.timeout(IS_LISTED_TIMEOUT_MS)
+  const result = await rethrowPluginError(plugin.run({ do: 'listed' }, signal)).catch(
+    () => undefined,
+  )
+  return result?.is === 'done' && result.answer.kind === 'value' && result.answer.value === true
 }
 
-/** What a plugin threw, as it would have been thrown here. */
-async function rethrowing(work: Promise<Outcome>): Promise<Outcome> {
+/** Rethrows a serialized error of the plugin as the original class. */
+async function rethrowPluginError(work: Promise<TaskResult>): Promise<TaskResult> {
   try {
     return await work
   } catch (error) {
-    throw isThrown(error) ? errorOf(error) : error
+    throw isThrownError(error) ? decodeThrown(error) : error
   }
 }
 
-const isThrown = (error: unknown): error is Thrown =>
+const isThrownError = (error: unknown): error is ThrownError =>
   typeof error === 'object' && error !== null && 'kind' in error && !(error instanceof Error)
 
-function errorOf(thrown: Thrown): Error {
+function decodeThrown(thrown: ThrownError): Error {
   const { detail } = thrown
   if (thrown.kind === 'refusal') {
     const { status, code, extras } = thrown
@@ -125,14 +135,18 @@ function errorOf(thrown: Thrown): Error {
   return error
 }
 
-const mapped = <From, To>(
+const mapValues = <From, To>(
   record: Readonly<Record<string, From>>,
   each: (value: From, name: string) => To,
 ): Record<string, To> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, each(value, name)]))
 
-/** Without what is undefined, which these types tell from what is left out. */
-function defined({ since, sunset, successor }: NonNullable<Declared['deprecated']>) {
+/** Removes undefined members (exactOptionalPropertyTypes). */
+function withoutUndefined({
+  since,
+  sunset,
+  successor,
+}: NonNullable<DeclaredService['deprecated']>) {
   return {
     since,
     ...(sunset !== undefined && { sunset }),

@@ -4,20 +4,20 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ISOLATIONS, type Isolation, isPath } from './entry.ts'
 
-/** The version of the plugin API that this hub has. */
+/** Version of the plugin API of this hub. */
 export const API_VERSION = 1
 
-/** Where a plugin is, and what its package says of it. Nothing of it has been run. */
-export interface Located {
+/** Location of a plugin, and the settings in its package.json. Its code has not been run. */
+export interface LocatedPlugin {
   readonly spec: string
-  /** Its files, and nobody else's. */
+  /** Folder with its own files only. */
   readonly folder: string
   /** URL of the module whose default export is the plugin. */
   readonly entry: string
   readonly version: string
-  /** How far from the hub it wants to be at least. */
+  /** Minimum isolation. */
   readonly isolation: Isolation
-  /** What it cannot do without, where it runs apart. */
+  /** Capabilities required if it is isolated. */
   readonly needs: readonly string[]
 }
 
@@ -36,38 +36,41 @@ const Package = z.object({
 })
 type Package = z.infer<typeof Package>
 
-/** Where packages are: those of the folder that the hub was started in, and its own. */
-const CORE = fileURLToPath(new URL('../', import.meta.url))
-const PLACES = [process.cwd(), join(CORE, '..')].map((place) => join(place, 'node_modules'))
+/** `node_modules` of the working directory and of the hub. */
+const CORE_FOLDER = fileURLToPath(new URL('../', import.meta.url))
+const PACKAGE_FOLDERS = [process.cwd(), join(CORE_FOLDER, '..')].map((place) =>
+  join(place, 'node_modules'),
+)
 
 /**
- * Finds a plugin by the name of an installed package, or by the path of a folder or a file.
+ * Locates a plugin by the name of an installed package, or by the path of a folder or file.
  * @param places folders of packages
- * @throws Error when there is none, or it is for another version of the API
+ * @throws Error if it is missing or requires another version of the API
  */
-export async function locate(spec: string, places = PLACES): Promise<Located> {
-  const path = await firstThere(isPath(spec) ? [resolve(spec)] : places.map((p) => join(p, spec)))
+export async function locate(spec: string, places = PACKAGE_FOLDERS): Promise<LocatedPlugin> {
+  const path = await firstExisting(
+    isPath(spec) ? [resolve(spec)] : places.map((p) => join(p, spec)),
+  )
   if (path === undefined) {
     const missing = isPath(spec) ? 'path' : `package: npm install ${spec}`
     throw new Error(`${spec}: there is no such ${missing}`)
   }
   const isFile = (await stat(path)).isFile()
   const folder = isFile ? dirname(path) : path
-  const about = await packageOf(spec, folder)
-  const asked = about?.agenthub
-  const { apiVersion = API_VERSION, isolation = 'inline', needs = [] } = asked ?? {}
+  const about = await readPackage(spec, folder)
+  const { apiVersion = API_VERSION, isolation = 'inline', needs = [] } = about?.agenthub ?? {}
   if (apiVersion !== API_VERSION) {
     throw new Error(
-      `${spec} is for version ${apiVersion} of the plugin API; here is ${API_VERSION}`,
+      `${spec} requires version ${apiVersion} of the plugin API; this hub has ${API_VERSION}`,
     )
   }
-  const file = isFile ? path : join(folder, await firstFile(spec, folder, about))
+  const file = isFile ? path : join(folder, await findEntryFile(spec, folder, about))
   const { version = '0.0.0' } = about ?? {}
   const entry = pathToFileURL(file).href
   return { spec, folder, entry, version, isolation, needs }
 }
 
-async function firstThere(paths: readonly string[]): Promise<string | undefined> {
+async function firstExisting(paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     const found = await realpath(path).catch(() => undefined)
     if (found !== undefined) return found
@@ -75,16 +78,16 @@ async function firstThere(paths: readonly string[]): Promise<string | undefined>
   return undefined
 }
 
-async function packageOf(spec: string, folder: string): Promise<Package | undefined> {
+async function readPackage(spec: string, folder: string): Promise<Package | undefined> {
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
-  const { data, error } = Package.safeParse(jsonOf(spec, text))
+  const { data, error } = Package.safeParse(parsePackage(spec, text))
   if (data) return data
   const [issue] = error.issues
   throw new Error(`${spec}: package.json: ${issue?.path.join('.')}: ${issue?.message}`)
 }
 
-function jsonOf(spec: string, text: string): unknown {
+function parsePackage(spec: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -92,25 +95,25 @@ function jsonOf(spec: string, text: string): unknown {
   }
 }
 
-/** Of a folder the source first, which is newer than what was built of it; a package has none. */
-async function firstFile(spec: string, folder: string, about?: Package): Promise<string> {
-  const named = mainOf(about?.exports) ?? about?.main ?? 'index.js'
+/** Finds the entry file. In a source folder, index.ts comes first: build output may be outdated. */
+async function findEntryFile(spec: string, folder: string, about?: Package): Promise<string> {
+  const named = mainExport(about?.exports) ?? about?.main ?? 'index.js'
   const isInstalled = folder.includes(`${sep}node_modules${sep}`)
   const names = isInstalled ? [named] : ['index.ts', named]
-  for (const name of names) if (await isThere(join(folder, name))) return name
+  for (const name of names) if (await isFile(join(folder, name))) return name
   throw new Error(`${spec}: there is no ${names.join(', ')}: is it built?`)
 }
 
-/** The main entry of `exports`, by the conditions that Node has for `import`. */
-function mainOf(exports: unknown): string | undefined {
+/** Main entry of `exports`, by the conditions of Node's `import`. */
+function mainExport(exports: unknown): string | undefined {
   if (typeof exports === 'string') return exports
   if (typeof exports !== 'object' || exports === null) return undefined
   const named = exports as Readonly<Record<string, unknown>>
   const found = ['.', 'node', 'import', 'default'].find((name) => name in named)
-  return found === undefined ? undefined : mainOf(named[found])
+  return found === undefined ? undefined : mainExport(named[found])
 }
 
-const isThere = async (path: string): Promise<boolean> =>
+const isFile = async (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isFile(),
     () => false,

@@ -3,36 +3,36 @@ import { isFamily } from '../catalog/services/declaration.ts'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { AnyService } from '../plugin/index.ts'
-import { databaseOf, type Entry, type Isolation, parseEntry } from './entry.ts'
-import type { Hosted } from './hosting.ts'
+import { type Isolation, injectedDatabaseOf, type PluginEntry, parseEntry } from './entry.ts'
+import type { HostedPlugin } from './host-plugin.ts'
 
-export interface PluginSetPorts {
+export interface PluginSetDeps {
   readonly pool: Pool
-  /** Those of HUB_PLUGINS. */
-  readonly entries: readonly Entry[]
-  /** Slugs of what comes with the hub. */
-  readonly taken: ReadonlySet<string>
-  readonly open: (entry: Entry) => Promise<Hosted>
-  /** Who this is, among all processes of the hub: `host:pid`. */
+  /** Entries of HUB_PLUGINS. */
+  readonly entries: readonly PluginEntry[]
+  /** Slugs of first-party services. */
+  readonly reservedSlugs: ReadonlySet<string>
+  readonly open: (entry: PluginEntry) => Promise<HostedPlugin>
+  /** Id of this process, unique across the hub: `host:pid`. */
   readonly process: string
   readonly log: Log
 }
 
-/** Where services that change while the hub runs are sold. */
-export interface Shop {
-  /** Sells it, instead of what was sold at its slug. @throws Error when it cannot be sold */
+/** Publishes services that change while the hub runs. */
+export interface ServiceSales {
+  /** Publishes a service, replacing that of the same slug. @throws Error if it cannot be sold */
   put(service: AnyService): Promise<void>
-  /** Sells it no more. */
+  /** Withdraws a service. */
   drop(slug: string): Promise<void>
 }
 
-/** What a process says of a plugin. */
-export interface Report {
+/** State of a plugin in one process. */
+export interface PluginReport {
   readonly generation: number
   readonly version?: string
   readonly slug?: string
   readonly isolation?: Isolation
-  /** Why it does not run, or why the one before still does. */
+  /** Why the plugin does not run, or still runs in its previous version. */
   readonly problem?: string
 }
 
@@ -43,105 +43,107 @@ interface Row {
   readonly removed: boolean
 }
 
-const LOOK_MS = 1_000
-/** Every so many looks it is said that this process lives. */
-const LOOKS_PER_SIGN = 10
+const POLL_MS = 1_000
+/** The report is written every this many polls even if unchanged, as a heartbeat. */
+const POLLS_PER_HEARTBEAT = 10
 
 /**
- * The operator's plugins in one process: those of HUB_PLUGINS, and what `hub.plugin` says since.
- * A new version takes new calls, while the old one finishes what it is at. What cannot be opened is
- * told, and changes nothing: neither the rest of the hub, nor the version that runs.
+ * The operator's plugins in one process: the entries of HUB_PLUGINS, updated from the table
+ * `hub.plugin`. New calls go to a new version while the old one finishes its calls. A plugin that
+ * cannot be opened is reported, and affects neither the rest of the hub nor its running version.
  */
 export class PluginSet {
-  readonly #ports: PluginSetPorts
-  readonly #hosted = new Map<string, Hosted>()
-  readonly #reports = new Map<string, Report>()
-  /** Finish what they are at. */
-  readonly #retiring = new Set<Hosted>()
+  readonly #deps: PluginSetDeps
+  readonly #hosted = new Map<string, HostedPlugin>()
+  readonly #reports = new Map<string, PluginReport>()
+  /** Replaced plugins with pending calls. */
+  readonly #retiring = new Set<HostedPlugin>()
   readonly #stopping = new AbortController()
-  #following: Promise<void> | undefined
-  #told = ''
-  #looks = 0
+  #pollLoop: Promise<void> | undefined
+  #lastReport = ''
+  #pollCount = 0
 
-  constructor(ports: PluginSetPorts) {
-    this.#ports = ports
+  constructor(ports: PluginSetDeps) {
+    this.#deps = ports
   }
 
-  /** Opens what there is at the start. */
+  /** Opens the plugins configured at start. */
   async open(): Promise<void> {
     const rows = await this.#rows()
     const named = new Set(rows.map(({ spec }) => spec))
-    const first = this.#ports.entries.filter(({ spec }) => !named.has(spec))
+    const first = this.#deps.entries.filter(({ spec }) => !named.has(spec))
     for (const entry of first) await this.#open(entry, 0)
     for (const row of rows)
       if (!row.removed) await this.#open(parseEntry(row.entry), row.generation)
   }
 
-  /** What runs now. */
-  get hosted(): readonly Hosted[] {
+  /** Running plugins. */
+  get hosted(): readonly HostedPlugin[] {
     return [...this.#hosted.values()]
   }
 
-  /** Sells it, and from now on does what `hub.plugin` says. */
-  async follow(shop: Shop): Promise<void> {
+  /** Publishes the plugins, and follows changes of `hub.plugin` from now on. */
+  async follow(shop: ServiceSales): Promise<void> {
     for (const [spec, opened] of this.#hosted) {
-      if (isFamily(opened.sold)) continue // sold by the catalogue
-      await shop.put(opened.sold).catch((error: unknown) => this.#giveUp(spec, opened, error))
+      if (isFamily(opened.declaration)) continue // published by the catalog
+      await shop
+        .put(opened.declaration)
+        .catch((error: unknown) => this.#withdraw(spec, opened, error))
     }
-    this.#following = this.#follow(shop)
+    this.#pollLoop = this.#follow(shop)
   }
 
-  async #giveUp(spec: string, opened: Hosted, error: unknown): Promise<void> {
+  async #withdraw(spec: string, opened: HostedPlugin, error: unknown): Promise<void> {
     this.#hosted.delete(spec)
-    this.#refuse(spec, this.#reports.get(spec)?.generation ?? 0, error)
+    this.#reject(spec, this.#reports.get(spec)?.generation ?? 0, error)
     await opened.close()
   }
 
   async close(): Promise<void> {
     this.#stopping.abort()
-    await this.#following
-    await this.#ports.pool
-      .query('DELETE FROM hub.plugin_process WHERE process = $1', [this.#ports.process])
+    await this.#pollLoop
+    await this.#deps.pool
+      .query('DELETE FROM hub.plugin_process WHERE process = $1', [this.#deps.process])
       .catch(() => undefined)
     await Promise.all([...this.hosted, ...this.#retiring].map((each) => each.close()))
   }
 
-  async #follow(shop: Shop): Promise<void> {
+  async #follow(shop: ServiceSales): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await this.#look(shop).catch((error: unknown) =>
-        this.#ports.log.warn({ err: error }, 'what plugins there are could not be read'),
+      await this.#poll(shop).catch((error: unknown) =>
+        this.#deps.log.warn({ err: error }, 'failed to read the list of plugins'),
       )
-      await pause(LOOK_MS, signal)
+      await pause(POLL_MS, signal)
     }
   }
 
-  async #look(shop: Shop): Promise<void> {
+  async #poll(shop: ServiceSales): Promise<void> {
     for (const row of await this.#rows()) {
       if (this.#reports.get(row.spec)?.generation === row.generation) continue
       if (row.removed) await this.#remove(row, shop)
       else await this.#change(parseEntry(row.entry), row.generation, shop)
     }
-    await this.#tell()
+    await this.#report()
   }
 
-  async #change(entry: Entry, generation: number, shop: Shop): Promise<void> {
+  async #change(entry: PluginEntry, generation: number, shop: ServiceSales): Promise<void> {
     const before = this.#hosted.get(entry.spec)
     const opened = await this.#tryOpen(entry, generation)
     if (!opened) return
     try {
-      if (isFamily(opened.sold)) throw new Error('a family takes a restart of the hub')
-      await shop.put(opened.sold)
+      if (isFamily(opened.declaration)) throw new Error('a family requires a restart of the hub')
+      await shop.put(opened.declaration)
       if (before && slugOf(before) !== slugOf(opened)) await shop.drop(slugOf(before))
     } catch (error) {
       await opened.close()
-      return this.#refuse(entry.spec, generation, error)
+      return this.#reject(entry.spec, generation, error)
     }
-    this.#take(entry, generation, opened)
+    this.#adopt(entry, generation, opened)
     if (before) this.#retire(before)
   }
 
-  async #remove({ spec, generation }: Row, shop: Shop): Promise<void> {
+  async #remove({ spec, generation }: Row, shop: ServiceSales): Promise<void> {
     const before = this.#hosted.get(spec)
     this.#reports.set(spec, { generation })
     if (!before) return
@@ -150,78 +152,79 @@ export class PluginSet {
     this.#retire(before)
   }
 
-  async #open(entry: Entry, generation: number): Promise<void> {
+  async #open(entry: PluginEntry, generation: number): Promise<void> {
     const opened = await this.#tryOpen(entry, generation)
-    if (opened) this.#take(entry, generation, opened)
+    if (opened) this.#adopt(entry, generation, opened)
   }
 
-  async #tryOpen(entry: Entry, generation: number): Promise<Hosted | undefined> {
+  async #tryOpen(entry: PluginEntry, generation: number): Promise<HostedPlugin | undefined> {
     try {
-      const keeps = databaseOf(entry.lent)
-      if (keeps !== undefined && !this.#isFree(keeps, entry.spec)) {
-        throw new Error(`the database of ${keeps} is that of another plugin`)
+      const database = injectedDatabaseOf(entry.injected)
+      if (database !== undefined && !this.#isFree(database, entry.spec)) {
+        throw new Error(`the database of ${database} belongs to another plugin`)
       }
-      const opened = await this.#ports.open(entry)
+      const opened = await this.#deps.open(entry)
       if (this.#isFree(slugOf(opened), entry.spec)) return opened
       await opened.close()
       throw new Error(`the slug ${slugOf(opened)} is taken`)
     } catch (error) {
-      this.#refuse(entry.spec, generation, error)
+      this.#reject(entry.spec, generation, error)
       return undefined
     }
   }
 
   #isFree(slug: string, spec: string): boolean {
     const others = [...this.#hosted].filter(([other]) => other !== spec)
-    return !this.#ports.taken.has(slug) && !others.some(([, each]) => slugOf(each) === slug)
+    return !this.#deps.reservedSlugs.has(slug) && !others.some(([, each]) => slugOf(each) === slug)
   }
 
-  #take({ spec }: Entry, generation: number, opened: Hosted): void {
+  #adopt({ spec }: PluginEntry, generation: number, opened: HostedPlugin): void {
     const { located, isolation } = opened
     this.#hosted.set(spec, opened)
     const { version } = located
     this.#reports.set(spec, { generation, version, slug: slugOf(opened), isolation })
-    this.#ports.log.info({ plugin: spec, version, isolation }, 'a plugin was opened')
+    this.#deps.log.info({ plugin: spec, version, isolation }, 'opened a plugin')
   }
 
-  /** What ran before runs on. */
-  #refuse(spec: string, generation: number, error: unknown): void {
+  /** Records an error; the previous version keeps running. */
+  #reject(spec: string, generation: number, error: unknown): void {
     const problem = (error as Error).message.slice(0, 1_000)
     this.#reports.set(spec, { ...this.#reports.get(spec), generation, problem })
-    this.#ports.log.error({ err: error, plugin: spec }, 'a plugin was refused')
+    this.#deps.log.error({ err: error, plugin: spec }, 'refused a plugin')
   }
 
-  #retire(hosted: Hosted): void {
+  #retire(hosted: HostedPlugin): void {
     const { spec: plugin } = hosted.located
     this.#retiring.add(hosted)
     void hosted
       .retire()
       .catch((error: unknown) =>
-        this.#ports.log.warn({ err: error, plugin }, 'a plugin ended badly'),
+        this.#deps.log.warn({ err: error, plugin }, 'failed to close a plugin'),
       )
       .finally(() => this.#retiring.delete(hosted))
   }
 
   async #rows(): Promise<readonly Row[]> {
-    const { rows } = await this.#ports.pool.query<Row>(
+    const { rows } = await this.#deps.pool.query<Row>(
       'SELECT spec, entry, generation, removed FROM hub.plugin ORDER BY spec',
     )
     return rows
   }
 
-  /** Says what this process runs, when that has changed and now and then. */
-  async #tell(): Promise<void> {
+  /** Stores the reports of this process if they have changed, or as a heartbeat. */
+  async #report(): Promise<void> {
     const text = JSON.stringify(Object.fromEntries(this.#reports))
-    if (text === this.#told && ++this.#looks % LOOKS_PER_SIGN !== 0) return
-    await this.#ports.pool.query(
+    if (text === this.#lastReport && ++this.#pollCount % POLLS_PER_HEARTBEAT !== 0) return
+    await this.#deps.pool.query(
       `WITH gone AS (
          DELETE FROM hub.plugin_process WHERE seen_at < now() - interval '1 day')
        INSERT INTO hub.plugin_process (process, plugins) VALUES ($1, $2)
        ON CONFLICT (process) DO UPDATE SET plugins = $2, seen_at = now()`,
-      [this.#ports.process, text],
+      [this.#deps.process, text],
     )
-    this.#told = text
+    this.#lastReport = text
   }
 }
 
-const slugOf = ({ sold }: Hosted): string => (isFamily(sold) ? sold.family : sold.slug)
+const slugOf = ({ declaration }: HostedPlugin): string =>
+  isFamily(declaration) ? declaration.family : declaration.slug

@@ -3,28 +3,28 @@ import { dirname, join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { ownBytes } from '../browser/watchdog.ts'
-import { keep } from '../runtime/managed-process.ts'
-import { frame, readFrames } from './frames.ts'
+import { privateBytes } from '../browser/watchdog.ts'
+import { startManagedProcess } from '../runtime/managed-process.ts'
+import { encodeFrame, readFrames } from './frames.ts'
 import { MESSAGE_MAX } from './limits.ts'
-import type { Located } from './locate.ts'
+import type { LocatedPlugin } from './locate.ts'
 import type { HostingSettings } from './settings.ts'
 
-/** Where a plugin runs apart: a worker or a process of its own. */
-export interface Seat {
+/** Worker or process that runs an isolated plugin. */
+export interface PluginRuntime {
   readonly send: (text: string) => void
-  /** Why it ended. */
+  /** Resolves with the reason of its exit. */
   readonly ended: Promise<string>
-  /** Ends it, whatever it is at. @param why where nothing else was the reason before */
-  end(why?: string): Promise<void>
+  /** Terminates it. @param reason reported by `ended` unless there was an earlier one */
+  end(reason?: string): Promise<void>
 }
 
 type OnText = (text: string) => void
 
-/** A seat that cannot be had, as where no process can be started, is one that has ended. */
-export function seated(sit: () => Seat): Seat {
+/** Starts a runtime; if that fails, returns one that has already ended. */
+export function startRuntime(launch: () => PluginRuntime): PluginRuntime {
   try {
-    return sit()
+    return launch()
   } catch (error) {
     const ended = Promise.resolve(`cannot run: ${(error as Error).message}`)
     return { send: () => undefined, ended, end: async () => undefined }
@@ -34,15 +34,15 @@ export function seated(sit: () => Seat): Seat {
 const STACK_MB = 4
 const YOUNG_MB = 32
 /**
- * A worker that asks for more at once than its heap may have takes the whole process with it (seen:
- * one string of 100 MB, heap of 64). So the heap may have far more, and is ended by who watches it.
+ * Heap limit above the plugin's limit. A worker that exceeds its heap limit in one allocation (seen:
+ * a string of 100 MB, heap of 64) crashes the whole process, so a timer enforces the plugin's limit.
  */
 const HEADROOM_MB = 2_048
 const WATCH_MS = 250
 
-/** In this process, with a heap of its own: it contains loops and leaks, and no malice. */
-export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat {
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+/** Starts a worker thread with its own heap: contains loops and leaks, but not malicious code. */
+export function runInWorker({ memoryMb }: HostingSettings, onText: OnText): PluginRuntime {
+  const worker = new Worker(new URL('./main.ts', import.meta.url), {
     env: {},
     execArgv: [],
     stdout: true,
@@ -60,11 +60,11 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
   worker.on('error', (error) => (why = error.message))
   worker.on('message', (text: unknown) => {
     if (typeof text === 'string' && text.length <= MESSAGE_MAX) return onText(text)
-    why = 'said more than a message may have'
+    why = 'sent an oversized message'
     void terminate()
   })
   const watch = setInterval(() => {
-    void endAbove(memoryMb, heapOf(worker), end)
+    void endIfAbove(memoryMb, heapOf(worker), end)
   }, WATCH_MS).unref()
   const ended = new Promise<string>((resolve) => {
     worker.once('exit', (code) => {
@@ -72,7 +72,7 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
       resolve(why || `ended with ${code}`)
     })
   })
-  const end = async (reason = 'was told to end'): Promise<void> => {
+  const end = async (reason = 'was terminated'): Promise<void> => {
     why ||= reason
     await terminate()
   }
@@ -80,84 +80,88 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
   return { send: (text) => worker.postMessage(text), ended, end }
 }
 
-async function endAbove(mb: number, taken: Promise<number>, end: Seat['end']): Promise<void> {
-  if ((await taken) > mb * 1_048_576) await end('took too much memory')
+async function endIfAbove(
+  mb: number,
+  used: Promise<number>,
+  end: PluginRuntime['end'],
+): Promise<void> {
+  if ((await used) > mb * 1_048_576) await end('used too much memory')
 }
 
-/** Heap and buffers; 0 once it has ended. */
+/** Heap and external memory in bytes; 0 after exit. */
 const heapOf = (worker: Worker): Promise<number> =>
   worker.getHeapStatistics().then(
     ({ used_heap_size: heap, external_memory: buffers }) => heap + buffers,
     () => 0,
   )
 
-const CORE = fileURLToPath(new URL('../', import.meta.url))
-const HOME = dirname(CORE.replace(/\/$/, ''))
-/** Bytes of messages that a process has not read: more than all calls and answers at once. */
-const UNREAD_MAX = 256 * 1_048_576
-const PRINTED_A_SECOND = 65_536
+const CORE_FOLDER = fileURLToPath(new URL('../', import.meta.url))
+const HUB_FOLDER = dirname(CORE_FOLDER.replace(/\/$/, ''))
+/** Maximum bytes of unread messages; more than all pending calls and responses together. */
+const UNREAD_BYTES_MAX = 256 * 1_048_576
+const OUTPUT_BYTES_PER_SECOND = 65_536
 
 /**
- * In a process of its own with nothing: no environment, no files but the plugin's and those that
- * run it, no sockets, no processes. `node` is one that `isSealed`.
+ * Starts a process without environment, sockets and child processes, which can read only the files
+ * of the plugin and of its runtime. `node` must satisfy `blocksSockets`.
  */
-export function sitInProcess(
+export function runInProcess(
   { memoryMb, node }: HostingSettings,
-  { folder }: Located,
+  { folder }: LocatedPlugin,
   onText: OnText,
-): Seat {
-  const readable = [CORE, join(HOME, 'package.json'), packagesOf(folder)]
+): PluginRuntime {
+  const readable = [CORE_FOLDER, join(HUB_FOLDER, 'package.json'), importableFolder(folder)]
   const args = [
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
     `--max-old-space-size=${memoryMb}`,
     '--disable-proto=delete',
     '--no-warnings',
-    fileURLToPath(new URL('./process.ts', import.meta.url)),
+    fileURLToPath(new URL('./main.ts', import.meta.url)),
   ]
-  const kept = keep('/usr/bin/env', ['-i', node, ...args], {
+  const child = startManagedProcess('/usr/bin/env', ['-i', node, ...args], {
     cwd: '/',
     env: {},
     pipes: true,
-    printRate: PRINTED_A_SECOND,
+    printRate: OUTPUT_BYTES_PER_SECOND,
   })
-  const { input, output } = kept.pipes!
+  const { input, output } = child.pipes!
   let why = ''
-  const end = (reason = 'was told to end'): Promise<void> => {
+  const end = (reason = 'was terminated'): Promise<void> => {
     why ||= reason
-    return kept.stop(0)
+    return child.stop(0)
   }
   readFrames(output, onText).catch((error: Error) => end(error.message))
   const watch = setInterval(() => {
-    void endAbove(memoryMb * 1.5, bytesOf(kept.pid), end)
+    void endIfAbove(memoryMb * 1.5, memoryOf(child.pid), end)
   }, WATCH_MS).unref()
-  const ended = kept.exited
-    .then((code) => `ended with ${code}: ${kept.tail().trim().slice(-500)}`)
+  const ended = child.exited
+    .then((code) => `ended with ${code}: ${child.tail().trim().slice(-500)}`)
     .catch((error: Error) => `was not started: ${error.message}`)
     .then((otherwise) => {
       clearInterval(watch)
       return why || otherwise
     })
   const send = (text: string): void => {
-    input.write(frame(text))
-    // What it does not read waits here: nobody has to keep all that it asked for.
-    if (input.writableLength > UNREAD_MAX) void end('did not read what it was told')
+    input.write(encodeFrame(text))
+    // Unread messages are buffered here: limit the memory.
+    if (input.writableLength > UNREAD_BYTES_MAX) void end('did not read its messages')
   }
   return { send, ended, end }
 }
 
-export const NO_NODE =
-  'what is not trusted needs a Node 26, whose permission model covers sockets: set HUB_PLUGIN_NODE'
+export const NODE_REQUIRED =
+  'an untrusted plugin requires a Node 26, whose permission model covers sockets: set HUB_PLUGIN_NODE'
 
-const bytesOf = async (pid: number): Promise<number> =>
-  ownBytes(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''))
+const memoryOf = async (pid: number): Promise<number> =>
+  privateBytes(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''))
 
-/** What a plugin may import: its own files and, of an installed package, those beside it. */
-function packagesOf(folder: string): string {
+/** Folder that a plugin may import from: its own, or the `node_modules` it is installed in. */
+function importableFolder(folder: string): string {
   const at = folder.lastIndexOf(INSTALLED)
   return at < 0 ? folder : folder.slice(0, at + INSTALLED.length)
 }
 const INSTALLED = `${sep}node_modules${sep}`
 
-/** What a worker prints is nobody's, and costs nothing. */
+/** Drops the output of a worker. */
 const discard = (stream: Readable): void => void stream.resume()

@@ -1,33 +1,33 @@
 import { resolve } from 'node:path'
-import { type Entry, isPath } from './entry.ts'
+import { isPath, type PluginEntry } from './entry.ts'
 
-/** What plugins that run apart may have, and what runs them. */
+/** Limits and runtime of isolated plugins. */
 export interface HostingSettings {
-  /** MiB of heap; a process may have half as much again besides. */
+  /** Heap limit (MiB); a process may use half as much again outside the heap. */
   readonly memoryMb: number
-  /** A Node whose permission model covers sockets (26 or newer) for what is not trusted. */
+  /** Path of a Node whose permission model covers sockets (26 or newer), for untrusted plugins. */
   readonly node: string
-  /** Milliseconds before one that ended is started again: the first, second … time in a minute. */
+  /** Delays before restarts, by the number of exits in the last minute. */
   readonly backOffMs: readonly number[]
 }
 
 const BACK_OFF_MS = [0, 0, 1_000, 5_000, 15_000] as const
 
-/** Plugins that the operator added, and how they run. */
-export interface Hosting extends HostingSettings {
-  readonly entries: readonly Entry[]
+/** Plugins added by the operator, and how they run. */
+export interface HostingConfig extends HostingSettings {
+  readonly entries: readonly PluginEntry[]
 }
 
 export const hostingSettings = (e: {
-  readonly HUB_PLUGINS: readonly Entry[]
+  readonly HUB_PLUGINS: readonly PluginEntry[]
   readonly HUB_PLUGIN_NODE?: string | undefined
   readonly HUB_PLUGIN_MEMORY: number
-}): Hosting => ({
-  entries: e.HUB_PLUGINS.map((entry) => ({ ...entry, spec: placeOf(entry.spec) })),
+}): HostingConfig => ({
+  entries: e.HUB_PLUGINS.map((entry) => ({ ...entry, spec: resolveSpec(entry.spec) })),
   memoryMb: e.HUB_PLUGIN_MEMORY,
   node: e.HUB_PLUGIN_NODE ?? process.execPath,
   backOffMs: BACK_OFF_MS,
 })
 
-/** A path means the same wherever it is read. */
-export const placeOf = (spec: string): string => (isPath(spec) ? resolve(spec) : spec)
+/** Makes a path absolute; leaves package names unchanged. */
+export const resolveSpec = (spec: string): string => (isPath(spec) ? resolve(spec) : spec)

@@ -2,36 +2,42 @@ import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { isFamily } from '../catalog/services/declaration.ts'
 import { type AnyEndpoint, type AnyService, type Family, Reply } from '../plugin/index.ts'
-import type { UnderWay } from '../runtime/pending-tasks.ts'
+import type { PendingTasks } from '../runtime/pending-tasks.ts'
 
-/** The same, but whatever it is at is under way: also a stream, until it is over. */
-export const counted = (sold: AnyService | Family, underWay: UnderWay): AnyService | Family =>
-  isFamily(sold)
-    ? { ...sold, find: async (slug) => countedService(await sold.find(slug), underWay) }
-    : countedService(sold, underWay)
+/** Wraps a service so that its calls count as pending until they end, including their streams. */
+export const trackCalls = (
+  declaration: AnyService | Family,
+  pendingCalls: PendingTasks,
+): AnyService | Family =>
+  isFamily(declaration)
+    ? {
+        ...declaration,
+        find: async (slug) => trackService(await declaration.find(slug), pendingCalls),
+      }
+    : trackService(declaration, pendingCalls)
 
-function countedService<S extends AnyService | undefined>(service: S, underWay: UnderWay): S {
+function trackService<S extends AnyService | undefined>(service: S, pendingCalls: PendingTasks): S {
   if (!service) return service
   const endpoints = Object.entries(service.endpoints).map(([route, endpoint]) => [
     route,
-    countedEndpoint(endpoint as AnyEndpoint, underWay),
+    trackEndpoint(endpoint as AnyEndpoint, pendingCalls),
   ])
   return { ...service, endpoints: Object.fromEntries(endpoints) }
 }
 
-const countedEndpoint = (endpoint: AnyEndpoint, underWay: UnderWay): AnyEndpoint => ({
+const trackEndpoint = (endpoint: AnyEndpoint, pendingCalls: PendingTasks): AnyEndpoint => ({
   ...endpoint,
-  handle: (call) => underWay.add(answered(endpoint, call, underWay)),
+  handle: (call) => pendingCalls.add(handleTracked(endpoint, call, pendingCalls)),
 })
 
-async function answered(
+async function handleTracked(
   endpoint: AnyEndpoint,
   call: Parameters<AnyEndpoint['handle']>[0],
-  underWay: UnderWay,
+  pendingCalls: PendingTasks,
 ): Promise<unknown> {
   const answer = await endpoint.handle(call)
   if (answer instanceof Reply && answer.body instanceof Readable) {
-    void underWay.add(finished(answer.body).catch(() => undefined))
+    void pendingCalls.add(finished(answer.body).catch(() => undefined))
   }
   return answer
 }

@@ -3,8 +3,8 @@ import type { Call } from '../plugin/index.ts'
 import { DETAIL_MAX } from './limits.ts'
 
 /**
- * What hub and plugin say to each other where the plugin runs apart: JSON, so that nothing but
- * values crosses. Amounts are digits, bytes are base64. The hub believes the form of nothing.
+ * Messages between hub and isolated plugin: JSON, so that only values cross. Amounts are decimal
+ * strings, bytes are base64. The hub validates every message.
  */
 
 const amount = z.string().regex(/^\d{1,19}$/)
@@ -16,8 +16,8 @@ const detail = z.string().transform((text) => text.slice(0, DETAIL_MAX))
 const extras = z.record(z.string(), z.unknown())
 const schema = z.record(z.string(), z.unknown())
 
-/** What a handler threw, or what was thrown in its stead. */
-const Thrown = z.discriminatedUnion('kind', [
+/** Serialized error of a handler. */
+const ThrownError = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('refusal'),
     status: z.literal([404, 422]),
@@ -35,7 +35,7 @@ const Thrown = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('error'), detail, stack: detail.optional() }),
 ])
-export type Thrown = z.infer<typeof Thrown>
+export type ThrownError = z.infer<typeof ThrownError>
 
 const Body = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('json'), value: z.unknown() }),
@@ -43,15 +43,15 @@ const Body = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('stream') }),
 ])
 
-const Answer = z.discriminatedUnion('kind', [
+const HandlerResult = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('value'), value: z.unknown() }),
   z.object({ kind: z.literal('reply'), status: z.int(), headers, body: Body }),
   z.object({ kind: z.literal('presumed') }),
 ])
-export type Answer = z.infer<typeof Answer>
+export type HandlerResult = z.infer<typeof HandlerResult>
 
-/** A service as its plugin declares it; what can be run stays with the plugin. */
-const Declared = z.object({
+/** Serialized declaration of a service; its functions stay in the plugin. */
+const DeclaredService = z.object({
   slug: z.string(),
   name: z.string(),
   category: z.string(),
@@ -82,34 +82,34 @@ const Declared = z.object({
     z.string(),
     z.object({ everySeconds: z.int(), deadlineSeconds: z.int().optional() }),
   ),
-  asksListed: z.boolean(),
+  hasIsListed: z.boolean(),
 })
-export type Declared = z.infer<typeof Declared>
+export type DeclaredService = z.infer<typeof DeclaredService>
 
 const FromPlugin = z.discriminatedUnion('is', [
-  z.object({ is: z.literal('opened'), declared: Declared }),
+  z.object({ is: z.literal('opened'), declared: DeclaredService }),
   z.object({ is: z.literal('refused'), detail }),
-  z.object({ is: z.literal('done'), id, answer: Answer }),
+  z.object({ is: z.literal('done'), id, answer: HandlerResult }),
   z.object({ is: z.literal('priced'), id, amount, terms: z.unknown() }),
-  z.object({ is: z.literal('failed'), id, thrown: Thrown }),
+  z.object({ is: z.literal('failed'), id, thrown: ThrownError }),
   z.object({ is: z.literal('charge'), id, amount: z.unknown() }),
   z.object({ is: z.literal('piece'), id, base64 }),
   z.object({ is: z.literal('end'), id, broken: detail.optional() }),
   z.object({
-    is: z.literal('asks'),
+    is: z.literal('request'),
     id,
-    what: z.enum(['http', 'backends', 'browser', 'database']),
+    capability: z.enum(['http', 'backends', 'browser', 'database']),
     request: z.record(z.string(), z.unknown()),
   }),
-  z.object({ is: z.literal('gives-up'), id }),
+  z.object({ is: z.literal('cancel'), id }),
   z.object({ is: z.literal('log'), message: detail, fields: extras.optional() }),
   z.object({ is: z.literal('pong'), id }),
 ])
-/** What the plugin says. */
+/** Message from the plugin. */
 export type FromPlugin = z.infer<typeof FromPlugin>
 
-/** What it is answered when it asks. */
-export type Told =
+/** Response to a plugin's use of an injected capability. */
+export type CapabilityResult =
   | { readonly value: Readonly<Record<string, unknown>>; readonly base64: string }
   | {
       readonly error: 'egress' | 'render'
@@ -121,21 +121,21 @@ export type Told =
       readonly error: 'database'
       readonly code: string
       readonly detail: string
-      readonly more: Readonly<Record<string, string>>
+      readonly fields: Readonly<Record<string, string>>
     }
   | { readonly error: 'denied'; readonly detail: string }
 
-/** What the hub says. */
+/** Message from the hub. */
 export type ToPlugin =
   | {
       readonly do: 'open'
       readonly entry: string
       readonly folder: string
-      /** Milliseconds since 1970. */
+      /** Time of the hub, in milliseconds since 1970. */
       readonly now: number
       readonly sandbox: boolean
       readonly secrets: Readonly<Record<string, string>>
-      readonly lent: readonly string[]
+      readonly injected: readonly string[]
     }
   | {
       readonly do: 'handle'
@@ -147,9 +147,9 @@ export type ToPlugin =
   | { readonly do: 'run'; readonly id: number; readonly schedule: string }
   | { readonly do: 'listed'; readonly id: number }
   | { readonly do: 'abort' | 'pull' | 'drop' | 'ping'; readonly id: number }
-  | { readonly do: 'told'; readonly id: number; readonly told: Told }
+  | { readonly do: 'resolve'; readonly id: number; readonly result: CapabilityResult }
 
-/** @throws Error for what is no message */
+/** @throws Error for an invalid message */
 export function readMessage(text: string): FromPlugin {
   const { data, error } = FromPlugin.safeParse(JSON.parse(text))
   if (data) return data

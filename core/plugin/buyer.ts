@@ -1,26 +1,26 @@
 import type { Micros } from '../money.ts'
-import type { Call, Quote, Reply, Taken, Unresolved } from './index.ts'
+import type { Call, Quote, Reply, Taken, Unresolved } from './call.ts'
 
-/** What the house's own plugin of external sellers is lent. Exported by plugin.ts. */
+/** Injected into the first-party plugin `external`; not part of the API promise. */
 
-/** A request to somebody else's API that asks for payment by x402 (specification §2.4). */
+/** Request to an external API that requires payment by x402. */
 export interface ExternalRequest {
   readonly url: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   readonly body?: unknown
-  /** The most that it may cost; left out, what the seller is listed at, if it is. */
+  /** Maximum price; default: the listed price of the seller, if any. */
   readonly max_price_microdollars?: number
 }
 
 /** Buys from external sellers with the platform's wallet. */
 export interface Buyer {
-  /** The most that a single purchase may cost, in microdollars. */
+  /** Maximum price of one purchase. */
   readonly maxAmount: Micros
-  /** Asks the seller for its price. Nothing is paid. */
+  /** Requests the seller's price without paying. */
   readonly quote: (request: ExternalRequest) => Promise<Quote>
-  /** Pays, at most once for each call, and answers what the seller answered. */
+  /** Pays at most once per call, and returns the seller's response. */
   readonly pay: (
     call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park'>,
   ) => Promise<Reply | Unresolved | Taken>

@@ -1,14 +1,14 @@
-/** That something will end, and what comes after it (RFC 9745, RFC 8594). Days are UTC. */
+/** Announced end of a service or route (RFC 9745, RFC 8594). Days are UTC. */
 export interface Deprecation {
-  /** `2027-01-01`: from then on it should not be used any more. */
+  /** First day of the deprecation, such as `2027-01-01`. */
   readonly since: string
-  /** `2027-06-30`: after this day it may be gone. Not before `since`. */
+  /** Last guaranteed day, such as `2027-06-30`. Not before `since`. */
   readonly sunset?: string
-  /** Path of what takes its place. */
+  /** Path of the replacement. */
   readonly successor?: string
 }
 
-/** As headers. `Link` is a list: it stands beside other links. */
+/** Response headers of a deprecation. Append `Link` to other links of the response. */
 export function deprecationHeaders(
   deprecation: Deprecation | undefined,
 ): Readonly<Record<string, string>> {

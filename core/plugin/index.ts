@@ -1,26 +1,26 @@
 /**
- * The plugin API: everything that a provider may import, and nothing else.
+ * The plugin API: everything that a plugin may import.
  *
- * A plugin is a service, a family of services, or a function that is lent a `Host` and gives one of
- * the two. The listing, the OpenAPI document, the 402 offer and the price all follow from the
- * declaration; the hub authenticates, takes the money, checks the input, calls `handle`, and
- * settles or refunds.
+ * A plugin is a service, a family of services, or a function that receives a `Host` and returns one
+ * of the two. The listing, the OpenAPI document, the 402 offer and the price follow from the
+ * declaration. For each call the hub authenticates the caller, reserves the price, validates the
+ * input, calls `handle`, and settles or refunds.
  *
- * This is version 1 (`agenthub.apiVersion` in the package.json of a plugin), and frozen: what is
- * here stays and means the same, what is added is optional; `test/core/plugin/api.txt` pins it.
- * What the house alone is lent (`buyer`, `domains`, `upstreams`, `park`, `Unresolved`, `Taken`) is
- * not promised.
+ * This is version 1 (`agenthub.apiVersion` in the plugin's package.json), and frozen: existing
+ * members keep their meaning and additions are optional; `test/core/plugin/api.txt` pins it. Members
+ * injected into first-party plugins only (`buyer`, `domains`, `upstreams`, `park`, `Unresolved`,
+ * `Taken`) are not part of the promise.
  *
- * A plugin may be run in a worker, or in a process that reaches nothing: it then has of its `Host`
- * what the operator lends by name, and all that it says and is told is JSON.
+ * A plugin may run in a worker, or in a process without any access. It then receives only the `Host`
+ * members that the operator injects by name, and all values it exchanges with the hub are JSON.
  *
  * @example
  * export default defineService({
  *   slug: 'echo', name: 'Echo', category: 'test', provider: 'example',
- *   summary: 'Says back what it was told.',
+ *   summary: 'Returns the words it receives.',
  *   endpoints: {
  *     'POST /say': {
- *       summary: 'Answers with the same words.',
+ *       summary: 'Returns the same words.',
  *       price: usd('0.0001'),
  *       input: s.object({ words: s.string({ maxBytes: 1_000 }) }),
  *       handle: ({ input }) => ({ words: input.words }),
@@ -32,6 +32,7 @@ import type { Clock } from '../clock.ts'
 import type { Egress } from '../egress/http.ts'
 import type { Micros } from '../money.ts'
 import type { Buyer } from './buyer.ts'
+import type { Call, Quote, Reply, Taken, Unresolved } from './call.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Browser, Command, Database, Domains, Schedule } from './parts.ts'
 import type { Schema } from './schema.ts'
@@ -42,7 +43,7 @@ export { EgressError } from '../egress/errors.ts'
 export type { EgressRequest, EgressResponse } from '../egress/http.ts'
 export { type Micros, micros, usd } from '../money.ts'
 export type * from './buyer.ts'
-export { Failure } from './failure.ts'
+export { type Call, Failure, type Quote, Refusal, Reply, Taken, Unresolved } from './call.ts'
 export type { PageRefusal, PageRule, PricedPage } from './pages.ts'
 export type * from './parts.ts'
 export { RenderError } from './render-error.ts'
@@ -50,240 +51,124 @@ export type { Infer, Schema } from './schema.ts'
 export * as s from './schema.ts'
 export type * from './upstreams.ts'
 
-/** A method, one space, and a path below the service slug: `POST /classify`, `GET /jobs/{id}`. */
+/** Method, one space, and a path below the service slug: `POST /classify`, `GET /jobs/{id}`. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** What a computed price came to, with whatever the handler needs to know about how. */
-export interface Quote<Terms = unknown> {
-  readonly amount: Micros
-  readonly terms?: Terms
-}
-
 /**
- * A price known before the work starts: fixed, or computed from the input. `max` is what an
- * offer shows before there is a valid input; `of` never answers more than `max`.
+ * Price known before the work starts: fixed, or computed from the input. `max` is shown in offers
+ * before there is a valid input; `of` never returns more than `max`.
  */
 export type Price<Input> =
   | Micros
   | { readonly max: Micros; readonly of: (input: Input) => Quote | Promise<Quote> }
-
-/** What a handler is given for one funded call. */
-export interface Call<Input> {
-  /** The id of the call: unique for ever, the same in the ledger, the receipt and the logs. */
-  readonly id: string
-  /**
-   * The request body (or, for GET and DELETE, the query), checked against the input schema. What
-   * stands in the path for `{name}` is its member `name`.
-   */
-  readonly input: Input
-  /**
-   * Who pays: the id of a key, or `x402:` and a wallet that was proved; `nobody` where there is
-   * nothing to pay. The same payer, the same text.
-   */
-  readonly payer: string
-  /** What the caller sent that a provider may see, by lower-case name: no key, cookie, address. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** What the computed price left for the handler; undefined for a fixed price. */
-  readonly terms: unknown
-  /** Aborts at the deadline. */
-  readonly signal: AbortSignal
-  /**
-   * Parks the caller's money, whatever becomes of the handler: it neither comes back nor is charged
-   * until the one who parked it resolves the hold. Freed again, it is the hub's to give back. For
-   * privileged plugins, before a signature leaves.
-   */
-  readonly park?: (parked: boolean) => void
-  /**
-   * Lowers the charge below the quote. A call paid on the spot by x402 costs all of the quote or,
-   * lowered to zero, nothing. Raising the charge is a fault of the plugin: the call fails.
-   */
-  readonly charge: (amount: Micros) => void
-}
-
-/**
- * An answer with a status, headers, bytes or a stream of its own. Anything but a 2xx is refunded.
- * A stream is sent as it comes, and charged at its end if it came whole: before the deadline, in at
- * most 256 MiB. Its endpoint declares `streams`.
- */
-export class Reply {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: unknown
-  constructor(
-    body: unknown,
-    { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
-  ) {
-    this.status = status
-    this.headers = headers
-    this.body = body
-  }
-}
-
-/** A failure that is told like a fault, and bears on the caller's money. */
-class Ending {
-  readonly code: string
-  readonly detail: string
-  readonly extras: Readonly<Record<string, unknown>>
-  /** @param code of the fault that the caller is told */
-  constructor(code: string, detail: string, extras: Readonly<Record<string, unknown>> = {}) {
-    this.code = code
-    this.detail = detail
-    this.extras = extras
-  }
-}
-
-/**
- * An outcome that only time will tell, such as a payment to a third party whose answer was lost.
- * The caller's money stays held until the one who returned this learns the outcome and resolves
- * the hold. For privileged plugins.
- */
-export class Unresolved extends Ending {
-  readonly kind = 'unresolved'
-}
-
-/**
- * A failure that costs the price all the same, since a third party has demonstrably taken the
- * money. For privileged plugins.
- */
-export class Taken extends Ending {
-  readonly kind = 'taken'
-}
-
-/**
- * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full; from a
- * computed price, before anything is paid.
- * A `Failure` is the service's own, and says why. Anything else that a handler throws is a 502
- * without details, refunded too.
- */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly status: 404 | 422
-  readonly code: string
-  readonly extras: Readonly<Record<string, unknown>>
-  /**
-   * @param code stable snake_case name of the reason, such as `empty_text`
-   * @param detail a sentence that tells the caller what to change
-   * @param extras further members of the problem body, such as the allowed values
-   */
-  constructor(
-    code: string,
-    detail: string,
-    { status = 422, ...extras }: { status?: 404 | 422 } & Record<string, unknown> = {},
-  ) {
-    super(detail)
-    this.status = status
-    this.code = code
-    this.extras = extras
-  }
-}
 
 export interface Endpoint<Input, Output> {
   /** One sentence, shown in listings and in the 402 offer. */
   readonly summary: string
   readonly price: Price<Input>
   readonly input: Schema<Input>
-  /** Of a POST, PUT or PATCH: members of the input that stand in the query, not in the body. */
+  /** For POST, PUT and PATCH: members of the input passed in the query instead of the body. */
   readonly query?: readonly string[]
-  /** Headers of callers that it is to see, beside those that every provider may. */
+  /** Request headers passed to the handler besides the default ones. */
   readonly headers?: readonly string[]
-  /** When declared, an answer that does not satisfy it is refunded. Bytes are read as JSON. */
+  /** If declared, a response that does not match is refunded. Bytes are parsed as JSON. */
   readonly output?: Schema<Output>
   /** Seconds until the call is aborted and refunded. Default 30, at most 300. */
   readonly deadlineSeconds?: number
   /**
-   * Whether it may answer a stream. An x402 payment for it is taken before the work, since what has
-   * been sent cannot be taken back. `charge` may be called until the stream ends.
+   * True if it may return a stream. An x402 payment is settled before the work, because sent data
+   * cannot be taken back. `charge` may be called until the stream ends.
    */
   readonly streams?: boolean
-  /** Answer to charge the caller; throw to refund the caller in full. */
+  /** Return to charge the caller; throw to refund in full. */
   readonly handle: (
     call: Call<Input>,
   ) => Output | Reply | Unresolved | Taken | Promise<Output | Reply | Unresolved | Taken>
 }
 
 export interface Service<Inputs = Record<Route, unknown>> {
-  /** The first segment of the path: 2 to 40 of a-z, 0-9 and inner hyphens. */
+  /** First segment of the path: 2 to 40 characters of a-z, 0-9 and inner hyphens. */
   readonly slug: string
   readonly name: string
   readonly category: string
   /** One or two sentences: what it does, for whom. */
   readonly summary: string
-  /** Who earns: an identifier such as `acme`. `agenthub` is the house itself. */
+  /** Provider id that earns the revenue, such as `acme`; `agenthub` is the platform itself. */
   readonly provider: string
-  /** Calls that each caller has free per UTC month, over all endpoints. Default 0. */
+  /** Free calls of each caller per UTC month, over all endpoints. Default 0. */
   readonly freeCallsPerMonth?: number
-  /** That it will end: callers are told by headers. */
+  /** Announces the end of the service to callers in response headers. */
   readonly deprecated?: Deprecation
   readonly endpoints: { readonly [R in keyof Inputs]: Endpoint<Inputs[R], unknown> } & {
     readonly [R in Exclude<keyof Inputs, Route>]: never
   }
-  /** Jobs, by name: lower case letters and hyphens. */
+  /** Jobs by name: lower-case letters and hyphens. */
   readonly schedules?: Readonly<Record<string, Schedule>>
-  /** For the operator, by name, in the order in which the help tells them. */
+  /** Operator commands by name, in the order of the help text. */
   readonly commands?: Readonly<Record<string, Command>>
-  /** Whether it has something to sell. Until then it is not listed. Asked often. */
+  /** Returns true if it has something to sell; else it is not listed. Called often. */
   readonly isListed?: () => Promise<boolean>
 }
 
-/** A service whose inputs are forgotten, as the hub holds it. */
+/** Service with its input types erased, as the hub stores it. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyService = Service<any>
 
 /**
- * Services of one kind that their owners make while the hub runs, as rows of a database: as many
- * as there are. What is found is sold; what is no longer found is refused a second later.
+ * Any number of similar services that providers create while the hub runs, as database rows. A
+ * service that `find` no longer returns is refused within a second.
  */
 export interface Family {
-  /** The name of all of them, in jobs and settings. It is written as a slug is. */
+  /** Name of the family in jobs and settings, in the format of a slug. */
   readonly family: string
   /**
-   * The service of a slug, as it is now; undefined: nothing is sold there. It is asked about once
-   * a second for a slug that is called, so one indexed read should do.
+   * Returns the current service of a slug, or undefined. Called about once a second for a slug in
+   * use, so it should need only one indexed read.
    */
   readonly find: (slug: string) => Promise<AnyService | undefined>
-  /** Some of what is sold, by slug, after this one; none: there are no more. */
+  /** Returns a page of services ordered by slug, after this slug; empty at the end. */
   readonly list: (after: string) => Promise<readonly AnyService[]>
-  /** The service as it would be sold, before it is: for test calls of its owner. */
+  /** Returns an unpublished service, for test calls of its owner. */
   readonly preview?: (slug: string) => Promise<AnyService | undefined>
   readonly schedules?: Service['schedules']
   readonly commands?: Service['commands']
 }
 
-/** One endpoint whose types are forgotten. */
+/** Endpoint with its types erased. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyEndpoint = Endpoint<any, unknown>
 
-/** What the hub lends a plugin. A plugin that needs none of it is a plain service. */
+/** Capabilities injected into a plugin. A plugin that needs none is a plain service. */
 export interface Host {
-  /** Reads `HUB_SECRET_<NAME>` of the configuration; undefined when it is not set. */
+  /** Reads `HUB_SECRET_<NAME>` of the configuration; undefined if it is not set. */
   readonly secret: (name: string) => string | undefined
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
-  /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
+  /** HTTP client for public addresses only, without redirects, with limits on size and time. */
   readonly http: Pick<Egress, 'request'>
   /**
-   * The way to the origins of `HUB_PLUGIN_HOSTS` alone, on this machine too: for an address that
-   * the operator configured, never for one that a caller gave.
+   * HTTP client for the origins in `HUB_PLUGIN_HOSTS` only, including this machine. For addresses
+   * that the operator configured, never for one from a caller.
    */
   readonly backends: Pick<Egress, 'request'>
-  /** Started when the first page is asked for. */
+  /** Browser, started on the first request. */
   readonly browser: Browser
   readonly clock: Clock
-  /** Whether the hub is a sandbox, where nothing costs real money. */
+  /** True in a sandbox, where nothing costs real money. */
   readonly sandbox: boolean
-  /** Lent to the house's own `external` plugin alone. */
+  /** Only for the first-party plugin `external`. */
   readonly buyer?: Buyer
-  /** Lent to the house's own `content` plugin alone. */
+  /** Only for the first-party plugin `content`. */
   readonly domains?: Domains
-  /** Lent to the house's own `upstream` plugin alone. */
+  /** Only for the first-party plugin `upstream`. */
   readonly upstreams?: Upstreams
 }
 
 /**
- * A plugin that keeps data: it is lent a database that its own migrations have been applied to,
- * apart from the hub too (`+database:SLUG`). A family runs inline alone (`needs_inline`).
+ * Plugin with a database. The hub applies the plugin's migrations and injects the database, into an
+ * isolated plugin too (`+database:SLUG`). A family can run inline only (`needs_inline`).
  */
 export interface DataPlugin {
-  /** Of its service, or the name of its family. */
+  /** Slug of its service, or name of its family. */
   readonly slug: string
   /** Folder of `NNNN_name.sql`, numbered from 0001, forward only, run in the plugin's own role. */
   readonly migrations: URL

@@ -1,34 +1,34 @@
 import type { Micros } from '../money.ts'
 
-/** How pages are sold whose paths match a pattern. */
+/** Terms of the pages whose paths match a pattern. */
 export interface PageRule {
-  /** A glob over the path: `*` within a segment, `**` over segments. */
+  /** Glob of the path: `*` matches within a segment, `**` across segments. */
   readonly pattern: string
-  /** False: nobody gets these pages. */
+  /** False if these pages are not sold to anyone. */
   readonly allow: boolean
-  /** Microdollars a page. */
+  /** Price per page. */
   readonly price: Micros
-  /** Microdollars of a page that was kept; at most the price. */
+  /** Price of a cached page; at most `price`. */
   readonly cachedPrice: Micros
-  /** How old a page may be that is sold; 0: none is kept. */
+  /** Maximum age of a cached page; 0: no caching. */
   readonly maxAgeSeconds: number
-  /** How much of the text everybody may see for nothing; 0: nothing. */
+  /** Length of the free preview; 0: none. */
   readonly previewCharacters: number
-  /** A CSS selector that a page has to have before it is read. */
+  /** CSS selector that must match before the page is read. */
   readonly waitFor: string | null
-  /** CSS selectors of what is left out. */
+  /** CSS selectors of elements to remove. */
   readonly exclude: readonly string[]
-  /** Whether pages are read without a browser where that gives a text. */
+  /** True to read pages without a browser if that yields text. */
   readonly fast: boolean
 }
 
 export interface PricedPage {
-  /** The one spelling of the address that was asked for. */
+  /** Canonical URL of the page. */
   readonly url: string
   readonly rule: PageRule
 }
 
-/** Why a page cannot be bought. */
+/** Reason why a page cannot be bought. */
 export type PageRefusal =
   | 'malformed_url'
   | 'domain_not_registered'

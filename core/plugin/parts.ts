@@ -3,152 +3,147 @@ import type { Micros } from '../money.ts'
 import type { PageRefusal, PricedPage } from './pages.ts'
 
 /**
- * What a plugin may have beside its endpoints: work that nobody asked for, commands, a database.
- * Exported by plugin.ts.
+ * Parts of a plugin besides its endpoints: schedules, commands, database, browser and domains.
+ * Exported by index.ts.
  */
 
-/** What happens without being asked. One run at a time, over all processes of the hub. */
+/** Recurring job. One run at a time, across all processes of the hub. */
 export interface Schedule {
-  /** From the end of one run to the start of the next; the first comes with the hub. */
+  /** Interval from the end of one run to the start of the next; the first starts with the hub. */
   readonly everySeconds: number
-  /** After it `signal` aborts, and another process may take over. Default 300, at most 21,600. */
+  /** `signal` aborts afterwards, and another process may run it. Default 300, at most 21,600. */
   readonly deadlineSeconds?: number
-  /** A run may be cut off anywhere and come again. What it throws is logged. */
+  /** May be interrupted anywhere and run again. Errors are logged. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
 }
 
-/** What a command was given. */
+/** Arguments and output of a command. */
 export interface Invocation {
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly words: readonly string[]
-  /** Takes the answer; await it. */
+  /** Writes to standard output; await it. */
   readonly write: (text: string) => unknown
-  /** Takes progress and advice. */
+  /** Writes progress and advice to standard error. */
   readonly tell: (text: string) => unknown
-  /** Aborts when the operator wants it to end. */
+  /** Aborts when the operator cancels the command. */
   readonly signal: AbortSignal
 }
 
-/** A command of the operator's: `npm run <slug> -- NAME`. */
+/** Operator command: `npm run <slug> -- NAME`. */
 export interface Command {
-  /** What follows its name, as in `DIR [--json]`. */
+  /** Arguments after the name, as in `DIR [--json]`. */
   readonly usage: string
   readonly about: string
-  /** As `parseArgs` of node:util takes them. */
+  /** Options for `parseArgs` of node:util. */
   readonly options?: ParseArgsOptionsConfig
-  /** How many words it takes beside its options. Default 0. */
+  /** Number of positional arguments. Default 0. */
   readonly words?: number
-  /** Whether, with these options, it works on an empty database that is thrown away after it. */
+  /** Returns true if, with these options, it should run on an empty, temporary database. */
   readonly isTrial?: (values: Invocation['values']) => boolean
-  /** @returns the exit code. @throws Refusal where what was asked means nothing */
+  /** @returns the exit code. @throws Refusal for invalid arguments */
   readonly run: (invocation: Invocation) => Promise<number>
 }
 
-/** Rows as pg gives them, but int8 as bigint and date as text. */
+/** Rows as returned by pg, except int8 as bigint and date as text. */
 export interface Rows<Row> {
   readonly rows: Row[]
   readonly rowCount: number | null
 }
 
-/** Statements that belong together, or one by itself. */
+/** Executes SQL statements, in one transaction or each in its own. */
 export interface Transaction {
   query<Row extends object = object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>
 }
 
 /**
- * A schema of the plugin's own, `plugin_<slug>`, in a role that sees no other: names need no
- * schema before them. Statements have 30 seconds. What is refused is thrown with the SQLSTATE as
- * its `code`.
+ * Database schema of a plugin, `plugin_<slug>`, used in a role without access to other schemas;
+ * names need no schema prefix. Statements time out after 30 seconds. Errors have the SQLSTATE as
+ * `code`.
  *
- * Apart from the hub a transaction has 30 seconds in all, an answer 4 MiB (`54000`), four run at a
- * time (others wait), and nothing is left in a connection but what was committed.
+ * In an isolated plugin, a transaction has 30 seconds in total and a result at most 4 MiB (`54000`);
+ * four transactions or statements run at a time, further ones wait; and connections keep no session
+ * state.
  */
 export interface Database extends Transaction {
-  /** All of `work` is committed, or none. */
+  /** Runs `work` in one transaction, committed as a whole or not at all. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
-  /** Reads of one instant, whatever others write meanwhile. */
+  /** Runs `work` in a read-only transaction on one snapshot. */
   reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
 }
 
-/** A page that a browser of the hub's shall read. */
+/** Page to be rendered by a browser of the hub. */
 export interface RenderRequest {
   readonly url: string
-  /** Hosts beside that of `url` to which the page may lead, as `URL.hostname` has them. */
+  /** Allowed hosts besides that of `url`, in the form of `URL.hostname`. */
   readonly hosts?: readonly string[] | undefined
-  /**
-   * A CSS selector: the page is taken as soon as it is there and the page is quiet, or once no time
-   * is left to wait for it.
-   */
+  /** CSS selector to wait for; if it never matches, the page is read when the time is used up. */
   readonly waitFor?: string | undefined
-  /** Aborts when nobody waits for the page any more. */
+  /** Abort to cancel the rendering. */
   readonly signal?: AbortSignal | undefined
-  /** For all of it, in milliseconds. Default 20,000, at most 60,000. */
+  /** Total time limit in milliseconds. Default 20,000, at most 60,000. */
   readonly deadlineMs?: number | undefined
-  /** The largest page, in bytes of what is given back. Default 8 MiB, at most 32 MiB. */
+  /** Maximum size of the returned body. Default 8 MiB, at most 32 MiB. */
   readonly maxBytes?: number | undefined
   /** Default: that of the hub. */
   readonly userAgent?: string | undefined
 }
 
 export interface RenderedPage {
-  /** Where it was in the end, after redirects within the hosts that are allowed. */
+  /** Final URL, after redirects within the allowed hosts. */
   readonly url: string
-  /** Of the document itself: a 404 is a page too. */
+  /** Status of the document; a 404 is a page too. */
   readonly status: number
-  /** As the site sent it, by lower-case name. */
+  /** As sent by the site, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * What the reader of an HTML page has before him, as HTML in UTF-8: scripts have run, shadow
-   * roots stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`.
-   * Of anything else the bytes that were sent.
+   * For HTML, the page as seen by a reader, as UTF-8 HTML: scripts have run, shadow roots are inlined,
+   * and so are frames of the allowed hosts, as `<section data-frame="URL">`. For any other type, the
+   * bytes as sent.
    */
   readonly body: Buffer
-  /**
-   * Of `body`: `text/html; charset=utf-8` when a browser has rendered it, else as the site sent it;
-   * undefined when it did not.
-   */
+  /** Type of `body`: `text/html; charset=utf-8` if rendered, else as sent by the site, if at all. */
   readonly contentType: string | undefined
 }
 
-/** Renders pages: each in a fresh context, with nothing left by others, and nothing left behind. */
+/** Renders pages, each in a fresh browser context that is discarded afterwards. */
 export interface Browser {
-  /** @throws RenderError, whose `code` is one of the fault catalogue */
+  /** @throws RenderError, whose `code` is a code of core/errors.ts */
   render(request: RenderRequest): Promise<RenderedPage>
 }
 
-/** A domain whose pages its owner sells. */
+/** Domain whose pages are sold by its owner. */
 export interface SellingDomain {
   readonly id: string
-  /** Of its service. */
+  /** Slug of its service. */
   readonly slug: string
   readonly host: string
   readonly name: string
   readonly summary: string
-  /** Its owner, as a provider. */
+  /** Provider id of its owner. */
   readonly provider: string
-  /** The address of a page that is sold, or how the addresses of some begin. */
+  /** URL of a page for sale, or a URL prefix. */
   readonly example: string
-  /** What its dearest page costs, in microdollars. */
+  /** Price of the most expensive page. */
   readonly maxPrice: Micros
-  /** Which page an address means, and how it is sold; or why it is not. */
+  /** Returns the page of a URL and its terms, or the reason why it is not for sale. */
   readonly page: (url: string) => PricedPage | PageRefusal
 }
 
-/** Domains of owners who have proven them. */
+/** Domains with verified ownership. */
 export interface Domains {
-  /** The domain that is sold under a slug, as it is now. */
+  /** Returns the domain currently sold under a slug. */
   find(slug: string): Promise<SellingDomain | undefined>
-  /** Some of those that are sold, by slug, after this one. */
+  /** Returns a page of domains for sale ordered by slug, after this slug. */
   list(after: string): Promise<readonly SellingDomain[]>
-  /** Whether the robots.txt of a site lets the hub read a page; at most a day old. */
+  /** Returns true if the site's robots.txt (at most a day old) allows reading the page. */
   mayRead(url: string): Promise<boolean>
-  /** Notes which page a call was for: owners see what they earn by page. */
+  /** Records the page of a call, for the owner's earnings by page. */
   note(read: {
     readonly call: string
-    /** The id of the domain. */
+    /** Id of the domain. */
     readonly domain: string
     readonly url: string
-    /** Whether it was kept from before. */
+    /** True if the page came from the cache. */
     readonly cached: boolean
   }): Promise<void>
 }

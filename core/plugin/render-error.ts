@@ -6,7 +6,7 @@ type OwnCode =
   | 'render_failed'
   | 'render_unavailable'
 
-/** What can go wrong with a page beside what can go wrong with any request to a foreign host. */
+/** Error messages by code: those of any egress request, and of rendering. */
 const TEXT = {
   content_redirected: 'The page leads away from the host that was asked.',
   render_limit_exceeded: 'The page takes more time or memory than a page may.',
@@ -23,12 +23,12 @@ const TEXT = {
   upstream_error: 'The host of the page did not answer properly.',
 } as const satisfies Readonly<Record<EgressCode | OwnCode, string>>
 
-/** Codes of the fault catalogue. */
+/** Error codes, all of them in core/errors.ts. */
 export type RenderCode = keyof typeof TEXT
 
 /**
- * A page that was not delivered. The message is safe to show and the same for every instance of a
- * code; what happened inside is in `cause`, which is for the log alone.
+ * Page that was not delivered. The message is safe to show and does not vary within a code; `cause`
+ * has the details, for the log only.
  */
 export class RenderError extends Error {
   override readonly name = 'RenderError'

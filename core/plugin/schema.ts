@@ -1,15 +1,15 @@
 /**
- * JSON Schemas (2020-12) that remember, at the type level, the value they describe. Plugins
- * declare inputs and outputs with these; the hub checks them and publishes them as they are.
+ * JSON Schema (2020-12) with the TypeScript type of the value it describes. Plugins declare inputs
+ * and outputs with these; the hub validates values and publishes the schemas unchanged.
  */
 export interface Schema<T> {
   readonly json: Readonly<Record<string, unknown>>
   readonly optional?: boolean
-  /** Carries the type; never set. */
+  /** Type-level only; never set. */
   readonly _type?: T
 }
 
-/** The type of the values that a schema describes. */
+/** Type of the values that a schema describes. */
 export type Infer<S> = S extends Schema<infer T> ? T : never
 
 type Fields = Readonly<Record<string, Schema<unknown>>>
@@ -27,17 +27,17 @@ interface Described {
 }
 
 interface StringLimits extends Described {
-  /** Shown to callers; the conformance suite calls with the first one. */
+  /** Shown to callers; the conformance suite uses the first one. */
   readonly examples?: readonly string[]
   readonly minLength?: number
   readonly maxLength?: number
-  /** The most UTF-8 bytes that the string may have; more is answered with 413, uncharged. */
+  /** Maximum length in UTF-8 bytes; longer input gets a 413 and is not charged. */
   readonly maxBytes?: number
   readonly format?: 'uri' | 'date' | 'date-time'
 }
 
 interface NumberLimits extends Described {
-  /** As those of a string. */
+  /** Shown to callers; the conformance suite uses the first one. */
   readonly examples?: readonly number[]
   readonly minimum?: number
   readonly maximum?: number
@@ -56,7 +56,7 @@ export const string = ({ maxBytes, ...limits }: StringLimits = {}): Schema<strin
   },
 })
 
-/** One of the given strings, and no other. */
+/** One of the given strings. */
 export const oneOf = <const T extends string>(
   values: readonly T[],
   described: Described = {},
@@ -78,7 +78,7 @@ export const array = <T>(items: Schema<T>, limits: ArrayLimits = {}): Schema<rea
   json: { type: 'array', items: items.json, ...limits },
 })
 
-/** A value that one of the given schemas describes. */
+/** A value that matches at least one of the schemas. */
 export const anyOf = <const S extends readonly Schema<unknown>[]>(
   ...schemas: S
 ): Schema<Infer<S[number]>> => ({ json: { anyOf: schemas.map((schema) => schema.json) } })
@@ -90,18 +90,18 @@ export const nullable = <T>(inner: Schema<T>): Schema<T | null> => ({
 /** Any JSON value. */
 export const unknown = (described: Described = {}): Schema<unknown> => ({ json: { ...described } })
 
-/** An object with any keys, whose values `values` describes. */
+/** An object with arbitrary keys and values of one schema. */
 export const record = <T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> => ({
   json: { type: 'object', additionalProperties: values.json },
 })
 
-/** Marks a field of an object as one that may be left out. */
+/** Marks a field of an object as optional. */
 export const optional = <T>(inner: Schema<T>): Schema<T> & { readonly optional: true } => ({
   ...inner,
   optional: true,
 })
 
-/** An object with exactly these fields; unknown ones are refused. */
+/** An object with these fields; unknown fields are refused. */
 export const object = <F extends Fields>(
   fields: F,
   described: Described = {},

@@ -2,46 +2,47 @@ import type { Egress } from '../egress/http.ts'
 import type { Micros } from '../money.ts'
 import type { Deprecation } from './deprecation.ts'
 
-/** HTTP APIs that their owners list without code. Exported by plugin.ts. */
+/** HTTP APIs listed without code. Injected into the first-party plugin `upstream`. */
 
-/** One endpoint of an upstream: what is sold, and what is asked for it. */
+/** Endpoint of an upstream: the route for sale and its target. */
 export interface UpstreamEndpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below the slug, with `{name}` for what callers put there. */
+  /** Path below the slug, with `{name}` parameters. */
   readonly path: string
-  /** Below the base URL, with the same names. */
+  /** Path below the base URL, with the same parameters. */
   readonly upstreamPath: string
   readonly summary: string
   readonly price: Micros
-  /** JSON Schema of an object, and of an answer. */
+  /** JSON Schema of the input, an object. */
   readonly input: Readonly<Record<string, unknown>>
+  /** JSON Schema of the response. */
   readonly output: Readonly<Record<string, unknown>> | null
-  /** Members of the input that go into the query; of a GET or DELETE it is all of them. */
+  /** Input members sent in the query; for GET and DELETE, all of them. */
   readonly query: readonly string[]
-  /** How the rest of the input is sent. */
+  /** Encoding of the other input members. */
   readonly body: 'none' | 'json' | 'form'
-  /** Statuses of an answer that is delivered and charged. */
+  /** Statuses that are delivered and charged. */
   readonly success: readonly number[]
-  /** Statuses whose answers callers see as they are. They cost nothing. */
+  /** Statuses that are passed to the caller unchanged and not charged. */
   readonly passes: readonly number[]
   readonly deadlineSeconds: number
-  /** Of an answer; a stream may have more. */
+  /** Maximum size of a response; a stream may be larger. */
   readonly maxBytes: number
   readonly streams: boolean
-  /** Whether the same request twice does no more than once. */
+  /** True if repeating a request has no further effect. */
   readonly idempotent: boolean
-  /** How often it is asked again, at most. */
+  /** Maximum number of retries. */
   readonly retries: number
 }
 
-/** What the owner has the hub add to each request. Secret. */
+/** Upstream credential that the hub adds to each request. Secret. */
 export interface Injected {
   readonly place: 'header' | 'query'
   readonly name: string
   readonly value: string
 }
 
-/** A service whose answers come from somebody's HTTP API. Unchanged, it is the same object. */
+/** Service backed by a provider's HTTP API. The object is the same until the service changes. */
 export interface Upstream {
   readonly slug: string
   readonly name: string
@@ -50,21 +51,22 @@ export interface Upstream {
   readonly provider: string
   readonly freeCallsPerMonth: number
   readonly deprecated: Deprecation | undefined
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Headers of callers that go on, and of answers that come back, beside the usual ones. */
+  /** Request headers passed to the upstream, besides the default ones. */
   readonly requestHeaders: readonly string[]
+  /** Response headers passed to the caller, besides the default ones. */
   readonly responseHeaders: readonly string[]
   readonly injected: readonly Injected[]
   readonly endpoints: readonly UpstreamEndpoint[]
-  /** The way there: guarded, but for a host of the operator's own in a sandbox. */
+  /** HTTP client: guarded, except for the operator's own hosts in a sandbox. */
   readonly way: Pick<Egress, 'request'>
 }
 
-/** What a probe of an upstream is to ask. */
+/** Pending health probe of an upstream. */
 export type DueProbe = Pick<Upstream, 'slug' | 'way'> & { readonly url: string }
 
-/** What a probe has seen. */
+/** Result of a health probe. */
 export interface Health {
   readonly up: boolean
   readonly latencyMs: number
@@ -72,19 +74,19 @@ export interface Health {
   readonly detail: string
 }
 
-/** Upstreams of owners, as rows of the database. */
+/** Upstreams stored in the database. */
 export interface Upstreams {
-  /** What is sold under a slug, as it is now. */
+  /** Returns the upstream currently sold under a slug. */
   find(slug: string): Promise<Upstream | undefined>
-  /** Some of those that are sold, by slug, after this one. */
+  /** Returns a page of upstreams for sale ordered by slug, after this slug. */
   list(after: string): Promise<readonly Upstream[]>
-  /** What would be sold under a slug. */
+  /** Returns the unpublished upstream of a slug. */
   preview(slug: string): Promise<Upstream | undefined>
-  /** Upstreams whose probe is due, which are noted as asked. */
+  /** Returns upstreams due for a probe, and marks them as probed. */
   due(): Promise<readonly DueProbe[]>
   noteHealth(slug: string, health: Health): Promise<void>
-  /** Ends what was announced to end. @returns how many */
+  /** Retires services whose announced end has come. @returns their number */
   retireDue(): Promise<number>
-  /** Encrypts secrets anew that are under an old key. @returns how many */
+  /** Re-encrypts secrets sealed with an old key. @returns their number */
   reseal(): Promise<number>
 }

@@ -2,24 +2,24 @@ import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { RE2JS } from 're2js'
 import type { Schema } from './schema.ts'
 
-/** One thing that is wrong with a value, by JSON pointer. */
+/** Validation error at a JSON pointer. */
 export interface Issue {
   readonly path: string
   readonly message: string
-  /** The allowed values, where the schema lists them. */
+  /** Allowed values, if the schema lists them. */
   readonly allowed?: readonly unknown[]
-  /** Set when a string is longer than its `maxBytes`. */
+  /** Set if a string exceeds its `maxBytes`. */
   readonly tooLarge?: { readonly limit_bytes: number; readonly actual_bytes: number }
 }
 
-/** Checks a value and names what is wrong with it; nothing for a valid one. At most 20 issues. */
+/** Returns the issues of a value, at most 20; empty if it is valid. */
 export type Check = (value: unknown) => readonly Issue[]
 
 const ISSUES_MAX = 20
 
 /**
- * Patterns run on RE2, in linear time: plugins may publish any pattern without hanging the hub.
- * Ajv keeps compiled patterns by their text, so two of them must not look the same.
+ * RE2 patterns, which match in linear time: no published pattern can hang the hub. Ajv caches
+ * compiled patterns by their text, so `toString` must return the pattern.
  */
 const safeRegExp = Object.assign(
   (pattern: string) => {
@@ -46,40 +46,40 @@ const compiler = (): Ajv2020 =>
     validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
   })
 
-/** Ajv never forgets a schema, and services of owners bring new ones: it starts anew at times. */
+/** Ajv never frees compiled schemas, so the instance is replaced after this many. */
 const COMPILED_MAX = 500
 let ajv = compiler()
-let compiled = 0
-const known = new WeakMap<object, Check>()
+let compiledCount = 0
+const checks = new WeakMap<object, Check>()
 
 /**
- * Compiles a schema once, for many values; the same schema again is not compiled again.
- * @throws Error when the schema itself is wrong
+ * Compiles a schema, and caches the result by schema object.
+ * @throws Error if the schema is invalid
  */
 export function compile({ json }: Schema<unknown>): Check {
-  const before = known.get(json)
-  if (before) return before
-  if (++compiled % COMPILED_MAX === 0) ajv = compiler()
+  const cached = checks.get(json)
+  if (cached) return cached
+  if (++compiledCount % COMPILED_MAX === 0) ajv = compiler()
   const validate = ajv.compile(json)
   const check: Check = (value) => {
     if (validate(value)) return []
-    return (validate.errors ?? []).slice(0, ISSUES_MAX).map(issueOf)
+    return (validate.errors ?? []).slice(0, ISSUES_MAX).map(toIssue)
   }
-  known.set(json, check)
+  checks.set(json, check)
   return check
 }
 
-function issueOf(error: ErrorObject): Issue {
+function toIssue(error: ErrorObject): Issue {
   const { instancePath, keyword, params } = error
   const message = error.message ?? 'is not valid'
   if (keyword === 'required') {
     const { missingProperty } = params as { missingProperty: string }
-    return { path: `${instancePath}/${escaped(missingProperty)}`, message: 'is required' }
+    return { path: `${instancePath}/${escapePointer(missingProperty)}`, message: 'is required' }
   }
   if (keyword === 'additionalProperties') {
     const { additionalProperty } = params as { additionalProperty: string }
     return {
-      path: `${instancePath}/${escaped(additionalProperty)}`,
+      path: `${instancePath}/${escapePointer(additionalProperty)}`,
       message: 'is not a known field',
     }
   }
@@ -99,5 +99,5 @@ function issueOf(error: ErrorObject): Issue {
   return { path: instancePath, message }
 }
 
-/** A name as a segment of a JSON pointer (RFC 6901). */
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+/** Escapes a segment of a JSON pointer (RFC 6901). */
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')

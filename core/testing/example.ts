@@ -1,34 +1,34 @@
-interface Described {
+interface JsonSchema {
   readonly type?: string
   readonly examples?: readonly unknown[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
-  readonly anyOf?: readonly Described[]
+  readonly anyOf?: readonly JsonSchema[]
   readonly format?: string
   readonly minLength?: number
   readonly minimum?: number
   readonly minItems?: number
-  readonly items?: Described
-  readonly properties?: Readonly<Record<string, Described>>
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
 }
 
 const TEXT = 'The delivery from Oslo was late, but Maria Silva was helpful.'
-const FORMATS: Readonly<Record<string, string>> = {
+const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
   date: '2026-11-21',
   'date-time': '2026-11-21T12:00:00Z',
 }
 
-/** Schemas are written by others: an example is no longer than this, whatever they demand. */
-const LONGEST = 10_000
-const ITEMS = 100
+/** Caps of examples, whatever the schema requires. */
+const STRING_LENGTH_MAX = 10_000
+const ITEMS_MAX = 100
 
 /**
- * What a schema gives as an example; else the plainest value that it describes.
- * @param room how many values lists may have in all
+ * Returns the first example of a schema, or else the simplest value that it describes.
+ * @param room maximum total number of list items
  */
-export function exampleOf(schema: Described, room: number = ITEMS): unknown {
+export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown {
   if (schema.examples && schema.examples.length > 0) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
@@ -36,7 +36,8 @@ export function exampleOf(schema: Described, room: number = ITEMS): unknown {
   switch (schema.type) {
     case 'string':
       return (
-        FORMATS[schema.format ?? ''] ?? TEXT.padEnd(Math.min(schema.minLength ?? 0, LONGEST), '.')
+        FORMAT_EXAMPLES[schema.format ?? ''] ??
+        TEXT.padEnd(Math.min(schema.minLength ?? 0, STRING_LENGTH_MAX), '.')
       )
     case 'number':
     case 'integer':
@@ -60,8 +61,8 @@ export function exampleOf(schema: Described, room: number = ITEMS): unknown {
   }
 }
 
-/** Values near a good one that are probably not described: the caller checks which. */
-export function nearMisses(good: unknown, schema: Described): readonly unknown[] {
+/** Returns variations of a valid value that are probably invalid; the caller must check. */
+export function nearMisses(good: unknown, schema: JsonSchema): readonly unknown[] {
   const known = (typeof good === 'object' && good !== null ? good : {}) as Record<string, unknown>
   const { properties = {}, required = [] } = schema
   const without = required.map((name) =>

@@ -1,5 +1,5 @@
 import { validateService } from '../catalog/services/declaration.ts'
-import { type Answer, type HubClient, HubError } from '../client/index.ts'
+import { type HubClient, HubError, type HubResponse } from '../client/index.ts'
 import { elapsedMs, unrefSleep } from '../clock.ts'
 import type { AnyEndpoint, AnyService, Route } from '../plugin/index.ts'
 import { compile } from '../plugin/validate.ts'
@@ -188,12 +188,12 @@ function callEndpoint(
   { route, client }: EndpointTrial,
   slug: string,
   input: unknown,
-): Promise<Answer> {
+): Promise<HubResponse> {
   const [method, path] = route.split(' ') as ['GET', string]
   return client().call(slug, path, input, { method })
 }
 
-async function resultOf(answer: Promise<Answer>) {
+async function resultOf(answer: Promise<HubResponse>) {
   try {
     return { status: (await answer).status, code: 'none' }
   } catch (error) {

@@ -22,16 +22,16 @@ describe('the table of faults', () => {
     })
   }
 
-  it('never advises to repeat a request that is itself wrong', () => {
+  it('never advises to repeat an invalid request', () => {
     const repeatable = CODES.filter((code) => FAULTS[code][0] < 429 && FAULTS[code].length > 3)
-    expect(repeatable, 'right, but early').to.deep.equal([
+    expect(repeatable, 'valid, but too early').to.deep.equal([
       'payment_in_progress',
       'idempotency_in_progress',
       'export_not_ready',
     ])
   })
 
-  it('keeps to the statuses that were decided: syntax 400, size 413, values 422', () => {
+  it('uses 400 for syntax, 413 for size and 422 for values', () => {
     expect(new Fault('malformed_json').status).to.equal(400)
     expect(new Fault('body_too_large').status).to.equal(413)
     expect(new Fault('text_too_large').status).to.equal(413)
@@ -40,7 +40,7 @@ describe('the table of faults', () => {
 })
 
 describe('a fault', () => {
-  it('says the advice of its code, unless it knows better', () => {
+  it('has the advice of its code as message unless a detail is given', () => {
     expect(new Fault('not_found').message).to.equal(FAULTS.not_found[2])
     expect(new Fault('not_found', 'There is no such call.').message).to.equal(
       'There is no such call.',

@@ -21,7 +21,7 @@ describe('ids', () => {
     )
   })
 
-  it('ascend within a millisecond, so that rows arrive at the edge of their index', () => {
+  it('ascend within a millisecond', () => {
     const ids = Array.from({ length: MANY }, () => uuidv7(INSTANT))
     expect(ids).to.deep.equal(ids.toSorted())
   })
@@ -31,18 +31,18 @@ describe('ids', () => {
     expect(ids).to.deep.equal(ids.toSorted())
   })
 
-  it('are unique, also when the clock stands still for long or goes back', () => {
+  it('are unique even if the clock stands still or goes back', () => {
     const ids = Array.from({ length: 50_000 }, (_, i) => uuidv7(INSTANT - (i % 7)))
     expect(new Set(ids)).to.have.property('size', ids.length)
   })
 
-  it('of a fact are the same each time that the fact is seen', () => {
+  it('derived from the same fact are equal', () => {
     const at = new Date(INSTANT)
     expect(derivedUuid(at, 'tx 1')).to.equal(derivedUuid(new Date(INSTANT), 'tx 1'))
     expect(derivedUuid(at, 'tx 1')).to.equal('01a1fb67-1800-7099-8ca7-8846b48567f7')
   })
 
-  it('of two facts differ, and are of version 7 too', () => {
+  it('derived from different facts differ, and are of version 7', () => {
     fc.assert(
       fc.property(instants, fc.string(), fc.string(), (ms, a, b) => {
         const id = derivedUuid(new Date(ms), a)
@@ -53,7 +53,7 @@ describe('ids', () => {
     )
   })
 
-  it('in base 62 keep every value, and its order', () => {
+  it('in base 62 preserve values and their order', () => {
     const values = fc.bigInt({ min: 0n, max: 62n ** 11n - 1n })
     fc.assert(
       fc.property(values, values, (a, b) => {
@@ -67,7 +67,7 @@ describe('ids', () => {
     expect(base62(62n, 2)).to.equal('10')
   })
 
-  it('with a prefix say what they are of', () => {
+  it('have the given prefix', () => {
     const ids = Array.from({ length: 1_000 }, () => prefixedId('key'))
     for (const id of ids) expect(id).to.match(/^key_[0-9A-Za-z]{16}$/)
     expect(new Set(ids)).to.have.property('size', ids.length)

@@ -23,14 +23,14 @@ describe('the log', () => {
     expect(line.match(/\n/g)).to.have.length(1)
   })
 
-  it('tells of an error what it says, and not the connection that it came by', () => {
+  it('logs an error without its database connection', () => {
     const err = Object.assign(new Error('lost'), { code: '57P01', client: { processID: 7 } })
-    const told = JSON.parse(logged({ err }))['err']
-    expect(told).to.include({ type: 'Error', message: 'lost', code: '57P01' })
-    expect(told).to.not.have.property('client')
+    const fields = JSON.parse(logged({ err }))['err']
+    expect(fields).to.include({ type: 'Error', message: 'lost', code: '57P01' })
+    expect(fields).to.not.have.property('client')
   })
 
-  it('keeps quiet below its level', () => {
+  it('writes nothing below its level', () => {
     const lines: string[] = []
     createLog('warn', { write: (line) => lines.push(line) }).info('unheard')
     expect(lines).to.deep.equal([])
@@ -65,7 +65,7 @@ describe('the log', () => {
     })
   }
 
-  it('never writes a value that it was told is secret, escaped or not', () => {
+  it('never writes a configured secret, escaped or not', () => {
     const values = ['https://rpc.example/v2', 'https://rpc.example/v2/k3yInThePath', 'pass"w\\rd']
     const lines: string[] = []
     const log = createLog('info', { write: (line) => lines.push(line) }, values)
@@ -74,7 +74,7 @@ describe('the log', () => {
     expect(JSON.parse(lines.join(''))).to.include({ msg: 'with [secret]' })
   })
 
-  it('leaves what is no secret: hashes of transactions, ids, addresses of pages', () => {
+  it('leaves transaction hashes, ids and page URLs unchanged', () => {
     for (const text of [HASH, 'req_0123456789', 'https://hub.example:8402/a@b', 'tokens: 5']) {
       expect(scrub(JSON.stringify({ text }))).to.equal(JSON.stringify({ text }))
     }

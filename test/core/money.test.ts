@@ -6,7 +6,7 @@ const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n - 1n })
 const signed = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n })
 
 describe('money', () => {
-  it('reads dollars exactly', () => {
+  it('parses dollars exactly', () => {
     expect(usd('0.0030')).to.equal(3_000n)
     expect(usd('0.000001')).to.equal(1n)
     expect(usd('7')).to.equal(7_000_000n)
@@ -32,17 +32,17 @@ describe('money', () => {
     })
   }
 
-  it('writes what it reads: no amount changes on the way there and back', () => {
+  it('survives formatting and parsing without change', () => {
     fc.assert(fc.property(amounts, (amount) => usd(decimal(amount)) === amount))
   })
 
-  it('writes negative amounts with all their decimals', () => {
+  it('formats negative amounts with all decimals', () => {
     expect(decimal(-1n)).to.equal('-0.000001')
     expect(decimal(-1_500_000n)).to.equal('-1.500000')
     expect(decimal(0n)).to.equal('0.000000')
   })
 
-  it('splits without losing or making a microdollar, whatever the commission', () => {
+  it('splits without losing or creating a microdollar at any commission', () => {
     fc.assert(
       fc.property(amounts, fc.integer({ min: 0, max: 10_000 }), (charged, bps) => {
         const { commission, share } = split(charged, bps)
@@ -54,7 +54,7 @@ describe('money', () => {
     )
   })
 
-  it('gives the rest of a division to the provider', () => {
+  it('gives the remainder of a division to the provider', () => {
     expect(split(3n, 1_000)).to.deep.equal({ commission: 0n, share: 3n })
     expect(split(19n, 1_000)).to.deep.equal({ commission: 1n, share: 18n })
   })

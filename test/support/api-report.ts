@@ -14,7 +14,7 @@ const FILES = [
   'core/plugin/index',
   'core/plugin/parts',
   'core/plugin/schema',
-  'core/plugin/failure',
+  'core/plugin/call',
   'core/plugin/deprecation',
   'core/money',
   'core/clock',

@@ -12,15 +12,15 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CHILD = fileURLToPath(new URL('../../support/bare-process.ts', import.meta.url))
 
 /**
- * A machine of its own for one program: Node with its libraries, a shell, `cat`, `sleep` and the
- * project. No fonts, no libraries of Chromium, no certificates, 64 MB of shared memory.
+ * Container for one program: Node with its libraries, a shell, `cat`, `sleep` and the project. No
+ * fonts, no libraries of Chromium, no certificates, 64 MB of shared memory.
  */
 const BARE = `
 set -e
 umask 022
 root=$1 node=$2 project=$3 modules=$4 child=$5
 share() { mkdir -p "$root$1" && mount --bind "$1" "$root$1"; }
-lend() { mkdir -p "$root$(dirname "$1")" && cp -L "$1" "$root$1"; }
+copy() { mkdir -p "$root$(dirname "$1")" && cp -L "$1" "$root$1"; }
 chmod 755 "$root" && mkdir -p -m 1777 "$root/tmp"
 mkdir -p "$root/proc" "$root/dev" "$root/bin" "$root/etc"
 mount -t proc proc "$root/proc"
@@ -29,9 +29,9 @@ for device in null zero random urandom; do
 done
 mkdir -m 1777 "$root/dev/shm" && mount -t tmpfs -o size=64m,mode=1777 tmpfs "$root/dev/shm"
 share "$project"; [ "$modules" = "$project/node_modules" ] || share "$modules"
-for program in /bin/sh /bin/cat /bin/sleep; do lend $program; done
+for program in /bin/sh /bin/cat /bin/sleep; do copy $program; done
 for library in $(ldd "$node" /bin/sh /bin/cat /bin/sleep | grep -o '/lib[^ :]*'); do
-  [ -e "$root$library" ] || lend "$library"
+  [ -e "$root$library" ] || copy "$library"
 done
 echo 'root:x:0:0::/:/bin/sh' > "$root/etc/passwd"
 exec chroot "$root" "$node" "$child"
@@ -57,7 +57,7 @@ describe('a browser in a bare container', function () {
       expect(html).to.include(words)
       expect(flags).to.include('--disable-dev-shm-usage')
     } finally {
-      await rm(root, { recursive: true, force: true }) // mounts were of the namespace alone
+      await rm(root, { recursive: true, force: true }) // mounts existed in the namespace only
     }
   })
 })

@@ -10,7 +10,7 @@ import { HEAVY_BYTES } from '../../support/site/hostile.ts'
 
 const MIB = 1_048_576
 
-describe('a page that means harm', function () {
+describe('a malicious page', function () {
   this.timeout(60_000) // only a busy machine needs it
 
   const reading = useRenderer()
@@ -25,7 +25,7 @@ describe('a page that means harm', function () {
   }
   const pidOf = (): number => reading().renderer.pids[0] ?? 0
 
-  it('reaches nothing of this machine by TCP or UDP, under none of its names (A093)', async () => {
+  it('cannot reach this machine by TCP or UDP under any name (A093)', async () => {
     const { canary } = reading().site
     const { body, status } = await render('/evil', { waitFor: '#told.done' })
     expect(status).to.equal(200)
@@ -33,7 +33,7 @@ describe('a page that means harm', function () {
     const all = { fetch: 6, socket: 6, events: 6, worker: 6 }
     expect(JSON.parse(told), 'what was tried, and failed').to.deep.equal(all)
     expect(canary.heard).to.deep.equal([])
-    // The canary does hear who comes.
+    // The canary does detect connections.
     connect(canary.port, '127.0.0.1').on('error', () => undefined)
     const udp = createSocket('udp4').unref()
     udp.send('x', canary.port, '127.0.0.1')
@@ -42,7 +42,7 @@ describe('a page that means harm', function () {
     expect(canary.heard.splice(0).toSorted()).to.deep.equal(['tcp', 'udp'])
   })
 
-  it('is not followed to this machine, to another host or to nowhere (A094)', async () => {
+  it('cannot lead to this machine, another host or a blank page (A094)', async () => {
     const { canary, asked } = reading().site
     const ways = ['location', 'late', 'refresh', 'form']
     const paths = ways.flatMap((way) => [`/lead/${way}/inside`, `/lead/${way}/elsewhere`])
@@ -53,7 +53,7 @@ describe('a page that means harm', function () {
     expect(asked.filter((each) => each.startsWith('stranger.test /plain'))).to.deep.equal([])
   })
 
-  it('is not begun where the host is not public, the port odd, the scheme another', async () => {
+  it('is refused if its host is not public, or its port or scheme is not allowed', async () => {
     const { port } = reading().site.canary
     const cases = [
       [`http://127.0.0.1:${port}/`, 'destination_not_allowed'],
@@ -67,7 +67,7 @@ describe('a page that means harm', function () {
     expect(reading().site.canary.heard).to.deep.equal([])
   })
 
-  it('leaves nothing behind for the next caller (A097)', async () => {
+  it('leaves no state for the next caller (A097)', async () => {
     for (const caller of ['first', 'second']) {
       const { body } = await render('/state')
       expect(body.toString(), caller)
@@ -76,25 +76,25 @@ describe('a page that means harm', function () {
     }
   })
 
-  it('is stopped when it never ends, and takes no process with it (A096)', async () => {
+  it('is stopped if it never ends, without restarting the browser (A096)', async () => {
     const before = pidOf()
     expect(await codeOf('/bomb/loop', { deadlineMs: 1_500 })).to.equal('render_limit_exceeded')
     expect(await codeOf('/plain')).to.match(/^delivered/)
     expect(pidOf()).to.equal(before)
   })
 
-  it('is stopped when it fills the memory, and others are not (A096)', async () => {
+  it('is stopped if it exhausts memory, and other pages are not (A096)', async () => {
     const before = pidOf()
     for (const kind of ['array', 'buffers', 'dom']) {
       const bomb = codeOf(`/bomb/${kind}`, { waitFor: '#never', deadlineMs: 20_000 })
       expect(await codeOf('/plain')).to.match(/^delivered/)
       expect(await bomb, kind).to.equal('render_limit_exceeded')
     }
-    expect(reading().logged.splice(0), 'the operator is told').not.to.be.empty
+    expect(reading().logged.splice(0), 'logged for the operator').not.to.be.empty
     expect(pidOf()).to.equal(before)
   })
 
-  it('is stopped when it is too large, however it is packed', async () => {
+  it('is stopped if it is too large in any encoding', async () => {
     const large = ['/bomb/long', '/large.pdf', '/endless']
     const told = await Promise.all(large.map((path) => codeOf(path)))
     expect(told).to.deep.equal(large.map(() => 'upstream_too_large'))
@@ -102,7 +102,7 @@ describe('a page that means harm', function () {
     expect(await codeOf('/zip', { deadlineMs: 1_500 })).to.be.oneOf(late)
   })
 
-  it('is given up when it does not come', async () => {
+  it('times out if it does not respond', async () => {
     const told = await Promise.all([
       codeOf('/silent', { deadlineMs: 800 }),
       codeOf('/slow-body', { deadlineMs: 2_500 }),
@@ -116,7 +116,7 @@ describe('a page that means harm', function () {
     expect(await codeOf('/silent', { signal })).to.equal(late)
   })
 
-  it('asks questions to nobody: dialogs are dismissed, windows closed', async () => {
+  it('has its dialogs dismissed and its popups closed', async () => {
     const { asked } = reading().site
     const told = await Promise.all([
       codeOf('/bomb/alerts'),
@@ -127,13 +127,13 @@ describe('a page that means harm', function () {
     expect(asked.filter((each) => each.endsWith('/plain')).length).to.be.below(60)
   })
 
-  it('cannot fill the memory of the hub by what it says to its console', async () => {
+  it('cannot exhaust the memory of the hub by console output', async () => {
     const before = process.memoryUsage().rss
     expect(await codeOf('/bomb/console')).to.match(/^delivered/)
     expect(process.memoryUsage().rss - before).to.be.below(100 * MIB)
   })
 
-  it('dies alone when its process is killed: no other page does (A098)', async () => {
+  it('fails alone if its process is killed (A098)', async () => {
     const before = pidOf()
     const dying = codeOf('/heavy', { waitFor: '#never' })
     const living = codeOf('/late', { waitFor: '#story' })
@@ -150,7 +150,7 @@ describe('a page that means harm', function () {
     expect(pidOf()).to.equal(before)
   })
 
-  it('costs its caller nothing when its browser is killed, and another one starts', async () => {
+  it('fails if its browser is killed, and another browser starts', async () => {
     const { renderer, site } = reading()
     const before = pidOf()
     const from = site.asked.length
@@ -164,7 +164,7 @@ describe('a page that means harm', function () {
     expect(pidOf()).not.to.equal(before)
   })
 
-  it('finds no browser when too many wait, and never more than may run', async () => {
+  it('is refused if too many callers wait, and the number of browsers stays limited', async () => {
     const { renderer } = reading()
     const told = await Promise.all(
       Array.from({ length: 60 }, () => codeOf('/silent', { deadlineMs: 1_000 })),

@@ -28,17 +28,17 @@ describe('a browser', function () {
   this.timeout(60_000)
   realSockets()
 
-  it('ends with the hub, also when the hub is killed while a page runs for ever', async () => {
+  it('ends with the hub even if the hub is killed while a page runs endlessly', async () => {
     const child = spawn(process.execPath, [CHILD], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = await once(child.stdout, 'data')
     const pid = Number(String(line))
     expect((await new ProcessGroup(pid).processes()).length).to.be.above(2)
     const own = (await profiles()).filter((name) => name.startsWith(`profile-${child.pid}-`))
-    expect(own, 'what it left').to.have.length(1)
+    expect(own, 'profile of the killed hub').to.have.length(1)
     child.kill('SIGKILL')
     await once(child, 'exit')
     expect(await untilGone(pid)).to.equal(0)
-    // The next hub removes what the killed one could not.
+    // The next hub removes the profile of the killed one.
     const { renderer, close } = await openRenderer()
     await renderer.render({ url: 'http://owner.test/notes.txt', deadlineMs: 30_000 })
     expect(await profiles()).not.to.include(own[0])

@@ -8,7 +8,7 @@ import { AUTHORITY_KEY } from '../egress/goodtls.ts'
 
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 
-describe('a page in a browser', () => {
+describe('a rendered page', () => {
   const reading = useRenderer(() => trusting(AUTHORITY_KEY))
   const render = (path: string, more: object = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 15_000, ...more })
@@ -18,13 +18,13 @@ describe('a page in a browser', () => {
   before(() => {
     for (const { path } of STORIES) {
       const article = render(path).then((page) => read(page))
-      article.catch(() => undefined) // told by its test
+      article.catch(() => undefined) // reported by its test
       articles.set(path, article)
     }
   })
 
   for (const { path, about, words, without = [] } of STORIES) {
-    it(`${about} is read as a person reads it`, async () => {
+    it(`${about} reads as a person sees it`, async () => {
       const { text } = await articles.get(path)!
       let from = 0
       for (const word of words) {
@@ -36,32 +36,32 @@ describe('a page in a browser', () => {
     })
   }
 
-  it('tells of itself what the site said, and is in UTF-8 whatever was sent', async () => {
+  it('has the headers of the site, and is UTF-8 whatever was sent', async () => {
     const page = await render('/cyrillic-header')
     expect(page).to.include({ url: 'http://owner.test/cyrillic-header', status: 200 })
     expect(page.contentType).to.equal('text/html; charset=utf-8')
     expect(page.headers['content-type']).to.equal('text/html; charset=windows-1251')
   })
 
-  it('has no scripts, styles or handlers left, and none of a stranger’s frame', async () => {
+  it('contains no scripts, styles, handlers or frames of other hosts', async () => {
     const [html = '', framed = ''] = await Promise.all(['/shadow', '/frames'].map(textOf))
     expect(html).not.to.match(/<script|<style|customElements/)
     expect(framed.match(/<section data-frame="http:\/\/owner\.test\/frame">/g)).to.have.length(1)
     expect(framed.match(/shown in the town hall/g)).to.have.length(1)
   })
 
-  it('cannot hide anything by the names of its fields', async () => {
+  it('cannot hide content by the names of form fields', async () => {
     const html = await textOf('/bomb/names')
     expect(html).to.include('<p>Seen</p>').and.to.include('<p>inside the form</p>')
   })
 
-  it('is given back with its status when it is not there', async () => {
+  it('is returned with its status if it is a 404', async () => {
     const { status, body } = await render('/missing')
     expect(status).to.equal(404)
     expect(body.toString()).to.include('No such page.')
   })
 
-  it('is taken as bytes when no browser shows it', async () => {
+  it('is returned as bytes if a browser does not display it', async () => {
     const { body, contentType } = await render('/paper.pdf')
     expect(contentType).to.equal('application/pdf')
     expect(body.subarray(0, 8).toString()).to.equal('%PDF-1.4')
@@ -72,14 +72,14 @@ describe('a page in a browser', () => {
     expect(nothing.body).to.have.length(0)
   })
 
-  it('is waited for by its selector', async () => {
+  it('is read when its selector matches', async () => {
     const pages = await Promise.all([render('/late'), render('/late', { waitFor: '#story' })])
     const [early, late] = pages.map(({ body }) => body.toString())
     expect(early).not.to.include('<article')
     expect(late).to.include('<article id="story">')
   })
 
-  it('may be waited for by whatever selector a rule may have', async () => {
+  it('can be awaited with every selector allowed in a rule', async () => {
     const forms = [...PSEUDO_CLASSES].map(([name, argument]) => {
       const inner = { none: '', selectors: '(b)', nth: '(2n+1)' }[argument]
       return `p:${name}${inner}`
@@ -89,7 +89,7 @@ describe('a page in a browser', () => {
     expect((error as RenderError).code).to.equal('validation_failed')
   })
 
-  it('comes over TLS from a host whose certificate is good, and from no other', async () => {
+  it('is loaded over TLS only with a valid certificate', async () => {
     const { body, url } = await render('', { url: 'https://secure.test/plain' })
     expect(url).to.equal('https://secure.test/plain')
     expect(body.toString()).to.include('Ships below the quay')
@@ -100,7 +100,7 @@ describe('a page in a browser', () => {
     expect(reading().site.asked).not.to.include('badtls.test /plain')
   })
 
-  it('follows redirects within its hosts, and says where it came to', async () => {
+  it('follows redirects within the allowed hosts, and reports the final URL', async () => {
     const pages = await Promise.all([
       render('/moved/here'),
       render('/moved/www', { hosts: ['www.owner.test'] }),

@@ -8,25 +8,25 @@ import { findOverCap, privateBytes } from '../../../core/browser/watchdog.ts'
 const CAPS = { page: 100, browser: 1_000 }
 const page = (pid: number, bytes: number) => ({ pid, bytes, isPage: true })
 
-describe('the watchdog of memory', () => {
-  it('ends the pages that are too large, and no other process', () => {
+describe('the memory watchdog', () => {
+  it('kills pages above their cap, and no other process', () => {
     const all = [page(1, 100), page(2, 101), page(3, 500), { pid: 4, bytes: 200, isPage: false }]
     expect(findOverCap(all, CAPS)).to.deep.equal([2, 3])
   })
 
-  it('ends a browser whose processes are too large together', () => {
+  it('kills a browser above its cap', () => {
     const many = Array.from({ length: 11 }, (_, pid) => page(pid, 91))
     expect(findOverCap(many, CAPS)).to.equal('all')
   })
 
-  it('counts what is a process’s own, and not the files that it shares', () => {
+  it('counts private memory without shared files', () => {
     const status = 'VmRSS:\t  900 kB\nRssAnon:\t  300 kB\nRssFile:\t 500 kB\nRssShmem:\t 100 kB\n'
     expect(privateBytes(status)).to.equal(400 * 1_024)
     expect(privateBytes('')).to.equal(0)
   })
 })
 
-describe('the pipes of a browser', () => {
+describe('the pipe transport of a browser', () => {
   const opened = () => {
     const [input, output] = [new PassThrough(), new PassThrough()]
     const transport = new PipeTransport({ input, output })
@@ -35,7 +35,7 @@ describe('the pipes of a browser', () => {
     return { transport, input, output, messages }
   }
 
-  it('carry messages with a NUL after each, however they are cut', async () => {
+  it('splits messages at NUL, in chunks of any size', async () => {
     const { transport, input, output, messages } = opened()
     const bytes = Buffer.from('{"a":"é"}\0{"b":2}\0{"c"')
     for (const byte of bytes) output.write(Buffer.of(byte))
@@ -46,7 +46,7 @@ describe('the pipes of a browser', () => {
     expect(String(input.read())).to.equal('{}\0')
   })
 
-  it('are closed by a message that is longer than any that was asked for', async () => {
+  it('closes on an oversized message', async () => {
     const { transport, output, messages } = opened()
     const closed = new Promise<void>((resolve) => {
       Object.assign(transport, { onclose: resolve })
@@ -58,7 +58,7 @@ describe('the pipes of a browser', () => {
   })
 })
 
-describe('the answer to a document', () => {
+describe('a document response', () => {
   const answer = (headers: Record<string, string>, status = 200) =>
     toDocumentResponse(
       'http://a.test/',
@@ -66,7 +66,7 @@ describe('the answer to a document', () => {
       Object.entries(headers).map(([name, value]) => ({ name, value })),
     )
 
-  it('is shown when it is HTML, and nothing to be kept', () => {
+  it('is displayed if it is HTML and not a download', () => {
     for (const type of ['text/html', 'Text/HTML; charset=x', 'application/xhtml+xml']) {
       expect(answer({ 'Content-Type': type }).isHtml, type).to.equal(true)
     }
@@ -79,14 +79,14 @@ describe('the answer to a document', () => {
     expect(answer(kept).isHtml).to.equal(false)
   })
 
-  it('is a redirect only with a place to go to', () => {
+  it('is a redirect only with a location', () => {
     expect(isRedirect(answer({ Location: '/b' }, 302))).to.equal(true)
     expect(isRedirect(answer({}, 302))).to.equal(false)
     expect(isRedirect(answer({ location: '/b' }, 200))).to.equal(false)
   })
 
-  it('that failed is told by what Chromium calls it', () => {
-    const told = {
+  it('that failed has a code derived from Chromium’s error name', () => {
+    const codes = {
       'net::ERR_CERT_AUTHORITY_INVALID': 'upstream_tls',
       'net::ERR_SSL_PROTOCOL_ERROR': 'upstream_tls',
       'net::ERR_CONNECTION_TIMED_OUT': 'upstream_timeout',
@@ -97,12 +97,13 @@ describe('the answer to a document', () => {
       'net::ERR_CONTENT_DECODING_FAILED': 'upstream_error',
       'net::ERR_FAILED': 'render_failed',
     }
-    for (const [text, code] of Object.entries(told)) expect(renderCodeOf(text), text).to.equal(code)
+    for (const [text, code] of Object.entries(codes))
+      expect(renderCodeOf(text), text).to.equal(code)
   })
 })
 
 describe('the flags of a browser', () => {
-  it('leave no way out but the proxy (reference on Chromium behind a proxy)', () => {
+  it('route all traffic through the proxy', () => {
     const options = { profile: '/p', sharedMemory: true, proxyUrl: 'http://127.0.0.1:9' }
     const flags = chromiumFlags({ ...options, sandbox: true })
     expect(flags).to.include.members([

@@ -19,7 +19,7 @@ const without = (name: string) =>
   Object.fromEntries(Object.entries(PRODUCTION).filter(([key]) => key !== name))
 
 describe('the configuration', () => {
-  it('of an empty environment is the sandbox, open to this machine alone', () => {
+  it('of an empty environment is a sandbox that listens on this machine only', () => {
     const config = readConfig({})
     expect(config).to.include({ host: '127.0.0.1', port: 8402, commissionBps: 1_000 })
     expect(config.production).to.equal(undefined)
@@ -27,11 +27,11 @@ describe('the configuration', () => {
     expect(config.dataDir).to.match(/\/\.agenthub$/)
   })
 
-  it('is frozen: nobody changes it on the way', () => {
+  it('is frozen', () => {
     expect(readConfig({})).to.satisfy(Object.isFrozen)
   })
 
-  it('takes an empty variable for none', () => {
+  it('treats an empty variable as unset', () => {
     const empty = Object.fromEntries(
       [...Object.keys(PRODUCTION), 'HUB_PORT', 'GAS_WALLET_KEY', 'HUB_SECRET_MAIL'].map((name) => [
         name,
@@ -43,7 +43,7 @@ describe('the configuration', () => {
     expect(config.secret('mail')).to.equal(undefined)
   })
 
-  it('takes origins of servers of the house, and says which one is none', () => {
+  it('accepts origins in HUB_PLUGIN_HOSTS and reports invalid ones', () => {
     const hosts = 'http://127.0.0.1:11434, https://models.internal/ignored'
     expect(readConfig({ HUB_PLUGIN_HOSTS: hosts }).pluginHosts).to.deep.equal([
       'http://127.0.0.1:11434',
@@ -71,13 +71,13 @@ describe('the configuration', () => {
     expect(own.gas).to.deep.equal({ ethPrice: 2_875_500_000n, lowGwei: 2_000_000n })
   })
 
-  it('with a gas wallet wants to know what ETH is worth, outside the sandbox', () => {
+  it('requires the price of ETH for a gas wallet outside the sandbox', () => {
     const own = { ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY }
-    expect(() => readConfig(own)).to.throw(ConfigError, 'needed too: HUB_ETH_PRICE.')
+    expect(() => readConfig(own)).to.throw(ConfigError, 'variables too: HUB_ETH_PRICE.')
     expect(readConfig({}).gas.ethPrice).to.equal(3_000_000_000n)
   })
 
-  it('has one way to authenticate at a facilitator', () => {
+  it('accepts only one authentication at a facilitator', () => {
     const token = { X402_FACILITATOR_TOKEN: 'a-bearer-token' }
     const auth = { X402_FACILITATOR_AUTH: 'auth.mjs' }
     const url = PRODUCTION.X402_FACILITATOR_URL
@@ -89,12 +89,12 @@ describe('the configuration', () => {
   })
 
   for (const name of Object.keys(PRODUCTION)) {
-    it(`refuses a production without ${name}, and names it and nothing else`, () => {
+    it(`refuses production without ${name}, and names only it`, () => {
       const others = Object.keys(PRODUCTION).filter((other) => other !== name)
       const refused = () => readConfig(without(name))
       expect(refused).to.throw(
         ConfigError,
-        new RegExp(`needed too: ${name}( or GAS_WALLET_KEY)?\\.`),
+        new RegExp(`variables too: ${name}( or GAS_WALLET_KEY)?\\.`),
       )
       for (const other of others) expect(refused).not.to.throw(new RegExp(`too:.*${other}`))
     })
@@ -104,18 +104,18 @@ describe('the configuration', () => {
     RPC_URL: 'http://127.0.0.1:1',
     GAS_WALLET_KEY: KEY,
   })) {
-    it(`says how to get back to the sandbox when ${name} alone is set`, () => {
+    it(`explains how to return to the sandbox if only ${name} is set`, () => {
       expect(() => readConfig({ [name]: value })).to.throw(ConfigError, `unset ${name}.`)
     })
   }
 
-  it('lets sandbox hosts through in the sandbox alone', () => {
+  it('allows sandbox hosts in a sandbox only', () => {
     const hosts = { HUB_SANDBOX_HOSTS: 'seller.test=127.0.0.1:4701, b.test=127.0.0.1:4702' }
     expect([...readConfig(hosts).sandboxHosts]).to.deep.equal([
       ['seller.test', 4_701],
       ['b.test', 4_702],
     ])
-    expect(() => readConfig({ ...PRODUCTION, ...hosts })).to.throw(ConfigError, /sandbox only/)
+    expect(() => readConfig({ ...PRODUCTION, ...hosts })).to.throw(ConfigError, /in a sandbox only/)
   })
 
   for (const entry of ['seller.test=10.0.0.1:80', 'seller.test=127.0.0.1:0', 'x=127.0.0.1:80']) {
@@ -142,7 +142,7 @@ describe('the configuration', () => {
     })
   }
 
-  it('takes administrators in lower case or with their checksum, and no typing errors', () => {
+  it('accepts administrators in lower case or with a valid checksum only', () => {
     const [one, two] = [`0x${'a'.repeat(40)}`, '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913']
     const { admins } = readConfig({ HUB_ADMIN_WALLETS: `${one}, ${two}` })
     expect(admins).to.deep.equal([one, two.toLowerCase()])
@@ -152,7 +152,7 @@ describe('the configuration', () => {
     }
   })
 
-  it('never repeats a private key in its complaint', () => {
+  it('never repeats a private key in an error message', () => {
     const typo = `${KEY}9`
     expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)
     const broken = PRODUCTION.HUB_SIGNING_KEY.slice(0, 50)
@@ -161,7 +161,7 @@ describe('the configuration', () => {
     )
   })
 
-  it('counts rate limits where all processes see them, unless there can be one alone', () => {
+  it('counts rate limits in a shared store unless there is only one process', () => {
     const store = (env: NodeJS.ProcessEnv) => readConfig(env).rateStore
     expect(store({})).to.equal('memory')
     expect(store({ HUB_WORKERS: '2' })).to.equal('database')
@@ -172,16 +172,16 @@ describe('the configuration', () => {
     const wrong = { HUB_RATE_STORE: 'memory', HUB_WORKERS: '2' }
     expect(() => readConfig(wrong)).to.throw(
       ConfigError,
-      /HUB_RATE_STORE=memory is for one process/,
+      /HUB_RATE_STORE=memory supports one process/,
     )
   })
 
-  it('gives load balancers time to notice in production, and nobody in the sandbox', () => {
-    expect(readConfig({}).drain).to.deep.equal({ delay: 0, grace: 30 })
-    expect(readConfig(PRODUCTION).drain).to.deep.equal({ delay: 5, grace: 30 })
+  it('delays the drain in production, and not in a sandbox', () => {
+    expect(readConfig({}).drain).to.deep.equal({ delaySeconds: 0, graceSeconds: 30 })
+    expect(readConfig(PRODUCTION).drain).to.deep.equal({ delaySeconds: 5, graceSeconds: 30 })
   })
 
-  it('goes past a pooler only where there is one', () => {
+  it('accepts a direct connection only together with a pooler', () => {
     const direct = { DATABASE_DIRECT_URL: 'postgres://owner@db/hub' }
     expect(() => readConfig(direct)).to.throw(ConfigError, /DATABASE_URL: set it too/)
     expect(readConfig({ ...PRODUCTION, ...direct }).databaseDirectUrl).to.equal(
@@ -189,18 +189,18 @@ describe('the configuration', () => {
     )
   })
 
-  it('knows the password of a URL by itself as a secret too', () => {
+  it('treats the password of a URL as a secret', () => {
     const { secrets } = readConfig({ DATABASE_URL: 'postgres://hub:a%20long%20one@db/hub' })
     expect(secrets).to.include.members(['a%20long%20one', 'a long one'])
   })
 
-  it('lends plugins the secrets that are named for them', () => {
+  it('returns plugin secrets by name', () => {
     const { secret } = readConfig({ HUB_SECRET_TENDERS: 's3cret', OTHER: 'no' })
     expect(secret('tenders')).to.equal('s3cret')
     expect(secret('other')).to.equal(undefined)
   })
 
-  it('names the values that no log may show, unless too short to be looked for', () => {
+  it('lists the values that logs must not show, except very short ones', () => {
     const env = {
       ...PRODUCTION,
       GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,

@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { VARIABLE_NAMES } from '../../../core/config/environment.ts'
 import { readConfig } from '../../../core/config.ts'
 
-const told = (...names: string[]): readonly string[] =>
-  readConfig(Object.fromEntries(names.map((name) => [name, '1']))).misspelt
+const warnings = (...names: string[]): readonly string[] =>
+  readConfig(Object.fromEntries(names.map((name) => [name, '1']))).misspelledVariables
 
-/** Where a user learns of names, also of those that another program than the hub reads. */
-const PAGES = ['README.md', 'server/cli/README.md', 'plugins/README.md']
+/** Pages that document variables, including those read by other programs than the hub. */
+const PAGES = ['core/CONFIGURATION.md', 'server/cli/README.md', 'plugins/README.md']
 
-describe('a misspelt variable', () => {
+describe('a misspelled variable', () => {
   for (const [name, meant] of [
     ['HUB_LOGLEVEL', 'HUB_LOG_LEVEL'],
     ['HUB_COMISION_BPS', 'HUB_COMMISSION_BPS'],
@@ -17,28 +18,35 @@ describe('a misspelt variable', () => {
     ['X402_FACILITATOR_TOKENS', 'X402_FACILITATOR_TOKEN'],
     ['DATABASE_DIRECT_URI', 'DATABASE_DIRECT_URL'],
   ] as const) {
-    it(`is told with the one that was meant: ${name}`, () => {
-      expect(told(name)).to.deep.equal([`${name} is ignored: did you mean ${meant}?`])
+    it(`is reported with the probable name: ${name}`, () => {
+      expect(warnings(name)).to.deep.equal([`${name} is ignored: did you mean ${meant}?`])
     })
   }
 
-  it('is told without its value', () => {
-    const { misspelt } = readConfig({ X402_FACILITATOR_TOKN: 'a-bearer-token' })
-    expect(misspelt.join())
+  it('is reported without its value', () => {
+    const { misspelledVariables } = readConfig({ X402_FACILITATOR_TOKN: 'a-bearer-token' })
+    expect(misspelledVariables.join())
       .to.match(/TOKEN\?$/)
       .and.not.include('a-bearer-token')
   })
 
-  it('is none that the hub reads, and none of another program', () => {
+  it('is neither one that the hub reads nor one of another program', () => {
     const others = ['HUB_SERVICE_HOST', 'HUB_PLUGIN_MINE', 'HUB_TEST_CLUSTERS', 'HUB_CONFIG_DIR']
-    expect(told(...others, 'DATABASE_POOL', 'PORT', 'HOST', 'LOG_LEVEL')).to.deep.equal([])
+    expect(warnings(...others, 'DATABASE_POOL', 'PORT', 'HOST', 'LOG_LEVEL')).to.deep.equal([])
   })
 
-  it('is no name that the pages name', () => {
+  it('is not documented on any page', () => {
     const text = PAGES.map((page) => readFileSync(page, 'utf8')).join()
     const names = text.match(/`(?:HUB|X402|DATABASE)_[A-Z\d_]+`/g)!.map((each) => each.slice(1, -1))
     expect(names).to.include.members(['HUB_PORT', 'HUB_HOME', 'HUB_MAX_PRICE', 'DATABASE_URL'])
     const env = Object.fromEntries(names.map((name) => [name, '']))
-    expect(readConfig(env).misspelt).to.deep.equal([])
+    expect(readConfig(env).misspelledVariables).to.deep.equal([])
+  })
+})
+
+describe('CONFIGURATION.md', () => {
+  it('lists every variable', () => {
+    const table = readFileSync('core/CONFIGURATION.md', 'utf8')
+    expect(VARIABLE_NAMES.filter((name) => !table.includes(`\`${name}\``))).to.deep.equal([])
   })
 })

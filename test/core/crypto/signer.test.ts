@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
 import { expect } from 'chai'
 import { Signer } from '../../../core/crypto/signer.ts'
 
-/** As many as are signed by a thread, and more. */
+/** Enough texts for a batch in the thread. */
 const MANY = 20
 
 describe('the signer', () => {
@@ -14,15 +14,15 @@ describe('the signer', () => {
   }
   const all = texts.map(() => true)
 
-  it('gives each text its own signature, however many come at once', async () => {
+  it('returns the signature of each text in a batch', async () => {
     expect(await signedBy(new Signer(privateKey))).to.deep.equal(all)
   })
 
-  it('signs by itself where no thread can be had', async () => {
-    // A key that signs here, and cannot be sent to a thread: a function is not copied.
+  it('signs inline if the thread does not work', async () => {
+    // A key with a function cannot be sent to a thread.
     const stuck = { key: privateKey, stays: () => {} } as unknown as KeyObject
     const signer = new Signer(stuck)
     expect(await signedBy(signer)).to.deep.equal(all)
-    expect(await signedBy(signer), 'and goes on').to.deep.equal(all)
+    expect(await signedBy(signer), 'second batch').to.deep.equal(all)
   })
 })

@@ -12,7 +12,7 @@ describe('the signing key', () => {
   })
   after(() => rm(dataDir, { recursive: true }))
 
-  it('is the one of the configuration, named by its RFC 7638 thumbprint', async () => {
+  it('is the configured one, identified by its RFC 7638 thumbprint', async () => {
     // The key of RFC 8037, appendix A, and its thumbprint.
     const seed = Buffer.from('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', 'base64url')
     const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed])
@@ -27,7 +27,7 @@ describe('the signing key', () => {
     expect(await readdir(dataDir)).to.deep.equal([])
   })
 
-  it('signs one alone and many at once alike, each what was asked for', async () => {
+  it('returns the same signature alone and in a batch', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const key = signingKeyOf(privateKey)
     const said = (n: number) => Buffer.from(`statement ${n} \u{1f9fe}`)
@@ -44,7 +44,7 @@ describe('the signing key', () => {
     expect(good).to.deep.equal(numbers.map(() => true))
   })
 
-  it('is made once in a data directory, for its owner alone, however many ask', async () => {
+  it('is created once in a data directory, readable by its owner only', async () => {
     const made = await Promise.all(
       [1, 2, 3].map(() => loadSigningKey({ signingKey: undefined, dataDir })),
     )
@@ -57,7 +57,7 @@ describe('the signing key', () => {
     expect(kept.id).to.equal(again.id)
   })
 
-  it('is never replaced because it cannot be read', async () => {
+  it('is not replaced if it cannot be read', async () => {
     const elsewhere = join(dataDir, 'signing-key')
     const wrong = await loadSigningKey({ signingKey: undefined, dataDir: elsewhere }).then(
       () => 'made',
@@ -66,7 +66,7 @@ describe('the signing key', () => {
     expect(wrong).to.equal('ENOTDIR')
   })
 
-  it('is an Ed25519 key and nothing else', () => {
+  it('must be an Ed25519 key', () => {
     const { privateKey } = generateKeyPairSync('ed448')
     const other = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
     for (const text of ['', 'secret', other]) {

@@ -14,7 +14,7 @@ describe('the clock of the database', () => {
   after(() => database.drop())
 
   for (const [what, hours] of Object.entries({ fast: 48, slow: -48, right: 0 })) {
-    it(`is followed by a machine whose own one is ${what} (case A077)`, async () => {
+    it(`is followed by a machine whose own clock is ${what} (A077)`, async () => {
       const own: Clock = {
         now: () => new Date(systemClock.now().getTime() + hours * HOUR_MS),
       }

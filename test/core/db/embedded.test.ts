@@ -22,11 +22,11 @@ async function serverProcesses(dataDir: string): Promise<number[]> {
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/))
   return rows
     .filter(([pid, parent]) => Number(pid) === postmaster || Number(parent) === postmaster)
-    .filter(([, , command]) => command?.includes('postgres')) // the keeper's watcher ends later
+    .filter(([, , command]) => command?.includes('postgres')) // the watcher ends later
     .map(([pid]) => Number(pid))
 }
 
-/** Which of the processes still run; one that its new parent has not buried yet does not. */
+/** Returns the pids that still run, without zombies. */
 async function living(pids: number[]): Promise<number[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,stat='])
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/))
@@ -82,7 +82,7 @@ describe('the embedded PostgreSQL', function () {
   })
   after(() => rm(dataDir, { recursive: true }))
 
-  it('keeps its data over a restart', async () => {
+  it('preserves its data across a restart', async () => {
     const first = await openDatabase({ dataDir })
     await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n')
     await first.close()
@@ -91,7 +91,7 @@ describe('the embedded PostgreSQL', function () {
     await second.close()
   })
 
-  it('is durable, in UTF-8 and UTC, and asks for the password', async () => {
+  it('is durable, uses UTF-8 and UTC, and requires the password', async () => {
     const server = await startEmbedded({ dataDir })
     const [row] = await query(
       server.url,
@@ -114,7 +114,7 @@ describe('the embedded PostgreSQL', function () {
     await server.stop()
   })
 
-  it('does not outlive a hub that is killed, and starts again at once', async () => {
+  it('ends with a killed hub, and can be started again at once', async () => {
     const hub = await holdOpen(dataDir)
     await query(hub.url, 'CREATE TABLE survivor AS SELECT 2 AS n')
     const processes = await serverProcesses(dataDir)
@@ -126,14 +126,14 @@ describe('the embedded PostgreSQL', function () {
     await expectGone(processes)
   })
 
-  it('ends after a hub that is killed, also when nothing starts again', async () => {
+  it('ends with a killed hub even if nothing starts again', async () => {
     const hub = await holdOpen(dataDir)
     const processes = await serverProcesses(dataDir)
     await hub.kill()
     await expectGone(processes)
   })
 
-  it('refuses a second start on the same data, and names the process that has it', async () => {
+  it('refuses a second start on the same data, and names the process that uses it', async () => {
     const server = await startEmbedded({ dataDir })
     const failure = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
     expect(failure).to.include(`${dataDir} is in use by process ${process.pid}. Stop that process`)
@@ -141,15 +141,15 @@ describe('the embedded PostgreSQL', function () {
     await server.stop()
   })
 
-  it('runs again at the same address when it dies, and says so', async () => {
-    const said: string[] = []
-    const server = await startEmbedded({ dataDir, warn: (text) => said.push(text) })
+  it('is restarted at the same address after a crash, with a warning', async () => {
+    const logged: string[] = []
+    const server = await startEmbedded({ dataDir, warn: (text) => logged.push(text) })
     await query(server.url, 'CREATE TABLE outlasting AS SELECT 4 AS n')
     const processes = await serverProcesses(dataDir)
     process.kill(await postmasterOf(dataDir), 'SIGKILL')
-    await eventually(() => said.length === 2)
-    expect(said[0]).to.match(/^PostgreSQL ended unexpectedly \(-1\)/)
-    expect(said[1]).to.equal('PostgreSQL runs again.')
+    await eventually(() => logged.length === 2)
+    expect(logged[0]).to.match(/^PostgreSQL ended unexpectedly \(-1\)/)
+    expect(logged[1]).to.equal('PostgreSQL was restarted.')
     expect(await query(server.url, 'SELECT n FROM outlasting')).to.deep.equal([{ n: 4 }])
     const next = await serverProcesses(dataDir)
     expect(await living(processes), 'of the one that died').to.deep.equal([])
@@ -157,7 +157,7 @@ describe('the embedded PostgreSQL', function () {
     await expectGone(next)
   })
 
-  it('stops for good, also just after it died', async () => {
+  it('can be stopped right after a crash', async () => {
     const server = await startEmbedded({ dataDir })
     process.kill(await postmasterOf(dataDir), 'SIGKILL')
     await server.stop()
@@ -165,33 +165,33 @@ describe('the embedded PostgreSQL', function () {
     await again.stop()
   })
 
-  it('ends its process when it cannot be started again', async () => {
+  it('ends its process if it cannot be restarted', async () => {
     const hub = await holdOpen(dataDir)
     const version = join(dataDir, 'postgres/PG_VERSION')
     const right = await readFile(version, 'utf8')
     await writeFile(version, '12\n')
     process.kill(await postmasterOf(dataDir), 'SIGKILL')
-    expect(await hub.ended()).to.match(/^1 .*given up.*initialized by PostgreSQL version 12/s)
+    expect(await hub.ended()).to.match(/^1 .*keeps failing.*initialized by PostgreSQL version 12/s)
     await writeFile(version, right)
   })
 
-  it('repeats what PostgreSQL says when it does not start', async () => {
+  it("reports PostgreSQL's output if it does not start", async () => {
     await writeFile(join(dataDir, 'postgres/PG_VERSION'), '12\n')
     const failure = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
     expect(failure).to.match(/^PostgreSQL did not start in .*initialized by PostgreSQL version 12/s)
   })
 
-  it('as root in a directory closed to others keeps its cluster elsewhere', async function () {
+  it('as root in a private directory stores its cluster elsewhere', async function () {
     if (!root) return this.skip() // an ordinary user runs the server itself
     const closed = await mkdtemp(join(tmpdir(), 'agenthub-test-')) // mode 0700
     const inside = join(closed, 'data')
-    const said: string[] = []
-    const first = await startEmbedded({ dataDir: inside, log: (text) => said.push(text) })
+    const logged: string[] = []
+    const first = await startEmbedded({ dataDir: inside, log: (text) => logged.push(text) })
     await query(first.url, 'CREATE TABLE kept AS SELECT 3 AS n')
     await first.stop()
     const cluster = await readlink(join(inside, 'postgres'))
     expect(cluster).to.match(/^\/var\/lib\/agenthub\/[0-9a-f]{8}-\w{6}\/postgres$/)
-    expect(said.join()).to.include(`the database goes to ${cluster}`)
+    expect(logged.join()).to.include(`the database is stored in ${cluster}`)
     const second = await startEmbedded({ dataDir: inside })
     expect(await query(second.url, 'SELECT n FROM kept')).to.deep.equal([{ n: 3 }])
     await second.stop()

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { landedMigrations, migrationsNow } from '../../support/landed.ts'
 
-describe('migrations that have landed', () => {
-  it('stay as they are: a database that has them is refused otherwise', async () => {
+describe('released migrations', () => {
+  it('never change, because databases with the old version would be refused', async () => {
     const now = await migrationsNow()
     for (const [path, hash] of await landedMigrations()) {
       const why = `${path} has landed: put the change into a new file (core/README.md)`

@@ -31,7 +31,7 @@ describe('migrate', () => {
   const count = async (table: string): Promise<unknown> =>
     (await database.admin.query(`SELECT count(*) AS count FROM ${table}`)).rows[0]?.count
 
-  it('applies what is new, once, and records it', async () => {
+  it('applies new files once and records them', async () => {
     expect(await run()).to.deep.equal(['0001_one.sql', '0002_two.sql'])
     expect(await run()).to.deep.equal([])
     await file('0003_three.sql', 'INSERT INTO one VALUES (2)')
@@ -47,7 +47,7 @@ describe('migrate', () => {
     expect(await count('one')).to.equal(1n)
   })
 
-  it('tells the operator of a database that is not there, and no password', async () => {
+  it('reports an unreachable database without its password', async () => {
     const refused = migrate('postgres://hub:secret@127.0.0.1:1/hub').catch((error: Error) => error)
     const { name, message } = (await refused) as Error
     expect([name, message]).to.deep.equal([
@@ -56,7 +56,7 @@ describe('migrate', () => {
     ])
   })
 
-  it('waits for another instance no longer than it was told', async () => {
+  it('waits at most waitMs for another instance', async () => {
     const other = await database.admin.connect()
     await other.query('SELECT pg_advisory_lock(8402001)')
     const start = elapsedMs()
@@ -65,7 +65,7 @@ describe('migrate', () => {
     other.release(true)
   })
 
-  it('waits for a table in use no longer than it was told', async () => {
+  it('waits at most lockMs for a table lock', async () => {
     await run()
     const other = await database.admin.connect()
     await other.query('BEGIN; LOCK TABLE one')
@@ -86,7 +86,7 @@ describe('migrate', () => {
     expect(await count('one')).to.equal(1n)
   })
 
-  it('takes other line ends for the same file', async () => {
+  it('ignores different line ends', async () => {
     await run()
     await file('0002_two.sql', "INSERT INTO one VALUES (1);\r\nSELECT pg_sleep(0.05), 'ä';\r\n")
     expect(await run()).to.deep.equal([])
@@ -107,7 +107,7 @@ describe('migrate', () => {
     )
   })
 
-  it('leaves nothing of a file that fails, and names its line', async () => {
+  it('rolls back a failing file, and names its line', async () => {
     await file('0003_three.sql', 'INSERT INTO one VALUES (2);\n\nSELECT nothing;')
     expect(await failure()).to.equal(
       'Migration 0003_three.sql line 3 failed: column "nothing" does not exist',

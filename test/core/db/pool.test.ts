@@ -10,7 +10,7 @@ describe('createPool', () => {
   })
   after(() => database.drop())
 
-  it('survives that the server ends a connection that is checked out', async () => {
+  it('survives the loss of a checked-out connection', async () => {
     const lost: string[] = []
     const pool = createPool(database.url, { onError: (error) => lost.push(error.message) })
     const client = await pool.connect()
@@ -24,7 +24,7 @@ describe('createPool', () => {
     await pool.end()
   })
 
-  it('says nothing of connections that are lost while it ends', async () => {
+  it('reports no connections lost while it ends', async () => {
     const lost: string[] = []
     const pool = createPool(database.url, { onError: (error) => lost.push(error.message) })
     const client = await pool.connect()
@@ -37,7 +37,7 @@ describe('createPool', () => {
     expect(lost).to.deep.equal([])
   })
 
-  it('survives that the server ends an idle connection', async () => {
+  it('survives the loss of an idle connection', async () => {
     const pool = createPool(database.url)
     const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
     const gone = new Promise((resolve) => {
@@ -49,7 +49,7 @@ describe('createPool', () => {
     await pool.end()
   })
 
-  it('gives int8 as BigInt and dates as text', async () => {
+  it('returns int8 as BigInt and dates as text', async () => {
     const { rows } =
       await database.pool.query(`SELECT 9007199254740993 AS big, date '2026-11-21' AS day,
       ARRAY[1, NULL, -9007199254740993] AS list, ARRAY[[1::int8, 2], [3, 4]] AS grid,
@@ -71,14 +71,14 @@ describe('createPool', () => {
     ])
   })
 
-  it('has the rights of its role only', async () => {
+  it('has only the rights of its role', async () => {
     const failure = await database.pool
       .query('DELETE FROM ledger.journal')
       .catch((error: Error) => error.message)
     expect(failure).to.equal('permission denied for table journal')
   })
 
-  it('refuses a connection that did not take the role', async () => {
+  it('refuses a connection without the role', async () => {
     const pool = createPool(`${database.url}?options=-c%20jit=off`, { role: 'hub_app' })
     const failure = await pool.query('SELECT 1').catch((error: Error) => error.message)
     expect(failure).to.match(/has the role postgres instead of hub_app/)
@@ -94,7 +94,7 @@ describe('createPool', () => {
 })
 
 describe('createKnex', () => {
-  it('asks through the pool, with its role and types', async () => {
+  it('queries through the pool, with its role and types', async () => {
     const database = await freshDatabase()
     const knex = createKnex(database.pool)
     const [row] = await knex('ledger.asset').select('code').count().where({ id: 1 }).groupBy('code')

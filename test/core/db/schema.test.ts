@@ -12,7 +12,7 @@ describe('core/db/schema.sql', () => {
   })
   afterEach(() => database.drop())
 
-  it('is what the migrations make', async () => {
+  it('is the result of the migrations', async () => {
     const file = join(import.meta.dirname, '../../../core/db/schema.sql')
     const committed = (await readFile(file, 'utf8')).split('\n')
     const made = (await dumpSchema(database.admin)).split('\n')
@@ -32,7 +32,7 @@ describe('core/db/schema.sql', () => {
     expect(await dumpSchema(database.admin)).to.equal(before)
   })
 
-  it('shows a trigger that is off, a right and a default', async () => {
+  it('includes disabled triggers, grants and defaults', async () => {
     await database.admin.query(`
       CREATE SCHEMA shown;
       CREATE TYPE shown.mood AS ENUM ('glad', 'sad');

@@ -22,21 +22,21 @@ const NOT_PUBLIC = `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.2
 const words = (text: string) => text.trim().split(/\s+/)
 
 describe('a public address', () => {
-  it('is one of the internet', () => {
+  it('is an address of the internet', () => {
     expect(words(PUBLIC).filter((ip) => !isPublicAddress(ip))).to.deep.equal([])
   })
 
-  it('is none of a special range, nor one that hides an IPv4 address', () => {
+  it('is not in a special range and does not embed an IPv4 address', () => {
     expect(words(NOT_PUBLIC).filter(isPublicAddress)).to.deep.equal([])
   })
 
-  it('is never a name or another spelling', () => {
+  it('is not a name or another spelling', () => {
     for (const text of ['', 'localhost', '127.1', '0x7f.1', '2130706433', '[::1]', '8.8.8.8 ']) {
       expect(isPublicAddress(text), text).to.equal(false)
     }
   })
 
-  it('is never mapped, whatever is mapped', () => {
+  it('is never a mapped IPv4 address', () => {
     fc.assert(
       fc.property(fc.ipV4(), (ip) => {
         for (const prefix of ['::ffff:', '::', '64:ff9b::']) {

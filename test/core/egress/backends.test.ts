@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { createBackends } from '../../../core/egress/backends.ts'
 import { EgressError } from '../../../core/egress/errors.ts'
-import { type Listening, listen, realSockets } from './world.ts'
+import { type Listening, listen, realSockets } from './fixture.ts'
 
-describe('the way to servers that the operator named', () => {
+describe('the client for servers of the operator', () => {
   realSockets()
   let named: Listening
   let other: Listening
@@ -27,11 +27,11 @@ describe('the way to servers that the operator named', () => {
     }
   }
 
-  it('reaches this machine at the very origin that was named', async () => {
+  it('reaches this machine at a listed origin', async () => {
     expect(await asked(`http://127.0.0.1:${named.port}/any/path`)).to.have.property('status', 200)
   })
 
-  it('leads nowhere else: no other port, name or scheme, and sends nothing there', async () => {
+  it('refuses any other port, name or scheme, and sends nothing there', async () => {
     for (const url of [
       `http://127.0.0.1:${other.port}/`,
       `http://localhost:${named.port}/`,

@@ -1,4 +1,4 @@
-/** A certificate for badtls.test that only itself signed, and its key. For tests only. */
+/** Self-signed certificate for badtls.test, and its key. For tests only. */
 export const BAD_TLS = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUaCPvknghcdjfBIcqEQXhRTFEtlswCgYIKoZIzj0EAwIw

@@ -1,4 +1,4 @@
-/** An authority of the tests alone. */
+/** Certificate authority for tests only. */
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIUWg1O+CjLrLm5gn8rF3OujSmHoUswCgYIKoZIzj0EAwIw
 GTEXMBUGA1UEAwwOVGVzdCBhdXRob3JpdHkwIBcNMjYxMTIxMTgyNTAwWhgPMjEy
@@ -12,10 +12,10 @@ ICVNJNnNJWaJ5bXTRVTcz9+/j7GhAAYDRBy9abs=
 -----END CERTIFICATE-----
 `
 
-/** sha256 of its public key, as Chromium takes it. */
+/** SHA-256 of its public key, in Chromium's format. */
 export const AUTHORITY_KEY = 'AbfWcpAIlHJ6x4a14jpEevM5cr4n5aLFEEYStrrCths='
 
-/** What it has signed for secure.test. */
+/** Certificate for secure.test signed by it, and its key. */
 export const GOOD_TLS = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBwzCCAWigAwIBAgIUVa+sNLiNQny2FpsOu8STOn5yyJkwCgYIKoZIzj0EAwIw

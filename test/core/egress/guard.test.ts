@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import type { Resolver } from '../../../core/egress/connector.ts'
 import { EgressError } from '../../../core/egress/errors.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
-import { type Listening, listen, realSockets, rejection, withEgress } from './world.ts'
+import { type Listening, listen, realSockets, rejection, withEgress } from './fixture.ts'
 
-/** A resolver that answers from a table; a list of lists is one answer after the other. */
+/** A resolver that reads from a table; each lookup returns the next list of a name. */
 function table(names: Record<string, readonly (readonly string[])[]>): Resolver {
   const asked = new Map<string, number>()
   return async (name) => {
@@ -18,10 +18,10 @@ function table(names: Record<string, readonly (readonly string[])[]>): Resolver 
   }
 }
 
-/** An address of the internet. No test connects to it. */
+/** Public address; no test connects to it. */
 const PUBLIC = '93.184.216.34'
 
-describe('the guard of what leaves', () => {
+describe('the egress guard', () => {
   realSockets()
   let canary: Listening
   before(async () => {
@@ -82,7 +82,7 @@ describe('the guard of what leaves', () => {
     })
   }
 
-  it('says the same of every refusal, also where there is no such name', async () => {
+  it('reports the same error for every refusal and for missing names', async () => {
     const open = await refused(`http://127.0.0.1:${canary.port}/`)
     const shut = await refused('http://127.0.0.1/')
     const named = await refused('http://db.internal/', table({ 'db.internal': [['10.0.0.5']] }))
@@ -95,7 +95,7 @@ describe('the guard of what leaves', () => {
     }
   })
 
-  it('says nothing about a resolver that fails', async () => {
+  it('reveals nothing about a failing resolver', async () => {
     const error = await refused('http://a.test/', () =>
       Promise.reject(Object.assign(new Error('10.0.0.53 timed out'), { code: 'EAI_AGAIN' })),
     )
@@ -103,10 +103,10 @@ describe('the guard of what leaves', () => {
     expect(error.message).not.to.match(/10\.0/)
   })
 
-  it('gives the connection the address that it checked, and looks where it ended', async () => {
+  it('connects to the checked address, and checks the connected one', async () => {
     const real = net.connect
     const given: unknown[] = []
-    // Stands for a system that connects elsewhere than it was told: to the canary.
+    // Simulates a system that connects to the canary instead.
     const detour = (options: { host: string; lookup: net.LookupFunction }) => {
       options.lookup(options.host, { all: true }, (_, all) => given.push(all))
       options.lookup(options.host, {}, (_, ...one) => given.push(one))
@@ -144,7 +144,7 @@ describe('sandbox hosts', () => {
       (egress) => egress.request({ url, method: 'GET' }),
     )
 
-  it('are reached by their names, on the standard port and their own', async () => {
+  it('are reached by name, on the standard port and their own', async () => {
     for (const url of ['http://seller.test/a', `http://SELLER.test:${seller.port}/a`]) {
       const { status, body } = await get(url)
       expect([status, body.toString()]).to.deep.equal([200, 'ok'])
@@ -155,7 +155,7 @@ describe('sandbox hosts', () => {
     ])
   })
 
-  it('open nothing else: no other name, address or port', async () => {
+  it('allow no other name, address or port', async () => {
     const ports = [seller.port, canary.port]
     const before = seller.connections()
     for (const url of [

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { EgressError } from '../../../core/egress/errors.ts'
 import {
-  answerableHeaders,
   forwardableHeaders,
   relayableHeaders,
+  returnableHeaders,
 } from '../../../core/egress/headers.ts'
 
 function refusal(headers: Record<string, unknown>): string {
@@ -17,7 +17,7 @@ function refusal(headers: Record<string, unknown>): string {
   return 'accepted'
 }
 
-describe('headers that a caller wants sent', () => {
+describe('request headers of a caller', () => {
   const refused: readonly [string, Record<string, unknown>, RegExp][] = [
     ['A017 a key of the hub', { Authorization: 'Bearer ahk_abc' }, /authorization: contains a key/],
     ['a key of the hub elsewhere', { 'X-Note': 'see AHK_abc' }, /key/],
@@ -39,7 +39,7 @@ describe('headers that a caller wants sent', () => {
     it(`refuses ${title}`, () => expect(refusal(headers)).to.match(reason))
   }
 
-  it('refuses what belongs to the connection or to the hub', () => {
+  it('refuse connection headers and those of the hub', () => {
     const names = `Connection Keep-Alive Proxy-Connection Proxy-Authorization TE Trailer Upgrade
       Transfer-Encoding Content-Length Expect Cookie Via Forwarded X-Forwarded-For X-Forwarded-Host
       X-Real-IP PAYMENT-SIGNATURE X-PAYMENT PAYMENT-RESPONSE X-Payment-Response Sec-Fetch-Site`
@@ -47,7 +47,7 @@ describe('headers that a caller wants sent', () => {
       expect(refusal({ [name]: 'x' }), name).to.match(/may not/)
   })
 
-  it('takes the rest, in lower case, and asks for plain bodies itself', () => {
+  it('are returned in lower case, without Accept-Encoding', () => {
     expect(
       forwardableHeaders({
         Accept: 'text/csv',
@@ -62,13 +62,13 @@ describe('headers that a caller wants sent', () => {
     })
   })
 
-  it('are refused with a typed error, whatever they are', () => {
+  it('cause a typed error if they are invalid in any way', () => {
     fc.assert(fc.property(fc.dictionary(fc.string(), fc.anything()), (any) => void refusal(any)))
   })
 })
 
-describe('headers that pass through', () => {
-  it('A018 to a provider: a short list, without what Connection names', () => {
+describe('forwarded headers', () => {
+  it('A018 to a provider are an allow-list, without those named by Connection', () => {
     expect(
       relayableHeaders({
         authorization: 'Bearer ahk_abc',
@@ -85,9 +85,9 @@ describe('headers that pass through', () => {
     ).to.deep.equal({ 'content-type': 'application/json' })
   })
 
-  it('back to the caller: no cookies, no framing, nothing that looks like ours', () => {
+  it('to the caller contain no cookies, no framing and no headers of the hub', () => {
     expect(
-      answerableHeaders({
+      returnableHeaders({
         'content-type': 'text/csv',
         'content-length': '3',
         'transfer-encoding': 'chunked',

@@ -8,7 +8,7 @@ import { EgressError } from '../../../core/egress/errors.ts'
 import type { EgressRequest } from '../../../core/egress/http.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
 import { BAD_TLS } from './badtls.ts'
-import { against, ask, listen, realSockets, rejection, withEgress } from './world.ts'
+import { against, ask, listen, realSockets, rejection, withEgress } from './fixture.ts'
 
 type Sent = Partial<EgressRequest>
 
@@ -18,10 +18,10 @@ async function fault(answer: RequestListener, more: Sent = {}): Promise<EgressEr
   return error
 }
 
-describe('a request that leaves', () => {
+describe('an egress request', () => {
   realSockets()
 
-  it('says who asks, wants plain bodies, and carries what it is given', async () => {
+  it('sends the user agent, asks for uncompressed bodies, and carries headers and body', async () => {
     await against(undefined, async (egress, seller) => {
       await ask(egress, {
         url: 'http://seller.test/a%20b?c=d#e',
@@ -41,7 +41,7 @@ describe('a request that leaves', () => {
     })
   })
 
-  it('gives back status, headers and body as they came', async () => {
+  it('returns status, headers and body unchanged', async () => {
     const packed = gzipSync('a'.repeat(100_000))
     await against(
       (_, response) => {
@@ -65,7 +65,7 @@ describe('a request that leaves', () => {
   })
 
   for (const method of ['TRACE', 'CONNECT', 'FOO', '', 'GET / HTTP/1.1\r\nX: ']) {
-    it(`A021 is not of method ${JSON.stringify(method)}`, async () => {
+    it(`A021 refuses the method ${JSON.stringify(method)}`, async () => {
       await against(undefined, async (egress, seller) => {
         const error = await rejection(ask(egress, { method }))
         expect(error).to.include({ code: 'validation_failed', sent: false })
@@ -75,7 +75,7 @@ describe('a request that leaves', () => {
   }
 
   for (const headers of [{ 'x-a': 'a\r\nb: c' }, { 'a b': 'c' }, { expect: '100-continue' }]) {
-    it(`A020 has no header ${JSON.stringify(headers)}`, async () => {
+    it(`A020 refuses the headers ${JSON.stringify(headers)}`, async () => {
       await against(undefined, async (egress, seller) => {
         const error = await rejection(ask(egress, { headers }))
         expect(error).to.include({ code: 'validation_failed', sent: false })
@@ -97,7 +97,7 @@ describe('a request that leaves', () => {
     })
   }
 
-  it('takes a 304 for what it is', async () => {
+  it('returns a 304', async () => {
     await against(
       (_, response) => response.writeHead(304).end(),
       async (egress) => expect((await ask(egress)).status).to.equal(304),
@@ -105,10 +105,10 @@ describe('a request that leaves', () => {
   })
 })
 
-describe('the limits of an answer', () => {
+describe('the limits of a response', () => {
   realSockets()
 
-  it('bytes, announced or not', async () => {
+  it('refuse too many bytes, declared or not', async () => {
     const announced = await fault((_, response) => response.end('a'.repeat(1_001)), {
       maxBytes: 1_000,
     })
@@ -126,7 +126,7 @@ describe('the limits of an answer', () => {
     }
   })
 
-  it('bytes exactly at the limit are taken', async () => {
+  it('allow bytes exactly at the limit', async () => {
     await against(
       (_, response) => response.end('a'.repeat(1_000)),
       async (egress) =>
@@ -134,7 +134,7 @@ describe('the limits of an answer', () => {
     )
   })
 
-  it('headers: 100 KiB are taken, 140 KiB are not', async () => {
+  it('allow 100 KiB of headers, and refuse 140 KiB', async () => {
     const headers =
       (kib: number): RequestListener =>
       (_, response) => {
@@ -159,17 +159,17 @@ describe('the limits of an answer', () => {
     ['for everything', never, { totalMs: 150 }],
   ]
   for (const [title, answer, timeouts] of late) {
-    it(`time ${title}`, async () => {
+    it(`limit the time ${title}`, async () => {
       const started = performance.now()
       expect(await fault(answer, { timeouts })).to.have.property('code', 'upstream_timeout')
       expect(performance.now() - started, 'no default came before it').to.be.lessThan(9_000)
     })
   }
 
-  it('the patience of the caller', async () => {
-    const patience = new AbortController()
-    const { signal } = patience
-    const error = await fault(() => patience.abort(), { signal })
+  it('end when the caller aborts', async () => {
+    const caller = new AbortController()
+    const { signal } = caller
+    const error = await fault(() => caller.abort(), { signal })
     expect(error).to.include({ code: 'upstream_timeout', sent: true })
     expect(await fault(halves, { signal: AbortSignal.abort() })).to.have.property(
       'code',
@@ -178,15 +178,15 @@ describe('the limits of an answer', () => {
   })
 })
 
-describe('a destination that misbehaves', () => {
+describe('a misbehaving destination', () => {
   realSockets()
 
-  it('and hangs up', async () => {
+  it('that hangs up is unreachable', async () => {
     const error = await fault((request) => request.socket.destroy())
     expect(error).to.include({ code: 'upstream_unreachable', sent: true })
   })
 
-  it('and hangs up in the middle of the body', async () => {
+  it('that hangs up in the middle of the body is unreachable', async () => {
     const error = await fault((request, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('half', () => request.socket.destroy())
@@ -195,7 +195,7 @@ describe('a destination that misbehaves', () => {
     expect(error.response?.status).to.equal(200)
   })
 
-  it('and does not listen', async () => {
+  it('that does not listen is unreachable, and nothing is sent', async () => {
     const gone = await listen()
     await gone.stop()
     const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${gone.port}`)
@@ -210,7 +210,7 @@ describe('a destination that misbehaves', () => {
     `${OK}Content-Length: x\r\n\r\n`,
     `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
   ]) {
-    it(`and does not speak HTTP: ${JSON.stringify(answer)}`, async () => {
+    it(`that does not speak HTTP causes an error: ${JSON.stringify(answer)}`, async () => {
       const server = createRaw((socket) => {
         socket.on('error', () => undefined)
         socket.once('data', () => socket.end(answer))
@@ -224,11 +224,11 @@ describe('a destination that misbehaves', () => {
     })
   }
 
-  it('A086 and has no good certificate, even where Node is told not to mind', async () => {
+  it('A086 with an invalid certificate is refused even if Node is set to accept it', async () => {
     const seller = await listen(undefined, (listener) => createTls(BAD_TLS, listener))
     const sandboxHosts = parseSandboxHosts(`badtls.test=127.0.0.1:${seller.port}`)
     const emitWarning = process.emitWarning.bind(process)
-    // Node rightly warns of the variable; here it would only be noise.
+    // Silences Node's warning about the variable.
     process.emitWarning = () => undefined
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     try {
@@ -244,7 +244,7 @@ describe('a destination that misbehaves', () => {
     }
   })
 
-  it('and does not speak TLS', async () => {
+  it('that does not speak TLS is refused', async () => {
     await against(undefined, async (egress, seller) => {
       const error = await rejection(ask(egress, { url: 'https://seller.test/' }))
       expect(error).to.include({ code: 'upstream_tls', sent: false })

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { Proxy, type ProxyOptions } from '../../../core/egress/proxy.ts'
-import { type Listening, listen, realSockets } from './world.ts'
+import { type Listening, listen, realSockets } from './fixture.ts'
 
 const LARGE = Buffer.alloc(200_000, 'x')
 
@@ -89,10 +89,10 @@ describe('the filtering proxy', () => {
         .and.to.include('host site.test')
     }
     expect(await tunnel(proxy, 'site.test:22')).to.equal('cut off')
-    expect(proxy.waiting).to.equal(0)
+    expect(proxy.pendingRequests).to.equal(0)
   })
 
-  it('leads to nothing that is not public, by no name, address or redirect', async () => {
+  it('connects to no private address by name, address or redirect', async () => {
     const proxy = await open({ maxRequests: 100 })
     const { port } = canary
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:7f00:1]', '0', 'rebind.test']) {
@@ -104,11 +104,11 @@ describe('the filtering proxy', () => {
       expect(await get(proxy, odd), odd).to.equal(undefined)
     }
     const moved = await get(proxy, 'http://site.test/moved')
-    expect(moved, 'told, and not followed').to.include({ status: 302 })
+    expect(moved, 'returned, not followed').to.include({ status: 302 })
     expect(canary.connections()).to.equal(0)
   })
 
-  it('cuts everything off once more bytes came than may', async () => {
+  it('cuts off all connections when the byte limit is exceeded', async () => {
     const proxy = await open({ maxBytes: LARGE.length + 1_000 })
     expect((await get(proxy, 'http://site.test/large'))?.body).to.have.length(LARGE.length)
     expect(proxy.overrun.aborted).to.equal(false)
@@ -117,7 +117,7 @@ describe('the filtering proxy', () => {
     expect(await get(proxy, 'http://site.test/')).to.equal(undefined)
   })
 
-  it('takes so many requests and no more', async () => {
+  it('refuses requests beyond the limit', async () => {
     const proxy = await open({ maxRequests: 2 })
     expect(await get(proxy, 'http://site.test/')).to.include({ status: 200 })
     expect(await tunnel(proxy, 'site.test:80')).to.match(/^HTTP\/1\.1 200 /)

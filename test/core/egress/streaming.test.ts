@@ -5,15 +5,15 @@ import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
 import { eventually } from '../../support/eventually.ts'
-import { against, ask, realSockets, rejection } from './world.ts'
+import { against, ask, realSockets, rejection } from './fixture.ts'
 
 const LATE = { code: 'upstream_timeout' }
 
-describe('an answer that comes as a stream', () => {
+describe('a streamed response', () => {
   realSockets()
 
-  /** What is asked, of a server whose part the test plays. */
-  async function played(
+  /** Sends a request to a server whose response the test controls. */
+  async function exchange(
     more: Partial<EgressRequest>,
     work: (
       asking: ReturnType<Egress['request']>,
@@ -33,8 +33,8 @@ describe('an answer that comes as a stream', () => {
 
   const AT_ONCE = { streams: 'at-once' } as const
 
-  it('from its first byte on', async () => {
-    await played(AT_ONCE, async (asking, response) => {
+  it('starts with its first byte', async () => {
+    await exchange(AT_ONCE, async (asking, response) => {
       response.write('one ')
       const { body, stream } = await asking
       expect(body).to.have.length(0)
@@ -45,16 +45,16 @@ describe('an answer that comes as a stream', () => {
     })
   })
 
-  it('from its first byte on, though it has none', async () => {
-    await played(AT_ONCE, async (asking, response) => {
+  it('may be empty', async () => {
+    await exchange(AT_ONCE, async (asking, response) => {
       response.end()
       expect(await text((await asking).stream!)).to.equal('')
     })
   })
 
-  it('once it is too large, with what had come before', async () => {
+  it('includes the bytes received before it became too large', async () => {
     const sent = Buffer.alloc(3_000_000, 'abc')
-    await played({ streams: true, maxBytes: 100_000 }, async (asking, response) => {
+    await exchange({ streams: true, maxBytes: 100_000 }, async (asking, response) => {
       response.end(sent)
       const { body, stream } = await asking
       expect(body.length).to.be.greaterThan(100_000)
@@ -63,23 +63,23 @@ describe('an answer that comes as a stream', () => {
     })
   })
 
-  it('never, where it is small or no success', async () => {
+  it('is not used for small or failed responses', async () => {
     const large = 'a'.repeat(200_000)
-    await played({ streams: true }, async (asking, response) => {
+    await exchange({ streams: true }, async (asking, response) => {
       response.end('small')
       expect(await asking).not.to.have.property('stream')
     })
     for (const streams of [true, 'at-once'] as const) {
-      await played({ streams, maxBytes: 100_000 }, async (asking, response) => {
+      await exchange({ streams, maxBytes: 100_000 }, async (asking, response) => {
         response.writeHead(500).end(large)
         expect(await rejection(asking)).to.include({ code: 'upstream_too_large', sent: true })
       })
     }
   })
 
-  it('waits for who reads it, and loses nothing', async () => {
+  it('waits for its reader, and loses nothing', async () => {
     const [piece, count] = [Buffer.alloc(65_536, 'x'), 1_024]
-    await played(AT_ONCE, async (asking, response) => {
+    await exchange(AT_ONCE, async (asking, response) => {
       let written = 0
       const more = (): void => {
         while (written < count) {
@@ -98,9 +98,9 @@ describe('an answer that comes as a stream', () => {
     })
   })
 
-  it('may take longer than what is taken whole', async () => {
+  it('may take longer than a whole response', async () => {
     const totalMs = 2_000
-    await played({ ...AT_ONCE, timeouts: { totalMs } }, async (asking, response) => {
+    await exchange({ ...AT_ONCE, timeouts: { totalMs } }, async (asking, response) => {
       response.write('one ')
       const { stream } = await asking
       await sleep(totalMs)
@@ -109,9 +109,9 @@ describe('an answer that comes as a stream', () => {
     })
   })
 
-  it('and that nobody wants any more ends its connection', async () => {
-    const timeouts = { bodyMs: 120_000 } // so that it is not that which ends it
-    await played({ ...AT_ONCE, timeouts }, async (asking, response) => {
+  it('closes its connection when it is destroyed', async () => {
+    const timeouts = { bodyMs: 120_000 } // longer than the test
+    await exchange({ ...AT_ONCE, timeouts }, async (asking, response) => {
       response.write('half')
       const { stream } = await asking
       stream!.destroy()
@@ -124,8 +124,8 @@ describe('an answer that comes as a stream', () => {
     ['stops', { timeouts: { bodyMs: 50 } }, () => undefined],
   ]
   for (const [title, more, end] of ends) {
-    it(`and ${title} fails, also who comes to read it later`, async () => {
-      await played({ ...AT_ONCE, ...more }, async (asking, response) => {
+    it(`that ${title} fails, also for a later reader`, async () => {
+      await exchange({ ...AT_ONCE, ...more }, async (asking, response) => {
         response.write('half')
         const { stream } = await asking
         end(response)
@@ -136,12 +136,12 @@ describe('an answer that comes as a stream', () => {
     })
   }
 
-  it('and whose reader gives up by the signal fails as too late', async () => {
-    const patience = new AbortController()
-    await played({ ...AT_ONCE, signal: patience.signal }, async (asking, response) => {
+  it('fails with a timeout when the signal aborts', async () => {
+    const caller = new AbortController()
+    await exchange({ ...AT_ONCE, signal: caller.signal }, async (asking, response) => {
       response.write('half')
       const { stream } = await asking
-      patience.abort()
+      caller.abort()
       expect(await rejection(text(stream!))).to.include(LATE)
       await eventually(() => response.destroyed)
     })

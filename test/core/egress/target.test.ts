@@ -53,7 +53,7 @@ describe('the URL of a foreign host', () => {
     })
   }
 
-  it('takes standard ports, those of the operator, and that of a sandbox host', () => {
+  it('allows standard ports, those of the operator, and that of a sandbox host', () => {
     const rules = { allowedPorts: [8443], sandboxHosts }
     for (const url of [
       'http://a.test/',

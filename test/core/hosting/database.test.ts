@@ -1,11 +1,16 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parseEntry } from '../../../core/hosting/entry.ts'
-import { examine, type Hosted, host, isSealed } from '../../../core/hosting/hosting.ts'
+import {
+  blocksSockets,
+  examinePlugin,
+  type HostedPlugin,
+  hostPlugin,
+} from '../../../core/hosting/host-plugin.ts'
 import { createLog } from '../../../core/log.ts'
 import type { AnyEndpoint, AnyService } from '../../../core/plugin/index.ts'
 import { eventually } from '../../support/eventually.ts'
-import { lent } from '../../support/lent.ts'
+import { injectedHost } from '../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const NOTES = fileURLToPath(new URL('./plugins/notes/index.ts', import.meta.url))
@@ -20,7 +25,7 @@ const failure = (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-/** What can be tried to come by another role. */
+/** Statements that try to switch to another role. */
 const ESCAPES = [
   'RESET ROLE',
   'SET ROLE NONE',
@@ -37,7 +42,7 @@ const ESCAPES = [
   'CREATE ROLE another LOGIN',
 ]
 
-/** What is nobody's but the hub's, or another plugin's. */
+/** Statements that access data of the hub or of another plugin. */
 const FORBIDDEN = [
   'SELECT * FROM hub.api_key',
   'SELECT * FROM ledger.balance',
@@ -48,7 +53,7 @@ const FORBIDDEN = [
   `SELECT pg_read_file('/etc/passwd')`,
 ]
 
-describe('the database of a plugin that runs apart', function () {
+describe('the database of an isolated plugin', function () {
   this.timeout(60_000)
   let fresh: FreshDatabase
   before(async () => {
@@ -56,19 +61,23 @@ describe('the database of a plugin that runs apart', function () {
     await fresh.admin.query('CREATE SCHEMA plugin_other; CREATE TABLE plugin_other.note ()')
   })
   after(() => fresh.drop())
-  const lending = () => ({ host: lent, databaseUrl: fresh.url, log, passwordOf })
+  const deps = () => ({ host: injectedHost, databaseUrl: fresh.url, log, passwordOf })
 
   const isolated = (isolation: 'worker' | 'process'): void => {
-    let hosted: Hosted
+    let hosted: HostedPlugin
     before(async function () {
-      if (isolation === 'process' && !(await isSealed(node))) this.skip() // no Node 26
+      if (isolation === 'process' && !(await blocksSockets(node))) this.skip() // no Node 26
       await fresh.admin.query('DROP SCHEMA IF EXISTS plugin_notes CASCADE')
-      hosted = await host(parseEntry(`${NOTES}=${isolation}+database:notes`), lending(), settings)
+      hosted = await hostPlugin(
+        parseEntry(`${NOTES}=${isolation}+database:notes`),
+        deps(),
+        settings,
+      )
     })
     after(() => hosted?.close())
 
     const ask = (path: string, input: object) => {
-      const { endpoints } = hosted.sold as AnyService
+      const { endpoints } = hosted.declaration as AnyService
       const { handle } = (endpoints as Record<string, AnyEndpoint>)[`POST /${path}`]!
       const signal = AbortSignal.timeout(20_000)
       const call = { id: '1', input, payer: 'x', terms: null, charge: () => {}, signal }
@@ -82,7 +91,7 @@ describe('the database of a plugin that runs apart', function () {
       return (await fresh.admin.query(text, [words])).rowCount
     }
 
-    it('keeps its rows, in a schema that its migrations made', async () => {
+    it('stores rows in the schema created by its migrations', async () => {
       const words = Array.from({ length: 50 }, (_, n) => `word ${n}`)
       expect(await ask('keep', { words })).to.deep.equal({ n: 50 })
       const { rows } = await fresh.admin.query(
@@ -96,7 +105,7 @@ describe('the database of a plugin that runs apart', function () {
       expect(rows.every((row) => row['super'] === false)).to.equal(true)
     })
 
-    it('gives values back as what they are', async () => {
+    it('preserves the types of values', async () => {
       const told = await ask('values', {})
       expect(told).to.deep.include({ bigint: true, date: true, bytes: true })
       expect(told['rest']).to.deep.equal({
@@ -110,7 +119,7 @@ describe('the database of a plugin that runs apart', function () {
       })
     })
 
-    it('tells by SQLSTATE what it refuses', async () => {
+    it('reports errors with their SQLSTATE', async () => {
       await say(`INSERT INTO note VALUES ('twice')`)
       expect(await say(`INSERT INTO note VALUES ('twice')`)).to.include({
         code: '23505',
@@ -118,16 +127,16 @@ describe('the database of a plugin that runs apart', function () {
       })
     })
 
-    it('touches nothing of the hub, nor of another plugin', async () => {
+    it('cannot access data of the hub or of another plugin', async () => {
       for (const text of FORBIDDEN) expect((await say(text))['code'], text).to.equal('42501')
     })
 
-    it('is nobody else, whatever it says of roles', async () => {
+    it('cannot switch to another role', async () => {
       const who = `SELECT current_user::text AS c, session_user::text AS s,
         has_schema_privilege('hub', 'usage') AS hub`
       for (const escape of ESCAPES) {
         await say(escape)
-        // In one connection, and whatever of it would have been left in the next.
+        // In the same connection, and in the next one.
         for (const told of [await say(`${escape}; ${who}`), await say(who)]) {
           if ('code' in told) expect(told['code'], escape).to.be.oneOf(['42501', '22023', '0LP01'])
           else {
@@ -138,7 +147,7 @@ describe('the database of a plugin that runs apart', function () {
       }
     })
 
-    it('leaves nothing in a connection: no transaction, setting, lock or table', async () => {
+    it('leaves no transaction, setting, lock or table in a connection', async () => {
       await say('BEGIN')
       await say(`SET statement_timeout = 0; SET search_path = 'x'; CREATE TEMP TABLE t (n int)`)
       await say('SELECT pg_advisory_lock(8402)')
@@ -149,7 +158,7 @@ describe('the database of a plugin that runs apart', function () {
       await eventually(async () => (await fresh.admin.query(locks)).rowCount === 0)
     })
 
-    it('commits all of a transaction, or nothing', async () => {
+    it('commits a transaction as a whole or not at all', async () => {
       const insert = (words: string) => [`INSERT INTO note VALUES ('${words}')`]
       expect(await together(insert('whole'), 'commit')).to.deep.equal({ rows: [] })
       expect(await together(insert('thrown'), 'throw')).to.include({ message: 'as asked' })
@@ -159,7 +168,7 @@ describe('the database of a plugin that runs apart', function () {
       for (const words of ['thrown', 'swallowed']) expect(await found(words), words).to.equal(0)
     })
 
-    it('rolls back when the plugin ends, and serves whoever comes after', async () => {
+    it('rolls back when the plugin exits, and serves later requests', async () => {
       const ends = Array.from({ length: 6 }, (_, n) =>
         failure(together([`INSERT INTO note VALUES ('dead ${n}')`], 'exit')),
       )
@@ -173,7 +182,7 @@ describe('the database of a plugin that runs apart', function () {
       expect(dead.rowCount).to.equal(0)
     })
 
-    it('is refused what is too large, in many rows or in one', async () => {
+    it('refuses results that are too large, in many rows or in one', async () => {
       for (const text of [
         `SELECT repeat('x', 100000000) AS x`,
         `SELECT repeat('x', 1000) AS x FROM generate_series(1, 1000000)`,
@@ -188,16 +197,16 @@ describe('the database of a plugin that runs apart', function () {
   describe('in a worker', () => isolated('worker'))
   describe('in a process', () => isolated('process'))
 
-  it('is that which was lent, or none', async () => {
+  it('must be the one of the plugin', async () => {
     const entry = (more: string) => parseEntry(`${NOTES}=worker${more}`)
-    expect(await failure(host(entry(''), lending(), settings))).to.include('+database:notes')
-    expect(await failure(host(entry('+database:other'), lending(), settings))).to.include(
+    expect(await failure(hostPlugin(entry(''), deps(), settings))).to.include('+database:notes')
+    expect(await failure(hostPlugin(entry('+database:other'), deps(), settings))).to.include(
       '+database:notes',
     )
   })
 
-  it('is not needed to look at a plugin', async () => {
-    const nowhere = { ...lending(), databaseUrl: '' }
-    await examine(parseEntry(`${NOTES}=worker+database:notes`), nowhere, settings)
+  it('is not required to examine a plugin', async () => {
+    const nowhere = { ...deps(), databaseUrl: '' }
+    await examinePlugin(parseEntry(`${NOTES}=worker+database:notes`), nowhere, settings)
   })
 })

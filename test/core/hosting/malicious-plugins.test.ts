@@ -158,7 +158,7 @@ describe('malicious plugins', function () {
 
     it('has only its injected secrets, and uses the network only through the hub', async () => {
       const { body } = await told('evil-process', 'secret')
-      expect(body).to.deep.equal({ lent: 'for evil alone', other: null })
+      expect(body).to.deep.equal({ secret: 'for evil alone', other: null })
       const inside = await told('evil-process', 'asks', { words: 'http://127.0.0.1/' })
       expect(inside).to.include({ status: 502 })
       const seller = await told('evil-process', 'asks', { words: `${hub().sandbox!.sellerUrl}/` })

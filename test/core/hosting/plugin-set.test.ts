@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { parseEntry } from '../../../core/hosting/entry.ts'
-import type { Hosted } from '../../../core/hosting/hosting.ts'
+import type { HostedPlugin } from '../../../core/hosting/host-plugin.ts'
 import { PluginSet } from '../../../core/hosting/plugin-set.ts'
 import { createLog } from '../../../core/log.ts'
 import type { AnyService } from '../../../core/plugin/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-describe('a plugin that was changed, and has calls under way', () => {
+describe('a replaced plugin with pending calls', () => {
   let database: FreshDatabase
   let closed: string[]
   let logged: string[]
@@ -18,10 +18,10 @@ describe('a plugin that was changed, and has calls under way', () => {
   })
   afterEach(() => database.drop())
 
-  /** A set whose plugin was changed once; its first version ends as `retire` says. */
+  /** Creates a set whose plugin was replaced once; its first version retires by `retire`. */
   const changed = async (retire: () => Promise<void>): Promise<PluginSet> => {
     let version = 0
-    const open = async (): Promise<Hosted> => {
+    const open = async (): Promise<HostedPlugin> => {
       const name = String(++version)
       return {
         located: {
@@ -33,7 +33,7 @@ describe('a plugin that was changed, and has calls under way', () => {
           needs: [],
         },
         isolation: 'inline',
-        sold: { slug: 'word' } as AnyService,
+        declaration: { slug: 'word' } as AnyService,
         retire,
         close: async () => void closed.push(name),
       }
@@ -41,7 +41,7 @@ describe('a plugin that was changed, and has calls under way', () => {
     const set = new PluginSet({
       pool: database.pool,
       entries: [parseEntry('word')],
-      taken: new Set(),
+      reservedSlugs: new Set(),
       open,
       process: 'test:1',
       log: createLog('warn', { write: (line) => logged.push(line) }),
@@ -55,13 +55,13 @@ describe('a plugin that was changed, and has calls under way', () => {
     return set
   }
 
-  it('ends with the hub, though they have not come to their end', async () => {
+  it('closes with the hub even if the calls have not ended', async () => {
     const set = await changed(() => new Promise(() => {}))
     await set.close()
     expect(closed.toSorted()).to.deep.equal(['1', '2'])
   })
 
-  it('may end badly: the operator is told, and nothing else comes of it', async () => {
+  it('logs a failure to close, without further effect', async () => {
     const set = await changed(() => Promise.reject(new Error('its database was gone')))
     await eventually(() => logged.join('').includes('its database was gone'))
     await set.close()

@@ -118,7 +118,7 @@ describe('a plugin that changes while the hub runs', function () {
       await write('3', source('3').replace("'POST /version'", "'NO /version'"))
       const refused = await command('reload', folder)
       expect(refused.code).to.equal(1)
-      expect(refused.text).to.match(/nothing has changed: service changing: endpoints/)
+      expect(refused.text).to.match(/refused, nothing changed: service changing: endpoints/)
       expect(await told()).to.equal('2')
 
       expect(await command('remove', folder)).to.deep.include({ code: 0 })

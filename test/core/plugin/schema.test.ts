@@ -14,7 +14,7 @@ const person = s.object({
 })
 
 describe('a schema', () => {
-  it('remembers the type of what it describes', () => {
+  it('has the type of the value it describes', () => {
     type Person = Flat<s.Infer<typeof person>>
     same<
       Person,
@@ -45,12 +45,12 @@ describe('a schema', () => {
 describe('a check', () => {
   const check = compile(person)
 
-  it('finds nothing wrong with a valid value', () => {
+  it('returns no issues for a valid value', () => {
     expect(check({ name: 'Ada', role: 'buyer' })).to.deep.equal([])
     expect(check({ name: 'Ada', role: 'seller', age: 36 })).to.deep.equal([])
   })
 
-  it('counts bytes of UTF-8, not characters, and says how many there are', () => {
+  it('counts bytes of UTF-8, not characters, and reports their number', () => {
     expect(check({ name: 'ä'.repeat(5), role: 'buyer' })).to.deep.equal([])
     expect(check({ name: '😀😀😀', role: 'buyer' })).to.deep.equal([
       {
@@ -61,7 +61,7 @@ describe('a check', () => {
     ])
   })
 
-  it('lists what would have been allowed', () => {
+  it('lists the allowed values', () => {
     expect(check({ name: 'Ada', role: 'thief' })).to.deep.equal([
       {
         path: '/role',
@@ -71,14 +71,14 @@ describe('a check', () => {
     ])
   })
 
-  it('names what is missing and what is too much', () => {
+  it('names missing and unknown fields', () => {
     expect(check({ name: 'Ada', rôle: 'buyer' })).to.have.deep.members([
       { path: '/role', message: 'is required' },
       { path: '/rôle', message: 'is not a known field' },
     ])
   })
 
-  it('names fields by JSON pointer, also those with a slash or a tilde', () => {
+  it('names fields by JSON pointer, including those with a slash or a tilde', () => {
     const odd = compile(s.object({ 'a/b~c': s.object({ 'd/e': s.string({ maxBytes: 1 }) }) }))
     expect(odd({}).map(({ path }) => path)).to.deep.equal(['/a~1b~0c'])
     expect(odd({ 'a/b~c': {} }).map(({ path }) => path)).to.deep.equal(['/a~1b~0c/d~1e'])
@@ -91,30 +91,30 @@ describe('a check', () => {
     ])
   })
 
-  it('takes no inherited property for a field', () => {
+  it('ignores inherited properties', () => {
     const odd = compile(s.object({ constructor: s.unknown(), toString: s.unknown() }))
     expect(odd({}).map(({ path }) => path)).to.deep.equal(['/constructor', '/toString'])
   })
 
-  it('treats a key named __proto__ as one that is too much', () => {
+  it('treats a key named __proto__ as an unknown field', () => {
     const value = JSON.parse(
       '{"name": "Ada", "role": "buyer", "__proto__": {"age": -1}}',
     ) as unknown
     expect(check(value)).to.deep.equal([{ path: '/__proto__', message: 'is not a known field' }])
   })
 
-  it('converts nothing: a number in quotes is a string', () => {
+  it('does not convert types: a number in quotes is a string', () => {
     expect(check({ name: 'Ada', role: 'buyer', age: '36' })).to.have.length(1)
     expect(check({ name: 'Ada', role: 'buyer', age: 1.5 })).to.have.length(1)
     expect(check({ name: 'Ada', role: 'buyer', age: Number.NaN })).to.have.length(1)
   })
 
-  it('names at most twenty things', () => {
+  it('returns at most twenty issues', () => {
     const list = compile(s.array(s.integer()))
     expect(list(Array.from({ length: 500 }, () => 'no'))).to.have.length(20)
   })
 
-  it('A040 runs patterns in linear time: none that a provider publishes can hang the hub', () => {
+  it('A040 matches patterns in linear time, so that no published pattern can hang the hub', () => {
     const evil = compile({ json: { type: 'string', pattern: '^(a+)+$' } })
     const start = elapsedMs()
     expect(evil(`${'a'.repeat(40)}!`)).to.have.length(1)
@@ -122,7 +122,7 @@ describe('a check', () => {
     expect(elapsedMs() - start, 'a backtracking engine would take hours').to.be.lessThan(15_000)
   })
 
-  it('enforces each pattern, and not that of another schema', () => {
+  it('enforces the pattern of each schema', () => {
     const both = compile({
       json: {
         type: 'object',
@@ -137,7 +137,7 @@ describe('a check', () => {
     expect(compile({ json: { type: 'string', pattern: '^c$' } })('a')).to.have.length(1)
   })
 
-  it('refuses a schema that is itself wrong, before any value comes', () => {
+  it('refuses an invalid schema when it is compiled', () => {
     expect(() => compile({ json: { type: 'strnig' } })).to.throw()
     expect(() => compile({ json: { type: 'string', pattern: '(' } })).to.throw()
     expect(() => compile({ json: { type: 'string', maxLenght: 3 } })).to.throw(/maxLenght/)

@@ -6,7 +6,7 @@ import { same } from '../../support/types.ts'
 const about = { slug: 'x', name: 'X', category: 'x', summary: 'x', provider: 'x' }
 
 describe('the plugin API', () => {
-  it('exports these names and no other: adding one is a promise for years', () => {
+  it('exports exactly these names', () => {
     expect(Object.keys(api).toSorted()).to.deep.equal([
       'EgressError',
       'Failure',
@@ -22,7 +22,7 @@ describe('the plugin API', () => {
     ])
   })
 
-  it('gives a handler the type of its input, and money a type of its own', () => {
+  it('infers the type of the input, and has its own type for money', () => {
     const service = defineService({
       ...about,
       endpoints: {
@@ -61,7 +61,7 @@ describe('the plugin API', () => {
     expect(Object.keys(service.endpoints)).to.deep.equal(['POST /a', 'GET /b'])
   })
 
-  it('refuses, before anything runs, what could not be sold', () => {
+  it('rejects invalid declarations at compile time', () => {
     const endpoint = { summary: 'a', input: s.object({}), handle: () => 1 }
     const price = usd('1')
     // @ts-expect-error not a method
@@ -72,13 +72,13 @@ describe('the plugin API', () => {
     defineService({ ...about, endpoints: { 'GET /a': endpoint } })
     // @ts-expect-error a price is money, not a number
     defineService({ ...about, endpoints: { 'GET /a': { ...endpoint, price: 1 } } })
-    // @ts-expect-error nobody earns
+    // @ts-expect-error no provider
     defineService({ ...about, provider: undefined, endpoints: {} })
     // @ts-expect-error no such status
     expect(new Refusal('a', 'a', { status: 500 }).status).to.equal(500)
   })
 
-  it('lets a refusal keep its reason, its sentence and its further members', () => {
+  it('preserves the code, message and extras of a refusal', () => {
     const refusal = new Refusal('empty_text', 'Send some text.', { status: 404, limit: 5 })
     expect(refusal).to.include({ code: 'empty_text', message: 'Send some text.', status: 404 })
     expect(refusal.extras).to.deep.equal({ limit: 5 })

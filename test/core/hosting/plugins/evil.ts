@@ -152,7 +152,7 @@ const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
   ),
   'POST /tries': endpoint(tries),
   'POST /secret': endpoint(() => ({
-    lent: host.secret('EVIL_KEY') ?? null,
+    secret: host.secret('EVIL_KEY') ?? null,
     other: host.secret('OTHER_KEY') ?? null,
   })),
   'POST /asks': endpoint(async ({ input }) => {

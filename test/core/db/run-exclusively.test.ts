@@ -1,0 +1,36 @@
+import { expect } from 'chai'
+import { runExclusively } from '../../../core/db/run-exclusively.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+describe('exclusive work', () => {
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+
+  const done = async (name: string) => await runExclusively(database.pool, name, async () => 'done')
+
+  it('is skipped while it runs elsewhere, and possible again after it ends or fails', async () => {
+    const meanwhile = await runExclusively(database.pool, 'a', async () => [
+      await done('a'),
+      await done('b'),
+    ])
+    expect(meanwhile).to.deep.equal([undefined, 'done'])
+    expect(await done('a')).to.equal('done')
+    const failed = runExclusively(database.pool, 'a', () => Promise.reject(new Error('no luck')))
+    expect(await failed.catch((error: Error) => error.message)).to.equal('no luck')
+    expect(await done('a')).to.equal('done')
+  })
+
+  it('is possible again after the connection of its holder is lost', async () => {
+    const killed = runExclusively(database.pool, 'a', () =>
+      database.admin.query(
+        `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+         WHERE locktype = 'advisory' AND objid = hashtext('a')::bigint & 4294967295`,
+      ),
+    )
+    expect(await killed.catch(() => 'gone')).to.equal('gone')
+    expect(await done('a')).to.equal('done')
+  })
+})
