@@ -1,6 +1,6 @@
-import type { JsonObject } from '../json.ts'
 import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
+import type { JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
 import {
   HubError,
@@ -11,7 +11,7 @@ import {
 } from './transport.ts'
 
 export { usd } from '../money.ts'
-export { HubError, type HubResponse as Answer, HubUnreachable } from './transport.ts'
+export { HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
 /** A wallet that signs registrations and payments. */
 export interface ClientWallet {
@@ -155,17 +155,16 @@ export class HubClient {
    * @throws HubError for a problem or any status other than 2xx
    */
   async send(path: string, order: SendOptions = {}): Promise<HubResponse> {
-    const { payUpTo, retries: repeatable = false, ...message } = order
+    const { payUpTo, retries = false, ...message } = order
     const request = (more: Readonly<Record<string, string>> = {}): Promise<HubResponse> => {
-      const once = () =>
-        this.#exchange(path, { ...message, headers: { ...message.headers, ...more } })
-      return repeatable ? sendWithRetries(once) : once()
+      const headers = { ...message.headers, ...more }
+      const once = () => this.#exchange(path, { ...message, headers })
+      return retries ? sendWithRetries(once) : once()
     }
     const first = await request()
     const isOffer = first.status === 402 && OFFER_HEADER in first.headers && payUpTo !== undefined
-    const response = isOffer
-      ? await request(await this.#paymentHeader(first, path, payUpTo))
-      : first
+    const payment = isOffer && (await this.#paymentHeader(first, path, payUpTo))
+    const response = payment ? await request(payment) : first
     const { status, headers } = response
     // A problem may have status 202: a pending payment has bought nothing yet.
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../json.ts'
 import { request } from 'undici'
 import { sleep } from '../clock.ts'
+import type { JsonObject } from '../json.ts'
 
 /** Error response of the hub; `code` is stable, `body` is the whole problem. */
 export class HubError extends Error {

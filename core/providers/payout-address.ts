@@ -15,7 +15,7 @@ import { emitToOwner, mailOwner } from './notify-owner.ts'
 import { ensureProvider } from './providers.ts'
 
 /** Payout address of a provider. Addresses in lower case. */
-export interface PayoutDestination {
+export interface PayoutAddress {
   readonly provider: string
   readonly owner: string
   /** Null if there is none; the provider is then not paid. */
@@ -26,7 +26,7 @@ export interface PayoutDestination {
   readonly nextAt: Date | null
 }
 
-const SELECT_DESTINATION = `
+const SELECT = `
   SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
   FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider`
 
@@ -36,14 +36,14 @@ const SELECT_DESTINATION = `
  * @returns undefined if that principal has never sold anything
  * @throws Fault `not_found` if the provider belongs to another owner
  */
-export async function findDestination(
+export async function findAddress(
   pool: Pool,
   owner: KeyManager,
   provider?: string,
-): Promise<PayoutDestination | undefined> {
+): Promise<PayoutAddress | undefined> {
   const [first = ''] = owner
-  const { rows } = await pool.query<PayoutDestination>(
-    `${SELECT_DESTINATION} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
+  const { rows } = await pool.query<PayoutAddress>(
+    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
        ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
     [provider ?? null, owner, first],
   )
@@ -57,18 +57,16 @@ export async function findDestination(
  * Finds the payout address and creates the provider if it does not exist.
  * @throws Fault `not_found` if the provider belongs to another owner
  */
-export async function ensureDestination(
+export async function ensureAddress(
   pool: Pool,
   owner: KeyManager,
   provider?: string,
-): Promise<PayoutDestination> {
-  const found = await findDestination(pool, owner, provider)
+): Promise<PayoutAddress> {
+  const found = await findAddress(pool, owner, provider)
   const [first = ''] = owner
   return (
     found ??
-    inTransaction(pool, async (client) =>
-      readDestination(client, await ensureProvider(client, first)),
-    )
+    inTransaction(pool, async (client) => readAddress(client, await ensureProvider(client, first)))
   )
 }
 
@@ -81,7 +79,7 @@ export async function ensureDestination(
 export async function createAddressChallenge(
   pool: Pool,
   site: ChallengeIssuer,
-  { provider }: PayoutDestination,
+  { provider }: PayoutAddress,
   wallet: Hex,
   ownWallets: readonly string[],
 ): Promise<Challenge> {
@@ -106,17 +104,17 @@ export async function setAddress(
   owner: KeyManager,
   signed: { readonly nonce: string; readonly signature: Hex },
   { cooldownHours, contracts }: AddressRules,
-): Promise<PayoutDestination> {
+): Promise<PayoutAddress> {
   const { message, wallet, terms } = await readUsableChallenge(pool, signed.nonce, 'payout')
   const { provider } = terms as { provider: string }
-  const known = await ensureDestination(pool, owner, provider).catch(() => undefined)
+  const known = await ensureAddress(pool, owner, provider).catch(() => undefined)
   if (wallet === null || !known) throw new Fault('nonce_unknown')
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
   return inTransaction(pool, async (client) => {
     await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
     const used = await client.query(USE_CHALLENGE, [signed.nonce])
     if (used.rowCount !== 1) throw new Fault('nonce_used')
-    const before = await readDestination(client, provider)
+    const before = await readAddress(client, provider)
     await withdrawPending(client, provider)
     if (before.address !== wallet) {
       await client.query(
@@ -136,13 +134,10 @@ interface AddressRules {
 }
 
 /** Withdraws a pending change of the address, if there is one. */
-export const withdrawAddress = (
-  pool: Pool,
-  { provider }: PayoutDestination,
-): Promise<PayoutDestination> =>
+export const withdrawAddress = (pool: Pool, { provider }: PayoutAddress): Promise<PayoutAddress> =>
   inTransaction(pool, async (client) => {
     await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
-    const before = await readDestination(client, provider)
+    const before = await readAddress(client, provider)
     await withdrawPending(client, provider)
     return notifyIfChanged(client, before)
   })
@@ -154,20 +149,14 @@ const withdrawPending = (client: PoolClient, provider: string) =>
     [provider],
   )
 
-async function readDestination(client: PoolClient, provider: string): Promise<PayoutDestination> {
-  const { rows } = await client.query<PayoutDestination>(
-    `${SELECT_DESTINATION} WHERE d.provider = $1`,
-    [provider],
-  )
+async function readAddress(client: PoolClient, provider: string): Promise<PayoutAddress> {
+  const { rows } = await client.query<PayoutAddress>(`${SELECT} WHERE d.provider = $1`, [provider])
   return rows[0]!
 }
 
 /** Notifies the owner if the address or the pending change differs from `before`. */
-async function notifyIfChanged(
-  client: PoolClient,
-  before: PayoutDestination,
-): Promise<PayoutDestination> {
-  const after = await readDestination(client, before.provider)
+async function notifyIfChanged(client: PoolClient, before: PayoutAddress): Promise<PayoutAddress> {
+  const after = await readAddress(client, before.provider)
   if (after.address === before.address && after.next === before.next) return after
   const { provider, owner, address, next, nextAt } = after
   await emitToOwner(client, owner, 'payout.address', {

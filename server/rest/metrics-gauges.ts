@@ -10,9 +10,9 @@ import {
   summarizeOpenPayments,
 } from '../../core/payments/operations/overview.ts'
 import {
+  type BalancesDeps,
   readWalletBalances,
   type WalletBalances,
-  type WalletBalancesDeps,
 } from '../../core/payments/operations/wallet-balances.ts'
 
 /** Stays below the scrape timeout of Prometheus, 10 s. */
@@ -23,7 +23,7 @@ const READ_TIMEOUT_MS = 6_000
  * be read, because an old value would look current, and reports it by `hub_database_up` or
  * `hub_chain_up`.
  */
-export async function collectGauges(deps: WalletBalancesDeps): Promise<string> {
+export async function collectGauges(deps: BalancesDeps): Promise<string> {
   const registry = new Registry()
   const read = await withTimeout(READ_TIMEOUT_MS, readSnapshot(deps))
   addGauge(registry, 'hub_database_up', '1 if the database responds.', read ? 1 : 0)
@@ -43,7 +43,7 @@ interface Snapshot {
   readonly ledger: LedgerFigures
 }
 
-async function readSnapshot(deps: WalletBalancesDeps): Promise<Snapshot> {
+async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
   const { pool } = deps
   const [open, state, today, wallets, ledger] = await Promise.all([
     summarizeOpenPayments(pool),

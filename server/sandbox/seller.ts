@@ -32,8 +32,8 @@ export interface Seller {
 
 /**
  * Starts the sample seller: `GET /weather?city=` for $0.01 and `POST /shout` for $0.002, by x402
- * version 2. `?fault=<name>` injects one of `FAULTS` into a request, and `?pay_to=<address>` changes
- * the recipient. Described in `/openapi.json`.
+ * version 2. `?fault=<name>` injects one of `FAULTS` into a request, and `?pay_to=<address>`
+ * changes the recipient. Described in `/openapi.json`.
  */
 export async function startSeller(options: SellerOptions): Promise<Seller> {
   const { facilitator, payTo, network, port = 0 } = options

@@ -72,7 +72,7 @@ const server = createServer(hub.handler).listen(0, '127.0.0.1')
 await once(server, 'listening')
 url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 await startJobs(databaseUrl, {
-  ...hub.ports,
+  ...hub.paymentDeps,
   pool: hub.pool,
   services: hub.services,
   families: hub.families,

@@ -44,14 +44,14 @@ export async function inThisProcess({ hosts, serviceUrl }: Outside): Promise<Ven
   const test: TestHub = await startTestHub({ plugins: [flawed, gift], config })
   const { hub, sandbox } = test
   const { money, rpcUrl } = sandbox!
-  const foreign = { url: serviceUrl, chain: money.chain, log: hub.ports.log }
+  const foreign = { url: serviceUrl, chain: money.chain, log: hub.paymentDeps.log }
   Object.assign(money.facilitator, troubled({ ...money.facilitator }, foreign))
   return {
     url: () => test.url,
     rpcUrl,
     pool: hub.pool,
     admin: test.database.admin,
-    ports: hub.ports,
+    ports: hub.paymentDeps,
     wallets: { treasury: money.treasury, spend: money.spend.address },
     spend: money.spend,
     gas: money.gas!,

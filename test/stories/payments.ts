@@ -85,7 +85,7 @@ export const resolves: Verb = async ({ hub }, _, rest) => {
 
 async function untilResolved({ hub }: TestHub, left: number): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
-    await resolvePayments(hub.ports, 0)
+    await resolvePayments(hub.paymentDeps, 0)
     const { rows } = await hub.pool.query<{ open: number }>(
       `SELECT (SELECT count(*) FROM hub.payment_claim
            WHERE state IN ('claimed', 'pending', 'settled'))

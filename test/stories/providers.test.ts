@@ -155,7 +155,7 @@ describe('a provider', () => {
       minimum: micros(1_000_000n),
     }
     const never = new AbortController().signal
-    await payProviders({ ...running.ports, pool: running.pool, payouts }, never)
+    await payProviders({ ...running.paymentDeps, pool: running.pool, payouts }, never)
     // By the job of the hub, if that was first.
     await count(`SELECT count(*) AS n FROM hub.payout WHERE state = 'confirmed'`, 1)
     expect(await sandbox!.money.chain.balanceOf(wallet.address)).to.equal(1_080_000n)

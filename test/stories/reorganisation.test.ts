@@ -36,7 +36,7 @@ describe('a payment that the chain forgets', () => {
     await rpc('evm_increaseTime', 600)
     await rpc('evm_mine')
     for (let tries = 0; tries < 100 && (await hub().balance(ada.keyId)) > 0n; tries++) {
-      await resolvePayments(hub().hub.ports, 0)
+      await resolvePayments(hub().hub.paymentDeps, 0)
       await sleep(50)
     }
     expect(await hub().balance(ada.keyId)).to.equal(0n)

@@ -30,7 +30,7 @@ describe('calls paid by x402', () => {
     payFor(eve, hub().url, offered ?? (await send()))
   const offered = ({ headers }: Told) =>
     JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString())
-  const usdc = (): Promise<bigint> => hub().hub.ports.chain.balanceOf(eve.address)
+  const usdc = (): Promise<bigint> => hub().hub.paymentDeps.chain.balanceOf(eve.address)
   const query = async (sql: string) => (await hub().hub.pool.query(sql)).rows
 
   it('are answered again by the same payment, without work or money', async () => {
@@ -147,7 +147,7 @@ describe('calls paid by x402', () => {
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
     await submit(payment)
     for (let tries = 0; tries < 50; tries++) {
-      await resolvePayments(hub().hub.ports, 0)
+      await resolvePayments(hub().hub.paymentDeps, 0)
       const [row] = await query(
         `SELECT count(*)::integer AS n FROM hub.payment_claim c JOIN ledger.journal j ON j.id = c.id
          WHERE c.state = 'confirmed' AND c.payer = '${eve.address.toLowerCase()}'`,
@@ -177,7 +177,7 @@ describe('calls paid by x402', () => {
     return async () => {
       const amount = (await usdc()).toString(16).padStart(64, '0')
       const data = `0xa9059cbb${'0'.repeat(24)}${'dead'.repeat(10)}${amount}`
-      const { address } = hub().hub.ports.asset
+      const { address } = hub().hub.paymentDeps.asset
       const transaction = { from: eve.address, to: address, data }
       await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
       await eventually(async () => (await usdc()) === 0n)

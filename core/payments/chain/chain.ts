@@ -13,17 +13,19 @@ import {
 import { base } from 'viem/chains'
 import { singleFlight } from '../../runtime/cache.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
-import { lowerCaseHex, type MinedTransaction, tokenTransfersIn } from './mined-transaction.ts'
+import { type ExpectedTransfer, findEvidence, type TransferEvidence } from './transfer-evidence.ts'
 import {
-  type ExpectedTransfer,
-  findTransferEvidence,
-  type TransferEvidence,
-} from './transfer-evidence.ts'
-import { type BlockRange, fetchTransferLogs, type TransferLog } from './transfer-logs.ts'
+  type BlockRange,
+  fetchTransferLogs,
+  lowerCaseHex,
+  type MinedTransaction,
+  type TransferLog,
+  tokenTransfersIn,
+} from './transfer-logs.ts'
 
 export type {
-  ExpectedTransfer as Transfer,
-  TransferEvidence as Evidence,
+  ExpectedTransfer,
+  TransferEvidence,
 } from './transfer-evidence.ts'
 
 export interface ChainOptions {
@@ -115,9 +117,7 @@ export function openChain(options: ChainOptions): Chain {
     transferEvidence: (transfer) =>
       queryNode(async () => {
         const found = await receiptOf(transfer.tx)
-        return found
-          ? findTransferEvidence(found, transfer, (await head()).number)
-          : { found: 'missing' }
+        return found ? findEvidence(found, transfer, (await head()).number) : { found: 'missing' }
       }),
     minedTransaction: (tx) => queryNode(() => fetchTransaction(client, asset, tx, head)),
     authorizationState: (from, nonce) => queryNode(() => isUsed(from, nonce)),
@@ -130,7 +130,7 @@ export function openChain(options: ChainOptions): Chain {
         // Retried because the sandbox only has the state of its newest block, which may change.
         const { at, blockTime, used } = await look().catch(look).catch(look)
         if (!used) return { outcome: 'unused', at, blockTime }
-        return findAuthorizationUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
+        return findUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
       }),
     balanceOf: (owner) => queryNode(() => fetchBalance(client, asset, owner)),
     balanceAt: (owner, block) =>
@@ -256,7 +256,7 @@ async function fetchTransaction(
   }
 }
 
-interface AuthorizationSearch {
+interface LogSearch {
   readonly asset: Asset
   readonly from: Hex
   readonly nonce: Hex
@@ -269,10 +269,7 @@ const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
 /** Searches the log in ranges, oldest first, for the use or cancellation of an authorization. */
-async function findAuthorizationUse(
-  client: Client,
-  search: AuthorizationSearch,
-): Promise<AuthorizationOutcome> {
+async function findUse(client: Client, search: LogSearch): Promise<AuthorizationOutcome> {
   const { asset, from, nonce, toBlock, logSpan } = search
   const topics: [Hex[], Hex, Hex] = [[USED, CANCELED], pad(from), nonce]
   for (let first = search.fromBlock; first <= toBlock; first += logSpan) {

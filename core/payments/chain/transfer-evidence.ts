@@ -33,30 +33,27 @@ const ABI = parseAbi([
 ])
 
 /** Looks for a transfer in a receipt. @param head number of the newest block */
-export function findTransferEvidence(
+export function findEvidence(
   { status, logs, blockNumber: block }: TransactionReceipt,
   transfer: ExpectedTransfer,
   head: bigint,
 ): TransferEvidence {
   return {
-    found: status === 'success' && containsTransfer(logs, transfer) ? 'confirmed' : 'mismatch',
+    found: status === 'success' && hasTransfer(logs, transfer) ? 'confirmed' : 'mismatch',
     block,
     // A lagging node may not have seen the receipt's block yet.
     confirmations: head < block ? 1n : head - block + 1n,
   }
 }
 
-type ReceiptLogs = Parameters<typeof parseEventLogs>[0]['logs']
+type Logs = Parameters<typeof parseEventLogs>[0]['logs']
 
 /**
  * Returns true if the token logged exactly this transfer by this authorization. USDC logs the use
  * of an authorization right before its transfer. A transaction may contain several of them, and the
  * transfer of one must not count for another.
  */
-function containsTransfer(
-  logs: ReceiptLogs,
-  { token, from, to, value, nonce }: ExpectedTransfer,
-): boolean {
+function hasTransfer(logs: Logs, { token, from, to, value, nonce }: ExpectedTransfer): boolean {
   const own = parseEventLogs({
     abi: ABI,
     logs: logs.filter((log) => isAddressEqual(log.address, token)),

@@ -1,17 +1,45 @@
-import { hexToBigInt, numberToHex, type PublicClient, pad, toEventSelector } from 'viem'
+import {
+  hexToBigInt,
+  isAddressEqual,
+  numberToHex,
+  type PublicClient,
+  pad,
+  parseAbi,
+  parseEventLogs,
+  type TransactionReceipt,
+  toEventSelector,
+} from 'viem'
 import type { Asset, Hex } from './asset.ts'
 
-/** A transfer read from the token's log; addresses and hashes in lower case. */
-export interface TransferLog {
-  readonly tx: Hex
+/** A token transfer; addresses in lower case. */
+export interface TokenTransfer {
   /** Index of the log in its block. */
   readonly logIndex: number
-  readonly block: bigint
-  readonly blockHash: Hex
   readonly from: Hex
   readonly to: Hex
   /** Microdollars, above zero. */
   readonly value: bigint
+}
+
+/** A transfer found in the token's log; hashes in lower case. */
+export interface TransferLog extends TokenTransfer {
+  readonly tx: Hex
+  readonly block: bigint
+  readonly blockHash: Hex
+}
+
+/** A successful transaction; addresses in lower case. */
+export interface MinedTransaction {
+  readonly block: bigint
+  /** 1 if it is in the newest block. */
+  readonly confirmations: bigint
+  readonly time: Date
+  readonly from: Hex
+  /** Recipient of the ETH; null for a contract creation. */
+  readonly to: Hex | null
+  readonly wei: bigint
+  /** Token transfers in log order, without zero transfers. */
+  readonly transfers: readonly TokenTransfer[]
 }
 
 export interface BlockRange {
@@ -43,7 +71,7 @@ export async function fetchTransferLogs(
         params: [{ address, topics: [...topics], ...range }],
       })
       for (const log of logs) {
-        const transfer = parseTransferLog(log)
+        const transfer = parseLog(log)
         if (transfer.value > 0n) found.set(`${transfer.blockHash} ${transfer.logIndex}`, transfer)
       }
     }
@@ -61,33 +89,39 @@ interface RawLog {
 }
 
 /** @throws Error for a log that is not in a block or not a transfer */
-function parseTransferLog({
-  topics,
-  data,
-  transactionHash,
-  blockNumber,
-  blockHash,
-  logIndex,
-}: RawLog) {
+function parseLog({ topics, data, transactionHash, blockNumber, blockHash, logIndex }: RawLog) {
   const [, from, to] = topics
   if (!transactionHash || !blockNumber || !blockHash || !logIndex || !from || !to) {
     throw new Error('the node returned a log that is not in a block or not a transfer')
   }
   return {
-    tx: lower(transactionHash),
+    tx: lowerCaseHex(transactionHash),
     logIndex: Number(logIndex),
     block: hexToBigInt(blockNumber),
-    blockHash: lower(blockHash),
+    blockHash: lowerCaseHex(blockHash),
     from: addressInTopic(from),
     to: addressInTopic(to),
     value: hexToBigInt(data),
   }
 }
 
-const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
+export const lowerCaseHex = (hex: Hex): Hex => hex.toLowerCase() as Hex
 
 /** Extracts the address from a topic, which is padded to 32 bytes. */
 const addressInTopic = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}`
 
 const byChainOrder = (a: TransferLog, b: TransferLog): number =>
   a.block === b.block ? a.logIndex - b.logIndex : Number(a.block - b.block)
+
+const ABI = parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)'])
+
+/** Reads the transfers of a token from a receipt, without zero transfers. */
+export const tokenTransfersIn = (
+  { logs }: Pick<TransactionReceipt, 'logs'>,
+  token: Hex,
+): readonly TokenTransfer[] =>
+  parseEventLogs({ abi: ABI, logs: logs.filter((log) => isAddressEqual(log.address, token)) })
+    .filter(({ args }) => args.value > 0n)
+    .map(({ logIndex, args: { from, to, value } }) => {
+      return { logIndex, from: lowerCaseHex(from), to: lowerCaseHex(to), value }
+    })

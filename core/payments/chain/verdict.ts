@@ -1,5 +1,5 @@
 import type { Asset, Hex } from './asset.ts'
-import type { Chain, ChainHead, Transfer } from './chain.ts'
+import type { Chain, ChainHead, ExpectedTransfer } from './chain.ts'
 
 export interface VerdictDeps {
   readonly chain: Chain
@@ -12,7 +12,7 @@ export interface VerdictDeps {
 export const EXPIRY_MARGIN_MS = 30_000
 
 /** Multiples of `finality` by minimum amount in microdollars, largest amount first. */
-export const CONFIRMATION_MULTIPLIERS = [
+export const FINALITY_FACTORS = [
   [10_000_000_000n, 60n],
   [100_000_000n, 6n],
   [0n, 1n],
@@ -20,7 +20,7 @@ export const CONFIRMATION_MULTIPLIERS = [
 
 /** Confirmations (1 in the newest block) after which a payment of `amount` is final. */
 export const requiredConfirmations = (finality: bigint, amount: bigint): bigint =>
-  finality * CONFIRMATION_MULTIPLIERS.find(([from]) => amount >= from)![1]
+  finality * FINALITY_FACTORS.find(([from]) => amount >= from)![1]
 
 /** A payment by an EIP-3009 authorization. */
 export interface AuthorizedTransfer {
@@ -72,7 +72,7 @@ export async function judgeAuthorization(
  */
 export async function judgeTransaction(
   { chain, asset, finality }: VerdictDeps,
-  transfer: Omit<Transfer, 'token'>,
+  transfer: Omit<ExpectedTransfer, 'token'>,
 ): Promise<PaymentVerdict | undefined> {
   const { address: token } = asset
   const evidence = await chain.transferEvidence({ ...transfer, token })

@@ -30,10 +30,10 @@ interface BatchDeps {
  * affects others.
  */
 export function batched(deps: BatchDeps): Required<Pick<Facilitator, 'batched'>>['batched'] {
-  const { single: alone } = deps
+  const { single } = deps
   return {
-    verify: inBatches(alone.verify, (batch) => verifyBatch(deps, batch)),
-    settle: inBatches(alone.settle, (batch) => settleBatch(deps, batch)),
+    verify: inBatches(single.verify, (batch) => verifyBatch(deps, batch)),
+    settle: inBatches(single.settle, (batch) => settleBatch(deps, batch)),
   }
 }
 
@@ -70,7 +70,7 @@ function inBatches<Result>(
 
 /** Simulates all payments on the node. */
 async function verifyBatch(
-  { sender: { client }, asset, single: alone }: BatchDeps,
+  { sender: { client }, asset, single }: BatchDeps,
   batch: readonly KeyPayment[],
 ): Promise<Responses<VerifyResponse>> {
   const { data = '0x' } = await client
@@ -78,7 +78,7 @@ async function verifyBatch(
     .catch(() => ({ data: undefined }))
   const good = data === '0x' ? [] : decodeResults(data)
   return batch.map(async ({ args, authorization: { from: payer } }, i) =>
-    good[i] ? { isValid: true, payer } : alone.verify(...args),
+    good[i] ? { isValid: true, payer } : single.verify(...args),
   )
 }
 
@@ -87,14 +87,14 @@ async function settleBatch(
   deps: BatchDeps,
   batch: readonly KeyPayment[],
 ): Promise<Responses<SettleResponse>> {
-  const { sender, asset, single: alone } = deps
+  const { sender, asset, single } = deps
   const signatures = batch.map(({ signature }) => signature)
   try {
     const tx = await sender.send(atomicCall(asset, batch), signatures)
     const used = usedAuthorizations(deps, tx)
     return batch.map((payment) => settlementOf(deps, payment, tx, used))
   } catch {
-    return batch.map(({ args }) => alone.settle(...args))
+    return batch.map(({ args }) => single.settle(...args))
   }
 }
 
@@ -110,7 +110,7 @@ async function usedAuthorizations({ sender, asset, confirmationTimeoutMs }: Batc
 const authorizationKey = (payer: string, nonce: string): string => `${payer} ${nonce}`.toLowerCase()
 
 async function settlementOf(
-  { asset: { network }, single: alone }: BatchDeps,
+  { asset: { network }, single }: BatchDeps,
   { args, authorization: { from: payer, nonce } }: KeyPayment,
   transaction: Hex,
   usage: ReturnType<typeof usedAuthorizations>,
@@ -121,5 +121,5 @@ async function settlementOf(
   }
   if (used.has(authorizationKey(payer, nonce)))
     return { success: true, transaction, network, payer }
-  return alone.settle(...args)
+  return single.settle(...args)
 }

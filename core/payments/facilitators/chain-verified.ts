@@ -2,7 +2,7 @@ import { SettleError, type SettleResponse } from '@x402/core/types'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
-import { type Chain, ChainUnavailable, type Transfer } from '../chain/chain.ts'
+import { type Chain, ChainUnavailable, type ExpectedTransfer } from '../chain/chain.ts'
 import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
 
@@ -29,11 +29,8 @@ const LOOK_BACK_BLOCKS = 2_000n
  * that is missing on chain or differs becomes `settlement_pending`; a payment found on chain is a
  * success even if the facilitator reported failure or did not respond.
  */
-export function chainVerified(
-  facilitator: Facilitator,
-  verification: ChainVerification,
-): Facilitator {
-  const { asset, log, name } = verification
+export function chainVerified(facilitator: Facilitator, options: ChainVerification): Facilitator {
+  const { asset, log, name } = options
   return {
     verify: (...args) => facilitator.verify(...args),
     getSupported: () => facilitator.getSupported(),
@@ -41,19 +38,14 @@ export function chainVerified(
       const { network } = requirements
       const payment = toAuthorizedPayment(asset, payload)
       const { from: payer, nonce } = payment
-      const claim = await facilitator
-        .settle(payload, requirements)
-        .then(claimOfResponse, claimOfError)
+      const claim = await facilitator.settle(payload, requirements).then(toClaim, toOpenClaim)
       const { claims, hash } = claim
-      const finding = await pollChain(verification, payment, claim)
+      const finding = await pollChain(options, payment, claim)
       const details = { facilitator: name, claims, hash, payer, nonce }
       if (finding.is === 'paid') {
         const { tx } = finding
         if (claims !== 'paid' || tx !== hash) {
-          log.warn(
-            { ...details, tx },
-            'the chain shows another result than the facilitator reports',
-          )
+          log.warn({ ...details, tx }, 'the chain contradicts the facilitator')
         }
         return { success: true, transaction: tx, network, payer }
       }
@@ -74,7 +66,7 @@ type FacilitatorClaim = {
   readonly hash: Hex | undefined
 } & ({ readonly response: SettleResponse } | { readonly error: unknown })
 
-function claimOfResponse(response: SettleResponse): FacilitatorClaim {
+function toClaim(response: SettleResponse): FacilitatorClaim {
   const { success, errorReason, transaction } = response
   const isOpen = errorReason === undefined || errorReason === PENDING
   return {
@@ -84,7 +76,7 @@ function claimOfResponse(response: SettleResponse): FacilitatorClaim {
   }
 }
 
-const claimOfError = (error: unknown): FacilitatorClaim => ({
+const toOpenClaim = (error: unknown): FacilitatorClaim => ({
   claims: 'open',
   hash: error instanceof SettleError ? parseHash(error.transaction) : undefined,
   error,
@@ -93,7 +85,7 @@ const claimOfError = (error: unknown): FacilitatorClaim => ({
 const parseHash = (text: string): Hex | undefined =>
   /^0x[0-9a-fA-F]{64}$/.test(text) ? (text.toLowerCase() as Hex) : undefined
 
-type AuthorizedPayment = Omit<Transfer, 'tx'> & { readonly nonce: Hex }
+type AuthorizedPayment = Omit<ExpectedTransfer, 'tx'> & { readonly nonce: Hex }
 
 function toAuthorizedPayment(
   { address: token }: Asset,
@@ -104,17 +96,15 @@ function toAuthorizedPayment(
 }
 
 /** `another`: the named transaction is on the chain and is not this payment. */
-type ChainFinding =
-  | { readonly is: 'paid'; readonly tx: Hex }
-  | { readonly is: 'another' | 'nothing' }
+type Finding = { readonly is: 'paid'; readonly tx: Hex } | { readonly is: 'another' | 'nothing' }
 
 /** Searches until the payment is found; only once if the facilitator reported failure. */
 async function pollChain(
-  { chain, searchMs: patienceMs = 5_000, pollMs = 250 }: ChainVerification,
+  { chain, searchMs = 5_000, pollMs = 250 }: ChainVerification,
   payment: AuthorizedPayment,
   { claims, hash }: FacilitatorClaim,
-): Promise<ChainFinding> {
-  const deadline = elapsedMs() + (claims === 'failed' ? 0 : patienceMs)
+): Promise<Finding> {
+  const deadline = elapsedMs() + (claims === 'failed' ? 0 : searchMs)
   for (;;) {
     const finding = await checkChain(chain, payment, hash)
     if (finding.is !== 'nothing' || elapsedMs() + pollMs > deadline) return finding
@@ -122,15 +112,11 @@ async function pollChain(
   }
 }
 
-async function checkChain(
-  chain: Chain,
-  payment: AuthorizedPayment,
-  hash: Hex | undefined,
-): Promise<ChainFinding> {
+async function checkChain(chain: Chain, payment: AuthorizedPayment, hash?: Hex): Promise<Finding> {
   try {
     const named = hash && (await chain.transferEvidence({ ...payment, tx: hash })).found
     if (hash && named === 'confirmed') return { is: 'paid', tx: hash }
-    const tx = await findByAuthorization(chain, payment)
+    const tx = await findTransaction(chain, payment)
     return tx ? { is: 'paid', tx } : { is: named === 'mismatch' ? 'another' : 'nothing' }
   } catch (error) {
     if (error instanceof ChainUnavailable) return { is: 'nothing' }
@@ -139,10 +125,7 @@ async function checkChain(
 }
 
 /** Finds the transaction that made a payment, whoever sent it. */
-async function findByAuthorization(
-  chain: Chain,
-  payment: AuthorizedPayment,
-): Promise<Hex | undefined> {
+async function findTransaction(chain: Chain, payment: AuthorizedPayment): Promise<Hex | undefined> {
   const { number } = await chain.head()
   const from = number > LOOK_BACK_BLOCKS ? number - LOOK_BACK_BLOCKS : 0n
   const used = await chain.authorizationOutcome(payment.from, payment.nonce, from)

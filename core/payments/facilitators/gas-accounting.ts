@@ -145,11 +145,7 @@ const inBatches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
 type TransactionFee = Fee & { readonly hash: Hex }
 
 /** Fetches the fees of those transactions that are in a block up to `upTo`. */
-async function fetchFees(
-  wallet: GasWallet,
-  hashes: readonly Hex[],
-  upTo: bigint,
-): Promise<readonly TransactionFee[]> {
+async function fetchFees(wallet: GasWallet, hashes: readonly Hex[], upTo: bigint) {
   const fees = await Promise.all(
     hashes.map(async (hash) => {
       const fee = await wallet.fee(hash)
@@ -163,7 +159,7 @@ async function fetchFees(
 const recordFees = (
   { pool, wallet, ethPrice }: GasAccountingDeps,
   fees: readonly TransactionFee[],
-): Promise<void> =>
+) =>
   inTransaction(pool, async (client: PoolClient) => {
     const key = walletKey(wallet)
     const { rows } = await client.query<{ rest: bigint }>(

@@ -67,7 +67,7 @@ export function openExchange(options: HttpFacilitatorOptions): Exchange {
     if (status >= 300 && status < 400) {
       response.body.destroy()
       throw new FacilitatorUnavailable(
-        `The facilitator redirects "${operation}": configure its final URL.`,
+        `The facilitator redirects "${operation}": use its final URL.`,
       )
     }
     return { status, text: await response.body.text().catch(throwUnavailable) }

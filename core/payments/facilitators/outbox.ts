@@ -88,7 +88,7 @@ export const PAYMENT_PENDING = 'one of the payments is already pending'
 const NODE_LAG_MS = 30_000
 
 /** Outbox in memory, for benchmarks and tests: one process, no recovery after a crash. */
-export function createMemoryOutbox(): Outbox {
+export function memoryOutbox(): Outbox {
   let tail: Promise<unknown> = Promise.resolve()
   const payments = new Map<string, SignedTransaction>()
   let last = { nonce: -1, at: 0 }

@@ -10,14 +10,14 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
-import { type BroadcastResult, createMemoryOutbox, type Outbox, type OutboxCall } from './outbox.ts'
+import { type BroadcastResult, memoryOutbox, type Outbox, type OutboxCall } from './outbox.ts'
 
 export interface SenderOptions {
   readonly rpcUrl: string
   /** Key that pays for gas and signs transactions only. */
   readonly key: Hex
   readonly asset: Asset
-  /** Assigns nonces. @defaultValue `createMemoryOutbox()`, for a single process */
+  /** Assigns nonces. @defaultValue `memoryOutbox()`, for a single process */
   readonly outbox?: Outbox
   /** Limit per request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
@@ -45,13 +45,7 @@ const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 
 /** Sends transactions from one key. Every request to the node has a timeout. */
 export function createSender(options: SenderOptions) {
-  const {
-    rpcUrl,
-    asset,
-    rpcTimeoutMs = 5_000,
-    pollMs = 250,
-    outbox = createMemoryOutbox(),
-  } = options
+  const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, outbox = memoryOutbox() } = options
   const account = privateKeyToAccount(options.key)
   const { address } = account
   const client = connect(rpcUrl, rpcTimeoutMs)

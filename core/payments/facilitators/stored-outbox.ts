@@ -87,9 +87,9 @@ async function sendBatch(pool: Pool, key: KeyOnChain, batch: readonly QueuedCall
   }
 }
 
-type WalletKey = readonly [chainId: number, address: string]
+type Wallet = readonly [chainId: number, address: string]
 
-async function lockWallet(pool: Pool, client: PoolClient, wallet: WalletKey): Promise<void> {
+async function lockWallet(pool: Pool, client: PoolClient, wallet: Wallet): Promise<void> {
   const { rowCount } = await client.query(LOCK_SQL, [...wallet])
   if (rowCount === 1) return
   await pool.query(
@@ -109,7 +109,7 @@ const LOCK_SQL = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address =
 async function firstFreeNonce(
   client: PoolClient,
   { countTransactions: count, broadcast }: OutboxCall,
-  wallet: WalletKey,
+  wallet: Wallet,
 ): Promise<number> {
   let next = await count()
   const { rows } = await client.query<TransactionRow>(
@@ -129,12 +129,7 @@ async function firstFreeNonce(
 }
 
 /** Sends a call; if its payment is already pending, sends that transaction again instead. */
-async function sendOnce(
-  pool: Pool,
-  wallet: WalletKey,
-  { call: call, payments }: QueuedCall,
-  first: number,
-) {
+async function sendOnce(pool: Pool, wallet: Wallet, { call, payments }: QueuedCall, first: number) {
   const store = ({ hash, nonce, raw }: SignedTransaction): Promise<boolean> =>
     pool
       .query(

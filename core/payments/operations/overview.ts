@@ -198,8 +198,8 @@ export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
      FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
     [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
   )
-  const { ofTreasury: ofTreasury, ofSpend, ...books } = rows[0]!
-  return { ...books, exceptions: { treasury: ofTreasury, spend: ofSpend } }
+  const { ofTreasury, ofSpend, ...balances } = rows[0]!
+  return { ...balances, exceptions: { treasury: ofTreasury, spend: ofSpend } }
 }
 
 interface LedgerBalancesRow extends Omit<LedgerBalances, 'exceptions'> {

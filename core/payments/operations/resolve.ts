@@ -83,11 +83,9 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   if (claim.state === 'released' && !(await claims.reopen(claim))) return false
   const { tx } = verdict
   await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
-  await postEntry(
-    ledger,
-    { type: 'receipt.confirmed', amount: value as Micros },
-    { owner: await ledger.account(IN_TRANSIT), id: claim.id, meta: { tx } },
-  )
+  const event = { type: 'receipt.confirmed', amount: value as Micros } as const
+  const owner = await ledger.account(IN_TRANSIT)
+  await postEntry(ledger, event, { owner, id: claim.id, meta: { tx } })
   await claims.conclude(claim.key, 'confirmed', tx)
   return true
 }

@@ -10,7 +10,7 @@ import {
 } from '../facilitators/gas-wallet.ts'
 import { type LedgerBalances, readLedgerBalances } from './overview.ts'
 
-export interface WalletBalancesDeps {
+export interface BalancesDeps {
   readonly pool: Pool
   readonly chain: Chain
   readonly treasury: Hex
@@ -40,23 +40,19 @@ const NODE_TIMEOUT_MS = 3_000
 
 /** Reads the balances of the platform wallets, on chain and in the ledger. */
 export async function readWalletBalances(
-  deps: WalletBalancesDeps,
-  patienceMs = NODE_TIMEOUT_MS,
+  deps: BalancesDeps,
+  timeoutMs = NODE_TIMEOUT_MS,
 ): Promise<WalletBalances> {
-  const [chain, books, gas] = await Promise.all([
-    withTimeout(patienceMs, readChainBalances(deps)),
+  const [chain, ledger, gas] = await Promise.all([
+    withTimeout(timeoutMs, readChainBalances(deps)),
     readLedgerBalances(deps.pool),
     readGasState(deps.pool),
   ])
-  return { chain, ledger: books, gas }
+  return { chain, ledger, gas }
 }
 
 /** @throws Error if the node does not respond */
-async function readChainBalances({
-  chain,
-  gas,
-  ...wallets
-}: WalletBalancesDeps): Promise<ChainBalances> {
+async function readChainBalances({ chain, gas, ...wallets }: BalancesDeps): Promise<ChainBalances> {
   const { number: block, time } = await chain.head()
   const [treasury, spend, wei] = await Promise.all([
     chain.balanceAt(wallets.treasury, block),

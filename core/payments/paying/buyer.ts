@@ -8,11 +8,11 @@ import { json, type Micros, micros } from '../../money.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../../plugin/index.ts'
 import type { Asset } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import { judgeAuthorization, type PaidVerdict } from '../chain/verdict.ts'
+import { judgeAuthorization } from '../chain/verdict.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import type { Intents, OutflowCaps } from './intents.ts'
 import type { ListedTerms, ListedTermsStore } from './listed-terms.ts'
-import { deliveredReply, failureExtras, isCompleteResponse } from './replies.ts'
+import { deliveredReply, failureExtras, isComplete } from './replies.ts'
 import { PaymentTermsError, type Terms } from './terms.ts'
 import {
   expiryOf,
@@ -55,8 +55,8 @@ export function createBuyer(deps: BuyerDeps): Buyer {
     maxAmount,
     quote: async (request) => {
       await outgoing.assertNotPaused()
-      const { terms, amount } = await quoteRequest(deps, withMethod(request))
-      return { amount, terms }
+      const terms = await quoteRequest(deps, withMethod(request))
+      return { amount: terms.amount, terms }
     },
     pay: async ({ id, input, payer, terms, park }) => {
       const start = elapsedMs()
@@ -103,27 +103,13 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
     knownPayTo: [payee, listed?.payTo].filter((one) => one !== undefined),
     listedPrice: max === undefined ? listed?.price : undefined,
   }
-  const quoting = quoteExternal(egress, request, policy)
-  const quote = await withFaults(
-    listed ? requestProbeOnBadTerms(listedTerms, listed, quoting) : quoting,
-    listed,
-  )
-  if (listed && (quote.terms.payToChanged || quote.amount !== listed.price))
-    await listedTerms.requestProbe(listed)
-  return quote
-}
-
-async function requestProbeOnBadTerms<T>(
-  listedTerms: ListedTermsStore,
-  listed: ListedTerms,
-  quoting: Promise<T>,
-): Promise<T> {
-  try {
-    return await quoting
-  } catch (error) {
-    if (error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
-    throw error
-  }
+  const terms = await quoteExternal(egress, request, policy).catch(async (error: unknown) => {
+    if (listed && error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
+    throw toFault(error, listed)
+  })
+  const hasChanged = terms.payToChanged || terms.amount !== listed?.price
+  if (listed && hasChanged) await listedTerms.requestProbe(listed)
+  return terms
 }
 
 const withMethod = (request: ExternalRequest) => ({ ...request, method: request.method ?? 'GET' })
@@ -147,13 +133,12 @@ async function commitPayment(
   order: PurchaseOrder,
 ): Promise<CommittedPayment> {
   const { number: fromBlock } = await chain.head()
-  const signed = await withFaults(signPayment(account, order.terms, clock.now()))
+  const signed = await signPayment(account, order.terms, clock.now()).catch((error: unknown) => {
+    throw toFault(error)
+  })
   const { network, address } = asset
-  const { id: call, url } = order
-  await intents.commit(
-    { call, payer: order.payer, url, network, asset: address, fromBlock, signed },
-    caps,
-  )
+  const { id: call, payer, url } = order
+  await intents.commit({ call, payer, url, network, asset: address, fromBlock, signed }, caps)
   return { signed, fromBlock }
 }
 
@@ -171,9 +156,7 @@ async function conclude(
   const store = (...what: Parameters<Intents['conclude']>): Promise<void> =>
     intents
       .conclude(...what)
-      .catch((err: unknown) =>
-        log.error({ err, call: id }, 'failed to store the outcome of an intent'),
-      )
+      .catch((err: unknown) => log.error({ err, call: id }, 'failed to store an intent'))
   const { response, tx } = outcome
   const status = response?.status
   if (outcome.outcome === 'paid') {
@@ -182,7 +165,7 @@ async function conclude(
   }
   const { reason, note: detail } = outcome
   const transfer = await findPayment(deps, committed)
-  if (transfer && response && isCompleteResponse(outcome)) {
+  if (transfer && response && isComplete(outcome)) {
     await store(id, 'paid', { transaction: transfer.tx, status })
     return deliveredReply(response, terms, transfer.tx)
   }
@@ -197,46 +180,30 @@ async function conclude(
 }
 
 /**
- * Looks up the payment on the chain, where one block is enough: a charge that does not last is
- * refunded. Undefined if the chain has no transfer yet or does not answer in time; the job
- * `resolve-payments` then learns the outcome.
+ * Looks up the payment on the chain. One block is enough, because a charge that does not last is
+ * refunded. If it is not found in time, the job `resolve-payments` learns the outcome later.
  */
-async function findPayment(
-  deps: BuyerDeps,
-  { signed, fromBlock }: CommittedPayment,
-): Promise<PaidVerdict | undefined> {
+async function findPayment(deps: BuyerDeps, { signed, fromBlock }: CommittedPayment) {
   const authorized = { ...signed, validBefore: expiryOf(signed), fromBlock }
-  const found = await withTimeout(
-    CHAIN_LOOKUP_TIMEOUT_MS,
-    judgeAuthorization({ ...deps, finality: 1n }, authorized),
-  )
-  return found?.is === 'paid' ? found : undefined
+  const judging = judgeAuthorization({ ...deps, finality: 1n }, authorized)
+  const verdict = await withTimeout(LOOKUP_TIMEOUT_MS, judging)
+  return verdict?.is === 'paid' ? verdict : undefined
 }
 
-const CHAIN_LOOKUP_TIMEOUT_MS = 10_000
+const LOOKUP_TIMEOUT_MS = 10_000
 
 /** Prices above this (microdollars) are not shown; a seller may ask for any number. */
-const PLAUSIBLE_PRICE_MAX = 1_000_000_000_000n
+const SHOWN_PRICE_MAX = 1_000_000_000_000n
 
 /** Converts errors of egress and terms, which already carry fault codes, to faults. */
-async function withFaults<T>(promise: Promise<T>, listed?: ListedTerms): Promise<T> {
-  try {
-    return await promise
-  } catch (error) {
-    if (error instanceof EgressError || error instanceof PaymentTermsError) {
-      const upstream = error instanceof EgressError ? error.response?.status : undefined
-      const price = error instanceof PaymentTermsError ? error.price : undefined
-      const extras = {
-        ...(upstream === undefined ? {} : { upstream: { status: upstream } }),
-        ...(price === undefined || price > PLAUSIBLE_PRICE_MAX
-          ? {}
-          : { price_microdollars: json(price) }),
-        ...(price === undefined || listed === undefined
-          ? {}
-          : { listed_price_microdollars: json(listed.price) }),
-      }
-      throw new Fault(error.code satisfies FaultCode, error.message, { extras, cause: error })
-    }
-    throw error
+function toFault(error: unknown, listed?: ListedTerms): unknown {
+  if (!(error instanceof EgressError || error instanceof PaymentTermsError)) return error
+  const upstream = error instanceof EgressError ? error.response?.status : undefined
+  const price = error instanceof PaymentTermsError ? error.price : undefined
+  const extras = {
+    ...(upstream !== undefined && { upstream: { status: upstream } }),
+    ...(price !== undefined && price <= SHOWN_PRICE_MAX && { price_microdollars: json(price) }),
+    ...(price !== undefined && listed && { listed_price_microdollars: json(listed.price) }),
   }
+  return new Fault(error.code satisfies FaultCode, error.message, { extras, cause: error })
 }

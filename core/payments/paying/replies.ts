@@ -14,9 +14,7 @@ const CAUTION = 'pay_to_changed'
 const BODY_SHOWN_BYTES = 65_536
 
 /** Returns true for a complete 2xx response that only lacks a receipt. */
-export const isCompleteResponse = (
-  outcome: PaymentOutcome & { outcome: 'unresolved' },
-): boolean => {
+export const isComplete = (outcome: PaymentOutcome & { outcome: 'unresolved' }): boolean => {
   const { status = 0 } = outcome.response ?? {}
   return outcome.answered && status >= 200 && status < 300
 }

@@ -172,8 +172,7 @@ const NETWORK = { 1: USDC_BASE.v1Network, 2: USDC_BASE.network } as const
  * Chooses the cheapest entry that passes every check, among equal ones the first that settles after
  * the work, and then checks its price.
  * @throws PaymentTermsError with the reason of the entry that got furthest, or `above_max`,
- * `above_cap` or `above_listed` (code `price_exceeds_max`) if the cheapest valid entry is too
- * expensive
+ * `above_cap` or `above_listed` if the cheapest valid entry is too expensive
  */
 export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const failed = offer.entries.map((entry) =>

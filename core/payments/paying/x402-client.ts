@@ -5,7 +5,6 @@ import { type EgressCode, EgressError, invalidRequest } from '../../egress/error
 import { forwardableHeaders } from '../../egress/headers.ts'
 import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
-import type { Micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
 import {
@@ -35,13 +34,6 @@ export interface LegOptions {
 
 /** The policy without the host, which follows from the request. */
 export type BuyingPolicy = Omit<TermsPolicy, 'host'>
-
-export interface ExternalQuote {
-  readonly payable: true
-  readonly terms: Terms
-  /** Exact amount to be signed, in microdollars. */
-  readonly amount: Micros
-}
 
 /** A signed authorization that has not been sent. Commit it before sending. */
 export interface SignedPayment {
@@ -97,23 +89,17 @@ export async function quoteExternal(
   egress: Egress,
   request: ExternalRequest,
   policy: BuyingPolicy,
-  options: LegOptions = {},
-): Promise<ExternalQuote> {
-  const message = prepareMessage(request)
-  const response = await requestUnpaid(egress, {
-    ...message,
-    maxBytes: OFFER_BYTES_MAX,
-    ...options,
-  })
+): Promise<Terms> {
+  const message = { ...prepareMessage(request), maxBytes: OFFER_BYTES_MAX }
+  const response = await sendUnpaid(egress, message)
   if (response.status >= 200 && response.status < 300) throw new PaymentTermsError('not_asked')
   if (response.status !== 402) throw new EgressError('upstream_error', { sent: true, response })
   const { hostname } = new URL(request.url)
-  const terms = chooseTerms(parseOffer(response), { ...policy, host: hostname })
-  return { payable: true, terms, amount: terms.amount }
+  return chooseTerms(parseOffer(response), { ...policy, host: hostname })
 }
 
 /** Sends the unpaid request. For a 2xx only the status matters; its body may be broken or huge. */
-async function requestUnpaid(egress: Egress, message: Parameters<Egress['request']>[0]) {
+async function sendUnpaid(egress: Egress, message: Parameters<Egress['request']>[0]) {
   try {
     return await egress.request(message)
   } catch (error) {
@@ -209,17 +195,12 @@ function readReceipt({ headers }: EgressResponse): JsonObject | undefined {
   return isJsonObject(receipt) ? receipt : undefined
 }
 
-const RECEIPT_NETWORKS: readonly unknown[] = [
-  USDC_BASE.network,
-  USDC_BASE.v1Network,
-  undefined,
-  null,
-]
+const KNOWN_NETWORKS: readonly unknown[] = [USDC_BASE.network, USDC_BASE.v1Network, undefined, null]
 
 /** Returns true for success of this payment; scheme `exact` may omit network, payer and amount. */
 function isSuccessFor(receipt: JsonObject, { from, value }: SignedPayment): boolean {
   const { success, network, payer, amount } = receipt
-  if (success !== true || !RECEIPT_NETWORKS.includes(network)) return false
+  if (success !== true || !KNOWN_NETWORKS.includes(network)) return false
   if (typeof payer === 'string' && payer.toLowerCase() !== from.toLowerCase()) return false
   return amount === undefined || amount === null || amount === String(value)
 }

@@ -73,10 +73,7 @@ const OWED_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service
   JOIN ledger.balance b ON b.account = a.id
   WHERE p.owner = ANY ($1) GROUP BY 1, 2 HAVING sum(b.balance) <> 0 ORDER BY 3 DESC, 2`
 
-type ConditionsRow = Omit<PayoutConditions, 'owed'> & {
-  readonly provider: string
-  readonly paid: bigint
-}
+type ConditionsRow = Omit<PayoutConditions, 'owed'> & Pick<ProviderBalance, 'provider' | 'paid'>
 interface OwedRow {
   readonly provider: string
   readonly service: string

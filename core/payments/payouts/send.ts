@@ -5,7 +5,7 @@ import { micros } from '../../money.ts'
 import { notifyPayout } from '../../providers/notify-owner.ts'
 import type { Hex } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
-import { judgeAuthorization, judgeTransaction, type PaymentVerdict } from '../chain/verdict.ts'
+import { judgeAuthorization, judgeTransaction } from '../chain/verdict.ts'
 import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import type { Payment } from '../receiving/payment.ts'
 import type { Payout, PayoutDeps } from './payout.ts'
@@ -67,16 +67,14 @@ async function takeOpen(pool: Pool, since: Date, retrySeconds: number): Promise<
 
 /** @returns true if the payout has ended */
 async function advance(deps: PayoutDeps, payout: Payout, sending: boolean): Promise<boolean> {
-  let transaction = payout.transaction
-  const found: PaymentVerdict = payout.fresh
-    ? { is: 'open' }
-    : await judgePayout(deps, payout, transaction)
-  if (found.is === 'open' && sending && isSendable(deps, payout)) {
-    transaction = await sendPayout(deps, payout)
+  let { transaction } = payout
+  let verdict = payout.fresh ? undefined : await judgePayout(deps, payout, transaction)
+  if (!verdict || verdict.is === 'open') {
+    if (sending && isSendable(deps, payout)) transaction = await sendPayout(deps, payout)
+    verdict = await judgePayout(deps, payout, transaction)
   }
-  const known = found.is === 'open' ? await judgePayout(deps, payout, transaction) : found
-  if (known.is === 'open') return false
-  if (known.is === 'paid') await confirmPayout(deps, payout, known.tx)
+  if (verdict.is === 'open') return false
+  if (verdict.is === 'paid') await confirmPayout(deps, payout, verdict.tx)
   else {
     await pauseIfUsed(deps, payout)
     await failPayout(deps, payout)

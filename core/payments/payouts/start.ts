@@ -8,10 +8,9 @@ import { blockBefore } from '../chain/verdict.ts'
 import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import type { PayoutDeps } from './payout.ts'
 import {
-  type EarningsPart,
+  type Earning,
   payoutLedger,
   postPayoutStart,
-  readDebt,
   readDebts,
   recoverDebt,
   sumAmounts,
@@ -110,31 +109,24 @@ interface PayoutOrder {
 
 /** @returns the amount; zero if nothing was started or another process holds the provider */
 function startPayout(deps: PayoutDeps, order: PayoutOrder): Promise<bigint> {
-  const { provider, hasDebt: owes } = order
+  const { provider, hasDebt, head } = order
   return inTransaction(deps.pool, async (client) => {
     const locked = await client.query(
       'SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED',
       [provider],
     )
-    const terms = locked.rowCount === 1 ? await readPayoutTerms(client, provider) : undefined
+    const terms = locked.rowCount === 1 ? await readTerms(client, provider) : undefined
     if (!terms) return 0n
     const ledger = payoutLedger(deps, client)
     const earned = await lockEarnings(client, provider)
-    const debt = owes ? await readDebt(client, provider) : 0n
-    const parts = await recoverDebt(ledger, provider, earned, debt)
+    const parts = hasDebt ? await recoverDebt(client, ledger, provider, earned) : earned
     const amount = sumAmounts(parts)
     if (amount === 0n || amount < deps.minimum) return 0n
     const recovered = sumAmounts(earned) - amount
-    const [{ owner: first }] = parts as [EarningsPart]
-    const id = ledger.newId()
-    await insertPayout(client, deps, order, {
-      ...terms,
-      id,
-      amount,
-      recovered,
-      shard: first.shard,
-    })
-    await postPayoutStart(client, ledger, { id, provider, shard: first.shard }, parts)
+    const { shard } = parts[0]!.owner
+    const payout = { ...terms, id: ledger.newId(), provider, amount, recovered, shard }
+    await insertPayout(client, deps, head, payout)
+    await postPayoutStart(client, ledger, payout, parts)
     return amount
   })
 }
@@ -146,10 +138,7 @@ interface PayoutTerms {
 }
 
 /** Reads the terms again under the lock, because another process may have paid meanwhile. */
-async function readPayoutTerms(
-  client: PoolClient,
-  provider: string,
-): Promise<PayoutTerms | undefined> {
+async function readTerms(client: PoolClient, provider: string): Promise<PayoutTerms | undefined> {
   const { rows } = await client.query<PayoutTerms>(
     `SELECT d.address AS payee, t.day::text AS batch, (SELECT count(*)::integer + 1
        FROM hub.payout o WHERE o.provider = p.id AND o.batch = t.day) AS attempt
@@ -160,10 +149,7 @@ async function readPayoutTerms(
 }
 
 /** Locks the earnings of a provider until the transaction ends and returns them by shard. */
-async function lockEarnings(
-  client: PoolClient,
-  provider: string,
-): Promise<readonly EarningsPart[]> {
+async function lockEarnings(client: PoolClient, provider: string): Promise<readonly Earning[]> {
   const earned = `FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
     WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1
       AND b.balance > 0`
@@ -185,25 +171,21 @@ async function lockEarnings(
  * Derives the nonce from provider, day and attempt: a restored backup signs the same payment
  * again, which the chain accepts only once.
  */
-const payoutNonce = (provider: string, { batch, attempt }: PayoutTerms): Hex => {
+const payoutNonce = ({ provider, batch, attempt }: NewPayout): Hex => {
   const seed = `agenthub payout\n${provider}\n${batch}\n${attempt}`
   return `0x${createHash('sha256').update(seed).digest('hex')}`
 }
 
 interface NewPayout extends PayoutTerms {
   readonly id: string
+  readonly provider: string
   readonly amount: bigint
   readonly recovered: bigint
   readonly shard: number
 }
 
-const insertPayout = (
-  client: PoolClient,
-  { account, clock }: PayoutDeps,
-  order: PayoutOrder,
-  payout: NewPayout,
-) => {
-  const { provider, head } = order
+const insertPayout = (client: PoolClient, deps: PayoutDeps, head: ChainHead, payout: NewPayout) => {
+  const { account, clock } = deps
   const now = Math.max(head.time.getTime(), clock.now().getTime())
   const validBefore = (BigInt(now + LIFETIME_MS) / MS_PER_SECOND) * MS_PER_SECOND
   return client.query(
@@ -212,7 +194,7 @@ const insertPayout = (
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       payout.id,
-      provider,
+      payout.provider,
       payout.batch,
       payout.attempt,
       payout.amount,
@@ -220,9 +202,9 @@ const insertPayout = (
       payout.shard,
       account.address.toLowerCase(),
       payout.payee,
-      payoutNonce(provider, payout),
+      payoutNonce(payout),
       new Date(Number(validBefore)),
-      blockBefore(order.head, new Date(`${payout.batch}T00:00:00Z`)),
+      blockBefore(head, new Date(`${payout.batch}T00:00:00Z`)),
     ],
   )
 }

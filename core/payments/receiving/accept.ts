@@ -76,14 +76,12 @@ export async function acceptPayment(
     throw new PaymentRefused(reason, upfront)
   }
   const validBefore = validBeforeOf(payment)
-  const { amount } = terms
-  const { payTo } = requirement
   const { isNew, claim } = await claims.claim(key, {
     ...purchase,
-    amount,
+    amount: terms.amount,
     validBefore,
     upfront: upfront && exactMatch !== undefined,
-    payTo,
+    payTo: requirement.payTo,
   })
   if (!isNew) return { repeated: claim }
   const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>

@@ -37,48 +37,22 @@ export interface Claim extends Purchase {
   readonly deliveredAt: Date | null
 }
 
-export const CLAIM_COLUMNS = `
-  network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at,
-    delivered_at`
+export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
+  client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
+  valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
+  delivered_at AS "deliveredAt"`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
 
-export interface ClaimRow extends PaymentKey {
-  readonly id: string
-  readonly purpose: 'credits' | 'call'
-  readonly request_hash: Buffer
-  readonly amount: bigint
-  readonly payee: string
-  readonly commission_bps: number
-  readonly valid_before: Date
-  readonly upfront: boolean
-  readonly client: Buffer | null
-  readonly pay_to: string
-  readonly state: Claim['state']
-  readonly transaction: string | null
-  readonly claimed_at: Date
-  readonly delivered_at: Date | null
-}
+export type ClaimRow = Omit<Claim, 'key' | 'client'> &
+  PaymentKey & { readonly client: Buffer | null }
 
-export const toClaim = (row: ClaimRow): Claim => ({
-  id: row.id,
-  key: { network: row.network, asset: row.asset, payer: row.payer, nonce: row.nonce },
-  purpose: row.purpose,
-  requestHash: row.request_hash,
-  amount: row.amount,
-  payee: row.payee,
-  commissionBps: row.commission_bps,
-  validBefore: row.valid_before,
-  upfront: row.upfront,
-  client: row.client ?? undefined,
-  payTo: row.pay_to,
-  state: row.state,
-  transaction: row.transaction,
-  claimedAt: row.claimed_at,
-  deliveredAt: row.delivered_at,
+export const toClaim = ({ network, asset, payer, nonce, client, ...row }: ClaimRow): Claim => ({
+  ...row,
+  key: { network, asset, payer, nonce },
+  client: client ?? undefined,
 })
 
-export const MATCHES_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
+export const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
 
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
   network,

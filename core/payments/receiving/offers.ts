@@ -152,7 +152,7 @@ async function verifyWithFacilitator(
     const isRefusal = error instanceof VerifyError && error.statusCode < 500
     if (isRefusal && error.invalidReason !== undefined) return error.invalidReason
     if (error instanceof FacilitatorUnavailable) throw error
-    throw new FacilitatorUnavailable('The facilitator failed to verify the payment.', {
+    throw new FacilitatorUnavailable('The facilitator failed to verify.', {
       cause: error,
     })
   }

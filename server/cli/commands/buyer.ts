@@ -1,5 +1,5 @@
 import { payDirect } from '../../../core/client/direct.ts'
-import { type Answer, type CallOptions, HubError } from '../../../core/client/index.ts'
+import { type CallOptions, HubError, type HubResponse } from '../../../core/client/index.ts'
 import type { Micros } from '../../../core/money.ts'
 import { type Context, clientWithKey, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -31,7 +31,7 @@ const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_re
 export async function createBuyer(
   context: Context,
   flags: PaymentFlags,
-): Promise<(call: Call) => Promise<Answer>> {
+): Promise<(call: Call) => Promise<HubResponse>> {
   const { pay = 'auto' } = flags
   if (!PAYMENT_MODES.includes(pay))
     throw new Failure('usage', `Not a way to pay: ${pay}`, PAYMENT_MODES.join(', '))
@@ -78,7 +78,7 @@ async function payFromWallet(
   context: Context,
   call: Call,
   { keystore }: PaymentFlags,
-): Promise<Answer> {
+): Promise<HubResponse> {
   const { target, input, query, options } = call
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, keystore)

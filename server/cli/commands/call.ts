@@ -1,6 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
-import { type Answer, type CallOptions, newIdempotencyKey } from '../../../core/client/index.ts'
+import {
+  type CallOptions,
+  type HubResponse,
+  newIdempotencyKey,
+} from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure, toFailure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
@@ -78,7 +82,7 @@ async function confirmPrice(
 
 async function printResponse(
   { terminal }: Context,
-  answer: Answer,
+  answer: HubResponse,
   { output, include }: CallFlags,
   idempotencyKey: string,
 ): Promise<void> {
@@ -106,7 +110,7 @@ async function printResponse(
 }
 
 /** Formats a body: indented JSON for people, unchanged bytes for programs. */
-function formatBody({ bytes, headers, body }: Answer): Uint8Array {
+function formatBody({ bytes, headers, body }: HubResponse): Uint8Array {
   if (!process.stdout.isTTY) return bytes
   const isJson = /json/.test(String(headers['content-type']))
   if (!isJson)
@@ -114,7 +118,7 @@ function formatBody({ bytes, headers, body }: Answer): Uint8Array {
   return Buffer.from(`${JSON.stringify('value' in body ? body['value'] : body, null, 2)}\n`)
 }
 
-function bodyValue({ bytes, headers }: Answer): unknown {
+function bodyValue({ bytes, headers }: HubResponse): unknown {
   const text = bytes.toString('utf8')
   if (!/json/.test(String(headers['content-type']))) return text
   return JSON.parse(text)

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
 import {
+  type BalancesDeps,
   readWalletBalances,
-  type WalletBalancesDeps,
 } from '../../../core/payments/operations/wallet-balances.ts'
 import { type AnyRoute, route } from '../route.ts'
 
@@ -50,7 +50,7 @@ const Wallets = z.object({
 
 export type WalletsJson = z.infer<typeof Wallets>
 
-export type WalletsDeps = WalletBalancesDeps & { readonly clock: Clock }
+export type WalletsDeps = BalancesDeps & { readonly clock: Clock }
 
 /** Platform wallets: balances on chain and in the ledger. */
 export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [

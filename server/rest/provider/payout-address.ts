@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import {
   createAddressChallenge,
-  ensureDestination,
-  findDestination,
-  type PayoutDestination,
+  ensureAddress,
+  findAddress,
+  type PayoutAddress,
   setAddress,
   withdrawAddress,
 } from '../../../core/providers/payout-address.ts'
@@ -47,7 +47,7 @@ const providerField = z
   .optional()
   .meta({ description: 'Provider id, if you have several. Default: the account itself.' })
 
-type OptionalDestination = Omit<PayoutDestination, 'provider' | 'owner'> & {
+type OptionalDestination = Omit<PayoutAddress, 'provider' | 'owner'> & {
   readonly provider: string | null
 }
 
@@ -86,9 +86,7 @@ export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[
     response: { status: 200, schema: PayoutAddressView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => ({
-      body: showDestination(
-        await findDestination(deps.pool, ownerOf(request), request.query.provider),
-      ),
+      body: showDestination(await findAddress(deps.pool, ownerOf(request), request.query.provider)),
     }),
   }),
   route({
@@ -102,7 +100,7 @@ export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[
     handle: async (request) => {
       const { pool, site, ownWallets } = deps
       const { wallet_address: wallet, provider } = request.body
-      const place = await ensureDestination(pool, ownerOf(request), provider)
+      const place = await ensureAddress(pool, ownerOf(request), provider)
       const challenge = await createAddressChallenge(pool, site, place, wallet, ownWallets)
       return { status: 201, body: showChallenge(challenge) }
     },
@@ -134,7 +132,7 @@ const changeRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { pool } = deps
-      const place = await findDestination(pool, ownerOf(request), request.query.provider)
+      const place = await findAddress(pool, ownerOf(request), request.query.provider)
       return { body: showDestination(place && (await withdrawAddress(pool, place))) }
     },
   }),

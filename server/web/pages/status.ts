@@ -20,7 +20,7 @@ import { type AnyPage, page } from '../page.ts'
 import { uptimeStrip } from '../service-charts.ts'
 import { pager } from '../table.ts'
 
-const PAGE = 20
+const PAGE_SIZE = 20
 
 /** `/status`: uptime of the services, measured by their traffic. */
 export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
@@ -29,12 +29,12 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     query: z.object({ cursor: z.string().max(40).optional() }),
     render: async ({ query: { cursor } }) => {
       const [rows, today, outgoing] = await Promise.all([
-        listServices(pool, { limit: PAGE + 1, after: cursor }),
+        listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
         readServiceHealthToday(pool),
         new OutgoingSwitch(pool).state(),
       ])
-      const services = rows.slice(0, PAGE)
-      const next = rows.length > PAGE ? (services.at(-1)?.slug ?? null) : null
+      const services = rows.slice(0, PAGE_SIZE)
+      const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
       const days = await readUptimeDays(
         pool,
         services.map(({ slug }) => slug),

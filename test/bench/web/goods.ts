@@ -66,7 +66,7 @@ async function payOut({ hub, sandbox }: RunningHub): Promise<string> {
   const { account } = wallets.spend
   await fund(rpcUrl, account.address, { usdc: SPEND })
   const started = await startPayouts({
-    ...hub.ports,
+    ...hub.paymentDeps,
     pool: hub.pool,
     ledger: hub.ledger,
     chain: money.chain,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { ConfigError, type RemoteFacilitator } from '../../../core/config.ts'
 import { createLog } from '../../../core/log.ts'
-import { openRealMoney } from '../../../server/boot/production-money.ts'
+import { openProductionMoney } from '../../../server/boot/production-money.ts'
 import { prepare, type Served, serve, shop } from '../../core/payments/facilitators/fixture.ts'
 import { answer, pays } from '../../core/payments/facilitators/mock-services.ts'
 import { NETWORK, type Stack, startStack } from '../../core/payments/stack.ts'
@@ -31,7 +31,7 @@ describe('real money', () => {
   const open = async (facilitator: RemoteFacilitator | { readonly gasKey: `0x${string}` }) => {
     const { rpcUrl, wallets, payTo } = stack
     const production = { rpcUrl, treasury: payTo, spendKey: wallets.spend.key, facilitator }
-    const { money, stop } = await openRealMoney(production, database.url, log)
+    const { money, stop } = await openProductionMoney(production, database.url, log)
     stops.push(stop)
     return money
   }

@@ -35,7 +35,7 @@ describe('attacks by payers of the hub', () => {
   const sign = async (flaws?: PaymentFlaws, offered?: Told): Promise<string> =>
     signPayment(eve, offered ?? (await send()), fixture().clock.now(), flaws)
   const codeOf = ({ status, body }: Told) => [status, body['code']]
-  const usdc = () => fixture().hub.hub.ports.chain.balanceOf(eve.address)
+  const usdc = () => fixture().hub.hub.paymentDeps.chain.balanceOf(eve.address)
   const claims = async (): Promise<number> => {
     const sql = `SELECT count(*)::integer AS n FROM hub.payment_claim
       WHERE payer = $1 AND state <> 'released'`

@@ -148,7 +148,7 @@ describe('attacks by the destination of a call', () => {
         cutOff(status, refusal))
     }
 
-    async function cutOff(respond: number, refusal: readonly [number, string]): Promise<void> {
+    async function cutOff(status: number, refusal: readonly [number, string]): Promise<void> {
       let sent = 0
       const ended = Promise.withResolvers<void>()
       fixture().sellers.serve('shop.test', (_, response) => {

@@ -82,7 +82,7 @@ describe('a facilitator that fails or lies', function () {
 
   const balance = ({ keyId }: Buyer) => untrusted.hub.balance(keyId)
   const usdc = ({ wallet }: Buyer) => untrusted.stack.chain.balanceOf(wallet.address)
-  const resolves = (): Promise<number> => resolvePayments(untrusted.hub.hub.ports, 0)
+  const resolves = (): Promise<number> => resolvePayments(untrusted.hub.hub.paymentDeps, 0)
   const codeOf = ({ status, body }: Told) => [status, body['code'] ?? body['state']]
 
   /** Asserts that the buyer is not asked to pay again and nothing is credited. */
@@ -157,7 +157,7 @@ describe('a facilitator that fails or lies', function () {
         expect(codeOf(await buyer.send()), name).to.deep.equal([402, 'payment_replayed'])
         expect(await balance(buyer), name).to.equal(0n)
       }
-      const { ledger, ports } = untrusted.hub.hub
+      const { ledger, paymentDeps: ports } = untrusted.hub.hub
       const onChain = await ports.chain.balanceOf(untrusted.stack.payTo)
       const unasked = AMOUNT + (AMOUNT - 1n) // paid to the hub by the lies, for nobody
       expect(await ledger.balance('assets:usdc:base:treasury')).to.equal(unasked - onChain)

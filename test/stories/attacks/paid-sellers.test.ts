@@ -74,7 +74,7 @@ describe('attacks by a seller that has a signature', () => {
       expect(body['charged_microdollars']).to.equal(Number(PRICE))
       expect(body['payment']).to.include({ state: 'taken', pay_to: SHOP })
       const { transaction } = body['payment'] as { transaction: Hex }
-      const { asset, chain } = fixture().hub.hub.ports
+      const { asset, chain } = fixture().hub.hub.paymentDeps
       const { from } = fixture().sellers.payments[0]!.payload.authorization
       const transfer = { tx: transaction, token: asset.address, from, to: SHOP, value: PRICE }
       expect(await chain.transferEvidence(transfer)).to.have.property('found', 'confirmed')

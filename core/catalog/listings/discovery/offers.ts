@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { type Micros, micros } from '../../../money.ts'
 import { USDC_BASE } from '../../../payments/chain/asset.ts'
 import type { Reason } from '../reasons.ts'
@@ -58,7 +58,7 @@ function priceOf(entry: JsonObject): Micros | undefined {
 
 /** Returns true if the offer is payable by an EIP-3009 signature, which is the default. */
 function usesEip3009(entry: JsonObject): boolean {
-  const extra = isJsonObject(entry['extra']) ? entry['extra'] : {}
+  const extra = objectMember(entry, 'extra')
   return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
 }
 

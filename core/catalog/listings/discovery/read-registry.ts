@@ -60,8 +60,8 @@ const EVENTS_AT_ONCE = 4
 const NODE_FAILED = 'The blockchain node did not respond.'
 
 /**
- * Reads new registrations, each agent's file and the resources it names. Progress is saved every few
- * events; reading an event twice is harmless.
+ * Reads new registrations, each agent's file and the resources it names. Progress is saved every
+ * few events; reading an event twice is harmless.
  */
 export async function readRegistry(deps: ReadRegistryDeps): Promise<{ readonly events: number }> {
   const { pool, chainLogs, depth } = deps

@@ -42,8 +42,9 @@ const SENDERS_AT_ONCE = 8
 const TRANSFERS_MAX = 2_000
 
 /**
- * Counts payments of known facilitators to the addresses of listings, as evidence of buyers. Sellers
- * share addresses, so that it does not show which URL was paid; rank and state do not depend on it.
+ * Counts payments of known facilitators to the addresses of listings, as evidence of buyers.
+ * Addresses are shared and routed, so that it does not show which URL was paid; rank and state do
+ * not depend on it.
  */
 export async function readTransfers(deps: ReadTransfersDeps): Promise<void> {
   const { pool, chainLogs, depth } = deps

@@ -93,7 +93,7 @@ function buyingTerms(offer: Offer, host: string): Terms | string {
   }
 }
 
-/** Reads the description of the resource: x402 version 2 has it in a header, version 1 in the body. */
+/** Reads the resource's description: in a header (x402 version 2) or in the body (version 1). */
 function describedBy(offer: Offer, { headers, body }: EgressResponse): ResourceDescription {
   const header = headers['payment-required']
   const envelope =

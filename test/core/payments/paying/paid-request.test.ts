@@ -27,7 +27,7 @@ import {
 /** Sends both requests to a seller that handles the payment with `paid`. */
 const buy = (paid: RequestListener, options: Parameters<typeof sendPaid>[3] = {}) =>
   withSeller(paywall(paid), async ({ egress, seller }) => {
-    const { terms } = await quoteExternal(egress, GET, POLICY)
+    const terms = await quoteExternal(egress, GET, POLICY)
     const signed = await signPayment(account, terms, NOW)
     const outcome = await sendPaid(egress, GET, signed, options)
     return { outcome, signed, seen: seller.seen }

@@ -35,7 +35,7 @@ describe('a purchase from a seller of the SDK', () => {
     const { account } = stack.wallets[from]
     return withSeller(seller, async ({ egress }) => {
       const policy = { maxAmount: 10_000n, ownWallets: [account.address] }
-      const { terms } = await quoteExternal(egress, GET, policy)
+      const terms = await quoteExternal(egress, GET, policy)
       const signed = await signPayment(account, terms, systemClock.now())
       return { signed, outcome: await sendPaid(egress, GET, signed) }
     })

@@ -67,7 +67,7 @@ describe('metrics', () => {
       ...ports(),
       chain: counted,
       metricsToken: undefined,
-      counted: async () => '',
+      metricsText: async () => '',
     })
     const request = { ip: '127.0.0.1', header: () => undefined } as never
     await Promise.all(Array.from({ length: 20 }, () => metrics!.handle(request)))

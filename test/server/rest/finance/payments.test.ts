@@ -109,7 +109,7 @@ describe('payments in the finance API', () => {
   it('have no deadline once final, and can be refunded if nothing was delivered', async () => {
     await callRpc(hub().sandbox!.rpcUrl, 'evm_increaseTime', [120])
     await callRpc(hub().sandbox!.rpcUrl, 'anvil_mine', ['0x2'])
-    await resolvePayments(hub().hub.ports, 0)
+    await resolvePayments(hub().hub.paymentDeps, 0)
     expect(await list()).to.deep.equal([])
     const items = await list('state=all')
     expect(states(items)).to.deep.equal([

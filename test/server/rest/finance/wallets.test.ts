@@ -49,7 +49,7 @@ describe('platform wallets in the finance API', () => {
       difference_microdollars: -PRICE,
       exceptions: 0,
     })
-    await resolvePayments(hub().hub.ports, 0)
+    await resolvePayments(hub().hub.paymentDeps, 0)
     const resolved = await look()
     expect(resolved.treasury).to.include({
       books_microdollars: 2_000_000,
