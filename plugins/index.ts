@@ -6,8 +6,8 @@ import external from './external/index.ts'
 import tenders from './tenders/index.ts'
 import upstream from './upstream/index.ts'
 
-/** The services on sale. Adding one is adding a line here. */
+/** Plugins on sale. To add one, add a line here. */
 export const plugins: readonly Plugin[] = [analysis, echo, tenders]
 
-/** The house's own, which are lent what others are not: the wallet that pays sellers, domains. */
+/** First-party plugins with privileged capabilities: the spend wallet, domains, upstreams. */
 export const privileged: readonly Plugin[] = [external, content, upstream]

@@ -2,7 +2,7 @@ import type { DataPlugin } from 'agenthub/plugin'
 import { PageCache } from './cache.ts'
 import { gatewayOf } from './service.ts'
 
-/** Pages that their owners sell: a service for each domain, made while the hub runs. */
+/** Content gateway: one service per registered domain, created while the hub runs. */
 const content: DataPlugin = {
   slug: 'content',
   migrations: new URL('./migrations/', import.meta.url),

@@ -14,19 +14,19 @@ import {
 import { type Article, type Document, ExtractionError } from './extract/article.ts'
 import { read } from './extract/index.ts'
 
-/** A page that was read, and how. */
-export interface Read {
+/** The article of a page, and how it was read. */
+export interface PageReading {
   readonly article: Article
   readonly way: 'browser' | 'fast'
 }
 
-export interface PagePorts {
+export interface PageDeps {
   readonly host: Pick<Host, 'http' | 'browser' | 'log'>
   readonly domains: Pick<Domains, 'mayRead'>
 }
 
-/** A page that somebody asked for. */
-export interface Wanted {
+/** A request for a page. */
+export interface PageRequest {
   readonly domain: SellingDomain
   readonly page: PricedPage
   readonly signal: AbortSignal
@@ -38,28 +38,28 @@ const BYTES_MAX = 8_388_608
 const HOPS_MAX = 5
 
 /**
- * Gets a page of an owner's and reads it: fast, where the owner has chosen so and it gives a text,
- * else in a browser.
- * @throws Refusal `robots_disallowed`; RenderError, Failure: whatever it is, the caller is refunded
+ * Reads a page: without a browser if the owner allows it and it yields text, otherwise with one.
+ *
+ * @throws Refusal `robots_disallowed`; RenderError or Failure, for which the caller is refunded
  */
-export async function readPage(ports: PagePorts, wanted: Wanted): Promise<Read> {
+export async function readPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { rule, url } = wanted.page
   await assertAllowed(ports, url)
-  if (!rule.fast) return rendered(ports, wanted)
+  if (!rule.fast) return renderPage(ports, wanted)
   try {
-    return await fetched(ports, wanted)
+    return await fetchPage(ports, wanted)
   } catch (error) {
-    if (!isForBrowser(error)) throw error
+    if (!mayNeedBrowser(error)) throw error
     ports.host.log('a page needs the browser', { url, code: error.code })
-    return rendered(ports, wanted)
+    return renderPage(ports, wanted)
   }
 }
 
-/** Whether a browser may get a text where there was none without. */
-const isForBrowser = (error: unknown): error is Failure =>
+/** Returns true if a browser may find text where plain HTTP did not. */
+const mayNeedBrowser = (error: unknown): error is Failure =>
   error instanceof Failure && error.code === 'content_empty'
 
-async function rendered(ports: PagePorts, wanted: Wanted): Promise<Read> {
+async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { page, signal } = wanted
   const { url, status, headers, body, contentType } = await ports.host.browser.render({
     url: page.url,
@@ -69,31 +69,31 @@ async function rendered(ports: PagePorts, wanted: Wanted): Promise<Read> {
     maxBytes: BYTES_MAX,
   })
   assertDelivered(status, headers)
-  await assertAllowed(ports, follow(wanted, url))
+  await assertAllowed(ports, resolveRedirect(wanted, url))
   return { article: await articleOf(wanted, { body, contentType, url }), way: 'browser' }
 }
 
-async function fetched(ports: PagePorts, wanted: Wanted): Promise<Read> {
+async function fetchPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   let { url } = wanted.page
   for (let hops = 0; hops <= HOPS_MAX; hops += 1) {
     const { status, headers, body } = await request(ports.host, url, wanted.signal)
     const { location } = headers
     if (status >= 300 && status < 400 && typeof location === 'string') {
-      url = follow(wanted, URL.parse(location, url)?.href ?? '')
+      url = resolveRedirect(wanted, URL.parse(location, url)?.href ?? '')
       await assertAllowed(ports, url)
       continue
     }
     assertDelivered(status, headers)
     const [contentType] = [headers['content-type']].flat()
-    const document = { body: await inflated(body, headers), contentType, url }
+    const document = { body: await inflateBody(body, headers), contentType, url }
     return { article: await articleOf(wanted, document), way: 'fast' }
   }
   throw new RenderError('content_redirected')
 }
 
-/** One request; a redirect is an answer here. */
+/** Sends one request; a redirect is returned as the response. */
 async function request(
-  host: PagePorts['host'],
+  host: PageDeps['host'],
   url: string,
   signal: AbortSignal,
 ): Promise<EgressResponse> {
@@ -122,8 +122,8 @@ const INFLATE = {
   deflate: promisify(inflate),
 }
 
-/** Some sites compress what nobody asked them to. */
-async function inflated(body: Buffer, headers: EgressResponse['headers']): Promise<Buffer> {
+/** Decompressors by content coding: some sites compress without being asked. */
+async function inflateBody(body: Buffer, headers: EgressResponse['headers']): Promise<Buffer> {
   const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
   if (encoding === 'identity') return body
   const work = INFLATE[encoding as keyof typeof INFLATE]
@@ -151,34 +151,34 @@ function assertDelivered(status: number, headers: Headers): void {
 
 const RETRY_MAX_SECONDS = 86_400
 
-/** `Retry-After` in seconds; one that names a date is taken by the clock of the site itself. */
+/** Returns `Retry-After` in seconds; a date is compared with the site's own clock. */
 function retryAfter({ 'retry-after': after, date }: Headers): number | undefined {
   const text = String(after)
   const seconds = /^\d+$/.test(text) ? Number(text) : untilDate(text, String(date))
   return seconds >= 0 ? Math.min(seconds, RETRY_MAX_SECONDS) : undefined
 }
 
-/** NaN where one of them is no date. */
+/** Seconds between two dates; NaN if one is invalid. */
 const untilDate = (date: string, now: string): number =>
   (Date.parse(date) - Date.parse(now)) / 1_000
 
 /**
- * A page may lead to another one of the same domain, but neither to one that is not sold nor to
- * one that costs more: that one has to be asked for itself.
+ * Resolves a redirect. It may lead to a page of the same domain, but not to one that is not for
+ * sale or costs more: that one must be requested directly.
  */
-function follow({ domain, page }: Wanted, url: string): string {
+function resolveRedirect({ domain, page }: PageRequest, url: string): string {
   const found = domain.page(url.split('#')[0] ?? '')
   if (typeof found !== 'string' && found.rule.price <= page.rule.price) return found.url
   throw new RenderError('content_redirected')
 }
 
-async function assertAllowed({ domains }: PagePorts, url: string): Promise<void> {
+async function assertAllowed({ domains }: PageDeps, url: string): Promise<void> {
   if (await domains.mayRead(url)) return
   throw new Refusal('robots_disallowed', 'The robots.txt of the site keeps the hub away from it.')
 }
 
-/** @throws Failure for a page without a text, and for one that cannot be read */
-async function articleOf({ page, signal }: Wanted, document: Document): Promise<Article> {
+/** @throws Failure for a page without text, or an unreadable one */
+async function articleOf({ page, signal }: PageRequest, document: Document): Promise<Article> {
   try {
     const article = await read(document, { exclude: page.rule.exclude }, signal)
     if (article.text.trim() !== '') return { ...article, url: page.url }

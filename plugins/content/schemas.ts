@@ -1,6 +1,6 @@
 import { s } from 'agenthub/plugin'
 
-/** @param example the address of a page of the domain */
+/** @param example URL of a page of the domain */
 export const inputOf = (example: string) =>
   s.object({
     url: s.string({

@@ -11,28 +11,28 @@ import {
   Refusal,
   type SellingDomain,
 } from 'agenthub/plugin'
-import type { Kept, PageCache } from './cache.ts'
-import { type PagePorts, type Read, readPage } from './page.ts'
+import type { CachedPage, PageCache } from './cache.ts'
+import { type PageDeps, type PageReading, readPage } from './page.ts'
 import { inputOf, output } from './schemas.ts'
 
-export interface GatewayPorts extends PagePorts {
+export interface GatewayDeps extends PageDeps {
   readonly domains: Pick<Domains, 'note' | 'mayRead'>
   readonly cache: Pick<PageCache, 'peek' | 'read' | 'keep'>
 }
 
-type Asked = Infer<ReturnType<typeof inputOf>>
+type PageInput = Infer<ReturnType<typeof inputOf>>
 
-/** What was found out when the price was made. */
+/** Facts determined when the price was quoted. */
 interface Terms {
   readonly page: PricedPage
-  readonly kept: Kept | undefined
+  readonly cached: CachedPage | undefined
 }
 
 const DEADLINE_SECONDS = 45
 const FREE = micros(0n)
 
-/** The service that sells the pages of a domain. */
-export const gatewayOf = (ports: GatewayPorts, domain: SellingDomain): AnyService =>
+/** Creates the service that sells the pages of a domain. */
+export const gatewayOf = (ports: GatewayDeps, domain: SellingDomain): AnyService =>
   defineService({
     slug: domain.slug,
     name: domain.name,
@@ -42,34 +42,34 @@ export const gatewayOf = (ports: GatewayPorts, domain: SellingDomain): AnyServic
     endpoints: {
       'GET /fetch': {
         summary: `A page of ${domain.host}: title, text, headings, Markdown and more.`,
-        price: { max: domain.maxPrice, of: (asked: Asked) => quote(ports, domain, asked) },
+        price: { max: domain.maxPrice, of: (asked: PageInput) => quote(ports, domain, asked) },
         input: inputOf(domain.example),
         output,
         deadlineSeconds: DEADLINE_SECONDS,
-        handle: (call) => deliver(ports, domain, call),
+        handle: (call) => deliverPage(ports, domain, call),
       },
     },
   })
 
 /**
- * What a page costs, by the rule that it falls under, and whether it is kept.
- * @throws Refusal for an address that is not sold here, before any money moves
+ * Quotes a page by its rule, and by whether it is cached.
+ * @throws Refusal for a URL that is not for sale, before any money moves
  */
 async function quote(
-  { cache }: GatewayPorts,
+  { cache }: GatewayDeps,
   domain: SellingDomain,
-  asked: Asked,
+  asked: PageInput,
 ): Promise<Quote<Terms>> {
   const page = domain.page(asked.url)
-  if (typeof page === 'string') throw refusalOf(page, domain)
+  if (typeof page === 'string') throw toRefusal(page, domain)
   const { maxAgeSeconds, previewCharacters, price, cachedPrice } = page.rule
   const maxAge = Math.min(asked.max_age ?? maxAgeSeconds, maxAgeSeconds)
-  const kept = await cache.peek(domain.id, page, maxAge)
+  const kept = await cache.find(domain.id, page, maxAge)
   if (asked.preview && previewCharacters === 0) {
     throw new Refusal('no_preview', 'The owner gives no preview of this page.')
   }
   const amount = asked.preview ? FREE : kept ? cachedPrice : price
-  return { amount, terms: { page, kept } }
+  return { amount, terms: { page, cached: kept } }
 }
 
 const REFUSALS: Readonly<Record<PageRefusal, string>> = {
@@ -79,32 +79,32 @@ const REFUSALS: Readonly<Record<PageRefusal, string>> = {
   page_denied: 'The owner does not sell this page.',
 }
 
-const refusalOf = (why: PageRefusal, { host }: SellingDomain): Refusal =>
+const toRefusal = (why: PageRefusal, { host }: SellingDomain): Refusal =>
   new Refusal(why, REFUSALS[why], { host })
 
-async function deliver(
-  ports: GatewayPorts,
+async function deliverPage(
+  ports: GatewayDeps,
   domain: SellingDomain,
-  { id, input: asked, terms, signal }: Call<Asked>,
+  { id, input: asked, terms, signal }: Call<PageInput>,
 ) {
-  const { page, kept } = terms as Terms
+  const { page, cached: kept } = terms as Terms
   const before = kept && (await ports.cache.read(domain.id, kept.key))
   const read = before ?? (await readPage(ports, { domain, page, signal }))
-  if (!before) await ports.cache.keep(domain.id, page, read)
+  if (!before) await ports.cache.store(domain.id, page, read)
   const cache = { hit: before !== undefined, age_seconds: before ? kept.ageSeconds : 0 }
-  if (asked.preview) return { ...previewOf(read, page), cache }
+  if (asked.preview) return { ...buildPreview(read, page), cache }
   await ports.domains.note({ call: id, domain: domain.id, url: page.url, cached: cache.hit })
-  return { ...resultOf(read), cache }
+  return { ...buildResult(read), cache }
 }
 
-const resultOf = ({ article, way }: Read) => ({ ...article, read_by: way })
+const buildResult = ({ article, way }: PageReading) => ({ ...article, read_by: way })
 
-/** The beginning of the text, and nothing else that would tell the rest. */
-function previewOf(read: Read, { rule }: PricedPage) {
+/** Builds the preview: the beginning of the text and nothing that reveals the rest. */
+function buildPreview(read: PageReading, { rule }: PricedPage) {
   const whole = Array.from(read.article.text)
   const shown = whole.slice(0, rule.previewCharacters)
   return {
-    ...resultOf(read),
+    ...buildResult(read),
     text: shown.join(''),
     markdown: '',
     headings: [],

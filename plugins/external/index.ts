@@ -2,7 +2,7 @@ import { defineService, type ExternalRequest, type Host, s } from 'agenthub/plug
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Calls to other people's APIs that ask for payment by x402; credits pay, to the microdollar. */
+/** Calls third-party x402 APIs and charges their exact price to the caller's credits. */
 export default ({ buyer }: Host) => {
   if (!buyer) throw new Error('the external plugin needs to be lent a buyer')
   return defineService({

@@ -3,8 +3,8 @@ import { defineService, EgressError, Failure, type Host, Refusal, s, usd } from 
 const PUBLIC = 'https://api.openweathermap.org'
 
 /**
- * An example of a wrapper of somebody else's HTTP API, whose key is the operator's secret. Without
- * `HUB_SECRET_FORECAST_KEY` it is in no list and answers that it is not configured.
+ * Example: wraps a third-party HTTP API whose key is the operator's secret. Without
+ * `HUB_SECRET_FORECAST_KEY` it is not listed and reports that it is not configured.
  */
 export default (host: Host) =>
   defineService({
@@ -36,7 +36,7 @@ export default (host: Host) =>
     },
   })
 
-/** What goes wrong is told by its kind; the address, which has the key, is told nobody. */
+/** Requests the upstream. Errors name their kind, never the URL, which contains the key. */
 async function ask(host: Host, url: string, signal: AbortSignal) {
   try {
     return await host.http.request({ url, method: 'GET', signal, maxBytes: 65_536 })
@@ -51,7 +51,7 @@ const busy = (): Failure =>
     retryAfterSeconds: 60,
   })
 
-/** An answer of another form is caught by `output`: the caller gets the money back. */
+/** Maps the response. A malformed one fails the `output` schema and is refunded. */
 function weatherOf(body: Buffer) {
   const { name, weather, main } = JSON.parse(body.toString()) as {
     readonly name: string

@@ -1,6 +1,6 @@
 import { defineService, Refusal, s, usd } from 'agenthub/plugin'
 
-/** An example of a pure function: its answer follows from its input, and nothing else. */
+/** Example: a pure function; the response depends only on the input. */
 export default defineService({
   slug: 'iban',
   name: 'IBAN check',
@@ -39,7 +39,7 @@ export default defineService({
   },
 })
 
-/** Of the IBANs of some countries; of others, what the standard allows. */
+/** IBAN lengths by country; for others, the range of the standard. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
   'AT20 BE16 CH21 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HU28 IE22 IT27 LT20 LU20 LV21 NL18'
     .concat(' NO15 PL28 PT25 RO24 SE24 SI19 SK24')
@@ -55,7 +55,7 @@ function reasonAgainst(iban: string, country: string): 'length' | 'check_digits'
   return remainder(iban) === 1n ? null : 'check_digits'
 }
 
-/** The country and check digits go last, letters count from A = 10 on, and all of it modulo 97. */
+/** Computes the checksum: country and check digits last, letters from A = 10, modulo 97. */
 function remainder(iban: string): bigint {
   const turned = iban.slice(4) + iban.slice(0, 4)
   return BigInt(turned.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))) % 97n

@@ -4,8 +4,8 @@ import { defineService, micros, Reply, s, usd } from 'agenthub/plugin'
 const EACH = 10
 
 /**
- * An example of an answer that streams: a line for each prime, as it is found. The price follows
- * from the input, and what breaks off is not charged.
+ * Example: a streaming response, one line per prime as it is found. The price depends on the input,
+ * and an interrupted stream is not charged.
  */
 export default defineService({
   slug: 'primes',
@@ -27,7 +27,7 @@ export default defineService({
   },
 })
 
-/** The next one is found when the caller has room for it: a long answer takes no memory. */
+/** Yields lines on demand, so that a long response takes no memory. */
 async function* lines(count: number, signal: AbortSignal): AsyncGenerator<string> {
   let nth = 0
   for (const prime of primes()) {
@@ -35,7 +35,7 @@ async function* lines(count: number, signal: AbortSignal): AsyncGenerator<string
     nth += 1
     yield `${JSON.stringify({ nth, prime })}\n`
     if (nth === count) return
-    if (nth % 100 === 0) await breath() // others want to be served too
+    if (nth % 100 === 0) await breath() // yield to other requests
   }
 }
 

@@ -8,12 +8,12 @@ import {
 } from 'agenthub/plugin'
 
 const PAUSE_MS = 100
-/** What a server in front of the upstream says when it has not asked it, or got no answer. */
-const PASSING: ReadonlySet<number> = new Set([502, 503, 504])
+/** Statuses of a gateway that did not reach the upstream or got no response. */
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 /**
- * Asks the upstream; again where that does no harm. What provably never left may be sent again
- * always, anything else only where twice does no more than once.
+ * Sends a request to the upstream, with retries where they are safe: always if it provably never
+ * left, otherwise only if the endpoint is idempotent.
  * @throws EgressError
  */
 export async function exchange(
@@ -25,16 +25,16 @@ export async function exchange(
     const last = tries >= retries || request.signal?.aborted === true
     try {
       const response = await way.request(request)
-      if (last || !idempotent || !PASSING.has(response.status)) return response
+      if (last || !idempotent || !TRANSIENT_STATUSES.has(response.status)) return response
       response.stream?.destroy()
     } catch (error) {
-      if (last || !isPassing(error, idempotent)) throw error
+      if (last || !isTransient(error, idempotent)) throw error
     }
     await pause(PAUSE_MS * 2 ** tries, undefined, { signal: request.signal ?? undefined })
   }
 }
 
-const isPassing = (error: unknown, idempotent: boolean): boolean =>
+const isTransient = (error: unknown, idempotent: boolean): boolean =>
   error instanceof EgressError &&
   error.code === 'upstream_unreachable' &&
   (idempotent || !error.sent)

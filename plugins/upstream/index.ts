@@ -2,7 +2,7 @@ import type { Host } from 'agenthub/plugin'
 import { probeDue } from './probe.ts'
 import { soldOf } from './service.ts'
 
-/** HTTP APIs that their owners list without code: a service for each, made while the hub runs. */
+/** Upstreams: one service per imported HTTP API, created while the hub runs. */
 export default ({ upstreams, log }: Host) => {
   if (!upstreams) throw new Error('the upstream plugin needs to be lent the upstreams')
   return {

@@ -3,8 +3,7 @@ import { type DueProbe, EgressError, type Health, type Upstreams } from 'agenthu
 const TIMEOUT_MS = 10_000
 
 /**
- * Asks those that are due whether they are there: a GET without secrets. Whatever answers is up,
- * unless it says that it is not (5xx).
+ * Probes upstreams that are due with a GET without credentials. Any response means up, except 5xx.
  */
 export async function probeDue(upstreams: Pick<Upstreams, 'due' | 'noteHealth'>): Promise<void> {
   const due = await upstreams.due()
@@ -21,7 +20,7 @@ async function healthOf({ url, way }: DueProbe): Promise<Health> {
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     const { code, response } = error
-    // A page that leads elsewhere, or a long one, has answered.
+    // A redirect or an oversized body is a response too.
     const up = response !== undefined && response.status < 500
     return { up, latencyMs: took(), detail: up ? `status ${response.status}` : code }
   }

@@ -7,9 +7,9 @@ import {
 } from 'agenthub/plugin'
 
 type Values = Record<string, unknown>
-type Asking = Pick<Call<unknown>, 'id' | 'input' | 'headers' | 'signal'>
+type RequestBuilder = Pick<Call<unknown>, 'id' | 'input' | 'headers' | 'signal'>
 
-/** Headers of a caller that go on by themselves; its owner may ask for more. */
+/** Request headers that are always relayed; the provider may name more. */
 const RELAYED: readonly string[] = [
   'accept',
   'accept-language',
@@ -25,14 +25,14 @@ const TYPES = {
 } as const
 
 /**
- * What is asked of an upstream for a call. What all calls of the endpoint have in common is made
- * out once.
- * @throws Refusal, when it is called, for a value that no path can carry
+ * Creates the builder of an endpoint's upstream requests. What all calls have in common is computed
+ * once.
+ * @throws Refusal, from the builder, for a value that no path can carry
  */
 export function requestsOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,
-): (call: Asking) => EgressRequest {
+): (call: RequestBuilder) => EgressRequest {
   const { method, streams, maxBytes, idempotent } = endpoint
   const relayed = [...RELAYED, ...upstream.requestHeaders]
   const kind = IN_QUERY.has(method) ? 'none' : endpoint.body
@@ -55,7 +55,7 @@ export function requestsOf(
       url: query === undefined ? url : `${url}?${query.toString()}`,
       headers: {
         accept: '*/*',
-        ...picked(headers, relayed),
+        ...pickHeaders(headers, relayed),
         ...TYPES[kind],
         'x-agenthub-call': id,
         ...(idempotent && kind !== 'none' && { 'idempotency-key': id }),
@@ -67,13 +67,13 @@ export function requestsOf(
   }
 }
 
-/** What would lead elsewhere in a path, also to a server that decodes it twice. */
+/** Matches path values that could lead elsewhere, even if decoded twice. */
 const UNSAFE = /[/\\\p{Cc}]|^\.{0,2}$|%(?:2e|2f|5c|00)/iu
 
-/** Fills in a path, and takes out of the values what stands in it. */
+/** Fills in a path template and removes the used values. */
 function urlsOf(base: string, template: string): (values: Values) => string {
   if (!template.includes('{')) {
-    const url = checked(`${base}${template}`)
+    const url = assertSafePath(`${base}${template}`)
     return () => url
   }
   return (values) => {
@@ -84,17 +84,17 @@ function urlsOf(base: string, template: string): (values: Values) => string {
       if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
       throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
     })
-    return checked(`${base}${path}`)
+    return assertSafePath(`${base}${path}`)
   }
 }
 
-/** @throws Refusal for what is read as another path than it is written */
-function checked(text: string): string {
+/** @throws Refusal for a path that would be normalized to another one */
+function assertSafePath(text: string): string {
   if (new URL(text).href === text || new URL(text).href === `${text}/`) return text
   throw new Refusal('path_parameter_not_allowed', 'The path would not be what it says.')
 }
 
-/** Takes out of the values what stands in the query; what the owner adds cannot be replaced. */
+/** Moves values to the query; parameters that the provider adds cannot be overridden. */
 function takeQuery(
   { method, query: named }: UpstreamEndpoint,
   values: Values,
@@ -133,7 +133,7 @@ const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
     injected.filter((each) => each.place === place).map(({ name, value }) => [name, value]),
   )
 
-function picked(headers: Readonly<Record<string, string>>, names: readonly string[]) {
+function pickHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]) {
   const out: Record<string, string> = {}
   for (const name of names) if (headers[name]) out[name] = headers[name]
   return out

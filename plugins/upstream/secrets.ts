@@ -3,35 +3,35 @@ import { Failure, type Upstream } from 'agenthub/plugin'
 
 type Injected = Upstream['injected']
 
-/** Shorter ones would be found where they are not. */
+/** Minimum length of a secret to search for; shorter ones match by chance. */
 const SECRET_MIN = 8
 
-/** A text that is looked for, and for each of its prefixes the longest one that ends it. */
+/** A byte string to search for, with its Knuth-Morris-Pratt table. */
 interface Needle {
   readonly bytes: Buffer
-  readonly falls: Uint32Array
+  readonly fallback: Uint32Array
 }
 
-const known = new WeakMap<Injected, readonly Needle[]>()
+const needleCache = new WeakMap<Injected, readonly Needle[]>()
 
-/** Whether a text tells what its owner has the hub add: then nobody else may see it. */
-export const tells = (injected: Injected, text: Buffer | string): boolean =>
+/** Returns true if a text contains an upstream credential, which nobody else may see. */
+export const containsSecret = (injected: Injected, text: Buffer | string): boolean =>
   needlesOf(injected).some(({ bytes }) =>
     typeof text === 'string' ? text.includes(String(bytes)) : text.includes(bytes),
   )
 
 /**
- * Passes a stream on until it tells a secret; no part of one leaves, wherever its chunks end. What
- * may be the beginning of one waits for what follows.
- * @throws Failure `secret_repeated`, out of the stream
+ * Relays a stream until a credential appears in it. No part of one leaves, wherever chunks end:
+ * bytes that may start one are held back.
+ * @throws Failure `secret_repeated`, as the stream's error
  */
-export function watched(source: Readable, injected: Injected): Readable {
+export function guardSecrets(source: Readable, injected: Injected): Readable {
   const needles = needlesOf(injected)
   if (needles.length === 0) return source
-  return pipeline(source, new Watch(needles), () => undefined) // its reader is told of an error
+  return pipeline(source, new SecretGuard(needles), () => undefined) // the reader gets the error
 }
 
-class Watch extends Transform {
+class SecretGuard extends Transform {
   readonly #needles: readonly Needle[]
   #held: Buffer = Buffer.alloc(0)
 
@@ -46,7 +46,7 @@ class Watch extends Transform {
       next(new Failure(502, 'secret_repeated', 'The answer of the provider repeats a secret.'))
       return
     }
-    const begun = this.#needles.map((needle) => begunAtEnd(needle, all))
+    const begun = this.#needles.map((needle) => partialMatchAtEnd(needle, all))
     const end = all.length - Math.max(...begun)
     this.#held = all.subarray(end)
     next(null, all.subarray(0, end))
@@ -57,8 +57,8 @@ class Watch extends Transform {
   }
 }
 
-/** How much of a needle ends a text that has none as a whole (Knuth, Morris, Pratt). */
-function begunAtEnd({ bytes, falls }: Needle, text: Buffer): number {
+/** Returns how many bytes at the end of a text start the needle (Knuth-Morris-Pratt). */
+function partialMatchAtEnd({ bytes, fallback: falls }: Needle, text: Buffer): number {
   let length = 0
   for (const byte of text.subarray(Math.max(0, text.length - bytes.length + 1))) {
     while (length > 0 && bytes[length] !== byte) length = falls[length - 1] ?? 0
@@ -67,7 +67,7 @@ function begunAtEnd({ bytes, falls }: Needle, text: Buffer): number {
   return length
 }
 
-function fallsOf(bytes: Buffer): Uint32Array {
+function fallbackTable(bytes: Buffer): Uint32Array {
   const falls = new Uint32Array(bytes.length)
   for (let at = 1, length = 0; at < bytes.length; at++) {
     while (length > 0 && bytes[length] !== bytes[at]) length = falls[length - 1] ?? 0
@@ -78,13 +78,13 @@ function fallsOf(bytes: Buffer): Uint32Array {
 }
 
 function needlesOf(injected: Injected): readonly Needle[] {
-  const before = known.get(injected)
+  const before = needleCache.get(injected)
   if (before) return before
   const needles = spellingsOf(injected).map((text) => {
     const bytes = Buffer.from(text)
-    return { bytes, falls: fallsOf(bytes) }
+    return { bytes, falls: fallbackTable(bytes) }
   })
-  known.set(injected, needles)
+  needleCache.set(injected, needles)
   return needles
 }
 
@@ -93,7 +93,7 @@ const lowerHex = (text: string): string => text.replaceAll(/%../g, (hex) => hex.
 const unicode = (char: string): string =>
   `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
 
-/** As JSON: what every writer escapes, and what PHP (`/`), Go (`&<>`) and .NET escape besides. */
+/** Lists JSON encodings, including the extra escapes of PHP (`/`), Go (`&<>`) and .NET. */
 function jsonSpellings(text: string): readonly string[] {
   const json = JSON.stringify(text).slice(1, -1)
   const go = json.replaceAll(/[&<>]/g, (char) => unicode(char).toLowerCase())
@@ -103,7 +103,7 @@ function jsonSpellings(text: string): readonly string[] {
   return [json, json.replaceAll('/', '\\/'), go, net]
 }
 
-/** How secrets may stand in an answer: as they are, in a URL, a form or JSON, and decoded. */
+/** Lists encodings of a credential in a response: plain, URL, form, JSON, and decoded. */
 function spellingsOf(injected: Injected): readonly string[] {
   const texts = injected.flatMap(({ value }) => {
     const [, scheme = '', bare = value] = /^(\S+) +(.*)$/.exec(value) ?? []
@@ -115,6 +115,6 @@ function spellingsOf(injected: Injected): readonly string[] {
     })
   })
   const found = [...new Set(texts)].filter(({ length }) => length >= SECRET_MIN)
-  // Whoever finds the shorter one has found the longer one too.
+  // Finding a shorter needle implies finding the longer ones that contain it.
   return found.filter((text) => !found.some((other) => other !== text && text.includes(other)))
 }

@@ -5,22 +5,22 @@ import {
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
-import { failureOf, replyOf } from './answer.ts'
 import { exchange } from './exchange.ts'
 import { requestsOf } from './request.ts'
+import { failureOf, replyOf } from './response.ts'
 
-/** What the same upstream is sold as is the same service: its schemas are compiled once. */
-const known = new WeakMap<Upstream, AnyService>()
+/** Services by upstream, so that schemas are compiled once. */
+const serviceCache = new WeakMap<Upstream, AnyService>()
 
-/** The service that sells an upstream. */
+/** Creates the service that sells an upstream. */
 export function soldOf(upstream: Upstream): AnyService
 export function soldOf(upstream: Upstream | undefined): AnyService | undefined
 export function soldOf(upstream: Upstream | undefined): AnyService | undefined {
   if (!upstream) return undefined
-  const before = known.get(upstream)
+  const before = serviceCache.get(upstream)
   if (before) return before
   const service = serviceOf(upstream)
-  known.set(upstream, service)
+  serviceCache.set(upstream, service)
   return service
 }
 
@@ -46,7 +46,7 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     ...(endpoint.output && { output: { json: endpoint.output } }),
     query: endpoint.query,
     headers: upstream.requestHeaders,
-    // The hub waits a second longer, so that it is the upstream that was too slow, and not the hub.
+    // The hub waits a second longer, so that the timeout is attributed to the upstream.
     deadlineSeconds: endpoint.deadlineSeconds + 1,
     streams: endpoint.streams,
     handle: (call) => ask(upstream, endpoint, requestOf(call)),

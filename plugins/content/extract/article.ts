@@ -1,29 +1,29 @@
-/** What a page came to: its article without whatever else stood around it. */
+/** The article of a page, without its surroundings. */
 export interface Article {
-  /** The address that was asked for. */
+  /** URL that was requested. */
   readonly url: string
-  /** The address that the page itself names, on whatever host; its own where it names none. */
+  /** Canonical URL that the page declares, on any host; otherwise its own. */
   readonly canonical_url: string
   readonly title: string
   readonly byline: string | null
-  /** ISO 8601: with an offset where the page tells one, else a date or a local time. */
+  /** ISO 8601, with an offset if the page has one, otherwise a date or local time. */
   readonly published_at: string | null
   readonly modified_at: string | null
-  /** BCP 47, as the page tells it. */
+  /** BCP 47 language tag, as declared by the page. */
   readonly lang: string | null
   readonly description: string | null
   /** Plain text in reading order; blocks are a blank line apart, list items and rows one line. */
   readonly text: string
-  /** Of the article, in order. `id` is the one in the page, or made from the words. */
+  /** Headings of the article, in order. `id` is the page's own, or made from the words. */
   readonly headings: readonly Heading[]
   /** The article in GitHub Flavored Markdown, links and images absolute. */
   readonly markdown: string
   /** Links and images of the article, absolute, http and https only, each once. */
   readonly links: readonly Link[]
   readonly images: readonly Image[]
-  /** Words of `text` by the rules of Unicode, which find words in CJK texts too. */
+  /** Number of words in `text` by Unicode rules, which also segment CJK. */
   readonly word_count: number
-  /** What was read, without parameters: `text/html`. */
+  /** Media type that was read, without parameters, such as `text/html`. */
   readonly content_type: string
 }
 
@@ -43,7 +43,7 @@ export interface Image {
   readonly alt: string
 }
 
-/** A page as it came: bytes, and what its sender said of them. */
+/** A document as received: bytes and their declared type. */
 export interface Document {
   readonly body: Uint8Array
   /** The whole Content-Type header. */
@@ -52,23 +52,23 @@ export interface Document {
 }
 
 export interface ExtractOptions {
-  /** CSS selectors of what the owner leaves out. */
+  /** CSS selectors of elements that the owner excludes. */
   readonly exclude?: readonly string[]
 }
 
 export type ExtractionCode =
   /** Neither HTML, PDF, JSON nor plain text. */
   | 'content_type_unsupported'
-  /** Damaged, encrypted, too large, or nested beyond all measure. */
+  /** Damaged, encrypted, too large, or nested too deeply. */
   | 'content_unreadable'
-  /** Well-formed, and without a text. */
+  /** Well-formed but without text. */
   | 'content_empty'
 
-/** A page that no article could be read from; whoever paid for it is refunded. */
+/** No article could be extracted; the caller is refunded. */
 export class ExtractionError extends Error {
   override readonly name = 'ExtractionError'
   readonly code: ExtractionCode
-  /** @param detail a sentence that may be told to the caller */
+  /** @param detail sentence that may be shown to the caller */
   constructor(code: ExtractionCode, detail: string) {
     super(detail)
     this.code = code

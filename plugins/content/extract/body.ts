@@ -1,14 +1,14 @@
 import { type Element, isTag, type ParentNode, Element as Tag } from 'domhandler'
 import { INLINE, type Measures, measure, measureOf } from './measure.ts'
-import { isBody } from './names.ts'
+import { isBodyName } from './names.ts'
 
-/** An element that holds so much of the running text of the one above it holds all of it. */
+/** Share of its parent's prose from which an element counts as holding all of it. */
 const NEARLY_ALL = 0.9
-/** Of the text that is not linked. */
+/** Share of the unlinked text. */
 const HALF = 0.5
-/** Shares of the running text from which an element is believed: the plainer its mark, the less. */
+/** Shares of the prose required to trust an element as the body; clearer markup needs less. */
 const SHARE = { articleBody: 0.2, main: 0.3, name: 0.45 }
-/** A lead is part of the text when it is so long in proportion; a shorter one is a subtitle. */
+/** Share from which a lead belongs to the text; a shorter one is a subtitle. */
 const LEAD_SHARE = 0.15
 
 const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
@@ -19,13 +19,13 @@ const isArticleBody = ({ attribs }: Element): boolean =>
 const isMain = ({ name, attribs }: Element): boolean =>
   name === 'main' || name === 'article' || /^(main|article)$/.test(attribs['role'] ?? '')
 
-/** Elements that hold a good part of what the richest of them holds. */
+/** Share of the richest candidate's prose that other candidates need. */
 const GOOD_PART = 0.3
 
 const isHeadline = ({ name, attribs }: Element): boolean =>
   name === 'h1' || /\bheadline\b/.test(attribs['itemprop'] ?? '')
 
-/** The outermost of the wanted elements, and the headlines, in the order of the page. */
+/** Finds the outermost wanted elements and the headlines, in page order. */
 function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Element[] {
   return elementsOf(root).flatMap((child) => {
     if (wanted(child)) return [child]
@@ -34,8 +34,8 @@ function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Ele
 }
 
 /**
- * The wanted elements that together are one article: the first good ones up to the next headline,
- * since a page may go on with other articles.
+ * Selects the candidates that form one article: the first good ones up to the next headline,
+ * because a page may continue with other articles.
  */
 function articleOf(
   root: ParentNode,
@@ -61,18 +61,18 @@ function articleOf(
 const ancestorsOf = (node: ParentNode): ParentNode[] =>
   node.parent ? [node, ...ancestorsOf(node.parent)] : [node]
 
-/** The lowest element above all of these. */
+/** Returns the lowest common ancestor. */
 function common(elements: readonly Element[]): ParentNode | undefined {
   const [first, ...others] = elements.map(ancestorsOf)
   return first?.find((each) => others.every((path) => path.includes(each)))
 }
 
-/** An element that is one block of a text cannot be the whole of it. */
+/** Matches elements that are a single block and so cannot be the whole text. */
 const isBlock = (element: Element): boolean =>
   /^(p|h[1-6]|li|ul|ol|dl|dt|dd|blockquote|pre|tr|tbody|figure)$/.test(element.name) ||
   !element.children.some((child) => isTag(child) && !INLINE.has(child.name))
 
-/** Goes down as long as one child holds nearly all. */
+/** Descends while one child holds nearly all of the prose. */
 function narrow(root: ParentNode, measures: Measures): ParentNode {
   const whole = measures.get(root)
   if (!whole || whole.prose === 0) return root
@@ -83,7 +83,7 @@ function narrow(root: ParentNode, measures: Measures): ParentNode {
   return heir && !isBlock(heir) ? narrow(heir, measures) : root
 }
 
-/** Adds what precedes the body within `main` and is long enough to be its first paragraph. */
+/** Adds the text before the body within `main` if it is long enough to be its lead. */
 function withLead(body: ParentNode, main: ParentNode, measures: Measures): ParentNode {
   const enough = LEAD_SHARE * (measures.get(body)?.prose ?? 0)
   const leads: Element[] = []
@@ -98,13 +98,13 @@ function withLead(body: ParentNode, main: ParentNode, measures: Measures): Paren
   return new Tag('div', {}, [...leads, body])
 }
 
-/** The smallest element that holds the article's text. */
+/** Returns the smallest element that holds the article's text. */
 export function bodyOf(root: ParentNode): ParentNode {
   const measures = measure(root)
   const main = common(articleOf(root, measures, isMain, SHARE.main)) ?? root
   const named =
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??
-    common(articleOf(main, measures, (each) => isBody(each), SHARE.name)) ??
+    common(articleOf(main, measures, (each) => isBodyName(each), SHARE.name)) ??
     main
   return withLead(narrow(named, measures), main, measures)
 }

@@ -1,8 +1,8 @@
 import { detect } from 'chardet'
 import { getEncoding } from 'encoding-sniffer'
 
-/** Detection looks at so many bytes; declarations stand within the first kilobytes. */
-const SAMPLE = 65_536
+/** Bytes inspected to detect the charset; declarations are within the first kilobytes. */
+const SAMPLE_BYTES = 65_536
 
 const decoderOf = (label: string): InstanceType<typeof TextDecoder> | undefined => {
   try {
@@ -25,8 +25,8 @@ function isUtf8(bytes: Uint8Array): boolean {
 }
 
 /**
- * The text of a page. What counts first, is decided as browsers do (HTML standard, 13.2.3.2): the
- * byte order mark, the sender's header, the page's own declaration; then what the bytes look like.
+ * Decodes a page. Precedence as in browsers (HTML standard, 13.2.3.2): byte order mark,
+ * Content-Type header, the page's own declaration; then detection from the bytes.
  */
 export function decode(body: Uint8Array, contentType: string | undefined): string {
   const transport = charsetOf(contentType)
@@ -39,6 +39,6 @@ export function decode(body: Uint8Array, contentType: string | undefined): strin
       ? declared
       : isUtf8(body)
         ? 'utf-8'
-        : (detect(body.subarray(0, SAMPLE)) ?? 'windows-1252')
+        : (detect(body.subarray(0, SAMPLE_BYTES)) ?? 'windows-1252')
   return (decoderOf(label) ?? new TextDecoder('windows-1252')).decode(body)
 }

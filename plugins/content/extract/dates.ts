@@ -1,6 +1,6 @@
 /**
- * Dates as pages write them, in ISO 8601. What the page does not tell is not made up: a day stays a
- * day, and a time without an offset has none.
+ * Dates as pages write them, in ISO 8601. Nothing is invented: a day remains a day, and a time
+ * without an offset gets none.
  */
 const ISO = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ]+(\d\d):?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?)?\s*(.*)$/i
 const OFFSET = /^(?:Z|UTC|GMT|([+-])(\d\d):?(\d\d)?)/i
@@ -46,7 +46,7 @@ function ofWords(text: string): string | undefined {
   return /\d:\d\d/.test(text) ? iso.slice(0, -1) : iso.slice(0, 10)
 }
 
-/** @returns the date in ISO 8601, or undefined for what is none */
+/** Parses a date. @returns ISO 8601, or undefined if it is no date */
 export function dateOf(text: string | undefined): string | undefined {
   const trimmed = text?.trim() ?? ''
   if (trimmed === '' || trimmed.length > LENGTH_MAX) return undefined

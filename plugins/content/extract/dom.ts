@@ -2,19 +2,19 @@ import { type ChildNode, Document, DomHandler, Element } from 'domhandler'
 import { Parser } from 'htmlparser2'
 import { ExtractionError } from './article.ts'
 
-/** Characters of markup; the largest page of the benchmark has 1.1 million. */
+/** Maximum characters of markup; the largest benchmark page has 1.1 million. */
 const CHARACTERS_MAX = 8_000_000
 const NODES_MAX = 250_000
-/** Chromium itself nests no deeper than 512. Within it, a recursion is safe. */
+/** Maximum depth, as in Chromium; recursion is safe within it. */
 const DEPTH_MAX = 400
 
-/** Elements that change how the parser reads what they hold; it remembers those left open. */
+/** Elements that switch the parser's mode; the parser keeps a stack of open ones. */
 const CONTEXTS: ReadonlySet<string> = new Set(
   'svg math mi mo mn ms mtext annotation-xml foreignobject desc title'.split(' '),
 )
 const OPEN_CONTEXTS_MAX = 2_000
 
-/** Builds the tree and stops when it becomes too large or too deep. */
+/** Builds the tree and fails if it becomes too large or too deep. */
 class BoundedHandler extends DomHandler {
   #nodes = 0
   #contexts = 0
@@ -42,7 +42,7 @@ class BoundedHandler extends DomHandler {
 /**
  * Parses HTML, well-formed or not, in time linear in its length.
  *
- * @throws ExtractionError `content_unreadable` when it is too long, too deep or too rich in nodes
+ * @throws ExtractionError `content_unreadable` if it is too long, too deep or has too many nodes
  */
 export function parse(html: string): Document {
   if (html.length > CHARACTERS_MAX) {
@@ -51,14 +51,14 @@ export function parse(html: string): Document {
   const handler = new BoundedHandler()
   const parser = new Parser(handler)
   parser.end(html)
-  return wrapped(handler.root.children)
+  return wrapNodes(handler.root.children)
 }
 
 /**
- * A document with one element that holds these nodes. Selecting below many nodes takes time in
- * proportion to the square of their number, below one it does not.
+ * Wraps nodes in one element of a new document. Selecting below many nodes takes time proportional
+ * to the square of their number; below one element it does not.
  */
-export function wrapped(nodes: ChildNode[]): Document {
+export function wrapNodes(nodes: ChildNode[]): Document {
   const element = new Element('div', {}, nodes)
   for (const node of nodes) node.parent = element
   const root = new Document([element])

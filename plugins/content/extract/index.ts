@@ -1,4 +1,4 @@
-/** Reads articles out of web pages, PDFs and other documents. */
+/** Extracts articles from web pages, PDFs and other documents. */
 export {
   type Article,
   ExtractionError,

@@ -1,5 +1,5 @@
 import { type ChildNode, type Element, isTag, isText } from 'domhandler'
-import { squeeze } from './measure.ts'
+import { collapseSpaces } from './measure.ts'
 import { absolute } from './metadata.ts'
 import { textOf } from './text.ts'
 
@@ -14,25 +14,25 @@ const MARKS: Readonly<Record<string, string>> = {
 }
 const CODE: ReadonlySet<string> = new Set(['code', 'kbd', 'samp', 'tt'])
 
-const escaped = (text: string): string =>
+const escapeMarkdown = (text: string): string =>
   text
     .replace(/[\\`*[\]]/g, '\\$&')
     .replace(/(^|\W)_|_(?=\W|$)/g, (mark) => mark.replace('_', '\\_'))
     .replace(/<(?=[a-z!/?])/gi, '\\<')
 
-/** A line of text must not begin like a heading, a quote or a list. */
-export const lineSafe = (line: string): string =>
+/** Escapes a line that would start a heading, quote or list. */
+export const escapeLineStart = (line: string): string =>
   line.replace(/^([#>+-])(?=\s|#)/, '\\$1').replace(/^(\d+)([.)])(?=\s)/, '$1\\$2')
 
-/** Marks stand at the words, not at the spaces around them. */
-function within(mark: string, text: string): string {
+/** Wraps text in a mark, keeping surrounding spaces outside. */
+function wrapWithMark(mark: string, text: string): string {
   const inner = text.trim()
   if (inner === '') return text
   const at = text.indexOf(inner)
   return `${text.slice(0, at)}${mark}${inner}${mark}${text.slice(at + inner.length)}`
 }
 
-/** Longer than any run of back quotes within. */
+/** Returns a fence longer than any run of backquotes in the text. */
 export function fenceFor(text: string, least: number): string {
   let longest = 0
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
@@ -48,10 +48,10 @@ function elementOf(node: Element, base: string): string {
     const source = addressOf(node.attribs['src'], base)
     return source === undefined
       ? ''
-      : `![${escaped(squeeze(node.attribs['alt'] ?? ''))}](${source})`
+      : `![${escapeMarkdown(collapseSpaces(node.attribs['alt'] ?? ''))}](${source})`
   }
   if (CODE.has(node.name)) {
-    const code = squeeze(textOf(node))
+    const code = collapseSpaces(textOf(node))
     const fence = fenceFor(code, 1)
     return code === '' ? '' : `${fence}${code}${fence}`
   }
@@ -61,14 +61,14 @@ function elementOf(node: Element, base: string): string {
     return address === undefined || text.trim() === '' ? text : `[${text.trim()}](${address})`
   }
   const mark = MARKS[node.name]
-  return mark === undefined ? text : within(mark, text)
+  return mark === undefined ? text : wrapWithMark(mark, text)
 }
 
-/** The Markdown of what stands within a line; `br` is an end of line. */
+/** Converts inline content to Markdown; `br` is a line break. */
 export const inlineOf = (nodes: readonly ChildNode[], base: string): string =>
   nodes
     .map((node) => {
-      if (isText(node)) return escaped(node.data.replace(/\s+/g, ' '))
+      if (isText(node)) return escapeMarkdown(node.data.replace(/\s+/g, ' '))
       return isTag(node) ? elementOf(node, base) : ''
     })
     .join('')

@@ -1,4 +1,4 @@
-/** What a page says of its article in schema.org's terms (JSON-LD). */
+/** Article metadata from schema.org JSON-LD. */
 export interface LinkedArticle {
   readonly headline?: string | undefined
   readonly description?: string | undefined
@@ -36,7 +36,7 @@ function parsed(script: string): unknown {
   }
 }
 
-/** All objects, however they are wrapped, as far as the limits reach. */
+/** Collects all objects, however nested, within the limits. */
 function objectsIn(value: unknown, found: Fields[] = [], depth = 0): Fields[] {
   if (depth > DEPTH_MAX || found.length >= NODES_MAX || !isFields(value)) return found
   if (!Array.isArray(value)) found.push(value)
@@ -47,7 +47,7 @@ function objectsIn(value: unknown, found: Fields[] = [], depth = 0): Fields[] {
 const hasType = (fields: Fields, type: RegExp): boolean =>
   listOf(fields['@type']).some((each) => typeof each === 'string' && type.test(each))
 
-/** @param scripts the texts of the page's `application/ld+json` scripts */
+/** @param scripts texts of the page's `application/ld+json` scripts */
 export function linkedArticleOf(scripts: readonly string[]): LinkedArticle {
   const objects = scripts.flatMap((script) => objectsIn(parsed(script)))
   const article =

@@ -1,25 +1,25 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
-import { fenceFor, inlineOf, lineSafe } from './inline.ts'
-import { INLINE, squeeze } from './measure.ts'
+import { escapeLineStart, fenceFor, inlineOf } from './inline.ts'
+import { collapseSpaces, INLINE } from './measure.ts'
 import { rowsOf } from './tables.ts'
 import { textOf } from './text.ts'
 
-/** Lists and quotes within each other are indented so many times; deeper ones stay there. */
+/** Maximum nesting of lists and quotes; deeper ones are not indented further. */
 const INDENT_MAX = 12
 
-/** Where a block stands. */
+/** Context of a block. */
 interface Place {
-  /** Against which links are resolved. */
+  /** Base URL of links. */
   readonly base: string
-  /** In how many lists and quotes. */
+  /** Nesting depth in lists and quotes. */
   readonly depth: number
 }
 
 const inner = ({ base, depth }: Place): Place => ({ base, depth: depth + 1 })
 
 function paragraph(nodes: readonly ChildNode[], { base }: Place): string[] {
-  const lines = inlineOf(nodes, base).split('\n').map(squeeze)
-  const text = lines.filter((line) => line !== '').map(lineSafe)
+  const lines = inlineOf(nodes, base).split('\n').map(collapseSpaces)
+  const text = lines.filter((line) => line !== '').map(escapeLineStart)
   return text.length === 0 ? [] : [text.join('\\\n')]
 }
 
@@ -41,7 +41,7 @@ function table(node: Element, place: Place): string[] {
   const rows = rowsOf(node)
   if (rows === undefined) return blocks(node.children, place)
   const cells = rows.map((row) =>
-    row.map((cell) => squeeze(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
+    row.map((cell) => collapseSpaces(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
   )
   const width = cells.reduce((most, row) => Math.max(most, row.length), 0)
   const [head, ...others] = cells.map(
@@ -50,7 +50,7 @@ function table(node: Element, place: Place): string[] {
   return [[head, `|${' --- |'.repeat(width)}`, ...others].join('\n')]
 }
 
-/** The language that highlighters are told by a class. */
+/** Returns the language named by a highlighter's class. */
 function languageOf(pre: Element): string {
   const code = pre.children.find((child) => isTag(child))
   const names = `${pre.attribs['class'] ?? ''} ${code?.attribs['class'] ?? ''}`
@@ -72,7 +72,7 @@ function quote(node: Element, place: Place): string[] {
 function block(node: Element, place: Place): string[] {
   const level = /^h([1-6])$/.exec(node.name)?.[1]
   if (level !== undefined) {
-    const text = squeeze(inlineOf(node.children, place.base))
+    const text = collapseSpaces(inlineOf(node.children, place.base))
     return text === '' ? [] : [`${'#'.repeat(Number(level))} ${text}`]
   }
   switch (node.name) {
@@ -95,7 +95,7 @@ function block(node: Element, place: Place): string[] {
 const holdsBlocks = (node: Element): boolean =>
   node.children.some((child) => isTag(child) && (!INLINE.has(child.name) || holdsBlocks(child)))
 
-/** Stretches of inline content are the paragraphs between the blocks. */
+/** Converts nodes to blocks; runs of inline content become paragraphs. */
 function blocks(nodes: readonly ChildNode[], place: Place): string[] {
   const out: string[] = []
   let run: ChildNode[] = []
@@ -110,6 +110,6 @@ function blocks(nodes: readonly ChildNode[], place: Place): string[] {
   return [...out, ...paragraph(run, place)]
 }
 
-/** The Markdown of a body: CommonMark, with the tables of GitHub. */
+/** Converts a body to Markdown: CommonMark with GitHub tables. */
 export const markdownOf = (root: ParentNode, base: string): string =>
   blocks(root.children, { base, depth: 0 }).join('\n\n')

@@ -1,12 +1,12 @@
 import { type AnyNode, type Element, hasChildren, isTag, isText, type ParentNode } from 'domhandler'
 
-/** Characters below an element, white space counted once. */
+/** Character counts below an element, with white space collapsed. */
 export interface Measure {
-  /** Of all text. */
+  /** All text. */
   readonly text: number
-  /** Of text within links. */
+  /** Text within links. */
   readonly linked: number
-  /** Of running text: blocks long enough, ended like sentences, and not made of links. */
+  /** Prose: blocks that are long enough, end like sentences and are not mostly links. */
   readonly prose: number
 }
 
@@ -14,24 +14,24 @@ export type Measures = ReadonlyMap<ParentNode, Measure>
 
 const NOTHING: Measure = { text: 0, linked: 0, prose: 0 }
 
-/** Elements that stand within a line; all others begin a block. */
+/** Inline elements; all others start a block. */
 export const INLINE: ReadonlySet<string> = new Set(
   `a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd label mark math
   nobr q rb rp rt ruby s samp small span strike strong sub sup time tt u var wbr`.split(/\s+/),
 )
 
-/** Running text has at least so many characters in a block that is not within a link. */
+/** Minimum unlinked characters of a block of prose. */
 const PROSE_MIN = 60
 const SENTENCE = /[.!?…。！？؟।:;,،、][\s"'”’»)\]]|[.!?…。！？؟।]["'”’»)\]]*$/u
 const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/
 
-/** A stretch of text between two block borders. */
+/** A run of text between two block boundaries. */
 interface Run {
   text: string
   linked: number
 }
 
-export const squeeze = (text: string): string => text.replace(/\s+/g, ' ').trim()
+export const collapseSpaces = (text: string): string => text.replace(/\s+/g, ' ').trim()
 
 function proseOf({ text, linked }: Run): number {
   const plain = text.length - linked
@@ -47,7 +47,7 @@ export function measure(root: ParentNode): Measures {
   const open: { text: number; linked: number; prose: number }[] = []
 
   const close = (): void => {
-    const text = squeeze(run.text)
+    const text = collapseSpaces(run.text)
     if (text !== '') {
       const top = open.at(-1)!
       top.text += text.length
@@ -61,7 +61,7 @@ export function measure(root: ParentNode): Measures {
   const walk = (node: AnyNode, inLink: boolean): void => {
     if (isText(node)) {
       run.text += node.data
-      if (inLink) run.linked += squeeze(node.data).length
+      if (inLink) run.linked += collapseSpaces(node.data).length
       return
     }
     if (!hasChildren(node)) return

@@ -2,14 +2,14 @@ import type { CheerioAPI } from 'cheerio/slim'
 import type { Article } from './article.ts'
 import { dateOf } from './dates.ts'
 import { type LinkedArticle, linkedArticleOf } from './linked-data.ts'
-import { squeeze } from './measure.ts'
+import { collapseSpaces } from './measure.ts'
 
 export interface Metadata
   extends Pick<
     Article,
     'canonical_url' | 'title' | 'byline' | 'published_at' | 'modified_at' | 'lang' | 'description'
   > {
-  /** The article as schema.org's articleBody tells it. */
+  /** The article's text according to schema.org's articleBody. */
   readonly told: string | undefined
 }
 
@@ -25,20 +25,20 @@ const MODIFIED = `article:modified_time og:updated_time datemodified dc.date.mod
   dcterms.modified last-modified article.updated lastmod`.split(/\s+/)
 const LANGUAGE = /^[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*$/i
 
-/** The address, when it is one that may be followed. */
+/** Resolves a link; undefined unless it is http or https. */
 export function absolute(href: string | undefined, base: string): string | undefined {
   if (href === undefined || href.length > TEXT_MAX) return undefined
   const url = URL.parse(href.trim(), base)
   return url && /^https?:$/.test(url.protocol) ? url.href : undefined
 }
 
-/** What the meta elements say, the first of each name. */
+/** Reads the meta elements, the first of each name. */
 function metaOf($: CheerioAPI): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const element of $('meta[content]')) {
     const { name, property, itemprop, content } = element.attribs
     const key = (property ?? name ?? itemprop ?? element.attribs['http-equiv'] ?? '').toLowerCase()
-    const value = squeeze(content ?? '')
+    const value = collapseSpaces(content ?? '')
     if (key !== '' && value !== '' && !found.has(key)) found.set(key, value.slice(0, TEXT_MAX))
   }
   return found
@@ -49,7 +49,7 @@ const first = <T>(...values: readonly (T | undefined)[]): T | undefined =>
 
 const SEPARATORS = [' | ', ' - ', ' – ', ' — ', ' · ', ' » ', ': ']
 
-/** Without the name of the site that stands before or after it. */
+/** Strips the site name from a title. */
 function bareTitle(title: string, site: string): string {
   for (const separator of site === '' ? [] : SEPARATORS) {
     if (title.endsWith(separator + site)) return title.slice(0, -(separator + site).length)
@@ -61,10 +61,10 @@ function bareTitle(title: string, site: string): string {
 function titleOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: LinkedArticle): string {
   const headings = $('h1')
     .toArray()
-    .map((heading) => squeeze($(heading).text()))
+    .map((heading) => collapseSpaces($(heading).text()))
     .filter((text) => text !== '')
-  const page = squeeze($('title').first().text())
-  // The heading whose words the page's own title repeats is the article's, the site's name is not.
+  const page = collapseSpaces($('title').first().text())
+  // The article's heading is repeated in the page title; the site's name is not.
   const heading = headings.find((text) => text.length > 3 && page.includes(text))
   const title = first(
     heading,
@@ -74,13 +74,13 @@ function titleOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: Linke
     headings.length === 1 ? headings[0] : undefined,
     page,
   )
-  return bareTitle(squeeze(title ?? ''), meta.get('og:site_name') ?? '').slice(0, TEXT_MAX)
+  return bareTitle(collapseSpaces(title ?? ''), meta.get('og:site_name') ?? '').slice(0, TEXT_MAX)
 }
 
 function bylineOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: LinkedArticle) {
   const shown = $(BYLINES)
     .toArray()
-    .map((element) => squeeze($(element).text()))
+    .map((element) => collapseSpaces($(element).text()))
     .find((text) => text !== '' && text.length <= BYLINE_MAX)
   const told = [meta.get('author'), meta.get('article:author'), meta.get('parsely-author')].find(
     (text) => text !== undefined && !/^https?:|^@/.test(text),
@@ -120,7 +120,7 @@ function langOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: Linked
   return told?.trim().replaceAll('_', '-') ?? null
 }
 
-/** What a page says of itself; to be read before anything is taken out of the tree. */
+/** Reads the metadata of a page. Call it before anything is removed from the tree. */
 export function metadataOf($: CheerioAPI, url: string): Metadata {
   const meta = metaOf($)
   const scripts = $('script[type="application/ld+json"]').toArray()

@@ -1,12 +1,12 @@
 import type { Element } from 'domhandler'
 
 /**
- * What sites call the parts of their pages. A class or id is read as words, `relatedLinks__item` as
- * `related links item`, and its words, pairs and triples are looked up.
+ * Names that sites give to parts of their pages. A class or id is split into words,
+ * `relatedLinks__item` into `related links item`, and its words, pairs and triples are looked up.
  */
 type Words = (phrases: readonly string[]) => boolean
 
-/** @param text phrases, separated by commas; with a final `*`, words that begin so */
+/** @param text comma-separated phrases; a final `*` matches any ending */
 function named(text: string): Words {
   const all = text.split(',').map((phrase) => phrase.trim().replace(/\s+/g, ' '))
   const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
@@ -15,15 +15,15 @@ function named(text: string): Words {
   return (words) => words.some((word) => whole.has(word) || begins.test(word))
 }
 
-/** Never an article, however long it is. */
-const alien = named(`
+/** Names that are never an article, however long. */
+const removable = named(`
   cookie*, consent*, gdpr*, onetrust*, disqus*, newsletter*, taboola*, outbrain*, comments,
   commentlist, comment list, comments area, comments section, respond, eu cookie law, modal,
   popup, truste, kommentare, commentaires, comentarios, commenti
 `)
 
-/** Not a part of an article by its name, in whatever language the site's makers write. */
-const foreign = named(`
+/** Names that are not part of an article, in several languages. */
+const surrounding = named(`
   comment*, related*, recommend*, recirc*, newsletter*, advert*, sponsor*, taboola*, outbrain*,
   breadcrumb*, social*, subscri*, disqus*, zergnet*, addthis*, addtoany*, sharedaddy*, adsby*,
   jp related*, yarpp*, sidebar*, kommentar*, verwandt*, relacionad*, correlat*, powiazan*,
@@ -52,8 +52,8 @@ const foreign = named(`
   snackbar, trust badge, key points, app promo, download app, copyright
 `)
 
-/** A caption, a credit, a date, an author: of the article, and not of its text. */
-const furniture = named(`
+/** Names of captions, credits, dates and authors: about the article, not its text. */
+const annotations = named(`
   caption*, byline*, dateline*, timestamp*, thumbnail credit*, jwplayer*, image caption, photo
   credit, photo credits, image credit, image credits, credit, credits, thumbnail credit, by
   line, time stamp, publish date, published date, pub date, posted on, post meta, post date,
@@ -67,7 +67,7 @@ const furniture = named(`
   published, edition
 `)
 
-/** What holds the text of an article and little else. */
+/** Names of elements that hold the article's text and little else. */
 const body = named(`
   articlebody*, storybody*, storycontent*, articletext*, articlecontent*, postcontent*,
   entrycontent*, wysiwyg*, richtext*, fulltext*, article body, article content, article text,
@@ -80,7 +80,7 @@ const body = named(`
   cuerpo noticia, contenido, contenuto, corpo, corpo noticia, conteudo, tresc, e content
 `)
 
-/** Names that say how an article is filed or framed, not what the element is. */
+/** Names that classify or frame an article instead of describing the element. */
 const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
 
 function wordsOf(element: Element): string[] {
@@ -97,7 +97,7 @@ function wordsOf(element: Element): string[] {
   })
 }
 
-export const isAlien = (element: Element): boolean => alien(wordsOf(element))
-export const isForeign = (element: Element): boolean => foreign(wordsOf(element))
-export const isFurniture = (element: Element): boolean => furniture(wordsOf(element))
-export const isBody = (element: Element): boolean => body(wordsOf(element))
+export const isNeverArticle = (element: Element): boolean => removable(wordsOf(element))
+export const isSurrounding = (element: Element): boolean => surrounding(wordsOf(element))
+export const isAnnotation = (element: Element): boolean => annotations(wordsOf(element))
+export const isBodyName = (element: Element): boolean => body(wordsOf(element))

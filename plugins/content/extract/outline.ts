@@ -1,14 +1,14 @@
 import type { Cheerio, CheerioAPI } from 'cheerio/slim'
 import { type AnyNode, isTag } from 'domhandler'
 import type { Heading, Image, Link } from './article.ts'
-import { squeeze } from './measure.ts'
+import { collapseSpaces } from './measure.ts'
 import { absolute } from './metadata.ts'
 
 const HEADINGS_MAX = 500
 const LINKS_MAX = 1_000
 const IMAGES_MAX = 500
 const TEXT_MAX = 500
-/** Where lazy pages keep the address until the picture comes into sight. */
+/** Attributes with the URL of lazily loaded images. */
 const SOURCES = ['src', 'data-src', 'data-original', 'data-lazy-src', 'data-url'] as const
 
 const slugOf = (text: string): string =>
@@ -19,7 +19,7 @@ const slugOf = (text: string): string =>
     .replace(/^-|-$/g, '')
     .slice(0, 80)
 
-/** The headings in order, each with an id that is unique among them. */
+/** Lists the headings in order, each with a unique id. */
 export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
   const taken = new Map<string, number>()
   return body
@@ -27,7 +27,7 @@ export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
     .slice(0, HEADINGS_MAX)
     .toArray()
     .flatMap((heading) => {
-      const text = squeeze($(heading).text()).slice(0, TEXT_MAX)
+      const text = collapseSpaces($(heading).text()).slice(0, TEXT_MAX)
       if (text === '') return []
       const own = heading.attribs['id'] ?? $(heading).find('[id]').attr('id')
       const id = own ?? (slugOf(text) || 'section')
@@ -41,7 +41,7 @@ export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Li
   const found = new Map<string, string>()
   for (const anchor of body.find('a[href]')) {
     if (found.size >= LINKS_MAX) break
-    const text = squeeze($(anchor).text()).slice(0, TEXT_MAX)
+    const text = collapseSpaces($(anchor).text()).slice(0, TEXT_MAX)
     const href = absolute(anchor.attribs['href'], base)
     if (text !== '' && href !== undefined && !found.has(href)) found.set(href, text)
   }
@@ -49,10 +49,10 @@ export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Li
 }
 
 /**
- * Whether a node is a picture that shows nothing: a counter, or one without an address. Other
- * pictures get as `src` the address that they will have.
+ * Returns true for an image that shows nothing: a tracking pixel, or one without a URL. Other
+ * images get the URL that they will load as `src`.
  */
-export function isHollowImage(node: AnyNode): boolean {
+export function isEmptyImage(node: AnyNode): boolean {
   if (!isTag(node) || node.name !== 'img') return false
   const { attribs } = node
   const set = (attribs['srcset'] ?? attribs['data-srcset'] ?? '').trim().split(/\s+/)[0]
@@ -70,7 +70,7 @@ export function imagesOf(body: Cheerio<AnyNode>, base: string): Image[] {
     if (found.size >= IMAGES_MAX) break
     const src = absolute(attribs['src'], base)
     if (src !== undefined && !found.has(src)) {
-      found.set(src, squeeze(attribs['alt'] ?? '').slice(0, TEXT_MAX))
+      found.set(src, collapseSpaces(attribs['alt'] ?? '').slice(0, TEXT_MAX))
     }
   }
   return Array.from(found, ([src, alt]) => ({ src, alt }))

@@ -4,7 +4,7 @@ import { articleOf } from './plain.ts'
 
 const PAGES_MAX = 500
 
-/** `D:20191120101500+01'00'`, as far as it is told (ISO 32000-1, 7.9.4). */
+/** PDF date such as `D:20191120101500+01'00'`, possibly truncated (ISO 32000-1, 7.9.4). */
 const DATE = /^D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-])(\d\d)'?(\d\d)?)?/
 
 function dateOf(text: unknown): string | null {
@@ -19,7 +19,7 @@ function dateOf(text: unknown): string | null {
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : null
 
-/** Ends of lines become spaces, words parted at them are joined; pages are a blank line apart. */
+/** Joins lines and hyphenated words; pages are separated by a blank line. */
 const pageText = (page: string): string =>
   page
     .replace(/(\p{Ll})-\n(?=\p{Ll})/gu, '$1')
@@ -28,8 +28,8 @@ const pageText = (page: string): string =>
     .trim()
 
 /**
- * The text of a PDF in the order in which it was drawn, which is the reading order of what word
- * processors write. A scan without a layer of text is `content_empty`.
+ * Reads the text of a PDF in drawing order, which is reading order in documents of word processors.
+ * A scan without a text layer is `content_empty`.
  */
 export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
   try {

@@ -1,8 +1,8 @@
-/** Longer lines are the author's own. */
+/** Maximum length of a boilerplate line; longer ones are the author's. */
 const LENGTH_MAX = 220
 const SHORT_MAX = 90
 
-/** How lines begin that lead elsewhere, in several languages. */
+/** Beginnings of lines that lead elsewhere, in several languages. */
 const BEGINNINGS = `
   follow (?:\\S+ ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
   |join the conversation|we may earn|this post contains affiliate|photo (?:by|courtesy)
@@ -21,7 +21,7 @@ const BEGINNINGS = `
   |czytaj też|czytaj także|zobacz też|reklama$|lees ook|читайте также|смотрите также|подробнее
   |реклама$|фото:|источник:
 `
-/** So begin sentences too; they lead elsewhere when little follows. */
+/** Beginnings that sentences share; they lead elsewhere only in short lines. */
 const SHORT = `
   getty images|most read|trending|recommended|must read|click here|sign up|subscribe|share on
   |tell us|download (?:the|our)|join our|filed under|posted in|published|updated|last updated
@@ -33,15 +33,15 @@ const begins = (phrases: string): RegExp =>
 const BEGINS = begins(BEGINNINGS)
 const BEGINS_SHORT = begins(SHORT)
 
-/** A line of up to six capitalized words after a `by`. */
+/** Matches `by` and up to six capitalized words. */
 const NAME = "\\p{Lu}[\\p{L}.'’-]+"
 const BYLINE = new RegExp(
   `^(?:By|Von|Par|Por|Di|Da|Door|Av|Autor) (?:${NAME}(?:,? (?:and |und |et |y |e )?|$)){1,6}$`,
   'u',
 )
 
-/** Whether a line of a body leads elsewhere, or speaks of the page rather than of its subject. */
-export function isAside(line: string, linkShare: number): boolean {
+/** Returns true for a line that leads elsewhere or is about the page, not its subject. */
+export function isBoilerplateLine(line: string, linkShare: number): boolean {
   if (line.length > LENGTH_MAX && linkShare <= 0.5) return false
   if (BEGINS.test(line) || BYLINE.test(line)) return true
   return (line.length <= SHORT_MAX || linkShare > 0.5) && BEGINS_SHORT.test(line)

@@ -4,7 +4,7 @@ import { countWords } from './words.ts'
 const TITLE_MAX = 200
 const CHARACTERS_MAX = 8_000_000
 
-/** What a document without marks of its own comes to. */
+/** Builds the article of a document without markup. */
 export function articleOf(
   url: string,
   content_type: string,
@@ -35,13 +35,13 @@ export function articleOf(
   }
 }
 
-/** Plain text as it is, without spaces at its ends. */
+/** Reads plain text, trimmed. */
 export const readPlain = (text: string, url: string, contentType: string): Article =>
   articleOf(url, contentType, text.replace(/\r\n?/g, '\n').trim())
 
 const fileNameOf = (url: string): string => URL.parse(url)?.pathname.split('/').at(-1) || url
 
-/** JSON, indented; in Markdown as a block of code. */
+/** Reads JSON, indented; a code block in Markdown. */
 export function readJson(text: string, url: string, contentType: string): Article {
   let value: unknown
   try {

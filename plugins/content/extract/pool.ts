@@ -3,7 +3,7 @@ import { Piscina } from 'piscina'
 import { type Article, type Document, ExtractionError, type ExtractOptions } from './article.ts'
 import type { Outcome, Task } from './worker.ts'
 
-/** For one document, waiting included. */
+/** Time limit per document, including waiting. */
 const DEADLINE_MS = 15_000
 const QUEUE_MAX = 64
 const HEAP_MB = 768
@@ -11,7 +11,7 @@ const IDLE_MS = 60_000
 
 let pool: Piscina<Task, Outcome> | undefined
 
-/** Threads start with the first document, and end when there was none for a while. */
+/** Worker threads, started with the first document and stopped when idle. */
 const open = (): Piscina<Task, Outcome> =>
   new Piscina({
     filename: new URL('./worker.ts', import.meta.url).href,
@@ -24,12 +24,12 @@ const open = (): Piscina<Task, Outcome> =>
   })
 
 /**
- * Reads the article out of a document, in a worker thread: the event loop does not wait, and a
- * document that takes too long or too much memory costs a thread, not the process.
+ * Extracts the article of a document in a worker thread, so that the event loop is not blocked and
+ * a document that takes too long or too much memory costs a thread, not the process.
  *
- * @param signal ends the work
- * @throws ExtractionError when the document is of no known form, cannot be read, or has no text
- * @throws Error when too many documents wait
+ * @param signal aborts the work
+ * @throws ExtractionError if the format is unknown or unreadable, or there is no text
+ * @throws Error if too many documents are waiting
  */
 export async function read(
   document: Document,

@@ -1,15 +1,15 @@
 import { type Article, type Document, ExtractionError, type ExtractOptions } from './article.ts'
 import { decode } from './charset.ts'
 import { extract } from './extract.ts'
-import { formOf, typeOf } from './form.ts'
+import { detectFormat, typeOf } from './form.ts'
 import { readPdf } from './pdf.ts'
 import { readJson, readPlain } from './plain.ts'
 
-/** Bytes of a document, whatever it is. */
+/** Maximum bytes of a document of any format. */
 const BYTES_MAX = 20 * 1024 * 1024
 
-/** Reads a document by its form, in this very thread. */
-export async function readHere(
+/** Reads a document according to its format, in the current thread. */
+export async function readDocument(
   { body, contentType, url }: Document,
   options: ExtractOptions = {},
 ): Promise<Article> {
@@ -17,7 +17,7 @@ export async function readHere(
     throw new ExtractionError('content_unreadable', `The document is over ${BYTES_MAX} bytes.`)
   }
   const type = typeOf(contentType)
-  switch (formOf(body, contentType)) {
+  switch (detectFormat(body, contentType)) {
     case 'html':
       return extract(decode(body, contentType), url, options)
     case 'pdf':

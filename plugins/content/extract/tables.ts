@@ -5,7 +5,7 @@ const isCell = ({ name }: Element): boolean => name === 'td' || name === 'th'
 
 const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
 
-/** Rows of the table itself, not of tables within its cells. */
+/** Returns the rows of the table itself, not of nested tables. */
 const trs = (table: ParentNode): Element[] =>
   elementsOf(table).flatMap((child) =>
     child.name === 'tr' ? [child] : /^t(head|body|foot)$/.test(child.name) ? trs(child) : [],
@@ -13,13 +13,13 @@ const trs = (table: ParentNode): Element[] =>
 
 const PLAIN: ReadonlySet<string> = new Set([...INLINE, 'p', 'div', 'br'])
 
-/** A cell that a line can hold. */
+/** Returns true for a cell that fits on one line. */
 const isPlain = (cell: ParentNode): boolean =>
   elementsOf(cell).every((child) => PLAIN.has(child.name) && isPlain(child))
 
 /**
- * The cells of a table of data, row by row; undefined for a table that only lays a page out: of
- * one column, or with lists, headings and tables in its cells.
+ * Returns the cells of a data table by row; undefined for a layout table: one column, or lists,
+ * headings or tables in its cells.
  */
 export function rowsOf(table: ParentNode): Element[][] | undefined {
   const rows = trs(table)

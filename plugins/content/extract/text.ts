@@ -1,12 +1,12 @@
 import { type AnyNode, hasChildren, isTag, isText, type ParentNode } from 'domhandler'
 import { INLINE } from './measure.ts'
 
-/** Elements whose neighbours stand on the next line, not in a paragraph of their own. */
+/** Elements separated by a line break instead of a blank line. */
 const LINES: ReadonlySet<string> = new Set(['li', 'tr', 'dt', 'dd', 'option'])
 const CELLS: ReadonlySet<string> = new Set(['td', 'th'])
 const SPACE = /[\s\u00a0]+/g
 
-/** Lines as they grow. Those of code keep their spaces, others have one between words. */
+/** Collects lines. Code keeps its spaces; other text has single spaces. */
 class Lines {
   readonly #done: string[] = []
   #line = ''
@@ -27,7 +27,7 @@ class Lines {
     }
   }
 
-  /** Ends the line, and leaves at least so many ends of lines before the next. */
+  /** Ends the line with at least the given number of line breaks. */
   end(ends: 1 | 2): void {
     const line = this.#isCode ? this.#line.trimEnd() : this.#line.replace(SPACE, ' ').trim()
     if (line !== '' || this.#isCode) this.#done.push(line)
@@ -42,7 +42,7 @@ class Lines {
   }
 }
 
-/** The plain text of a tree in reading order: paragraphs are a blank line apart. */
+/** Returns the plain text of a tree in reading order; paragraphs are separated by blank lines. */
 export function textOf(root: ParentNode): string {
   const lines = new Lines()
   const walk = (node: AnyNode, isCode: boolean): void => {

@@ -8,15 +8,15 @@ import {
 } from 'domhandler'
 import { removeAll } from './clean.ts'
 import { dateOf } from './dates.ts'
-import { INLINE, type Measures, measure, measureOf, squeeze } from './measure.ts'
-import { isFurniture } from './names.ts'
-import { isAside } from './phrases.ts'
+import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
+import { isAnnotation } from './names.ts'
+import { isBoilerplateLine } from './phrases.ts'
 import { textOf } from './text.ts'
 
-/** Longer captions are told for their own sake, as in a gallery. */
+/** Maximum length of a removable caption; longer ones are text, as in galleries. */
 const CAPTION_MAX = 350
 const HEADING = /^h[1-6]$/
-/** What a figure may hold that is more than a picture. */
+/** Content of a figure that is more than an image. */
 const SUBSTANCE: ReadonlySet<string> = new Set(['table', 'pre', 'blockquote', 'ul', 'ol', 'math'])
 const KEPT: ReadonlySet<string> = new Set(['img', 'picture', 'source'])
 
@@ -28,26 +28,29 @@ function contains(node: ParentNode, names: ReadonlySet<string>): boolean {
   )
 }
 
-/** Removes all text below, and keeps the pictures. */
-function silence(root: ParentNode): void {
+/** Removes the text below an element and keeps images. */
+function removeText(root: ParentNode): void {
   root.children = root.children.filter((child) => isTag(child))
-  for (const child of root.children) if (hasChildren(child)) silence(child)
+  for (const child of root.children) if (hasChildren(child)) removeText(child)
 }
 
-function isBare(node: ChildNode): boolean {
+function isImageOnly(node: ChildNode): boolean {
   if (isText(node)) return node.data.trim() === ''
   if (!isTag(node)) return true
   return (
-    !KEPT.has(node.name) && node.name !== 'br' && node.name !== 'hr' && node.children.every(isBare)
+    !KEPT.has(node.name) &&
+    node.name !== 'br' &&
+    node.name !== 'hr' &&
+    node.children.every(isImageOnly)
   )
 }
 
-/** A block without blocks of its own. */
+/** Returns true for a block without nested blocks. */
 const isLeaf = (element: Element): boolean =>
   !INLINE.has(element.name) &&
   element.children.every((child) => !isTag(child) || INLINE.has(child.name))
 
-/** Share of the text that lies within links. */
+/** Returns the share of the text within links. */
 const linkShare = (measures: Measures, element: Element): number => {
   const { text, linked } = measureOf(measures, element)
   return text === 0 ? 0 : linked / text
@@ -55,10 +58,10 @@ const linkShare = (measures: Measures, element: Element): number => {
 
 const PARAGRAPHS: ReadonlySet<string> = new Set(['p', 'div'])
 const LISTS: ReadonlySet<string> = new Set(['ul', 'ol', 'dl'])
-/** A teaser says no more than this of the page that it leads to, outside its link. */
+/** Maximum characters of a teaser outside its link. */
 const TEASER_MAX = 240
 
-/** An invitation to another page: a heading that is a link, with a few words around it. */
+/** Returns true for a teaser of another page: a linked heading and a few words. */
 function isTeaser(element: Element, measures: Measures): boolean {
   const { text, linked, prose } = measureOf(measures, element)
   if (element.name === 'p' || text - linked > TEASER_MAX || prose > TEASER_MAX) return false
@@ -81,47 +84,47 @@ function isUnwanted(element: Element, measures: Measures, title: string): boolea
   if (text === 0) return false
   const share = linkShare(measures, element)
   if (HEADING.test(element.name)) {
-    const words = squeeze(textOf(element))
-    return words === title || isAside(words, share)
+    const words = collapseSpaces(textOf(element))
+    return words === title || isBoilerplateLine(words, share)
   }
   if (LISTS.has(element.name) && prose === 0 && share > 0.7) return true
   if (element.name === 'article' && isTeaser(element, measures)) return true
   if (!isLeaf(element)) return false
   if (element.name === 'p' && share > 0.9 && text > 12) return true
-  const words = squeeze(textOf(element))
+  const words = collapseSpaces(textOf(element))
   if (PARAGRAPHS.has(element.name) && dateOf(words) !== undefined) return true
-  return isAside(words, share)
+  return isBoilerplateLine(words, share)
 }
 
-/** Whether an inline element is a line of its own. */
-const stands = ({ parent }: Element): boolean =>
+/** Returns true if an inline element is a line of its own. */
+const isStandaloneLine = ({ parent }: Element): boolean =>
   parent !== null && isTag(parent) && !INLINE.has(parent.name) && !isLeaf(parent)
 
 const textBefore = (children: readonly ChildNode[], at: number): ChildNode | undefined =>
   children.slice(0, at).findLast((child) => !isText(child) || child.data.trim() !== '')
 
-/** A heading, or a line such as `More:`, that only leads over to what follows it. */
-const leadsOver = (node: ChildNode | undefined): node is Element =>
+/** Returns true for a heading, or a line such as `More:`, that only introduces what follows. */
+const isLeadIn = (node: ChildNode | undefined): node is Element =>
   node !== undefined &&
   isTag(node) &&
-  (HEADING.test(node.name) || (isLeaf(node) && /^.{1,60}:$/u.test(squeeze(textOf(node)))))
+  (HEADING.test(node.name) || (isLeaf(node) && /^.{1,60}:$/u.test(collapseSpaces(textOf(node)))))
 
-/** Removes the unwanted, each with the heading that leads over to it. */
+/** Removes unwanted elements, each with the heading that introduces it. */
 function removeUnwanted(root: ParentNode, measures: Measures, title: string): void {
   const gone = new Set<ChildNode>()
   root.children.forEach((child, at) => {
     if (!isTag(child) || !isUnwanted(child, measures, title)) return
     gone.add(child)
     const before = textBefore(root.children, at)
-    if (LISTS.has(child.name) && leadsOver(before)) gone.add(before)
+    if (LISTS.has(child.name) && isLeadIn(before)) gone.add(before)
   })
   root.children = root.children.filter((child) => !gone.has(child))
   for (const child of root.children) if (isTag(child)) removeUnwanted(child, measures, title)
 }
 
 /**
- * Removes from the body of an article what does not belong to its text: captions, dates, lists of
- * other articles, invitations to read, share or subscribe, and headings that nothing follows.
+ * Removes from a body what is not the article's text: captions, dates, lists of other articles,
+ * invitations to read, share or subscribe, and headings without content.
  */
 export function trim(root: ParentNode, title: string): void {
   const measures = measure(root)
@@ -129,24 +132,25 @@ export function trim(root: ParentNode, title: string): void {
   removeAll(root, (node) => {
     if (!isTag(node)) return false
     const { prose } = measureOf(measures, node)
-    if (node.name === 'time' && stands(node)) return true
+    if (node.name === 'time' && isStandaloneLine(node)) return true
     if (node.name === 'figcaption' && prose < CAPTION_MAX) return true
     if (node.name === 'form' && prose < 0.3 * whole) return true
-    if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE)) silence(node)
-    if (prose < Math.min(0.3 * whole, CAPTION_MAX) && isFurniture(node)) silence(node)
+    if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
+      removeText(node)
+    if (prose < Math.min(0.3 * whole, CAPTION_MAX) && isAnnotation(node)) removeText(node)
     return false
   })
   removeUnwanted(root, measures, title)
-  removeBare(root)
-  while (dropLastHeading(root)) removeBare(root)
+  removeEmptyHeadings(root)
+  while (dropLastHeading(root)) removeEmptyHeadings(root)
 }
 
-function removeBare(root: ParentNode): void {
-  for (const child of root.children) if (isTag(child)) removeBare(child)
-  root.children = root.children.filter((child) => isText(child) || !isBare(child))
+function removeEmptyHeadings(root: ParentNode): void {
+  for (const child of root.children) if (isTag(child)) removeEmptyHeadings(child)
+  root.children = root.children.filter((child) => isText(child) || !isImageOnly(child))
 }
 
-/** Removes the last block when it is a heading. */
+/** Removes the last block if it is a heading. */
 function dropLastHeading(root: ParentNode): boolean {
   const last = root.children.findLast((child) => !isText(child) || child.data.trim() !== '')
   if (!last || !isTag(last)) return false

@@ -1,6 +1,6 @@
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' })
 
-/** Words by Unicode's rules (UAX 29, and dictionaries for scripts that set no spaces). */
+/** Segments words by Unicode rules (UAX 29, with dictionaries for scripts without spaces). */
 export function countWords(text: string): number {
   let count = 0
   for (const { isWordLike } of segmenter.segment(text)) if (isWordLike) count++

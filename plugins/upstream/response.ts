@@ -7,10 +7,10 @@ import {
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
-import { tells, watched } from './secrets.ts'
+import { containsSecret, guardSecrets } from './secrets.ts'
 
-/** Headers of an answer that come back by themselves; its owner may name more. */
-const ANSWERED: readonly string[] = [
+/** Response headers that are always relayed; the provider may name more. */
+const RELAYED_HEADERS: readonly string[] = [
   'content-disposition',
   'content-language',
   'content-range',
@@ -20,14 +20,14 @@ const ANSWERED: readonly string[] = [
   'retry-after',
 ]
 
-/** Statuses whose answer has no body. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205])
-/** How much of an answer that is refused callers are shown, in bytes. */
+/** Statuses of responses without a body. */
+const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205])
+/** Bytes of a refused response shown to callers. */
 const SHOWN_BYTES = 2_048
 
 /**
- * The answer of an upstream, by the charge policy of its endpoint: a status that is a success is
- * delivered and charged, one that passes is delivered for nothing, any other is a failure.
+ * Builds the reply from an upstream's response by the endpoint's charge policy: success statuses
+ * are delivered and charged, passed-through ones delivered free of charge, all others fail.
  * @throws Failure `upstream_error`
  */
 export function replyOf(
@@ -38,14 +38,16 @@ export function replyOf(
   const { status, headers, body, stream } = response
   try {
     const passes = endpoint.passes.includes(status)
-    if (!passes && !endpoint.success.includes(status)) throw refused(upstream, response)
-    if (encodingOf(response)) throw broken(response, 'It is compressed, though it was not to be.')
-    if (repeatsSecret(upstream, response)) throw broken(response, 'It repeats a secret.')
-    const isSuccess = !passes && !stream && !BODILESS.has(status)
-    if (isSuccess && body.length === 0) throw broken(response, 'It is empty.')
-    if (isSuccess && endpoint.output && !isJson(body)) throw broken(response, 'It is no JSON.')
-    const shown = pick(headers, [...ANSWERED, ...upstream.responseHeaders])
-    const sent = stream ? watched(stream, upstream.injected) : body
+    if (!passes && !endpoint.success.includes(status)) throw refusalFailure(upstream, response)
+    if (encodingOf(response))
+      throw brokenFailure(response, 'It is compressed, though it was not to be.')
+    if (repeatsSecret(upstream, response)) throw brokenFailure(response, 'It repeats a secret.')
+    const isSuccess = !passes && !stream && !BODILESS_STATUSES.has(status)
+    if (isSuccess && body.length === 0) throw brokenFailure(response, 'It is empty.')
+    if (isSuccess && endpoint.output && !isJson(body))
+      throw brokenFailure(response, 'It is no JSON.')
+    const shown = pick(headers, [...RELAYED_HEADERS, ...upstream.responseHeaders])
+    const sent = stream ? guardSecrets(stream, upstream.injected) : body
     return new Reply(sent, { status, headers: shown })
   } catch (error) {
     stream?.destroy()
@@ -53,33 +55,33 @@ export function replyOf(
   }
 }
 
-/** What is told of an exchange that failed. */
+/** Converts an exchange error to a failure. */
 export function failureOf(upstream: Upstream, error: unknown): unknown {
-  if (error instanceof DOMException) return error // the deadline of the hub
+  if (error instanceof DOMException) return error // the hub's deadline
   if (!(error instanceof EgressError)) return error
   const { code, message, response } = error
   if (code === 'validation_failed') return new Refusal('request_not_allowed', message)
-  const extras = response ? { upstream: shownOf(upstream, response) } : {}
+  const extras = response ? { upstream: describeBody(upstream, response) } : {}
   if (code === 'upstream_timeout') return new Failure(504, code, message, extras)
   const known = code === 'destination_not_allowed' ? 'upstream_unreachable' : code
   return new Failure(502, known, message, extras)
 }
 
-function refused(upstream: Upstream, response: EgressResponse): Failure {
+function refusalFailure(upstream: Upstream, response: EgressResponse): Failure {
   const { status, headers } = response
   const after = /^\d{1,5}$/.exec(String(headers['retry-after'] ?? ''))
   return new Failure(502, 'upstream_error', `The provider answered ${status}.`, {
-    upstream: shownOf(upstream, response),
+    upstream: describeBody(upstream, response),
     ...(after && { retryAfterSeconds: Number(after[0]) }),
   })
 }
 
-const broken = ({ status }: EgressResponse, why: string): Failure =>
+const brokenFailure = ({ status }: EgressResponse, why: string): Failure =>
   new Failure(502, 'upstream_error', `The answer of the provider is not delivered. ${why}`, {
     upstream: { status },
   })
 
-function shownOf(upstream: Upstream, response: EgressResponse) {
+function describeBody(upstream: Upstream, response: EgressResponse) {
   const { status, headers, body } = response
   const type = headers['content-type']
   const text = repeatsSecret(upstream, response) ? '' : body.toString('utf8', 0, SHOWN_BYTES)
@@ -91,7 +93,8 @@ const encodingOf = ({ headers }: EgressResponse): boolean =>
 
 const repeatsSecret = ({ injected }: Upstream, { headers, body }: EgressResponse): boolean =>
   injected.length > 0 &&
-  (tells(injected, body) || tells(injected, Object.values(headers).flat().join('\n')))
+  (containsSecret(injected, body) ||
+    containsSecret(injected, Object.values(headers).flat().join('\n')))
 
 function isJson(body: Buffer): boolean {
   try {
