@@ -33,7 +33,7 @@ export async function openProductionMoney(
 ): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
   const chain = openChain({ rpcUrl, network })
   const spend = privateKeyToAccount(spendKey)
-  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled }) // used after the migration
+  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled })
   const settling =
     'url' in facilitatorSettings
       ? await useRemoteFacilitator(facilitatorSettings, chain, [treasury, spend.address], log)

@@ -18,7 +18,9 @@ interface UpstreamOptions {
   readonly log: Log
 }
 
-/** Creates the keys that encrypt upstream credentials; one derived from the signing key decrypts. */
+/**
+ * Creates the keys that encrypt upstream credentials; one derived from the signing key decrypts.
+ */
 export function createSealingKeys({
   listing,
   signingKey,

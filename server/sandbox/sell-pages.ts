@@ -19,7 +19,7 @@ const RULE_DEFAULTS = {
 
 const PRICES = { price: usd('0.005'), cachedPrice: usd('0.002') }
 const RULES: readonly PageRule[] = [
-  { ...RULE_DEFAULTS, ...PRICES, pattern: '/articles/tides' }, // listed first because it is the example
+  { ...RULE_DEFAULTS, ...PRICES, pattern: '/articles/tides' }, // first: the example
   { ...RULE_DEFAULTS, ...PRICES, pattern: '/articles/**' },
   {
     ...RULE_DEFAULTS,

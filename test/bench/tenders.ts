@@ -9,7 +9,7 @@ import { answer, type Question } from '../../plugins/tenders/answers/answer.ts'
 import plugin from '../../plugins/tenders/index.ts'
 import { readNotice } from '../../plugins/tenders/parse/notice.ts'
 import { openStore } from '../../plugins/tenders/store/store.ts'
-import { lent } from '../support/injected-host.ts'
+import { injectedHost } from '../support/injected-host.ts'
 import { newFolder } from './folder.ts'
 import type { Report } from './main.ts'
 import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
@@ -43,7 +43,7 @@ export async function tenders(): Promise<Report> {
   let database: Database | undefined
   const opened = await openPlugin(
     { ...plugin, open: (host) => plugin.open({ ...host, database: (database = host.database) }) },
-    { host: lent, databaseUrl: server.url, log: createLog('silent') },
+    { host: injectedHost, databaseUrl: server.url, log: createLog('silent') },
   )
   try {
     const day = await storeDay(database!)

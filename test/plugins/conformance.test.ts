@@ -11,7 +11,7 @@ import forecast from '../../plugins/forecast/index.ts'
 import iban from '../../plugins/iban/index.ts'
 import { plugins } from '../../plugins/index.ts'
 import primes from '../../plugins/primes/index.ts'
-import { lent, serviceOf } from '../support/injected-host.ts'
+import { injectedHost, serviceOf } from '../support/injected-host.ts'
 import { useHub } from '../support/suite.ts'
 
 /** The magazine that every sandbox sells, as its domain would have it. */
@@ -29,9 +29,9 @@ const RULE = {
 const nothing = async () => undefined
 const magazine = gatewayOf(
   {
-    host: lent,
+    host: injectedHost,
     domains: { note: nothing, mayRead: async () => true },
-    cache: { peek: nothing, read: nothing, keep: nothing },
+    cache: { find: nothing, read: nothing, store: nothing },
   },
   {
     id: 'dom_magazine',

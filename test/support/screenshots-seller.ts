@@ -1,5 +1,5 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import type { Sites } from '../core/catalog/fixture.ts'
+import type { TestSites } from '../core/catalog/fixture.ts'
 import { dataOf } from '../server/staff/fixture.ts'
 import type { openAccount } from '../server/web/account-fixture.ts'
 import { signFor } from '../server/web/linked-wallet.ts'
@@ -29,12 +29,12 @@ const OPENAPI = {
 /** Adds a failed call, a payout, a balance and a draft. @returns the paths of their pages */
 export async function openSeller(
   hub: TestHub,
-  sites: Sites,
+  sites: TestSites,
   { person }: Awaited<ReturnType<typeof openAccount>>,
 ): Promise<readonly string[]> {
   const { apiKey, keyId } = await hub.agent()
   await hub.credit(keyId, 5_000_000n)
-  const call = () => ask(hub.url, '/proxy/harbour-maps/maps', { method: 'GET', key: apiKey })
+  const call = () => ask(hub.url, '/proxy/harbor-maps/maps', { method: 'GET', key: apiKey })
   sites.at('gateway.test', (_, response) => {
     response.statusCode = 500
     response.end('{}')

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openSites } from '../core/catalog/fixture.ts'
+import { openTestSites } from '../core/catalog/fixture.ts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { openAccount } from '../server/web/account-fixture.ts'
 import { pathsOf } from '../server/web/page-paths.ts'
@@ -22,7 +22,7 @@ const VARIANTS = {
 const selected = process.argv.slice(2)
 
 /** Takes screenshots of every page in light, dark and phone width: `npm run screenshots`. */
-const sites = await openSites()
+const sites = await openTestSites()
 const admin = createAdmin()
 const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
 const hub = await startTestHub({ config })

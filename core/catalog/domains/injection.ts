@@ -20,8 +20,8 @@ interface SellingRow {
 }
 
 /** A domain is on sale only if one of its rules allows a page. */
-const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, d.name, d.summary, ${RULES_JSON}
-  FROM hub.domain d WHERE d.state = 'verified' AND d.selling
+const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, d.name, d.summary,
+  ${RULES_JSON} FROM hub.domain d WHERE d.state = 'verified' AND d.selling
     AND EXISTS (SELECT FROM hub.domain_rule s WHERE s.domain = d.id AND s.allow)`
 
 /** Creates the capability injected into the content gateway: domains on sale, and page records. */

@@ -1,7 +1,14 @@
+import { LRUCache } from 'lru-cache'
 import { RE2JS } from 're2js'
 import type { PageRefusal, PageRule, PricedPage } from '../../plugin/pages.ts'
 
 const URL_MAX = 2_048
+
+interface SellingHost {
+  readonly host: string
+  readonly origin: string
+  readonly rules: readonly PageRule[]
+}
 
 /**
  * Finds the rule for a page. The host must equal the registered one: no subdomain, trailing dot or
@@ -10,15 +17,7 @@ const URL_MAX = 2_048
  * @param rules most specific first: see `sortBySpecificity`
  */
 export function matchPage(
-  {
-    host,
-    origin,
-    rules,
-  }: {
-    readonly host: string
-    readonly origin: string
-    readonly rules: readonly PageRule[]
-  },
+  { host, origin, rules }: SellingHost,
   text: string,
 ): PricedPage | PageRefusal {
   const url = text.length <= URL_MAX && !/[\0-\x20\x7f]/.test(text) ? URL.parse(text) : null
@@ -67,13 +66,12 @@ function specificity(pattern: string) {
 }
 
 /** RE2 matches in linear time, so that no owner's pattern can block the hub. */
-const globCache = new Map<string, RE2JS>()
-const GLOBS_MAX = 20_000
+const globCache = new LRUCache<string, RE2JS>({ max: 20_000 })
 
 function matches(pattern: string, path: string, anyCase: boolean): boolean {
   const key = `${anyCase} ${pattern}`
   const known = globCache.get(key) ?? compileGlob(pattern, anyCase)
-  if (globCache.size >= GLOBS_MAX) globCache.clear()
+
   globCache.set(key, known)
   return known.matches(path)
 }

@@ -88,8 +88,8 @@ async function claimSlug(client: PoolClient, domain: Domain): Promise<string> {
     'SELECT wanted FROM hub.domain WHERE id = $1',
     [domain.id],
   )
-  const wanted = rows[0]?.wanted ?? null
-  const candidates = wanted === null ? slugCandidates(domain.host) : [wanted]
+  const requested = rows[0]?.wanted ?? null
+  const candidates = requested === null ? slugCandidates(domain.host) : [requested]
   for (const slug of candidates.filter((each) => !isReserved(each))) {
     const { rowCount } = await client.query(
       `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month,

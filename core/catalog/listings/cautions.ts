@@ -15,9 +15,9 @@ const CALLS_MIN = 3
 /** Derives warnings about a listing from what probes and calls have shown. Pure. */
 export function cautionsOf(listing: Listing, history: ListingHistory, now: Date): Caution[] {
   const since = daysBefore(now, RECENT_DAYS)
-  const seen = history.changes.filter(({ verified, at }) => verified && at > since)
+  const recent = history.changes.filter(({ verified, at }) => verified && at > since)
   const newest = (field: ListingChange['field']) =>
-    seen.find((change) => change.field === field && change.before !== null)
+    recent.find((change) => change.field === field && change.before !== null)
   const cautions: Caution[] = []
   const warn = (code: string, message: string, at: Date | null = null): void => {
     cautions.push({ code, message, since: at })

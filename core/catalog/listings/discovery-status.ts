@@ -41,7 +41,7 @@ export async function readDiscoveryStatus(pool: Pool): Promise<DiscoveryStatus> 
   return { sources, listings: listings.rows, refused: refused.rows, ...counts.rows[0]! }
 }
 
-/** Makes one or all sources due, so that the next run of the job reads them. @returns their names */
+/** Makes one or all sources due for the next run of the job. @returns their names */
 export async function scheduleReading(pool: Pool, source: string | undefined): Promise<string[]> {
   const { rows } = await pool.query<{ source: string }>(
     `UPDATE hub.discovery SET next_at = now() WHERE $1::text IS NULL OR source = $1

@@ -33,7 +33,7 @@ export interface ListingCandidate {
   readonly inputSchema: unknown
   readonly outputSchema: unknown
   /** True if the source names it; false if the name is derived from the URL. */
-  readonly isNamed: boolean
+  readonly named: boolean
 }
 
 /**
@@ -69,7 +69,7 @@ export async function upsertListings(
 
 function listingRow(candidate: ListingCandidate, rank: Rank) {
   const { origin, hostname } = new URL(candidate.url)
-  const [shown] = candidate.offers
+  const [first] = candidate.offers
   return {
     id: listingId(candidate.method, candidate.url),
     ...textsOf(candidate),
@@ -77,11 +77,11 @@ function listingRow(candidate: ListingCandidate, rank: Rank) {
     method: candidate.method,
     origin,
     host: hostname,
-    ...termsOf(shown),
+    ...termsOf(first),
     offers: candidate.offers.map(offerJson),
     input_schema: candidate.inputSchema ?? null,
     output_schema: candidate.outputSchema ?? null,
-    rank: 2 * rank - (candidate.isNamed ? 0 : 1),
+    rank: 2 * rank - (candidate.named ? 0 : 1),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Egress } from '../../egress/http.ts'
 import { decimal } from '../../money.ts'
 import { canonicalUrl, type UrlRules } from './discovery/canonical-url.ts'
-import { listingCandidate } from './discovery/normalize.ts'
+import { listingCandidate, type ResourceDescription } from './discovery/normalize.ts'
 import type { OfferCheck } from './discovery/offers.ts'
 import type { ListingTarget } from './discovery/read-origin.ts'
 import type { Robots } from './probe/robots.ts'
@@ -67,8 +67,8 @@ export async function validateTarget(
     const reason = probeResult.outcome === 'up' ? 'malformed_offer' : probeResult.outcome
     return { ...none, url, method, probeResult, reason, lines }
   }
-  const described = mergeDescriptions(target.described, probeResult.described ?? {})
-  const candidate = listingCandidate(url, method, probeResult.offers, described)
+  const description = mergeDescriptions(target.description, probeResult.description ?? {})
+  const candidate = listingCandidate(url, method, probeResult.offers, description)
   lines.push(...textLines(candidate))
   return { url, method, lines, reason: undefined, candidate, probeResult }
 }
@@ -76,12 +76,10 @@ export async function validateTarget(
 async function probeEither(egress: Egress, url: string, named: ListingMethod | undefined) {
   const method = named ?? 'GET'
   const probeResult = await sendProbe(egress, { method, url })
-  if (named !== undefined || !POST_RETRY_OUTCOMES.includes(probeResult.outcome))
-    return { method, probeResult }
+  const first = { method, probeResult }
+  if (named !== undefined || !POST_RETRY_OUTCOMES.includes(probeResult.outcome)) return first
   const posted = await sendProbe(egress, { method: 'POST', url })
-  return posted.outcome === 'up'
-    ? { method: 'POST' as const, probeResult: posted }
-    : { method, probeResult }
+  return posted.outcome === 'up' ? { method: 'POST' as const, probeResult: posted } : first
 }
 
 async function hasOptedOut(pool: Pool, url: string): Promise<boolean> {
@@ -93,10 +91,7 @@ async function hasOptedOut(pool: Pool, url: string): Promise<boolean> {
 }
 
 /** Merges descriptions: the documents of an origin first, completed by its offer. */
-function mergeDescriptions(
-  first: ListingTarget['described'],
-  second: ListingTarget['described'],
-): ListingTarget['described'] {
+function mergeDescriptions(first: ResourceDescription, second: ResourceDescription) {
   const defined = Object.entries(first).filter(([, value]) => value !== undefined && value !== null)
   return { ...second, ...Object.fromEntries(defined) }
 }
@@ -142,14 +137,8 @@ function entryLine(entry: OfferCheck, index: number, isUp: boolean): ValidationL
   return { check, level: 'ok', message }
 }
 
-function textLines({
-  isNamed: named,
-  name,
-  description,
-  inputSchema,
-  outputSchema,
-  category,
-}: ListingCandidate) {
+function textLines(candidate: ListingCandidate): ValidationLine[] {
+  const { named, name, description, inputSchema, outputSchema, category } = candidate
   const lines: ValidationLine[] = []
   const warn = (check: string, message: string): void => {
     lines.push({ check, level: 'warning', message })

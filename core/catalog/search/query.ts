@@ -79,10 +79,10 @@ function splitIntoSpans(words: readonly string[]): QuerySpan[] {
   const spans: QuerySpan[] = []
   for (let at = 0; at < words.length; ) {
     const { length, alternatives } = findSynonyms(words, at)
-    const own = words.slice(at, at + length)
-    const weight = own.every((word) => FILLERS.has(word)) ? FILLER_WEIGHT : 1
+    const phrase = words.slice(at, at + length)
+    const weight = phrase.every((word) => FILLERS.has(word)) ? FILLER_WEIGHT : 1
     spans.push({
-      words: own,
+      words: phrase,
       weight,
       alternatives: [...alternatives, ...joinedWords(words, at, length)],
     })

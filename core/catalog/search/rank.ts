@@ -71,18 +71,11 @@ export function rankCandidates(
 
 function createScorer(query: RankingQuery): (candidate: Candidate) => ScoredCandidate {
   const match = createMatcher(query.terms)
-  if (query.terms.parts.length === 0) {
-    return (candidate) => ({
-      candidate,
-      score: qualityFactor(candidate, query),
-      variants: [],
-      isFeatured: false,
-    })
-  }
+  const matchesAll = query.terms.parts.length === 0
   return (candidate) => {
     const { score: matchScore, variants } = match(candidate)
-    const text = candidate.exact ? Math.max(matchScore, 1) : matchScore
-    const similarity = query.similarity?.(candidate)
+    const text = candidate.exact || matchesAll ? Math.max(matchScore, 1) : matchScore
+    const similarity = matchesAll ? undefined : query.similarity?.(candidate)
     const semantic = 1 + SEMANTIC_WEIGHT * Math.max(similarity ?? 0, 0)
     const score = text * semantic * qualityFactor(candidate, query)
     return { candidate, score, variants, isFeatured: false, similarity }
@@ -90,13 +83,8 @@ function createScorer(query: RankingQuery): (candidate: Candidate) => ScoredCand
 }
 
 /** Adds the reasons for a hit and its rank. */
-export function explainRank({
-  candidate,
-  score,
-  variants,
-  isFeatured,
-  similarity = 0,
-}: ScoredCandidate): RankedCandidate {
+export function explainRank(hit: ScoredCandidate): RankedCandidate {
+  const { candidate, score, variants, isFeatured, similarity = 0 } = hit
   const { exact, calls, delivered } = candidate
   const why = [
     ...(exact ? ['exact name'] : []),

@@ -49,9 +49,7 @@ export async function findTerms(
   const byWord = Map.groupBy(rows, ({ word }) => word)
   const total = byWord.get(ALL_DOCUMENTS)![0]!.documents
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])
-  const idf = new Map(
-    counts.map((row) => [row.term, inverseDocumentFrequency(row.documents, total)]),
-  )
+  const idf = new Map(counts.map((row) => [row.term, computeIdf(row.documents, total)]))
   const versions = new Map(rows.map(({ term, version }) => [term, version]))
   const parts = spans.map((span) => capVariantWeights(buildPart(span, byWord), idf))
   return { parts, idf, versions }
@@ -71,8 +69,8 @@ export function termWeights({ parts, idf }: QueryTerms): ReadonlyMap<string, num
   return new Map([...weights].toSorted(([, a], [, b]) => b - a).slice(0, TERMS_MAX))
 }
 
-/** BM25 formula. */
-const inverseDocumentFrequency = (documents: number, total: number): number =>
+/** Inverse document frequency of BM25. */
+const computeIdf = (documents: number, total: number): number =>
   documents === 0 ? 0 : Math.log(1 + (total - documents + 0.5) / (documents + 0.5))
 
 function buildPart(

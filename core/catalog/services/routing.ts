@@ -28,18 +28,18 @@ const NO_PARAMETERS: RouteMatch['params'] = {}
 export function findRoute(routes: Routes, method: string, path: string): RouteMatch | undefined {
   const exact = routes.get(`${method} ${path}`)
   if (exact) return { offering: exact, params: NO_PARAMETERS }
-  const asked = path.split('/')
+  const requested = path.split('/')
   const found = templatesOf(routes).find(
-    ({ offering, segments }) => offering.method === method && matchesTemplate(segments, asked),
+    ({ offering, segments }) => offering.method === method && matchesTemplate(segments, requested),
   )
-  return found && { offering: found.offering, params: readParameters(found.segments, asked) }
+  return found && { offering: found.offering, params: readParameters(found.segments, requested) }
 }
 
 /** Lists the methods that a path accepts. */
 export const methodsForPath = (routes: Routes, path: string): readonly string[] => {
-  const asked = path.split('/')
+  const requested = path.split('/')
   const exact = [...routes.values()].filter((offering) => offering.path === path)
-  const fitting = templatesOf(routes).filter(({ segments }) => matchesTemplate(segments, asked))
+  const fitting = templatesOf(routes).filter(({ segments }) => matchesTemplate(segments, requested))
   return [...new Set([...exact, ...fitting.map(({ offering }) => offering)].map((o) => o.method))]
 }
 
@@ -63,14 +63,16 @@ function templatesOf(routes: Routes): readonly Template[] {
 
 const parameterCount = ({ offering }: Template): number => parameterNames(offering.path).length
 
-const matchesTemplate = (segments: readonly string[], asked: readonly string[]): boolean =>
-  segments.length === asked.length &&
-  segments.every((segment, i) => segment === asked[i] || (PARAMETER.test(segment) && !!asked[i]))
+const matchesTemplate = (segments: readonly string[], requested: readonly string[]): boolean =>
+  segments.length === requested.length &&
+  segments.every(
+    (segment, i) => segment === requested[i] || (PARAMETER.test(segment) && !!requested[i]),
+  )
 
-const readParameters = (segments: readonly string[], asked: readonly string[]) =>
+const readParameters = (segments: readonly string[], requested: readonly string[]) =>
   Object.fromEntries(
     segments.flatMap((segment, i) => {
       const name = PARAMETER.exec(segment)?.[1]
-      return name === undefined ? [] : [[name, asked[i] ?? ''] as const]
+      return name === undefined ? [] : [[name, requested[i] ?? ''] as const]
     }),
   )

@@ -8,7 +8,7 @@ let runningWorkers = 0
 
 /** A task exceeded its time or memory limit. */
 export class WorkerLimitExceeded extends Error {
-  override readonly name = 'TooMuch'
+  override readonly name = 'WorkerLimitExceeded'
 }
 
 export interface WorkerLimits {

@@ -66,8 +66,8 @@ export async function listSecrets(pool: Pool, slug: string): Promise<UpstreamSec
 
 /**
  * Replaces all secrets of a service.
- * @throws Fault `service_not_found`; `service_state` if it is retired; `service_incomplete` if it is
- *   on sale and would lack a required secret
+ * @throws Fault `service_not_found`; `service_state` if it is retired; `service_incomplete` if it
+ *   is on sale and would lack a required secret
  */
 export async function setSecrets(
   pool: Pool,

@@ -86,7 +86,8 @@ export async function createUpstream(
   const { slug, name, category, summary } = draft
   const inserted = await client.query(
     `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
-       family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', '${UPSTREAM_FAMILY}') ON CONFLICT DO NOTHING`,
+       family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', '${UPSTREAM_FAMILY}')
+     ON CONFLICT DO NOTHING`,
     [slug, name, category, summary, provider],
   )
   if (isReserved(slug) || inserted.rowCount !== 1) {
@@ -182,9 +183,9 @@ const isOtherOrigin = (before: string, after: string): boolean =>
   new URL(before).origin !== new URL(after).origin
 
 /**
- * Changes the description or base URL of a service. Changing the origin deletes its secrets, so that
- * they are not sent to another host, pauses the sale if a secret is required, and needs approval
- * again where administrators approve.
+ * Changes the description or base URL of a service. Changing the origin deletes its secrets, so
+ * that they are not sent to another host, pauses the sale if a secret is required, and needs a new
+ * approval if administrators approve services.
  * @throws Fault `service_not_found`; `service_state` if it is retired
  */
 export function changeUpstream(
@@ -230,8 +231,8 @@ export function changeUpstream(
 const definedOnly = (change: object): Partial<NewUpstream> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
-const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output, query,
-  body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
+const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output,
+  query, body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
   idempotent, retries`
 
 export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>
@@ -242,7 +243,8 @@ export async function readEndpoints(
   slug: string,
 ): Promise<EndpointInfo[]> {
   const { rows } = await on.query<EndpointInfo>(
-    `SELECT ${ENDPOINT_COLUMNS} FROM hub.upstream_endpoint WHERE service = $1 AND listed ORDER BY position`,
+    `SELECT ${ENDPOINT_COLUMNS} FROM hub.upstream_endpoint
+     WHERE service = $1 AND listed ORDER BY position`,
     [slug],
   )
   return rows

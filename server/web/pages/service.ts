@@ -55,7 +55,7 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): A
           days,
           'calls',
           callTotal(days),
-        )}${endpointOverview(slug, endpoints)}${endpoints.map((endpoint) =>
+        )}${endpointOverview(endpoints)}${endpoints.map((endpoint) =>
           endpointPart(slug, endpoint, {
             baseUrl: baseUrl(),
             proxyUrl: proxyUrl(),
@@ -67,7 +67,7 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): A
   })
 
 /** Introduction to the endpoints, and a table that links to each. */
-const endpointOverview = (slug: string, endpoints: readonly ServiceEndpoint[]): Html =>
+const endpointOverview = (endpoints: readonly ServiceEndpoint[]): Html =>
   html`<h2>Endpoints</h2><p>Set <code>HUB_API_KEY</code> to your key
 (<a href="/account/keys">create one</a>), then paste any of these calls. Without the
 <code>Authorization</code> header, the response is 402 with an x402 offer that a wallet can pay.

@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { Robots } from '../../../core/catalog/listings/probe/robots.ts'
 import { systemClock } from '../../../core/clock.ts'
-import type { Egress } from '../../../core/egress/http.ts'
 import { createEgress } from '../../../core/egress/egress.ts'
+import type { Egress } from '../../../core/egress/http.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { GOOD_TLS } from '../egress/goodtls.ts'
 import { offer } from './rows.ts'
 
 /** Answers one request of the hub. */
-export type Site = (request: IncomingMessage, response: ServerResponse) => unknown
+export type SiteHandler = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** Sites of other people, all on this machine. */
-export interface Sites {
+export interface TestSites {
   /** What the hub's way out has to let through. */
   readonly sandboxHosts: ReadonlyMap<string, number>
   /** Who was asked for what, as `GET host/path?query`. */
@@ -23,7 +23,7 @@ export interface Sites {
   /** Headers of the last visit. */
   readonly last: { headers: IncomingMessage['headers'] }
   /** What a host answers; it answers 404 otherwise. */
-  at(host: string, site: Site): void
+  at(host: string, site: SiteHandler): void
   /** Forgets the sites and the visits. */
   clear(): void
   close(): void
@@ -33,10 +33,10 @@ export interface Sites {
 export const SECURE = 'secure.test'
 const HOSTS = ['owner.test', 'index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
 
-export async function openSites(): Promise<Sites> {
-  const sites = new Map<string, Site>()
+export async function openTestSites(): Promise<TestSites> {
+  const sites = new Map<string, SiteHandler>()
   const visits: string[] = []
-  const last: Sites['last'] = { headers: {} }
+  const last: TestSites['last'] = { headers: {} }
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const host = request.headers.host ?? ''
     visits.push(`${request.method} ${host}${request.url}`)
@@ -67,7 +67,7 @@ export async function openSites(): Promise<Sites> {
 }
 
 /** Sites, a database, and the guarded way between them. */
-export interface World extends Omit<Sites, 'close'> {
+export interface CatalogFixture extends Omit<TestSites, 'close'> {
   readonly database: FreshDatabase
   readonly pool: Pool
   readonly egress: Egress
@@ -78,9 +78,9 @@ export interface World extends Omit<Sites, 'close'> {
   close(): Promise<void>
 }
 
-export async function openWorld(): Promise<World> {
+export async function openCatalogFixture(): Promise<CatalogFixture> {
   const database = await freshDatabase()
-  const sites = await openSites()
+  const sites = await openTestSites()
   const { sandboxHosts } = sites
   const egress = createEgress({ sandboxHosts, userAgent: 'AgentHub/0' })
   let robots = new Robots(egress, systemClock)
@@ -106,7 +106,7 @@ export async function openWorld(): Promise<World> {
 }
 
 /** Empties everything that discovery writes. */
-export const forget = ({ database }: World): Promise<unknown> =>
+export const clearListings = ({ database }: CatalogFixture): Promise<unknown> =>
   database.admin.query(
     `TRUNCATE hub.listing_source, hub.listing_change, hub.listing_probe, hub.listing_day,
        hub.search_document, hub.discovery, hub.payee_day, hub.listing_owner, hub.listing CASCADE`,
@@ -117,7 +117,7 @@ export const json = (response: ServerResponse, body: unknown, status = 200): voi
 }
 
 /** A resource that asks for payment, by version 2. */
-export function sells(change: object = {}, more: object = {}): Site {
+export function sells(change: object = {}, more: object = {}): SiteHandler {
   return (request, response) => {
     const url = `http://${request.headers.host}${request.url}`
     const required = {
@@ -132,7 +132,7 @@ export function sells(change: object = {}, more: object = {}): Site {
 }
 
 /** Several paths of one host. */
-export function paths(sites: Readonly<Record<string, Site>>): Site {
+export function paths(sites: Readonly<Record<string, SiteHandler>>): SiteHandler {
   return (request, response) => {
     const site = sites[new URL(request.url ?? '', 'http://x').pathname]
     if (site) site(request, response)

@@ -4,8 +4,8 @@ import { createLog } from '../../../core/log.ts'
 import { type Database, type DataPlugin, type PageRule, usd } from '../../../core/plugin/index.ts'
 import { PageCache } from '../../../plugins/content/cache.ts'
 import content from '../../../plugins/content/index.ts'
-import type { Read } from '../../../plugins/content/page.ts'
-import { lent } from '../../support/injected-host.ts'
+import type { PageReading } from '../../../plugins/content/page.ts'
+import { injectedHost } from '../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const RULE: PageRule = {
@@ -20,7 +20,10 @@ const RULE: PageRule = {
   fast: false,
 }
 const page = (url: string, more: Partial<PageRule> = {}) => ({ url, rule: { ...RULE, ...more } })
-const read = (text: string): Read => ({ article: { text } as Read['article'], way: 'fast' })
+const read = (text: string): PageReading => ({
+  article: { text } as PageReading['article'],
+  way: 'fast',
+})
 
 describe('pages that are kept', () => {
   let fresh: FreshDatabase
@@ -37,7 +40,7 @@ describe('pages that are kept', () => {
         return content.open({ ...host, domains })
       },
     }
-    const lending = { host: lent, databaseUrl: fresh.url, log: createLog('silent') }
+    const lending = { host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') }
     opened = await openPlugin(plugin, lending)
     cache = new PageCache(database)
   })
@@ -45,7 +48,7 @@ describe('pages that are kept', () => {
     await opened.close()
     await fresh.drop()
   })
-  const isKept = async (url: string) => (await cache.peek('dom_a', page(url), 60)) !== undefined
+  const isKept = async (url: string) => (await cache.find('dom_a', page(url), 60)) !== undefined
   const age = (url: string, seconds: number) =>
     database.query(
       `UPDATE page SET fetched_at = now() - make_interval(secs => $2),
@@ -54,12 +57,12 @@ describe('pages that are kept', () => {
       [url, seconds],
     )
   const keep = (url: string, more?: Partial<PageRule>) =>
-    cache.keep('dom_a', page(url, more), read(url))
+    cache.store('dom_a', page(url, more), read(url))
 
   it('are given back as they were, whatever text they have', async () => {
     const odd = read('a\u0000b \ud800 \u{1f600}')
-    await cache.keep('dom_a', page('/odd'), odd)
-    const kept = await cache.peek('dom_a', page('/odd'), 60)
+    await cache.store('dom_a', page('/odd'), odd)
+    const kept = await cache.find('dom_a', page('/odd'), 60)
     expect(await cache.read('dom_a', kept!.key)).to.deep.equal(odd)
     await database.query('DELETE FROM page')
   })
@@ -67,18 +70,18 @@ describe('pages that are kept', () => {
   it('are those of one domain, address and way to read, no older than was asked', async () => {
     await keep('/one')
     expect(await isKept('/one')).to.equal(true)
-    expect(await cache.peek('dom_b', page('/one'), 60)).to.equal(undefined)
-    expect(await cache.peek('dom_a', page('/one', { exclude: ['p'] }), 60)).to.equal(undefined)
-    expect(await cache.peek('dom_a', page('/one'), 0)).to.equal(undefined)
+    expect(await cache.find('dom_b', page('/one'), 60)).to.equal(undefined)
+    expect(await cache.find('dom_a', page('/one', { exclude: ['p'] }), 60)).to.equal(undefined)
+    expect(await cache.find('dom_a', page('/one'), 0)).to.equal(undefined)
     await age('/one', 30)
-    expect(await cache.peek('dom_a', page('/one'), 29)).to.equal(undefined)
-    expect((await cache.peek('dom_a', page('/one'), 31))?.ageSeconds).to.equal(30)
+    expect(await cache.find('dom_a', page('/one'), 29)).to.equal(undefined)
+    expect((await cache.find('dom_a', page('/one'), 31))?.ageSeconds).to.equal(30)
   })
 
   it('are not kept where the owner wants none, nor when they are too large', async () => {
     await keep('/none', { maxAgeSeconds: 0 })
     expect(await isKept('/none')).to.equal(false)
-    await cache.keep('dom_a', page('/large'), read('x'.repeat(2_097_152)))
+    await cache.store('dom_a', page('/large'), read('x'.repeat(2_097_152)))
     expect(await isKept('/large')).to.equal(false)
   })
 

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import nock from 'nock'
 import { readConfig } from '../../../core/config.ts'
 import { usd } from '../../../core/money.ts'
-import { openSites, paths, type Sites } from '../../core/catalog/fixture.ts'
+import { openTestSites, paths, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 
@@ -35,13 +35,13 @@ export const TEXT =
 /** A hub beside the site of an owner, who may sell its pages, for all tests of a `describe`. */
 export function useOwner() {
   let hub: TestHub
-  let sites: Sites
+  let sites: TestSites
   let owner: TestAgent
   let reader: TestAgent
   before(async function () {
     this.timeout(60_000)
     nock.restore()
-    sites = await openSites()
+    sites = await openTestSites()
     const browser = { ...readConfig({}).browser, browsers: 1, home: BROWSER_HOME }
     const { sandboxHosts } = sites
     hub = await startTestHub({ config: { jobs: false, sandboxHosts, browser } })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import type { paths, Site } from '../../core/catalog/fixture.ts'
+import type { paths, SiteHandler } from '../../core/catalog/fixture.ts'
 import { article, type Body, html, TEXT } from './owner.ts'
 
 /** A page that a script writes. */
@@ -62,7 +62,7 @@ export function useCanary() {
 
 const FAST = { fast: true, max_age_seconds: 0 }
 const to =
-  (location: string): Site =>
+  (location: string): SiteHandler =>
   (_, response) =>
     response.writeHead(302, { Location: location }).end()
 

@@ -6,7 +6,7 @@ import { derive } from '../../../plugins/tenders/domain/derive.ts'
 import tenders from '../../../plugins/tenders/index.ts'
 import type { Notice } from '../../../plugins/tenders/model.ts'
 import { readNotice } from '../../../plugins/tenders/parse/notice.ts'
-import { lent } from '../../support/injected-host.ts'
+import { injectedHost } from '../../support/injected-host.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
 /** Real notices lie beside the repository; tests on them are skipped where they are not. */
@@ -50,7 +50,7 @@ export async function tendersDatabase(): Promise<{
         return tenders.open(host)
       },
     },
-    { host: lent, databaseUrl: fresh.url, log: createLog('silent') },
+    { host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') },
   )
   return {
     database: database!,

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { parseSealingKeys, type SealingKey } from '../../../core/crypto/sealing.ts'
-import { makeAdmin } from '../../server/rest/finance/world.ts'
+import { createAdmin } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { type Body, json, useUpstream } from './world.ts'
 
 const KEYS = parseSealingKeys(`k1:${Buffer.alloc(32, 1).toString('base64')}`) as [SealingKey]
 
 describe('whoever runs the hub', () => {
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const listing = { approval: true, noticeDays: 7, sealingKeys: KEYS }
   const world = useUpstream({ config: { listing, admins: [admin.wallet] } })
   const { act, answers, call, draft, put, send, view } = world

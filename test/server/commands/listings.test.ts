@@ -4,16 +4,21 @@ import { openSource, stopPass } from '../../../core/catalog/listings/discovery/s
 import { RANK } from '../../../core/catalog/listings/store.ts'
 import { submitTarget } from '../../../core/catalog/listings/submit.ts'
 import { listingsCommand } from '../../../server/commands/listings/index.ts'
-import { openWorld, paths, sells, type World } from '../../core/catalog/fixture.ts'
+import {
+  type CatalogFixture,
+  openCatalogFixture,
+  paths,
+  sells,
+} from '../../core/catalog/fixture.ts'
 
 describe('npm run listings', () => {
-  let world: World
+  let world: CatalogFixture
   before(async () => {
     nock.restore()
-    world = await openWorld()
+    world = await openCatalogFixture()
     world.at('shop.test', paths({ '/rain': sells() }))
     for (const path of ['rain', 'gone']) {
-      const target = { url: `http://shop.test/${path}`, method: undefined, described: {} }
+      const target = { url: `http://shop.test/${path}`, method: undefined, description: {} }
       await submitTarget(world, target, { source: 'submitted', rank: RANK.document })
     }
     await openSource(world.pool, 'cdp')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { allPages } from '../../../server/web/index.ts'
-import { openSites, type Sites } from '../../core/catalog/fixture.ts'
+import { openTestSites, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 import { linkInOutbox, openAccount } from './account-fixture.ts'
@@ -13,11 +13,11 @@ import { useTabs } from './tabs.ts'
 
 describe('pages in a browser', function () {
   this.timeout(120_000) // starting the browser and axe take time
-  let sites: Sites
+  let sites: TestSites
   let account: Awaited<ReturnType<typeof openAccount>>
   const tabs = useTabs(() => hub().url)
   const hub = useHub(async () => {
-    sites = await openSites()
+    sites = await openTestSites()
     return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }
   })
   before(async () => {

@@ -76,7 +76,7 @@ export function agentTargets(file: JsonObject): readonly ListingTarget[] | Reaso
   const listed = [file['services'], file['endpoints']].find(Array.isArray) ?? []
   const services = listed.filter(isJsonObject)
   const takesX402 = [file['x402Support'], file['x402support']].includes(true)
-  const described = {
+  const description = {
     name: file['name'],
     description: file['description'],
     tags: file['tags'] ?? file['capabilities'],
@@ -91,7 +91,7 @@ export function agentTargets(file: JsonObject): readonly ListingTarget[] | Reaso
   const urls = [...new Set(targets)].slice(0, ENDPOINTS_MAX)
   return urls.length === 0
     ? 'no_endpoints'
-    : urls.map((url) => ({ url, method: undefined, described }))
+    : urls.map((url) => ({ url, method: undefined, description }))
 }
 
 const isUrl = (value: unknown): value is string =>

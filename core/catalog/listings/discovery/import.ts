@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
+import { sha256 } from '../../../crypto/sha256.ts'
 import { inTransaction } from '../../../db/transaction.ts'
 import { isJsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
@@ -75,15 +75,9 @@ export async function importRows(
   rows: readonly NormalizedRow[],
   pass: number,
 ): Promise<ImportCounts> {
-  const candidates = new Map<string, ListingCandidate>()
-  const written = new Map<string, SourceRow>()
-  for (const row of rows) {
-    const { result } = row
-    if ('candidate' in result) candidates.set(idOf(result.candidate), result.candidate)
-    const one = sourceRow(row)
-    written.set(one.key, one)
-  }
-  const all = [...written.values()]
+  const all = [...new Map(rows.map(sourceRow).map((row) => [row.key, row])).values()]
+  const candidates = rows.flatMap(({ result }) => ('candidate' in result ? result.candidate : []))
+  const candidateById = new Map(candidates.map((candidate) => [idOf(candidate), candidate]))
   const { rows: known } = await client.query<{ key: string; digest: string }>(
     `SELECT key, encode(digest, 'hex') AS digest FROM hub.listing_source
      WHERE source = $1 AND key = ANY ($2) AND NOT gone`,
@@ -91,53 +85,38 @@ export async function importRows(
   )
   const digests = new Map(known.map(({ key, digest }) => [key, digest]))
   const isNew = ({ key, digest }: SourceRow): boolean => digests.get(key) !== digest
-  const news = all.filter(isNew)
-  const fresh = new Set(news.flatMap(({ listing }) => listing ?? []))
-  const wanted = [...candidates].filter(([id]) => fresh.has(id))
-  await upsertListings(
-    client,
-    rank,
-    wanted.map(([, candidate]) => candidate),
-  )
-  await writeRows(client, source, news, pass)
+  const changed = all.filter(isNew)
+  const changedIds = new Set(changed.flatMap(({ listing }) => listing ?? []))
+  const upserts = [...candidateById].flatMap(([id, each]) => (changedIds.has(id) ? [each] : []))
+  await upsertListings(client, rank, upserts)
+  await writeRows(client, source, changed, pass)
   await client.query(
     `UPDATE hub.listing_source SET pass = $2, seen_at = now()
      WHERE source = $1 AND key = ANY ($3)`,
     [source, pass, all.filter((row) => !isNew(row)).map(({ key }) => key)],
   )
   const refused = all.filter(({ reason }) => reason !== null).length
-  return { rows: rows.length, refused, changed: news.length }
+  return { rows: rows.length, refused, changed: changed.length }
+}
+
+function sourceRow({ key: fullKey, raw, result }: NormalizedRow): SourceRow {
+  const isLong = fullKey.length > KEY_MAX
+  const key = isLong ? `${fullKey.slice(0, KEY_MAX - 65)} ${hexHash(fullKey)}` : fullKey
+  if (!('candidate' in result)) {
+    const { reason } = result
+    const claim = { row: storable(raw, CLAIM_BYTES) ?? truncate(raw) }
+    return { key, listing: null, reason, claim, digest: hexHash(JSON.stringify([reason, claim])) }
+  }
+  const { candidate } = result
+  const { url, method } = candidate
+  const offers = candidate.offers.map(offerJson)
+  const digest = hexHash(JSON.stringify({ ...candidate, offers }))
+  return { key, listing: idOf(candidate), reason: null, claim: { url, method, offers }, digest }
 }
 
 const idOf = ({ method, url }: ListingCandidate): string => listingId(method, url)
 
-function sourceRow({ key, raw, result }: NormalizedRow): SourceRow {
-  const isGood = 'candidate' in result
-  const claim = isGood
-    ? claimOf(result.candidate)
-    : { row: storable(raw, CLAIM_BYTES) ?? truncate(raw) }
-  const said = JSON.stringify(isGood ? rowOf(result.candidate) : [result.reason, claim])
-  return {
-    key: key.length <= KEY_MAX ? key : `${key.slice(0, KEY_MAX - 65)} ${sha256(key)}`,
-    listing: isGood ? idOf(result.candidate) : null,
-    reason: isGood ? null : result.reason,
-    claim,
-    digest: sha256(said),
-  }
-}
-
-const rowOf = (candidate: ListingCandidate) => ({
-  ...candidate,
-  offers: candidate.offers.map(offerJson),
-})
-
-const claimOf = ({ url, method, offers }: ListingCandidate) => ({
-  url,
-  method,
-  offers: offers.map(offerJson),
-})
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const hexHash = (text: string): string => sha256(text).toString('hex')
 
 /** Returns the beginning of a value that is too large to store. */
 function truncate(raw: unknown): string {

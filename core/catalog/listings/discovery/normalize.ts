@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListingCandidate, ListingMethod } from '../store.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
@@ -41,23 +41,23 @@ export function normalizeRow(row: unknown, rules: UrlRules = {}): NormalizationR
   if (!method) return { reason: 'method' }
   const offers = checkOffers(row['accepts'])
   if (typeof offers === 'string') return { reason: offers }
-  const described = { ...readDescription(row), ...readSchemas(use) }
-  return { candidate: listingCandidate(named.url, method, offers, described) }
+  const description = { ...readDescription(row), ...readSchemas(use) }
+  return { candidate: listingCandidate(named.url, method, offers, description) }
 }
 
-/** Creates a candidate from checked terms and a description, which is cleaned and truncated here. */
+/** Creates a candidate from checked terms and a description, which is cleaned and truncated. */
 export function listingCandidate(
   url: string,
   method: ListingMethod,
   offers: ListingCandidate['offers'],
-  described: ResourceDescription,
+  resource: ResourceDescription,
 ): ListingCandidate {
   const { hostname } = new URL(url)
-  const given = cleanText(described.name, 100)
+  const given = cleanText(resource.name, 100)
   const name = given || nameOfUrl(url)
-  const description = cleanText(described.description, 1_000)
-  const tags = cleanTags(described.tags)
-  const category = cleanText(described.category, 40)
+  const description = cleanText(resource.description, 1_000)
+  const tags = cleanTags(resource.tags)
+  const category = cleanText(resource.category, 40)
   return {
     url,
     method,
@@ -65,11 +65,11 @@ export function listingCandidate(
     description,
     category: categoryOf(category, tags.join(' '), `${name} ${new URL(url).pathname}`, description),
     tags,
-    provider: cleanText(described.provider, 100) || hostname.replace(/^(?:www|api|x402)\./, ''),
+    provider: cleanText(resource.provider, 100) || hostname.replace(/^(?:www|api|x402)\./, ''),
     offers,
-    inputSchema: storable(described.inputSchema, SCHEMA_BYTES),
-    outputSchema: storable(described.outputSchema, SCHEMA_BYTES),
-    isNamed: given !== '',
+    inputSchema: storable(resource.inputSchema, SCHEMA_BYTES),
+    outputSchema: storable(resource.outputSchema, SCHEMA_BYTES),
+    named: given !== '',
   }
 }
 
@@ -113,9 +113,9 @@ export function readMethod({ input }: Usage): ListingMethod | undefined {
 export function readSchemas({ input, output, schema }: Usage): ResourceDescription {
   const properties = objectMember(schema, 'properties')
   const { type: _type, method: _method, ...fields } = input
-  const shown = Object.keys(fields).length > 0 ? fields : null
+  const example = Object.keys(fields).length > 0 ? fields : null
   return {
-    inputSchema: properties['input'] ?? shown,
+    inputSchema: properties['input'] ?? example,
     outputSchema: properties['output'] ?? (isJsonObject(output) ? output : null),
   }
 }
@@ -135,9 +135,4 @@ function readDescription(row: JsonObject): ResourceDescription {
     tags: row['tags'] ?? resource['tags'] ?? metadata['tags'],
     provider: metadata['provider'] ?? row['provider'],
   }
-}
-
-const objectMember = (value: JsonObject, name: string): JsonObject => {
-  const found = value[name]
-  return isJsonObject(found) ? found : {}
 }

@@ -1,6 +1,6 @@
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import type { ListingMethod } from '../store.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
 import { type ResourceDescription, readMethod, readSchemas, readUsage } from './normalize.ts'
@@ -10,7 +10,7 @@ export interface ListingTarget {
   readonly url: string
   /** Undefined if unknown; then the one that returns 402. */
   readonly method: ListingMethod | undefined
-  readonly described: ResourceDescription
+  readonly description: ResourceDescription
 }
 
 /** Document that was requested. */
@@ -57,7 +57,7 @@ export async function readOrigin(
     else documents.push({ path, found, note: `names ${targets.length} resources of this host` })
     if (targets.length > 0) return { targets, documents }
   }
-  return { targets: [{ url: `${origin}/`, method: undefined, described: {} }], documents }
+  return { targets: [{ url: `${origin}/`, method: undefined, description: {} }], documents }
 }
 
 async function fetchDocument(egress: Egress, url: string) {
@@ -87,13 +87,13 @@ function targetsOfOrigin(
   rules: UrlRules,
 ): ListingTarget[] {
   const { host } = new URL(origin)
-  const own = new Map<string, ListingTarget>()
+  const targets = new Map<string, ListingTarget>()
   for (const target of named.slice(0, TARGETS_MAX)) {
     const canonical = canonicalUrl(target.url, rules)
     if (typeof canonical === 'string' || new URL(canonical.url).host !== host) continue
-    own.set(`${target.method ?? ''} ${canonical.url}`, { ...target, url: canonical.url })
+    targets.set(`${target.method ?? ''} ${canonical.url}`, { ...target, url: canonical.url })
   }
-  return [...own.values()]
+  return [...targets.values()]
 }
 
 const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete'] as const
@@ -110,7 +110,7 @@ function readOpenApi(document: unknown, origin: string): readonly ListingTarget[
         isJsonObject(operation['x-payment-info']) || '402' in objectMember(operation, 'responses')
       const method = verb.toUpperCase() as ListingMethod
       if (!isPaid || !path.startsWith('/')) return []
-      return [{ url: `${base}${path}`, method, described: describeOperation(operation, info) }]
+      return [{ url: `${base}${path}`, method, description: describeOperation(operation, info) }]
     }),
   )
   return targets.length > 0 ? targets : 'names no operation with x-payment-info or a 402'
@@ -155,26 +155,20 @@ function wellKnownTarget(row: unknown): ListingTarget[] {
   if (typeof row === 'string') {
     // Some documents put the method before the URL.
     const [, verb, url = row] = /^([A-Z]{3,6}) (.+)$/.exec(row) ?? []
-    return [{ url, method: readMethod(readUsage({ method: verb })), described: {} }].map(
-      (target) => (verb === undefined ? { ...target, method: undefined } : target),
-    )
+    const method = verb === undefined ? undefined : readMethod(readUsage({ method: verb }))
+    return [{ url, method, description: {} }]
   }
   if (!isJsonObject(row)) return []
   const resource = row['resource'] ?? row['url']
   const url = isJsonObject(resource) ? resource['url'] : resource
   if (typeof url !== 'string') return []
   const use = readUsage(row)
-  const described = {
+  const description = {
     name: row['name'],
     description: row['description'] ?? objectMember(row, 'resource')['description'],
     tags: row['tags'],
     ...readSchemas(use),
   }
-  const hasMethod = use.input['method'] !== undefined
-  return [{ url, method: hasMethod ? readMethod(use) : undefined, described }]
-}
-
-const objectMember = (value: JsonObject, name: string): JsonObject => {
-  const found = value[name]
-  return isJsonObject(found) ? found : {}
+  const method = use.input['method'] === undefined ? undefined : readMethod(use)
+  return [{ url, method, description }]
 }

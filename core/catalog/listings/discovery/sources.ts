@@ -38,8 +38,8 @@ export async function listSources(pool: Pool): Promise<DiscoverySource[]> {
 }
 
 /**
- * Ends a pass over a source. After a complete pass, rows that it did not contain are marked as gone;
- * their listings stay until a probe finds them down.
+ * Ends a pass over a source. A complete pass marks rows that it did not contain as gone; their
+ * listings stay until a probe finds them down.
  * @param whole false if rows may have been skipped
  */
 export async function finishPass(

@@ -50,9 +50,9 @@ export async function probeDue(deps: ProbeDeps): Promise<ProbeCounts> {
     const hosts = [...Map.groupBy(due, ({ host }) => host).values()]
     const left: DueListing[] = []
     const worker = async (): Promise<void> => {
-      for (let own = hosts.shift(); own; own = hosts.shift()) {
-        left.push(...own.slice(pace.perHost))
-        for (const [nth, one] of own.slice(0, pace.perHost).entries()) {
+      for (let listings = hosts.shift(); listings; listings = hosts.shift()) {
+        left.push(...listings.slice(pace.perHost))
+        for (const [nth, one] of listings.slice(0, pace.perHost).entries()) {
           if (isTimeUp()) {
             left.push(one)
             continue

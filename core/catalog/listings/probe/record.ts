@@ -11,7 +11,7 @@ import { type NextState, nextState, type StateBefore } from './next-state.ts'
 import type { ProbeResult } from './send-probe.ts'
 
 /** Result of a probe, or the reason why robots.txt did not allow it. */
-export type ProbeOutcome = Pick<ProbeResult, 'status' | 'offers' | 'described' | 'retryAfter'> & {
+export type ProbeOutcome = Pick<ProbeResult, 'status' | 'offers' | 'description' | 'retryAfter'> & {
   readonly outcome: 'up' | Reason
   readonly latencyMs?: number
 }
@@ -51,7 +51,7 @@ export function recordProbe(
     if (!NOT_PROBED.has(probed.outcome)) await rollUp(client, id, probed)
     const { retryAfter = 0, outcome } = probed
     const next = nextState(before, outcome, { chance, retryAfter })
-    if (probed.offers) await applyOffer(client, id, probed.offers, probed.described)
+    if (probed.offers) await applyOffer(client, id, probed.offers, probed.description)
     await client.query(UPDATE_LISTING, [
       id,
       next.state,
@@ -129,7 +129,7 @@ async function applyOffer(
   client: PoolClient,
   id: string,
   offers: ListingCandidate['offers'],
-  described: ResourceDescription = {},
+  resource: ResourceDescription = {},
 ): Promise<void> {
   const [{ scheme, network, asset, payTo, price, payable }] = offers
   await client.query(
@@ -147,10 +147,10 @@ async function applyOffer(
       price,
       payable,
       JSON.stringify(offers.map(offerJson)),
-      cleanText(described.name, 100) || null,
-      cleanText(described.description, 1_000) || null,
-      schemaJson(described.inputSchema),
-      schemaJson(described.outputSchema),
+      cleanText(resource.name, 100) || null,
+      cleanText(resource.description, 1_000) || null,
+      schemaJson(resource.inputSchema),
+      schemaJson(resource.outputSchema),
     ],
   )
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import type { Clock } from '../../../clock.ts'
 import type { Log } from '../../../log.ts'
@@ -29,7 +30,7 @@ const SELECT_VECTORS = `
 /** Compares queries with the embedded documents. One per process. */
 export class SemanticRanker {
   readonly #deps: SemanticRankerDeps
-  readonly #vectors = new Map<string, Float32Array>()
+  readonly #vectors = new LRUCache<string, Float32Array>({ max: CACHE_MAX })
   #pausedUntil = 0
 
   constructor(deps: SemanticRankerDeps) {
@@ -44,7 +45,7 @@ export class SemanticRanker {
     if (query.trim() === '' || clock.now().getTime() < this.#pausedUntil) return undefined
     try {
       const [vector] = await embedder.embed([query], TIMEOUT_MS)
-      this.#store(query, vector!)
+      this.#vectors.set(query, vector)
       return vector
     } catch (error) {
       this.#pausedUntil = clock.now().getTime() + PAUSE_MS
@@ -64,11 +65,5 @@ export class SemanticRanker {
     const known = new Map(rows.map((row) => [row.key, cosineSimilarity(vector, row.vector)]))
     const mean = [...known.values()].reduce((sum, each) => sum + each, 0) / (known.size || 1)
     return ({ kind, id }) => known.get(`${kind} ${id}`) ?? mean
-  }
-
-  #store(query: string, vector: Float32Array): void {
-    const [oldest] = this.#vectors.keys()
-    if (this.#vectors.size >= CACHE_MAX && oldest !== undefined) this.#vectors.delete(oldest)
-    this.#vectors.set(query, vector)
   }
 }

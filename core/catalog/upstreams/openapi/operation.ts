@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
 import { AMBIGUOUS_PATH, PATH_PATTERN, parameterNames } from '../../services/routing.ts'
@@ -36,14 +36,14 @@ interface Inputs {
   readonly headers: string[]
 }
 
-/** Converts an operation to an endpoint; undefined if it cannot be sold, with the reason as a gap. */
+/** Converts an operation to an endpoint; undefined if it cannot be sold, with a gap as the reason. */
 export function proposeEndpoint(
   refs: RefResolver,
   operation: Operation,
 ): ProposedEndpoint | undefined {
   const { method, path, spec, at } = operation
   if (!isSellablePath(path))
-    return refs.addGap(at, 'a path segment is neither plain text nor a single parameter')
+    return refs.addGap(at, 'a path segment is neither text nor a parameter')
   const inputs = readParameters(refs, operation)
   if (!inputs) return undefined
   const body = readBody(refs, operation, inputs)
@@ -153,7 +153,7 @@ function readBody(refs: RefResolver, { method, spec, at }: Operation, inputs: In
     return { kind: 'none', open: false } as const
   }
   const body = refs.resolve(given, `${at}/requestBody`)
-  const content = isJsonObject(body?.['content']) ? body['content'] : {}
+  const content = objectMember(body, 'content')
   const types = Object.keys(content)
   const type = types.find((each) => /^application\/(?:[\w.+-]+\+)?json\b/.test(each))
   const found = type ?? types.find((each) => each.startsWith(FORM_TYPE))
@@ -177,8 +177,7 @@ function readBody(refs: RefResolver, { method, spec, at }: Operation, inputs: In
     return { kind, open: true } as const
   }
   const twice = Object.keys(whole.properties).find((name) => Object.hasOwn(inputs.properties, name))
-  if (twice !== undefined)
-    return refs.addGap(where, `a member and a parameter are both named ${twice}`)
+  if (twice !== undefined) return refs.addGap(where, `both a member and a parameter: ${twice}`)
   Object.assign(inputs.properties, whole.properties)
   if (body?.['required'] === true) inputs.required.push(...whole.required)
   return { kind, open: whole.open } as const
@@ -188,13 +187,9 @@ function readBody(refs: RefResolver, { method, spec, at }: Operation, inputs: In
 function objectMembers(
   schema: JsonObject,
 ): { properties: JsonObject; required: string[]; open: boolean } | undefined {
-  const parts = [
-    schema,
-    ...(Array.isArray(schema['allOf']) ? (schema['allOf'] as JsonObject[]) : []),
-  ]
-  const named = parts.flatMap((part) =>
-    isJsonObject(part['properties']) ? [part['properties']] : [],
-  )
+  const { allOf } = schema
+  const parts = [schema, ...(Array.isArray(allOf) ? (allOf as JsonObject[]) : [])]
+  const named = parts.map(({ properties }) => properties).filter(isJsonObject)
   if (named.length === 0 || schema['anyOf'] || schema['oneOf']) return undefined
   return {
     properties: Object.assign({}, ...named) as JsonObject,
@@ -205,21 +200,21 @@ function objectMembers(
 
 /** Returns the success statuses, the response schema, and whether the response is a stream. */
 function readResponse(refs: RefResolver, { spec, at }: Operation) {
-  const responses = isJsonObject(spec['responses']) ? spec['responses'] : {}
+  const responses = objectMember(spec, 'responses')
   const statuses = Object.keys(responses).filter((status) => /^2\d\d$/.test(status))
   const success = statuses.length > 0 ? statuses.map(Number) : [...SUCCESS_STATUSES]
   const first = statuses[0] ?? '2XX'
   const response = refs.resolve(responses[first], `${at}/responses/${first}`)
-  const content = isJsonObject(response?.['content']) ? response['content'] : {}
+  const content = objectMember(response, 'content')
   const streams = Object.keys(content).some((type) => type.startsWith('text/event-stream'))
   const json = Object.entries(content).find(([type]) => /[/+]json\b/.test(type))?.[1]
-  if (streams || !isJsonObject(json) || statuses.length > 1)
+  if (streams || statuses.length > 1 || !isJsonObject(json))
     return { success, streams, output: null }
   const output = refs.inlineSchema(json['schema'] ?? {}, `${at}/responses/${first}`)
   return { success, streams, output: Object.keys(output).length > 0 ? output : null }
 }
 
-/** Reads `x-payment-info`: `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`, or flat. */
+/** Reads `x-payment-info`, flat or `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`. */
 function readPrice(info: unknown): Micros | null {
   if (!isJsonObject(info)) return null
   const price = isJsonObject(info['price']) ? info['price'] : info

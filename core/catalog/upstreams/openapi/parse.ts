@@ -29,10 +29,10 @@ export function parseOpenApi(text: string): JsonObject {
   if (size === undefined)
     throw unreadable('The document is nested too deeply or has too many parts.')
   try {
-    const own = structuredClone(document)
+    const copy = structuredClone(document)
     // The upgrader does not accept the version as a number, which some documents have.
-    if (isSwagger) keepStreamResponses(own)
-    const three = isSwagger ? upgradeFromTwoToThree({ ...own, swagger: '2.0' }) : own
+    if (isSwagger) keepStreamResponses(copy)
+    const three = isSwagger ? upgradeFromTwoToThree({ ...copy, swagger: '2.0' }) : copy
     return upgradeFromThreeToThreeOne({ ...three }) as JsonObject
   } catch (error) {
     throw unreadable('The document does not have the structure of its version.', error)
@@ -45,8 +45,9 @@ export function parseOpenApi(text: string): JsonObject {
  */
 function keepStreamResponses({ paths, produces }: JsonObject): void {
   const operations = objectValues(paths).flatMap(objectValues)
-  for (const { produces: own = produces, responses } of operations) {
-    if (!Array.isArray(own) || !own.some((type) => String(type).startsWith(EVENT_STREAM))) continue
+  for (const { produces: types = produces, responses } of operations) {
+    if (!Array.isArray(types) || !types.some((type) => String(type).startsWith(EVENT_STREAM)))
+      continue
     for (const response of objectValues(responses)) {
       if (!('$ref' in response)) Object.assign(response, { schema: response['schema'] ?? {} })
     }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import type { EndpointInfo } from '../store.ts'
 import { isSelected, type OperationChoice, operationChoices } from './choice.ts'
 import { type Operation, type ProposedEndpoint, proposeEndpoint } from './operation.ts'
@@ -41,13 +41,13 @@ const CHOICES_SHOWN = 10
 
 /**
  * Reads an OpenAPI document.
- * @param only selectors: `GET /weather`, `/weather` with all paths below it, or a tag; empty for all
+ * @param only selectors: `GET /weather`, `/weather` and all paths below it, or a tag; empty for all
  * @throws Fault `openapi_unreadable`
  */
 export function readOpenApi(text: string, only: readonly string[] = []): ImportedApi {
   const root = parseOpenApi(text)
   const refs = new RefResolver(root)
-  const info = isJsonObject(root['info']) ? root['info'] : {}
+  const info = objectMember(root, 'info')
   const endpoints: ProposedEndpoint[] = []
   const guarded: string[] = []
   const all = [...readOperations(root, refs)]
@@ -93,7 +93,7 @@ const shortText = (value: unknown, max: number): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, max) : undefined
 
 function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operation> {
-  const paths = isJsonObject(root['paths']) ? root['paths'] : {}
+  const paths = objectMember(root, 'paths')
   for (const [path, given] of Object.entries(paths)) {
     const item = refs.resolve(given, `paths/${path}`)
     for (const method of METHODS) {
@@ -118,15 +118,15 @@ function readServers({ servers }: JsonObject): readonly string[] {
   })
 }
 
-/** Returns true if every security alternative needs a secret; an empty one allows anonymous calls. */
+/** Returns true if every security alternative needs a secret; an empty one needs none. */
 function needsSecret(root: JsonObject, { security = root['security'] }: JsonObject): boolean {
   const ways: readonly unknown[] = Array.isArray(security) ? security : []
   return ways.length > 0 && ways.every((way) => isJsonObject(way) && Object.keys(way).length > 0)
 }
 
 function readRequiredSecrets(root: JsonObject, refs: RefResolver): readonly RequiredSecret[] {
-  const components = isJsonObject(root['components']) ? root['components'] : {}
-  const schemes = isJsonObject(components['securitySchemes']) ? components['securitySchemes'] : {}
+  const components = objectMember(root, 'components')
+  const schemes = objectMember(components, 'securitySchemes')
   return Object.entries(schemes).flatMap(([key, given]) => {
     const scheme = refs.resolve(given, `securitySchemes/${key}`) ?? {}
     const { type, name, in: place } = scheme

@@ -29,8 +29,8 @@ const under = (patterns: readonly (string | PageRule)[]) => {
   }
 }
 
-describe('rules of a domain', () => {
-  it('of which the most specific one counts, in whatever order they were written', () => {
+describe('the rules of a domain', () => {
+  it('apply by specificity, in whatever order they were written', () => {
     const patterns = ['/**', '/blog/**', '/blog/*', '/blog/first', '/*/about', '/blog/20*-*']
     const wanted: Readonly<Record<string, string>> = {
       '/': '/**',
@@ -51,7 +51,7 @@ describe('rules of a domain', () => {
     }
   })
 
-  it('of which a denial counts where both say as much, and a narrower sale within it', () => {
+  it('deny among equally specific rules, and allow a more specific sale', () => {
     const at = under([
       '/x/**',
       deny('/x/**'.replace('x', 'y')),
@@ -65,12 +65,12 @@ describe('rules of a domain', () => {
     expect(at('/z/a')).to.equal('page_denied')
   })
 
-  it('sell nothing that none of them names', () => {
+  it('sell nothing that no rule matches', () => {
     expect(under(['/blog/*'])('/shop')).to.equal('page_not_for_sale')
     expect(under([])('/')).to.equal('page_not_for_sale')
   })
 
-  it('cannot be walked around by another spelling of a path', () => {
+  it('cannot be bypassed by another spelling of a path', () => {
     const at = under(['/**', deny('/members/**')])
     const spellings = [
       '/members',
@@ -97,7 +97,7 @@ describe('rules of a domain', () => {
     }
   })
 
-  it('A095 belong to the very host that was registered, and to no other', () => {
+  it('apply to exactly the registered host (case A095)', () => {
     const at = under(['/**'])
     const others = [
       'https://owner.test.evil.example/',
@@ -119,18 +119,18 @@ describe('rules of a domain', () => {
     expect(at('https://ｏwner.test/a'), 'the same host, to every resolver').to.equal('/**')
   })
 
-  it('give every page one spelling, at the origin that was registered', () => {
+  it('give every page one URL at the registered origin', () => {
     const domain = { host: 'owner.test', origin: 'https://owner.test', rules: [rule('/**')] }
     const spell = (url: string) => (matchPage(domain, url) as { url: string }).url
     expect(spell('http://OWNER.test:80/a/../b?q=1#top')).to.equal('https://owner.test/b?q=1')
   })
 
-  it('are matched in linear time, whatever an owner writes', () => {
+  it('are matched in linear time, whatever the pattern', () => {
     const at = under([`/${'*a'.repeat(10)}b`, '/**'])
     expect(at(`/${'a'.repeat(2_000)}`)).to.equal('/**')
   })
 
-  it('match a path by its own text, and by any part of it that a star stands for', () => {
+  it('match a path by its text, and by a star for any part of it', () => {
     const segment = fc.stringMatching(/^[a-z0-9._~()+$^|-]{1,8}$/).filter((s) => !/^\.+$/.test(s))
     const path = fc.array(segment, { minLength: 1, maxLength: 5 })
     fc.assert(
@@ -150,7 +150,7 @@ describe('rules of a domain', () => {
     )
   })
 
-  it('have an order, so that two hubs never disagree', () => {
+  it('have a total order, so that all processes agree', () => {
     const pattern = fc.stringMatching(/^\/[ab*]{0,4}$/).filter((text) => !text.includes('***'))
     fc.assert(
       fc.property(fc.uniqueArray(pattern, { maxLength: 6 }), (patterns) => {

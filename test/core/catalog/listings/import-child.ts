@@ -2,7 +2,7 @@ import { readIndex } from '../../../../core/catalog/listings/discovery/read-inde
 import { createPool } from '../../../../core/db/pool.ts'
 import { createEgress } from '../../../../core/egress/egress.ts'
 
-/** An import in a process of its own, to be killed: database and port of the index by argument. */
+/** Import in a separate process, to be killed. Arguments: database URL, port of the index. */
 const [url = '', port = ''] = process.argv.slice(2)
 const sandboxHosts = new Map([['index.test', Number(port)]])
 const pool = createPool(url, { role: 'hub_app' })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import nock from 'nock'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
-import { json, openWorld, type World } from '../fixture.ts'
+import { type CatalogFixture, json, openCatalogFixture } from '../fixture.ts'
 import { row } from '../rows.ts'
 
 const ROWS = 3_000
@@ -11,17 +11,17 @@ const PAGE = 100
 const KILLS = 2
 
 describe('an import that is killed', () => {
-  let world: World
+  let fixture: CatalogFixture
   before(async () => {
     nock.restore()
-    world = await openWorld()
+    fixture = await openCatalogFixture()
   })
   after(async () => {
-    await world.close()
+    await fixture.close()
     nock.activate()
   })
 
-  /** Every tenth row is a bad one. */
+  /** Every tenth row is invalid. */
   const rows = Array.from({ length: ROWS }, (_, n) =>
     n % 10 === 0
       ? row({ resource: `http://localhost/${n}` })
@@ -29,22 +29,22 @@ describe('an import that is killed', () => {
   )
   const start = (): ChildProcess => {
     const file = new URL('./import-child.ts', import.meta.url).pathname
-    const port = String(world.sandboxHosts.get('index.test'))
-    return spawn(process.execPath, [file, world.database.url, port], {
+    const port = String(fixture.sandboxHosts.get('index.test'))
+    return spawn(process.execPath, [file, fixture.database.url, port], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
   }
 
-  /** Serves pages, and tells the one that is asked for. */
+  /** Serves pages and reports each requested offset. */
   const serve = (onPage: (offset: number) => void): void =>
-    world.at('index.test', ({ url }, response) => {
+    fixture.at('index.test', ({ url }, response) => {
       const offset = Number(new URL(url ?? '', 'http://x').searchParams.get('offset'))
       const items = rows.slice(offset, offset + PAGE)
       onPage(offset)
       json(response, { items, pagination: { limit: PAGE, offset, total: ROWS } })
     })
 
-  it('leaves whole pages, nothing lost or doubled, and goes on where it was', async function () {
+  it('leaves whole pages, loses and repeats nothing, and continues where it stopped', async function () {
     this.timeout(60_000)
     const begun: number[] = []
     for (let kill = 0; kill < KILLS; kill++) {
@@ -59,8 +59,8 @@ describe('an import that is killed', () => {
       child.kill('SIGKILL')
       await once(child, 'exit')
       begun.push(offsets[0]!)
-      const [source] = await listSources(world.pool)
-      const { rows: kept } = await world.pool.query(
+      const [source] = await listSources(fixture.pool)
+      const { rows: kept } = await fixture.pool.query(
         `SELECT count(*)::integer AS rows, count(reason)::integer AS refused,
            (SELECT count(*)::integer FROM hub.listing) AS listed FROM hub.listing_source`,
       )
@@ -78,7 +78,7 @@ describe('an import that is killed', () => {
     const [said] = (await once(last.stdout!, 'data')) as [Buffer]
     await once(last, 'exit')
     expect(JSON.parse(said.toString())).to.equal('whole')
-    const { rows: end } = await world.pool.query(
+    const { rows: end } = await fixture.pool.query(
       `SELECT count(*)::integer AS rows, count(DISTINCT key)::integer AS keys,
          bool_or(gone) AS gone,
          (SELECT count(*)::integer FROM hub.listing) AS listed FROM hub.listing_source`,

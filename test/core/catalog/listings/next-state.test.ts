@@ -13,15 +13,15 @@ describe('the next probe', () => {
   const again = (failures: number, chance = 0.5) =>
     nextState({ ...before, failures }, 'timeout', { chance }).againSeconds
 
-  it('of the dead comes three times later each time, up to a week', () => {
+  it('of a dead listing triples its delay each time, up to a week', () => {
     expect([0, 1, 2, 3, 20].map((n) => again(n))).to.deep.equal([300, 900, 2_700, 8_100, 604_800])
   })
 
-  it('is spread by a tenth to either side', () => {
+  it('varies by ±10 %', () => {
     expect([again(0, 0), again(0, 1)]).to.deep.equal([270, 330])
   })
 
-  it('is the last of what nobody names any more: a tombstone', () => {
+  it('is the last one of a dead listing without a source', () => {
     const dead = { ...before, failures: 5, claimed: false, daysDead: 15 }
     expect(nextState(dead, 'not_found', { chance: 0 })).to.deep.equal({
       state: 'unlisted',

@@ -22,8 +22,8 @@ const urlOf = (text: unknown) => {
   return typeof result === 'string' ? result : result.url
 }
 const reasonOf = (raw: unknown) => {
-  const judged = normalizeRow(raw, RULES)
-  return 'reason' in judged ? judged.reason : 'listed'
+  const result = normalizeRow(raw, RULES)
+  return 'reason' in result ? result.reason : 'listed'
 }
 
 describe('a canonical URL', () => {
@@ -38,7 +38,7 @@ describe('a canonical URL', () => {
     it(`is the same for ${text}`, () => expect(urlOf(text)).to.equal('https://api.acme.com/v1/a'))
   }
 
-  it('keeps the query, its order, and escapes that mean something', () => {
+  it('keeps the query, its order and significant escapes', () => {
     const text = 'https://acme.com/a%2Fb?z=1&a=%26#x'
     expect(urlOf(text)).to.equal('https://acme.com/a%2Fb?z=1&a=%26')
   })
@@ -67,7 +67,7 @@ describe('a canonical URL', () => {
       expect(urlOf(text)).to.equal(reason))
   }
 
-  it('is its own canonical form, whatever it was made of', () => {
+  it('is its own canonical form', () => {
     fc.assert(
       fc.property(fc.webUrl({ validSchemes: ['https'], withFragments: true }), (text) => {
         const once = urlOf(text)
@@ -78,16 +78,16 @@ describe('a canonical URL', () => {
   })
 })
 
-describe('an offer of a stranger', () => {
-  it('names address and token with their checksums', () => {
-    const judged = checkOffer(offer({ payTo: PAY_TO.toLowerCase(), asset: USDC.toLowerCase() }))
-    expect(judged).to.include({ payTo: PAY_TO, asset: USDC, price: 3_000n, payable: true })
+describe('an offer from an untrusted source', () => {
+  it('has address and token with their checksums', () => {
+    const result = checkOffer(offer({ payTo: PAY_TO.toLowerCase(), asset: USDC.toLowerCase() }))
+    expect(result).to.include({ payTo: PAY_TO, asset: USDC, price: 3_000n, payable: true })
   })
 
-  it('is read by version 1 as well', () => {
+  it('is accepted in x402 version 1 as well', () => {
     const { amount, ...rest } = offer({ network: 'base' })
-    const judged = checkOffer({ ...rest, maxAmountRequired: amount })
-    expect(judged).to.include({ network: 'eip155:8453', price: 3_000n })
+    const result = checkOffer({ ...rest, maxAmountRequired: amount })
+    expect(result).to.include({ network: 'eip155:8453', price: 3_000n })
   })
 
   const refused: readonly (readonly [title: string, change: object, reason: string])[] = [
@@ -110,45 +110,45 @@ describe('an offer of a stranger', () => {
     ['the token as payee', { payTo: USDC }, 'pay_to'],
   ]
   for (const [title, change, reason] of refused) {
-    it(`with ${title} is refused: ${reason}`, () =>
+    it(`is refused as ${reason} with ${title}`, () =>
       expect(checkOffer(offer(change))).to.equal(reason))
   }
 
-  it('may be one of several: the one that the hub pays stands first, then the cheapest', () => {
+  it('is sorted among several: payable by the hub first, then the cheapest', () => {
     const solana = {
       network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
       asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
       payTo: '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU',
       amount: '1',
     }
-    const judged = checkOffers([offer(solana), offer({ amount: '9' }), offer(), 7])
-    expect(judged).to.be.an('array').with.length(3)
-    expect(judged).to.have.nested.property('[0].price', 9n)
-    expect(judged).to.have.nested.property('[2].payable', false)
+    const result = checkOffers([offer(solana), offer({ amount: '9' }), offer(), 7])
+    expect(result).to.be.an('array').with.length(3)
+    expect(result).to.have.nested.property('[0].price', 9n)
+    expect(result).to.have.nested.property('[2].payable', false)
   })
 
-  it('is refused by the reason of the entry that got furthest', () => {
+  it('is refused with the reason of the entry that passed most checks', () => {
     const entries = [offer({ scheme: 'upto' }), offer({ payTo: '0x1' }), offer({ asset: 'USD' })]
     expect(checkOffers(entries)).to.equal('pay_to')
   })
 })
 
 describe('a row of an index', () => {
-  it('becomes a listing with its words cut to size', () => {
-    const judged = normalizeRow(
+  it('becomes a listing with truncated texts', () => {
+    const result = normalizeRow(
       row({ serviceName: `  Rain\u202e\u0000 maker ${'x'.repeat(300)}` }),
       RULES,
     )
-    expect(judged).to.have.nested.property('candidate.name').with.length.at.most(100)
-    expect(judged)
+    expect(result).to.have.nested.property('candidate.name').with.length.at.most(100)
+    expect(result)
       .to.have.nested.property('candidate.name')
       .match(/^Rain maker x+…$/)
   })
 
-  it('says by its method, body or nothing how it is called', () => {
+  it('defines the method by its method, its body or the default', () => {
     const called = (input: object) => {
-      const judged = normalizeRow(row({ extensions: { bazaar: { info: { input } } } }), RULES)
-      return 'candidate' in judged ? judged.candidate.method : judged.reason
+      const result = normalizeRow(row({ extensions: { bazaar: { info: { input } } } }), RULES)
+      return 'candidate' in result ? result.candidate.method : result.reason
     }
     expect(called({ method: 'post' })).to.equal('POST')
     expect(called({ bodyType: 'json', body: {} })).to.equal('POST')
@@ -156,7 +156,7 @@ describe('a row of an index', () => {
     expect(called({ method: 'BREW' })).to.equal('method')
   })
 
-  it('of anything at all ends in a listing or a stated refusal, and never throws', () => {
+  it('becomes a listing or a refusal with a reason for any input, and never throws', () => {
     const entry = fc.record({
       scheme: fc.constantFrom<unknown>('exact', 'upto', 7),
       network: fc.constantFrom<unknown>('base', 'eip155:8453', 'peaq', null),
@@ -178,39 +178,39 @@ describe('a row of an index', () => {
     )
     fc.assert(
       fc.property(fc.oneof(like, fc.anything()), (raw) => {
-        const judged = normalizeRow(raw, RULES)
-        if ('reason' in judged) expect(REASONS).to.have.property(judged.reason)
-        else JSON.stringify({ ...judged.candidate, offers: [] })
+        const result = normalizeRow(raw, RULES)
+        if ('reason' in result) expect(REASONS).to.have.property(result.reason)
+        else JSON.stringify({ ...result.candidate, offers: [] })
       }),
       { numRuns: 300 },
     )
   })
 })
 
-describe('words of a stranger', () => {
-  it('carry nothing that a terminal, a page or a reader would act on (case A099)', () => {
+describe('text from an untrusted source', () => {
+  it('contains no control characters for terminals, pages or readers (case A099)', () => {
     const dirty = 'a\u001b[31mred\u202e\u2066 \u0000\u200b\u{e0041}b\n<script>'
     expect(cleanText(dirty, 100)).to.equal('a [31mred b <script>')
   })
 
-  it('are whole characters, however short', () => {
+  it('consists of whole characters, however short', () => {
     expect(cleanText('🦊'.repeat(50), 20).isWellFormed()).to.equal(true)
   })
 
-  it('make tags of letters, digits and hyphens, each once', () => {
+  it('becomes distinct tags of letters, digits and hyphens', () => {
     const tags = ['Web Search', 'web-search', ' ', 7, 'Über', '<b>', 'x'.repeat(60)]
     expect(cleanTags(tags)).to.deep.equal(['web-search', 'über', 'b'])
     expect(cleanTags(Array.from({ length: 99 }, (_, n) => `t${n}`))).to.have.length(12)
   })
 
-  it('make a name of a URL that has none', () => {
+  it('is replaced by a name derived from the URL if it is empty', () => {
     expect(nameOfUrl('https://a.com/api/v1/people-enrich')).to.equal('People enrich')
     expect(nameOfUrl('https://a.com/weather/:city')).to.equal('Weather')
     expect(nameOfUrl('https://a.com/')).to.equal('a.com')
     expect(nameOfUrl('https://a.com/%E0%A4%A')).to.be.a('string')
   })
 
-  it('are kept only where the database can hold them', () => {
+  it('is stored only if the database can hold it', () => {
     const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`)
     for (const bad of [{ a: '\u0000' }, { a: '\ud800' }, { '\u0000': 1 }, deep, 'x'.repeat(99)]) {
       expect(storable(bad, 50)).to.equal(null)
@@ -221,7 +221,7 @@ describe('words of a stranger', () => {
 
 const SAMPLES = '../shared/data/x402/wild-samples.json'
 
-describe('the shapes that were seen in the wild', () => {
+describe('formats seen in the wild', () => {
   const samples = existsSync(SAMPLES) ? JSON.parse(readFileSync(SAMPLES, 'utf8')) : undefined
   before(function () {
     if (samples === undefined) this.skip()
@@ -246,7 +246,7 @@ describe('the shapes that were seen in the wild', () => {
     })
   }
 
-  it('rows of an observatory name no terms', () => {
+  it('include rows of an observatory without terms', () => {
     const { rows: seen } = samples.observatory_resources
     expect(new Set(seen.map(reasonOf))).to.deep.equal(new Set(['no_offer', 'not_http']))
   })
@@ -259,32 +259,32 @@ describe('the shapes that were seen in the wild', () => {
     return classifyResponse({ status: 402, headers, body: Buffer.from(JSON.stringify(body)) }, url)
   }
 
-  it('an offer of version 1 is up, with its schema, though its resource is no URL', () => {
+  it('include a version 1 offer whose resource is not a URL: it is up, with its schema', () => {
     const verdict = answered(samples.v1_402_body.body)
     expect(verdict).to.include({ outcome: 'up', version: 1 })
     expect(verdict.offers?.[0]).to.include({ price: 10_000n, network: 'eip155:8453' })
-    expect(verdict.described?.inputSchema).to.have.nested.property(
+    expect(verdict.description?.inputSchema).to.have.nested.property(
       'bodyFields.query.required',
       true,
     )
   })
 
-  it('a bare requirement in the header is no offer', () => {
+  it('include a bare requirement in the header, which is not an offer', () => {
     const header = samples.malformed_goldbean.decoded_header
     expect(answered({}, header).outcome).to.equal('malformed_offer')
   })
 
-  it('version 1 with its terms in another place is refused for what is in the right one', () => {
+  it('include version 1 offers with misplaced terms, which are refused', () => {
     expect(answered(samples.malformed_strale_mixed.body).outcome).to.equal('scheme')
   })
 
-  it('an agent’s file names what is called by x402, and no ledger of its own', () => {
+  it('include an agent file, of which only x402 endpoints are listed', () => {
     const targets = agentTargets(samples.erc8004_registration_swarm.agentCard)
     expect(targets).to.have.length(1)
     expect(targets).to.have.nested.property('[0].url', 'https://data.solarpunk.buzz/weather/v1')
   })
 
-  it('networks and tokens that only look like some are refused', () => {
+  it('include imitated networks and tokens, which are refused', () => {
     const { dirty_network_values: networks, dirty_asset_values: assets } =
       samples.observatory_2026_10_05
     for (const network of networks) {

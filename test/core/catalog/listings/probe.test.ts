@@ -3,7 +3,15 @@ import nock from 'nock'
 import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
 import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
-import { forget, json, openWorld, paths, type Site, sells, type World } from '../fixture.ts'
+import {
+  type CatalogFixture,
+  clearListings,
+  json,
+  openCatalogFixture,
+  paths,
+  type SiteHandler,
+  sells,
+} from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
 
 const URL = 'http://shop.test/rain'
@@ -11,36 +19,36 @@ const PACE = { gapMs: 0 } as const
 const OTHER_PAYEE = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 describe('a probe', () => {
-  let world: World
+  let fixture: CatalogFixture
   before(async () => {
     nock.restore()
-    world = await openWorld()
+    fixture = await openCatalogFixture()
   })
   after(async () => {
-    await world.close()
+    await fixture.close()
     nock.activate()
   })
   beforeEach(async () => {
-    await forget(world)
-    world.clear()
+    await clearListings(fixture)
+    fixture.clear()
   })
 
   const claim = async (...rows: object[]): Promise<void> => {
     const candidates = rows.map((change) => {
-      const judged = normalizeRow(row({ resource: URL, ...change }), world.rules)
-      if ('reason' in judged) throw new Error(judged.reason)
-      return judged.candidate
+      const result = normalizeRow(row({ resource: URL, ...change }), fixture.rules)
+      if ('reason' in result) throw new Error(result.reason)
+      return result.candidate
     })
-    await upsertListings(world.pool, RANK.index, candidates)
+    await upsertListings(fixture.pool, RANK.index, candidates)
   }
   const probe = async (times = 1): Promise<void> => {
     for (let n = 0; n < times; n++) {
-      await world.pool.query('UPDATE hub.listing SET next_probe_at = now()')
-      await probeDue({ ...world, pace: PACE })
+      await fixture.pool.query('UPDATE hub.listing SET next_probe_at = now()')
+      await probeDue({ ...fixture, pace: PACE })
     }
   }
   const listing = async () => {
-    const { rows } = await world.pool.query(
+    const { rows } = await fixture.pool.query(
       `SELECT state, reason, failures, price, pay_to AS "payTo", payable, uptime::float8,
          latency_p50_ms IS NOT NULL AS timed, listed_at IS NOT NULL AS listed,
          extract(epoch FROM next_probe_at - now())::integer AS wait FROM hub.listing`,
@@ -48,27 +56,27 @@ describe('a probe', () => {
     return rows[0]
   }
   const outcomes = async () => {
-    const { rows } = await world.pool.query<{ outcome: string }>(
+    const { rows } = await fixture.pool.query<{ outcome: string }>(
       'SELECT outcome FROM hub.listing_probe ORDER BY at',
     )
     return rows.map(({ outcome }) => outcome)
   }
   const changes = async (field: string) => {
-    const { rows } = await world.pool.query(
+    const { rows } = await fixture.pool.query(
       'SELECT before, after, verified FROM hub.listing_change WHERE field = $1 ORDER BY id',
       [field],
     )
     return rows
   }
   const found = async () => {
-    const { rows } = await world.pool.query(
+    const { rows } = await fixture.pool.query(
       `SELECT price, state, description FROM hub.search_document WHERE kind = 'external'`,
     )
     return rows
   }
 
-  it('that sees a valid 402 lists the resource, where it is found in the same moment', async () => {
-    world.at('shop.test', paths({ '/rain': sells() }))
+  it('lists a resource with a valid 402, and search finds it at once', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     await claim({})
     await probe()
     const { wait, ...rest } = (await listing()) ?? {}
@@ -88,22 +96,22 @@ describe('a probe', () => {
     expect(await found()).to.deep.equal([{ price: 3_000n, state: 'active', description }])
   })
 
-  it('never pays: it carries no payment, and says who asks', async () => {
-    world.at('shop.test', paths({ '/rain': sells() }))
+  it('never carries a payment, and identifies the hub', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     await claim({})
     await probe()
-    expect(world.last.headers).to.not.have.any.keys(
+    expect(fixture.last.headers).to.not.have.any.keys(
       'payment-signature',
       'x-payment',
       'authorization',
     )
-    expect(world.last.headers['user-agent']).to.match(/^AgentHub\//)
-    expect(world.visits).to.deep.equal(['GET shop.test/robots.txt', 'GET shop.test/rain'])
+    expect(fixture.last.headers['user-agent']).to.match(/^AgentHub\//)
+    expect(fixture.visits).to.deep.equal(['GET shop.test/robots.txt', 'GET shop.test/rain'])
   })
 
-  it('asks by the method that was claimed, with an empty body where it takes one', async () => {
+  it('uses the claimed method, with an empty object as its body', async () => {
     const bodies: string[] = []
-    world.at('shop.test', (request, response) => {
+    fixture.at('shop.test', (request, response) => {
       if (request.method === 'POST') request.on('data', (chunk) => bodies.push(String(chunk)))
       request.on('end', () => sells()(request, response)).resume()
     })
@@ -113,8 +121,8 @@ describe('a probe', () => {
     expect(await listing()).to.include({ state: 'active' })
   })
 
-  it('takes the seller’s own terms for those that were claimed', async () => {
-    world.at('shop.test', paths({ '/rain': sells({ amount: '70', payTo: OTHER_PAYEE }) }))
+  it('replaces claimed terms by those of the seller', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells({ amount: '70', payTo: OTHER_PAYEE }) }))
     await claim({})
     await probe()
     expect(await listing()).to.include({ price: 70n, payTo: OTHER_PAYEE })
@@ -123,15 +131,15 @@ describe('a probe', () => {
     ])
   })
 
-  it('detects and records what drifts: price, payee and schema', async () => {
+  it('detects and records changes of price, payee and schema', async () => {
     const schema = (name: string) => ({
       extensions: { bazaar: { info: { input: { method: 'GET', queryParams: { [name]: 'x' } } } } },
     })
-    world.at('shop.test', paths({ '/rain': sells({}, schema('city')) }))
+    fixture.at('shop.test', paths({ '/rain': sells({}, schema('city')) }))
     await claim({})
     await probe()
     const drifted = sells({ amount: '9000', payTo: OTHER_PAYEE }, schema('town'))
-    world.at('shop.test', paths({ '/rain': drifted }))
+    fixture.at('shop.test', paths({ '/rain': drifted }))
     await probe()
     expect((await changes('price')).at(-1)).to.deep.equal({
       before: '3000',
@@ -147,7 +155,7 @@ describe('a probe', () => {
     expect((await found())[0]).to.include({ price: 9_000n })
   })
 
-  const answers: Readonly<Record<string, readonly [outcome: string, site: Site]>> = {
+  const answers: Readonly<Record<string, readonly [outcome: string, site: SiteHandler]>> = {
     'an answer for free': ['not_asked', (_, response) => json(response, { rain: true })],
     'nothing there': ['not_found', (_, response) => response.writeHead(404).end()],
     'another method wanted': ['wrong_method', (_, response) => response.writeHead(405).end()],
@@ -174,8 +182,8 @@ describe('a probe', () => {
     ],
   }
   for (const [title, [outcome, site]] of Object.entries(answers)) {
-    it(`that meets ${title} says so: ${outcome}`, async () => {
-      world.at('shop.test', paths({ '/rain': site }))
+    it(`records ${outcome} for ${title}`, async () => {
+      fixture.at('shop.test', paths({ '/rain': site }))
       await claim({})
       await probe()
       expect(await outcomes()).to.deep.equal([outcome])
@@ -184,9 +192,9 @@ describe('a probe', () => {
     })
   }
 
-  it('gives a listing three chances: degraded, then down, and up again at once', async () => {
+  it('degrades a listing at the first failure, marks it down at the third, and active again at once', async () => {
     let up = true
-    world.at('shop.test', (request, response) => {
+    fixture.at('shop.test', (request, response) => {
       if (request.url === '/rain' && up) sells()(request, response)
       else response.writeHead(request.url === '/rain' ? 500 : 404).end()
     })
@@ -206,19 +214,19 @@ describe('a probe', () => {
     expect(await listing()).to.include({ state: 'active', reason: null })
   })
 
-  it('stays away where robots.txt asks for it, by name or in general', async () => {
+  it('obeys a robots.txt that disallows it by name or in general', async () => {
     const asked = 'User-agent: AgentHub\nDisallow: /rain\n\nUser-agent: *\nAllow: /'
-    const robots: Site = (_, response) => response.end(asked)
-    world.at('shop.test', paths({ '/robots.txt': robots, '/rain': sells() }))
+    const robots: SiteHandler = (_, response) => response.end(asked)
+    fixture.at('shop.test', paths({ '/robots.txt': robots, '/rain': sells() }))
     await claim({})
     await probe()
-    expect(world.visits).to.deep.equal(['GET shop.test/robots.txt'])
+    expect(fixture.visits).to.deep.equal(['GET shop.test/robots.txt'])
     expect(await listing()).to.include({ state: 'unlisted', reason: 'robots' })
   })
 
-  it('asks a host for its robots.txt once a day, and for one thing at a time', async () => {
+  it("fetches a host's robots.txt once a day, and sends one request at a time", async () => {
     let [open, most] = [0, 0]
-    world.at('shop.test', (request, response) => {
+    fixture.at('shop.test', (request, response) => {
       open += 1
       most = Math.max(most, open)
       setTimeout(() => {
@@ -230,63 +238,64 @@ describe('a probe', () => {
     await claim(...Array.from({ length: 12 }, (_, n) => ({ resource: `http://shop.test/${n}` })))
     await probe()
     expect(most).to.equal(1)
-    expect(world.visits.filter((visit) => visit.endsWith('robots.txt'))).to.have.length(1)
+    expect(fixture.visits.filter((visit) => visit.endsWith('robots.txt'))).to.have.length(1)
     expect(await outcomes()).to.deep.equal(Array(12).fill('up'))
   })
 
-  it('asks several hosts at the same time, and no host too often in a round', async () => {
+  it('requests several hosts in parallel, and no host too often in a round', async () => {
     const visited = new Map<string, number>()
-    const site: Site = (request, response) => {
+    const site: SiteHandler = (request, response) => {
       const host = request.headers.host ?? ''
       if (request.url !== '/robots.txt') visited.set(host, (visited.get(host) ?? 0) + 1)
       sells()(request, response)
     }
-    for (const host of ['shop.test', 'other.test']) world.at(host, site)
+    for (const host of ['shop.test', 'other.test']) fixture.at(host, site)
     const urls = ['shop.test', 'other.test'].flatMap((host) =>
       Array.from({ length: 5 }, (_, n) => ({ resource: `http://${host}/${n}` })),
     )
     await claim(...urls)
-    await probeDue({ ...world, pace: { ...PACE, perHost: 3 } })
+    await probeDue({ ...fixture, pace: { ...PACE, perHost: 3 } })
     expect([...visited.values()]).to.deep.equal([3, 3])
-    const { rowCount } = await world.pool.query(
+    const { rowCount } = await fixture.pool.query(
       `SELECT FROM hub.listing WHERE probed_at IS NULL AND next_probe_at > now()`,
     )
     expect(rowCount).to.equal(4)
   })
 
-  it('rolls up each day, with the times of those that were up', async () => {
-    world.at('shop.test', paths({ '/rain': sells() }))
+  it('adds up each day, with the latencies of successful probes', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     await claim({})
     await probe(2)
-    world.clear()
+    fixture.clear()
     await probe()
-    const { rows } = await world.pool.query(
+    const { rows } = await fixture.pool.query(
       'SELECT probes, up, cardinality(latencies) AS timed FROM hub.listing_day',
     )
     expect(rows).to.deep.equal([{ probes: 3, up: 2, timed: 2 }])
   })
 
-  it('is shared by processes: what one has taken, no other takes', async () => {
-    world.at('shop.test', paths({ '/rain': sells() }))
+  it('is made by only one of several processes', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     await claim({})
-    await Promise.all([1, 2, 3].map(() => probeDue({ ...world, pace: PACE })))
+    await Promise.all([1, 2, 3].map(() => probeDue({ ...fixture, pace: PACE })))
     expect(await outcomes()).to.deep.equal(['up'])
   })
 
-  it('is told what the hub would not pay, though others do', async () => {
+  it('lists resources that only other clients can pay', async () => {
     const extra = { name: 'USDC', version: '2' }
-    world.at('shop.test', paths({ '/rain': sells({ extra }) }))
+    fixture.at('shop.test', paths({ '/rain': sells({ extra }) }))
     await claim({})
     await probe()
     expect(await listing()).to.include({ state: 'active', payable: false })
   })
 
-  it('finds nothing wrong with a host that asks for patience', async () => {
-    world.at('shop.test', paths({ '/rain': sells() }))
+  it('does not count a rate limit as a failure', async () => {
+    fixture.at('shop.test', paths({ '/rain': sells() }))
     await claim({ accepts: [offer()] })
     await probe()
-    const busy: Site = (_, response) => response.writeHead(429, { 'retry-after': '9000' }).end()
-    world.at('shop.test', paths({ '/rain': busy }))
+    const busy: SiteHandler = (_, response) =>
+      response.writeHead(429, { 'retry-after': '9000' }).end()
+    fixture.at('shop.test', paths({ '/rain': busy }))
     await probe()
     const now = await listing()
     expect(now).to.include({ state: 'active', failures: 0, uptime: 100 })

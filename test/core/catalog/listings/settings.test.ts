@@ -12,16 +12,16 @@ const PRODUCTION = {
   HUB_SIGNING_KEY: 'MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g',
 }
 
-describe('where listings are looked for', () => {
+describe('the configured indexes', () => {
   const names = (env: Record<string, string>) =>
     readConfig(env).discovery.indexes.map(({ name }) => name)
 
-  it('is nowhere in a sandbox, and the known indexes in production', () => {
+  it('are empty in a sandbox, and the public ones in production', () => {
     expect(names({})).to.deep.equal([])
     expect(names(PRODUCTION)).to.deep.equal(['cdp', 'payai'])
   })
 
-  it('is what HUB_INDEXES says, where it says so', () => {
+  it('are those of HUB_INDEXES if it is set', () => {
     expect(
       names({ HUB_INDEXES: 'mine=https://index.acme.com/x, two=http://a.com/y' }),
     ).to.deep.equal(['mine', 'two'])
@@ -33,7 +33,7 @@ describe('where listings are looked for', () => {
     'a=ftp://x.com',
     'a=https://a.com,a=https://b.com',
   ]) {
-    it(`is refused at the start when it means nothing: ${bad}`, () => {
+    it(`are refused at the start if malformed: ${bad}`, () => {
       expect(() => readConfig({ HUB_INDEXES: bad })).to.throw(ConfigError, 'HUB_INDEXES')
     })
   }

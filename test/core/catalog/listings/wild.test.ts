@@ -10,24 +10,24 @@ import { readRegistry } from '../../../../core/catalog/listings/discovery/read-r
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
 import { readConfig } from '../../../../core/config.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
-import { openWorld } from '../fixture.ts'
+import { openCatalogFixture } from '../fixture.ts'
 
 const FOLDER = '../shared/data/x402'
 const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))
 
-/** Beside the rows of indexes: see normalise.test.ts. */
-describe('what was collected of x402 in the wild', () => {
+/** Beside the rows of indexes: see normalize.test.ts. */
+describe('x402 data collected in the wild', () => {
   before(function () {
     if (!existsSync(FOLDER)) this.skip()
   })
 
-  it('every row and envelope ends in a listing or a stated refusal', () => {
+  it('becomes a listing or a refusal with a reason, in every row and envelope', () => {
     const rules = { httpsOnly: true }
     const told: Record<string, string> = {}
     const judge = (name: string, value: unknown) => {
-      const judged = normalizeRow(value, rules)
-      told[name] = 'reason' in judged ? judged.reason : 'listed'
-      if ('reason' in judged) expect(REASONS).to.have.property(judged.reason)
+      const result = normalizeRow(value, rules)
+      told[name] = 'reason' in result ? result.reason : 'listed'
+      if ('reason' in result) expect(REASONS).to.have.property(result.reason)
     }
     for (const [name, sample] of Object.entries<Record<string, unknown>>(
       read('wild-samples.json'),
@@ -46,7 +46,7 @@ describe('what was collected of x402 in the wild', () => {
     expect(told['field-guide']).to.equal('no_url')
   })
 
-  it('an operation with x-payment-info names a resource', async () => {
+  it('names a resource by each operation with x-payment-info', async () => {
     const info = read('wild-samples.json').openapi_x_payment_info
     const document = {
       openapi: '3.1.0',
@@ -69,7 +69,7 @@ describe('what was collected of x402 in the wild', () => {
     ])
   })
 
-  it('every facilitator can be named in the configuration', () => {
+  it('has facilitators that can all be configured', () => {
     const { facilitators } = read('x402scan-facilitators.json') as {
       readonly facilitators: readonly { readonly base_addresses: readonly string[] }[]
     }
@@ -79,7 +79,7 @@ describe('what was collected of x402 in the wild', () => {
     expect(config.discovery.facilitators).to.include.members(addresses.map((a) => a.toLowerCase()))
   })
 
-  it('the registry is asked for the events that its own ABI declares', async () => {
+  it('has a registry whose ABI declares the queried events', async () => {
     const { mainnetAddressAllEvm, events } = read('erc8004-identity-events.json') as {
       readonly mainnetAddressAllEvm: string
       readonly events: readonly AbiEvent[]
@@ -94,10 +94,10 @@ describe('what was collected of x402 in the wild', () => {
         return []
       },
     }
-    const world = await openWorld()
+    const fixture = await openCatalogFixture()
     const settings = { fromBlock: 0n, depth: 0n, ipfsGateway: 'http://gateway.test/' }
-    await readRegistry({ ...world, ...settings, chainLogs })
-    await world.close()
+    await readRegistry({ ...fixture, ...settings, chainLogs })
+    await fixture.close()
     const declared = ['Registered', 'URIUpdated'].map((name) =>
       toEventSelector(events.find((event) => event.name === name)!),
     )

@@ -13,7 +13,7 @@ import { sampleOf } from '../samples.ts'
 const { catalogue } = readRelevance()
 const DAY_MS = 86_400_000
 
-describe('the index of search', function () {
+describe('the search index', function () {
   this.timeout(60_000)
   let database: FreshDatabase
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('the index of search', function () {
     expect(await ids(admin, 'zeppelin air')).to.deep.equal(['zeppelin'])
   })
 
-  it('is that of the documents after any writes', async () => {
+  it('matches the documents after any sequence of writes', async () => {
     const { admin } = database
     const words = fc.constantFrom('alpha beta', 'beta gamma gamma', 'delta', 'alpha delta epsilon')
     const write = fc.record({
@@ -71,7 +71,7 @@ describe('the index of search', function () {
     )
   })
 
-  it('cannot be written by the hub itself', async () => {
+  it("cannot be written by the hub's role", async () => {
     for (const table of ['search_entry', 'search_posting', 'search_term', 'search_document']) {
       const refused = await database.pool.query(`DELETE FROM hub.${table}`).then(
         () => '',
@@ -81,7 +81,7 @@ describe('the index of search', function () {
     }
   })
 
-  it('gives every new listing its turn, the same one all day', async () => {
+  it('features each new listing in turn, the same one all day', async () => {
     const { admin } = database
     await plant(admin, catalogue)
     const text = 'Weather forecast, weather radar, weather of the day.'
@@ -110,7 +110,7 @@ describe('the index of search', function () {
     expect(noMore.filter((id) => id.startsWith('fresh-'))).to.deep.equal([])
   })
 
-  it('ranks by success, or by price if asked to, among those that say the same', async () => {
+  it('ranks equal texts by success, or by price if the query asks for it', async () => {
     const { admin } = database
     await plant(
       admin,
@@ -128,7 +128,7 @@ describe('the index of search', function () {
     expect((await ids(admin, 'reliable sheep'))[0]).to.equal('good')
   })
 
-  it('is read by its indexes alone, and no further the more common a word is', async () => {
+  it('is read only by its indexes, with a bounded number of postings even for common words', async () => {
     const { admin } = database
     for (let first = 1; first <= 7_000; first += 1_000) await admin.query(MANY, [first])
     await admin.query('VACUUM ANALYZE')
@@ -142,7 +142,7 @@ describe('the index of search', function () {
       await client.query(EXPLAINING)
       for (const [order, most] of ORDERS) {
         plans.length = 0
-        // What is remembered belongs to who asks: each of these remembers nothing.
+        // The cache belongs to the reader: each of these starts without one.
         const reader = { query: client.query.bind(client) } as unknown as ClientBase
         const { hits } = await search(reader, systemClock, { limit: 20, ...order })
         const title = JSON.stringify({ ...order, maxPrice: String(order.maxPrice) })
@@ -161,7 +161,7 @@ describe('the index of search', function () {
   })
 })
 
-/** A plan as PostgreSQL tells it, as far as it is looked at. */
+/** Part of a PostgreSQL query plan. */
 interface Plan {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
@@ -170,7 +170,7 @@ interface Plan {
   readonly Plans?: readonly Plan[]
 }
 
-/** Each scan of a table of the index, in every statement and function that ran. */
+/** Lists the scans of index tables in all executed statements and functions. */
 const scansOf = (plan: Plan): Plan[] => [
   ...(plan['Relation Name']?.startsWith('search_') ? [plan] : []),
   ...(plan.Plans ?? []).flatMap(scansOf),
@@ -184,7 +184,7 @@ const EXPLAINING = `
   SET auto_explain.log_analyze = on; SET auto_explain.log_timing = off;
   SET auto_explain.log_format = json; SET client_min_messages = log`
 
-/** Searches, with how many postings each may read: up to twice 1,500, or six times as many. */
+/** Searches with their limits of postings: twice 1,500, or six times as many. */
 const ORDERS: readonly (readonly [Omit<SearchRequest, 'limit'>, number])[] = [
   [{ query: 'common word with weather of type7 and misspeled forcast' }, 3_100],
   [{ query: 'common' }, 3_100],
@@ -192,15 +192,15 @@ const ORDERS: readonly (readonly [Omit<SearchRequest, 'limit'>, number])[] = [
   [{ query: 'common', category: 'cat2' }, 3_100],
   [{ query: 'common weather', maxPrice: micros(1_500) }, 3_100],
   [{ query: 'common weather', type: 'external', network: 'eip155:8453' }, 3_100],
-  // Few of the strongest pass, of some hundreds that do.
+  // Some hundreds pass the filter, but few of the strongest.
   [{ query: 'common', tag: 'tag17' }, 3_100],
-  // Few of the strongest pass, of some thousands.
+  // Some thousands pass the filter, but few of the strongest.
   [{ query: 'word', category: 'late' }, 18_500],
   [{ query: '', category: 'cat2' }, 0],
   [{ query: '' }, 0],
 ]
 
-/** How many words, postings and counts are not those that the documents would have anew. */
+/** Counts index rows that differ from a freshly built index. */
 const DIFFERENCES = `
   WITH anew AS (
     SELECT e.doc, i.term, i.impact
@@ -217,7 +217,7 @@ const DIFFERENCES = `
       WHERE (e.price, e.category, e.tags) IS DISTINCT FROM (d.price, d.category, d.tags))
     )::integer AS wrong`
 
-/** A thousand documents. The last ones say little that others say too, in many words. */
+/** A thousand documents; the last ones share few words with the others, in long texts. */
 const MANY = `
   INSERT INTO hub.search_document (kind, id, name, provider, category, tags, description, words,
       networks, price, state, listed_at)

@@ -10,7 +10,7 @@ import { sampleOf } from '../samples.ts'
 
 const { catalogue, development } = readRelevance()
 
-describe('search over the sample catalogue', function () {
+describe('search over the sample catalog', function () {
   this.timeout(60_000)
   let database: FreshDatabase
   before(async () => {
@@ -30,7 +30,7 @@ describe('search over the sample catalogue', function () {
     expect(mrr).to.be.at.least(0.92)
   })
 
-  it('has first what is named exactly, however it is written', async () => {
+  it('puts an exact name first, however it is written', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...catalogue),
@@ -69,7 +69,7 @@ describe('search over the sample catalogue', function () {
     })
   }
 
-  it('keeps to every filter that is given', async () => {
+  it('applies every given filter', async () => {
     for (const filters of [
       { category: 'weather' },
       { tag: 'ocr' },
@@ -97,7 +97,7 @@ describe('search over the sample catalogue', function () {
     for (const { candidate } of hits) expect(candidate.price).to.be.at.most(2_000)
   })
 
-  it('pages through the same list, also when something new comes to its head', async () => {
+  it('pages through the same list even if a new hit appears at its head', async () => {
     const order = { query: 'image of a text' }
     const all = (await find({ ...order, limit: 100 })).hits.map(({ candidate }) => candidate.id)
     expect(all.length).to.be.above(40)
@@ -117,7 +117,7 @@ describe('search over the sample catalogue', function () {
     expect(paged.slice(0, 14)).to.deep.equal(all.slice(0, 14))
   })
 
-  it('says truly why', async () => {
+  it('explains each hit truthfully', async () => {
     let told = 0
     for (const { query } of development) {
       for (const { candidate, why } of (await find({ query })).hits) {
@@ -169,7 +169,7 @@ describe('search over the sample catalogue', function () {
     })
   }
 
-  it('survives whatever is asked', async () => {
+  it('survives any query', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 60 }), async (query) => {
         const { hits } = await find({ query })
@@ -179,14 +179,14 @@ describe('search over the sample catalogue', function () {
     )
   })
 
-  it('takes a name of all objects for the word that it is', async () => {
+  it('treats names of Object.prototype as ordinary words', async () => {
     await plant(database.admin, [sampleOf('podium', 'Constructor championships.')])
     expect(await ids('constructor')).to.deep.equal(['podium'])
     expect((await ids('constructor weather'))[0]).to.equal('podium')
     await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'podium'`)
   })
 
-  it('finds nothing rather than anything for words that nobody has', async () => {
+  it('finds nothing for words that no document has', async () => {
     expect(await ids('qqqxzvw')).to.deep.equal([])
     expect(await ids('the of and')).to.deep.equal([])
   })

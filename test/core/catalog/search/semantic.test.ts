@@ -22,7 +22,7 @@ import { plant } from '../../../bench/search/engines.ts'
 import type { Sample } from '../../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
-/** What the engine of these tests knows of the world: words of one line mean one thing. */
+/** Model of the test's embedding API: the words of one line are synonyms. */
 const CONCEPTS = ['river bank water shore flood', 'bank money account loan credit', 'song melody']
 
 const vectorOf = (text: string): number[] => {
@@ -55,7 +55,7 @@ const DOCUMENTS = [
 
 const never = new AbortController().signal
 
-describe('searches by meaning', () => {
+describe('semantic search', () => {
   let database: FreshDatabase
   let server: ReturnType<typeof createServer>
   let asked: Asked[]
@@ -113,7 +113,7 @@ describe('searches by meaning', () => {
     (await find(query, meaning)).map(({ candidate }) => candidate.id)
   const read = () => embedDocuments({ pool: database.pool, embedder: embedderOf() }, never)
 
-  it('are off unless they are configured, and never half', () => {
+  it('is off unless it is configured completely', () => {
     expect(readConfig({}).embeddings).to.equal(undefined)
     const url = 'https://models.acme.com/v1'
     const whole = { HUB_EMBEDDINGS_URL: url, HUB_EMBEDDINGS_MODEL: 'm', HUB_EMBEDDINGS_KEY: 'k' }
@@ -126,14 +126,14 @@ describe('searches by meaning', () => {
     expect(secretValues(key), 'no log shows it').to.deep.equal(['sk-never-in-a-log'])
   })
 
-  it('know each text once, by its content', async () => {
+  it('embeds each text once, identified by its content', async () => {
     expect(await read()).to.equal(3)
     expect(authorization).to.equal('Bearer sk-test')
     expect(asked.flatMap(({ input }) => input)).to.have.length(3)
     expect(asked[0]?.input.join()).to.include('Bank of the day: shore and flood.')
     const { admin } = database
     await admin.query(`UPDATE hub.search_document SET price = price + 1, calls = 7, delivered = 7`)
-    expect(await read(), 'nothing that it is read for has changed').to.equal(0)
+    expect(await read(), 'no embedded text has changed').to.equal(0)
     const change = `UPDATE hub.search_document SET description = $1 WHERE id = 'gamma'`
     await admin.query(change, ['Credit of the day.'])
     expect(await read()).to.equal(1)
@@ -143,45 +143,46 @@ describe('searches by meaning', () => {
       (await database.pool.query('SELECT FROM hub.search_meaning')).rowCount ?? 0
     expect(await count()).to.equal(4)
     await deleteUnusedEmbeddings({ pool: database.pool, embedder: embedderOf() })
-    expect(await count(), 'only texts of the catalogue are kept').to.equal(3)
+    expect(await count(), 'only current texts are stored').to.equal(3)
   })
 
-  it('rank what means the same before what says the same, and say so', async () => {
+  it('ranks equal meaning before equal words, and explains it', async () => {
     const meaning = meaningOf()
     expect(await ids('bank day water', meaning)).to.have.ordered.members(['beta', 'alpha', 'gamma'])
     expect(await ids('bank day money', meaning)).to.have.ordered.members(['alpha', 'beta', 'gamma'])
     const [first] = await find('bank day water', meaning)
     expect(first?.why.join()).to.match(/meaning: \d\d % alike/)
-    expect(asked, 'a query is asked for once').to.have.length(2)
+    expect(asked, 'a query is embedded once').to.have.length(2)
     expect((await ids('Gamma', meaning))[0], 'an exact name stays first').to.equal('gamma')
-    expect(await ids('', meaning), 'nothing was said').to.have.length(3)
+    expect(await ids('', meaning), 'an empty query').to.have.length(3)
   })
 
-  it('take what was not read yet like the others', async () => {
+  it('treats documents that are not embedded yet as average', async () => {
     expect(await ids('bank day water', meaningOf('another'))).to.deep.equal(
       await ids('bank day water'),
     )
   })
 
   const troubles: Readonly<Record<string, (asked: Asked, response: ServerResponse) => void>> = {
-    'is broken': (_, response) => response.writeHead(500).end('{}'),
+    'returns an error': (_, response) => response.writeHead(500).end('{}'),
     hangs: () => {},
-    'talks of something else': (_, response) => response.end('<html>'),
-    'leaves texts out': (_, response) => response.end('{"data":[]}'),
-    'knows only zeros': (_, response) => response.end('{"data":[{"index":0,"embedding":[0,0,0]}]}'),
-    'answers other dimensions than before': (_, response) =>
+    'returns something else': (_, response) => response.end('<html>'),
+    'omits texts': (_, response) => response.end('{"data":[]}'),
+    'returns zero vectors': (_, response) =>
+      response.end('{"data":[{"index":0,"embedding":[0,0,0]}]}'),
+    'returns other dimensions than before': (_, response) =>
       response.end('{"data":[{"index":0,"embedding":[1,0,0,0,0,0]}]}'),
   }
   for (const [title, trouble] of Object.entries(troubles)) {
-    it(`go by words alone where the engine ${title}`, async () => {
+    it(`ranks by words only if the embedding API ${title}`, async () => {
       answer = trouble
       expect(await ids('bank day water', meaningOf())).to.deep.equal(await ids('bank day water'))
     })
   }
 
-  it('leave an engine that failed in peace for half a minute', async () => {
+  it('pauses for 30 seconds after the embedding API failed', async () => {
     const meaning = meaningOf()
-    answer = troubles['is broken']!
+    answer = troubles['returns an error']!
     await ids('bank day', meaning)
     answer = properly
     await ids('bank of day', meaning)
@@ -191,7 +192,7 @@ describe('searches by meaning', () => {
     expect(asked).to.have.length(2)
   })
 
-  it('keep the angles between vectors, in a quarter of the room', () => {
+  it('preserves the angles between vectors in a quarter of the size', () => {
     const vector = Float32Array.from({ length: 64 }, (_, i) => Math.sin(i + 1) / 5.65)
     expect(packVector(vector)).to.have.length(64)
     expect(cosineSimilarity(vector, packVector(vector))).to.be.closeTo(1, 0.02)

@@ -21,7 +21,7 @@ const service = (deadlineSeconds: number) =>
   })
 
 describe('a declaration', () => {
-  it('takes deadlines of whole seconds, as the ledger counts them', () => {
+  it('accepts only deadlines in whole seconds, the unit of the ledger', () => {
     expect(validateService(service(2)).slug).to.equal('slow')
     for (const seconds of [0, 1.5, 301]) {
       expect(() => validateService(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)

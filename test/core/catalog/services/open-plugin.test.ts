@@ -12,10 +12,10 @@ import {
   s,
   usd,
 } from '../../../../core/plugin/index.ts'
-import { lent } from '../../../support/injected-host.ts'
+import { injectedHost } from '../../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
-describe('a plugin that keeps data', () => {
+describe('a plugin that stores data', () => {
   let fresh: FreshDatabase
   let folder: string
   before(async () => {
@@ -51,14 +51,14 @@ describe('a plugin that keeps data', () => {
       })
     },
   })
-  const lending = () => ({ host: lent, databaseUrl: fresh.url, log: createLog('silent') })
+  const lending = () => ({ host: injectedHost, databaseUrl: fresh.url, log: createLog('silent') })
   const failure = (work: Promise<unknown>) =>
     work.then(
       () => 'nothing failed',
       (error: Error) => error.message,
     )
 
-  it('has a schema of its own, with its migrations applied once', async () => {
+  it('has its own schema, to which its migrations are applied once', async () => {
     for (let start = 0; start < 2; start += 1) {
       const opened = await openPlugin(plugin(), lending())
       await database.query('INSERT INTO note VALUES ($1)', [`start ${start}`])
@@ -70,7 +70,7 @@ describe('a plugin that keeps data', () => {
     expect(rows).to.deep.equal([{ n: 2 }])
   })
 
-  it('reads and writes nothing of the hub, nor of another plugin', async () => {
+  it('cannot access data of the hub or of another plugin', async () => {
     const other = await openPlugin(plugin('other-book'), lending())
     const opened = await openPlugin(plugin(), lending())
     const forbidden = [
@@ -102,12 +102,14 @@ describe('a plugin that keeps data', () => {
     await opened.close()
   })
 
-  it('is refused when its slug is none, or not that of its service', async () => {
+  it('is refused if its slug is invalid or differs from that of its service', async () => {
     expect(await failure(openPlugin(plugin('Bad"; --'), lending()))).to.include('the slug is not')
-    expect(await failure(openPlugin(plugin('note-book', 'else'), lending()))).to.include('is named else')
+    expect(await failure(openPlugin(plugin('note-book', 'else'), lending()))).to.include(
+      'is named else',
+    )
   })
 
-  it('is refused when a migration has changed since it was applied', async () => {
+  it('is refused if a migration has changed after it was applied', async () => {
     await writeFile(join(folder, '0001_note.sql'), 'CREATE TABLE note (words text)')
     expect(await failure(openPlugin(plugin(), lending()))).to.include('has changed')
   })

@@ -2,7 +2,7 @@ import type { Database } from 'agenthub/plugin'
 import { openPlugin } from '../../../../core/catalog/services/open-plugin.ts'
 import { createLog } from '../../../../core/log.ts'
 import tenders from '../../../../plugins/tenders/index.ts'
-import { lent } from '../../../support/injected-host.ts'
+import { injectedHost } from '../../../support/injected-host.ts'
 
 /** The tenders' part of a database that is there already. */
 export async function reopened(
@@ -17,7 +17,7 @@ export async function reopened(
     },
   }
   const opened = await openPlugin(plugin, {
-    host: lent,
+    host: injectedHost,
     databaseUrl: url,
     log: createLog('silent'),
   })
