@@ -17,7 +17,7 @@ import { inputOf, output } from './schemas.ts'
 
 export interface GatewayDeps extends PageDeps {
   readonly domains: Pick<Domains, 'note' | 'mayRead'>
-  readonly cache: Pick<PageCache, 'peek' | 'read' | 'keep'>
+  readonly cache: Pick<PageCache, 'find' | 'read' | 'store'>
 }
 
 type PageInput = Infer<ReturnType<typeof inputOf>>

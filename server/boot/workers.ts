@@ -10,9 +10,9 @@ import type { SandboxPlace } from '../sandbox/start.ts'
 import { type RunningHub, type StartOptions, startHub } from './start.ts'
 
 /**
- * Several processes on one port. The first one runs the jobs and the sandbox and does not listen; the
- * others, its workers, serve requests. They share only the database, and Redis if configured, so
- * that processes on other machines are no different.
+ * Several processes on one port. The first one runs the jobs and the sandbox and does not listen;
+ * the others, its workers, serve requests. They share only the database, and Redis if configured,
+ * so that processes on other machines are no different.
  */
 
 /** Message from a worker to the first process. */
@@ -77,8 +77,8 @@ class WorkerPool {
   }
 
   /**
-   * Starts the workers. All accept from one socket: a connection passed on by the first process would
-   * be lost, and its caller wait forever, if the worker died at that moment.
+   * Starts the workers. All accept from one socket: a connection passed on by the first process
+   * would be lost, and its caller wait forever, if the worker died at that moment.
    * @returns the port that all listen on
    */
   async start(): Promise<number> {

@@ -46,8 +46,8 @@ const encode = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer
   coding === undefined ? bytes : CODINGS[coding](bytes)
 
 /**
- * Encoded public bodies by ETag: each is compressed once, and all readers share its bytes. The least
- * recently used are dropped.
+ * Encoded public bodies by ETag: each is compressed once, and all readers share its bytes. The
+ * least recently used are dropped.
  */
 const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500 })
 const CACHED_LENGTH_MAX = 2_000_000
@@ -84,7 +84,9 @@ const bytesOf = (body: string | Uint8Array): Buffer =>
     ? Buffer.from(body)
     : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-/** Returns true if If-None-Match names this tag. Each coding is a representation with its own tag. */
+/**
+ * Returns true if If-None-Match names this tag. Each coding is a representation with its own tag.
+ */
 const matchesTag = (header: string, tag: string): boolean =>
   header.split(',').some((one) => {
     const text = one.trim().replace(/^W\//, '')

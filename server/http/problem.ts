@@ -44,7 +44,7 @@ export function problem(
   }
 }
 
-/** Returns the headers of a fault's response in any format; a 401 challenges (RFC 9110 §15.5.2). */
+/** Returns the headers of a fault in any format; a 401 challenges (RFC 9110 §15.5.2). */
 export const faultHeaders = ({ status, headers }: Fault): HttpResponse['headers'] => ({
   ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
   ...headers,

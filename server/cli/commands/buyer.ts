@@ -94,7 +94,7 @@ async function payFromWallet(
   const pay = () => payer.call(target.slug, target.path, input, paid)
   if (!sandbox) return pay()
   return pay().catch(async (error: unknown) => {
-    if (!isInsufficientBalance(error)) throw error // nothing was paid: another payment may be signed
+    if (!isInsufficientBalance(error)) throw error // nothing was paid: sign another
     await requestTestMoney(
       context,
       await context.store.apiKey(),

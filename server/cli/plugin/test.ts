@@ -7,8 +7,8 @@ import { Failure } from '../failure.ts'
 import { findNode, resolveHome } from './home.ts'
 
 /**
- * Runs the conformance suite on a plugin, in a process of the hub's own program, because the command
- * line has no sandbox.
+ * Runs the conformance suite on a plugin, in a process of the hub's own program, because the
+ * command line has no sandbox.
  * @throws Failure if the plugin fails a demand
  */
 export async function testPlugin(

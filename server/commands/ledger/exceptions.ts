@@ -25,8 +25,8 @@ import { decisionOf } from './post-entries.ts'
 
 export const exceptionsCommand: Command = {
   usage: '[--all] [--json]',
-  description: `differences between the ledger and the platform wallets' USDC on chain (checked every
-minute); exit code 1 if any is open; --all includes resolved ones`,
+  description: `differences between the ledger and the platform wallets' USDC on chain (checked
+every minute); exit code 1 if any is open; --all includes resolved ones`,
   options: { all: { type: 'boolean' }, json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const runs = await lastRuns(await pool())
@@ -34,7 +34,9 @@ minute); exit code 1 if any is open; --all includes resolved ones`,
     if (values['json'] === true) await write(toJson({ runs, exceptions: found }))
     else
       await write(
-        `${runs.map(runLine).join('')}${found.map(describeException).join('')}${summarize(found, runs)}\n`,
+        [...runs.map(runLine), ...found.map(describeException), summarize(found, runs), '\n'].join(
+          '',
+        ),
       )
     return found.some(({ resolvedAt }) => resolvedAt === null) ? EXIT_FAILED : 0
   },

@@ -49,8 +49,8 @@ value date; exit code 1 if it is not zero`,
 
 export const statementCommand: Command = {
   usage: 'ACCOUNT [--month 2026-11 | --from INSTANT --to INSTANT] [--csv | --json]',
-  description: `statement of an account over a period: opening balance, every movement with the balance
-after it, closing balance; by value date, credit-positive`,
+  description: `statement of an account over a period: opening balance, every movement with the
+balance after it, closing balance; by value date, credit-positive`,
   options: {
     month: { type: 'string' },
     from: { type: 'string' },
@@ -105,7 +105,7 @@ const TEXT: StatementFormat = {
 }
 
 const summaryRow = (name: string, event: string, amount: bigint, page: Statement): string =>
-  `${name.padEnd(20)}  ${event.padEnd(20)} ${''.padStart(18)} ${formatAmount(amount, page).padStart(18)}\n`
+  `${name.padEnd(20)}  ${event.padEnd(20)} ${formatAmount(amount, page).padStart(37)}\n`
 
 const CSV: StatementFormat = {
   head: () =>
@@ -147,8 +147,8 @@ const JSON_LINES: StatementFormat = {
 
 export const closeCommand: Command = {
   usage: '2026-11 --author WHO [--reason WHY]',
-  description: `close a month, and all months before it, permanently; without a month, list the closed
-months`,
+  description: `close a month, and all months before it, permanently; without a month, list the
+closed months`,
   options: { author: { type: 'string' }, reason: { type: 'string' } },
   words: 1,
   async run(context, values, [wanted]) {

@@ -17,8 +17,8 @@ import {
 
 export const verifyCommand: Command = {
   usage: '[--since | --file EXPORT] [--checkpoints FILE] [--key BASE64] [--json]',
-  description: `verify the ledger: rebuild every balance from the journal, check holds, sequence, seals
-and signed checkpoints; exit code 1 if anything is wrong
+  description: `verify the ledger: rebuild every balance from the journal, check holds, sequence,
+seals and signed checkpoints; exit code 1 if anything is wrong
 --since     only entries since the newest checkpoint
 --file      a JSONL export, without a database
 --checkpoints, --key  an auditor's own copies: checkpoints, and the hub's public key`,
@@ -46,8 +46,8 @@ and signed checkpoints; exit code 1 if anything is wrong
 
 export const checkpointsCommand: Command = {
   usage: '> FILE',
-  description: `write all signed checkpoints; stored elsewhere, they reveal any rewriting of the ledger,
-even by the database administrator`,
+  description: `write all signed checkpoints; stored elsewhere, they reveal any rewriting of the
+ledger, even by the database administrator`,
   options: {},
   async run({ pool, write }) {
     for await (const note of exportCheckpoints(await pool())) await write(note)

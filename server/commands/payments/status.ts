@@ -23,8 +23,8 @@ const NEVER_PAUSED = { paused: false, author: null, reason: null, at: null } as 
 
 export const statusCommand = (finality: bigint): Command => ({
   usage: '[--json]',
-  description: `payments to sellers: paused or not, sent today, open payments, wallet balances by the
-ledger; exit code 1 if payments are paused or one is overdue`,
+  description: `payments to sellers: paused or not, sent today, open payments, wallet balances by
+the ledger; exit code 1 if payments are paused or one is overdue`,
   options: { json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const status = await readStatus(await pool(), finality)

@@ -19,8 +19,8 @@ const OPTIONS = {
 
 export const pauseCommand: Command = {
   usage: '--reason WHY [--author WHO] [--json]',
-  description: `pause payments to sellers in all processes at once, without a restart; calls, purchases
-and refunds continue`,
+  description: `pause payments to sellers in all processes at once, without a restart; calls,
+purchases and refunds continue`,
   options: OPTIONS,
   run: (context, values) =>
     setPaused(context, values, true, 'Payments to sellers are paused in all processes.'),
