@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
+import { issueSecret, type NewKey } from './secret.ts'
 
 /** Maximum per principal, including revoked keys. */
 const PROVIDER_KEYS_MAX = 100
@@ -23,8 +23,7 @@ export interface ProviderKeyOptions {
 export async function createProviderKey(pool: Pool, order: ProviderKeyOptions): Promise<NewKey> {
   const { principal, parent, name, expiresAt } = order
   const keyId = prefixedId('key')
-  const apiKey = generateKey()
-  await inTransaction(pool, async (client) => {
+  return inTransaction(pool, async (client) => {
     // Locked, so that concurrent inserts cannot exceed PROVIDER_KEYS_MAX.
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`provider keys:${principal}`])
     const { rowCount } = await client.query(
@@ -37,7 +36,6 @@ export async function createProviderKey(pool: Pool, order: ProviderKeyOptions): 
       const detail = `A wallet or account can have at most ${PROVIDER_KEYS_MAX} provider keys.`
       throw new Fault('key_limit_reached', detail, { extras: { scope: 'provider_keys' } })
     }
-    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+    return issueSecret(client, keyId)
   })
-  return { keyId, apiKey }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { ClientBase } from 'pg'
 import { sha256 } from '../crypto/sha256.ts'
 import { base62 } from '../ids.ts'
 
@@ -33,5 +34,13 @@ const checksum = (secret: string): string => base62(BigInt(crc32(secret)), CHECK
 export const isWellFormed = (key: string): boolean =>
   SHAPE.test(key) && checksum(key.slice(4, 4 + SECRET_DIGITS)) === key.slice(4 + SECRET_DIGITS)
 
-/** Parameters: hash, key id, prefix. */
-export const INSERT_SECRET = 'INSERT INTO hub.key_secret (hash, key, prefix) VALUES ($1, $2, $3)'
+/** Generates a secret for a key and stores its hash. */
+export async function issueSecret(client: ClientBase, keyId: string): Promise<NewKey> {
+  const apiKey = generateKey()
+  await client.query('INSERT INTO hub.key_secret (hash, key, prefix) VALUES ($1, $2, $3)', [
+    hashKey(apiKey),
+    keyId,
+    keyPrefix(apiKey),
+  ])
+  return { keyId, apiKey }
+}

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
+import { issueSecret, type NewKey } from './secret.ts'
 
 /**
  * Ids of keys or principals that manage keys. A key manages itself and its sub-keys, a principal
@@ -105,8 +105,7 @@ export async function createSubKey(
   order: SubKeyOptions,
 ): Promise<NewKey> {
   const keyId = prefixedId('key')
-  const apiKey = generateKey()
-  await inTransaction(pool, async (client) => {
+  return inTransaction(pool, async (client) => {
     // Locked, so that concurrent inserts cannot exceed SUB_KEYS_MAX.
     const managed = await client.query(
       `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL AND role = 'agent'
@@ -137,9 +136,8 @@ export async function createSubKey(
       const detail = `Keys nest ${DEPTH_MAX} deep, with ${SUB_KEYS_MAX} sub-keys per key.`
       throw new Fault('key_limit_reached', detail, { extras: { scope: 'tree' } })
     }
-    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+    return issueSecret(client, keyId)
   })
-  return { keyId, apiKey }
 }
 
 /** @throws Fault `not_found` if `manager` does not manage the key */
@@ -193,8 +191,7 @@ export async function rotateKey(
   keyId: string,
   overlapSeconds: number,
 ): Promise<NewKey> {
-  const apiKey = generateKey()
-  await inTransaction(pool, async (client) => {
+  return inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL FOR UPDATE`,
       [manager, keyId],
@@ -205,9 +202,8 @@ export async function rotateKey(
        WHERE key = $1`,
       [keyId, overlapSeconds],
     )
-    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+    return issueSecret(client, keyId)
   })
-  return { keyId, apiKey }
 }
 
 /** Condition: $2 is a key managed by the ids in $1. */
