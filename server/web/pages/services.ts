@@ -7,7 +7,7 @@ import { type AnyPage, page } from '../page.ts'
 import { serviceCard } from '../service-cards.ts'
 import { pager } from '../table.ts'
 
-const PAGE = 50
+const PAGE_SIZE = 50
 
 /** `/services`: all services hosted by the hub. */
 export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
@@ -18,9 +18,9 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       after: z.string().max(40).optional(),
     }),
     render: async ({ query: { category, after } }) => {
-      const rows = await listServices(pool, { limit: PAGE + 1, after, category })
-      const shown = rows.slice(0, PAGE)
-      const last = rows.length > PAGE ? (shown.at(-1)?.slug ?? null) : null
+      const rows = await listServices(pool, { limit: PAGE_SIZE + 1, after, category })
+      const shown = rows.slice(0, PAGE_SIZE)
+      const last = rows.length > PAGE_SIZE ? (shown.at(-1)?.slug ?? null) : null
       return {
         title: 'Services',
         section: 'Services',

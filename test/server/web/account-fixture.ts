@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
-import { paths, type Sites } from '../../core/catalog/fixture.ts'
+import { paths, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
@@ -33,7 +33,7 @@ export async function signInByOutbox(hub: TestHub, email: string): Promise<Perso
 }
 
 /** Account with data on every page, and the paths of these pages. */
-export async function openAccount(hub: TestHub, sites: Sites) {
+export async function openAccount(hub: TestHub, sites: TestSites) {
   const person = await signInByOutbox(hub, 'ada@example.test')
   const root = await post(person, '/v1/keys', { name: 'Research agents' })
   const keyId = String(root['key_id'])
@@ -100,16 +100,16 @@ async function makeCalls(hub: TestHub, key: string): Promise<string> {
 
 /** Creates an upstream API as a draft. */
 async function createDraftApi(person: Person): Promise<string> {
-  const slug = 'harbour-tides'
+  const slug = 'harbor-tides'
   await post(person, '/v1/provider/services', {
     slug,
-    name: 'Harbour Tides',
+    name: 'Harbor Tides',
     category: 'data',
     summary: 'Tides by harbor and day, for agents that plan.',
     base_url: 'http://gateway.test/v2',
   })
-  const endpoint = { method: 'GET', path: '/tides/{harbour}', summary: 'The tides of a harbour.' }
-  const unpriced = { method: 'GET', path: '/harbours', summary: 'All harbours.' }
+  const endpoint = { method: 'GET', path: '/tides/{harbor}', summary: 'The tides of a harbor.' }
+  const unpriced = { method: 'GET', path: '/harbors', summary: 'All harbors.' }
   await person.ask(`/v1/provider/services/${slug}/endpoints`, {
     method: 'PUT',
     body: { endpoints: [{ ...endpoint, price_microdollars: 3_000 }, unpriced] },
@@ -121,15 +121,15 @@ async function createDraftApi(person: Person): Promise<string> {
 async function createActiveApi(
   hub: TestHub,
   person: Person,
-  sites: Sites,
+  sites: TestSites,
   key: string,
 ): Promise<string> {
-  const slug = 'harbour-maps'
+  const slug = 'harbor-maps'
   await post(person, '/v1/provider/services', {
     slug,
-    name: 'Harbour Maps',
+    name: 'Harbor Maps',
     category: 'data',
-    summary: 'Charts of harbours with depths, for agents that sail.',
+    summary: 'Charts of harbors with depths, for agents that sail.',
     base_url: 'http://gateway.test/v2',
   })
   const endpoint = { method: 'GET', path: '/maps', summary: 'All charts.' }
@@ -148,10 +148,10 @@ async function createActiveApi(
 }
 
 /** Creates a verified domain with prices. */
-async function createDomain(hub: TestHub, person: Person, sites: Sites): Promise<string> {
+async function createDomain(hub: TestHub, person: Person, sites: TestSites): Promise<string> {
   const { domain_id: id, proof } = await post(person, '/v1/domains', {
     domain: 'http://owner.test',
-    name: 'The Harbour Post',
+    name: 'The Harbor Post',
   })
   const { token } = proof as { token: string }
   sites.at('owner.test', paths({ [PROOF]: (_, response) => response.end(token) }))

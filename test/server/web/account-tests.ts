@@ -173,7 +173,7 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
     const tab = await tabs.open({ cookie, scripts: false })
     await tab.go('/account/wallets')
     await tab.send('ask', { wallet_address: 'somewhere' })
-    expect(await tab.text()).to.include('Not a wallet address')
+    expect(await tab.text()).to.include('Must be a wallet address')
     await tab.send('ask', { wallet_address: account.address })
     const message = await tab.page.$eval('main pre', (element) => element.textContent ?? '')
     const other = privateKeyToAccount(generatePrivateKey())

@@ -110,7 +110,7 @@ describe('documentation', () => {
       expect(text).not.to.match(/https?:\/\/(?!127)[^<"]*\.(js|css)\b/)
       expect(text)
         .to.match(/<html lang="en">/)
-        .and.to.include('Skip to the content')
+        .and.to.include('Skip to content')
     }
   })
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { paths, type Sites } from '../../core/catalog/fixture.ts'
+import { paths, type TestSites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { PROOF, signInByOutbox } from './account-fixture.ts'
@@ -21,7 +21,7 @@ const OPENAPI = {
 export function sellerTests(
   hub: () => TestHub,
   tabs: ReturnType<typeof useTabs>,
-  sites: () => Sites,
+  sites: () => TestSites,
 ): void {
   for (const scripts of [true, false]) {
     it(`verify and price a domain, ${scripts ? 'with' : 'without'} scripts`, async () => {
@@ -114,10 +114,10 @@ export function sellerTests(
       await tab.send('import', { slug, openapi: '{' })
       expect(await tab.page.$('#flash'), 'not a document').not.to.equal(null)
       await tab.send('import', { slug, openapi: JSON.stringify({ ...OPENAPI, servers: [] }) })
-      expect(await tab.text()).to.include('The document names no server: say where the API is')
+      expect(await tab.text()).to.include('Is required because the document names no server')
       const document = { slug, openapi: JSON.stringify(OPENAPI) }
       await tab.send('import', { ...document, only: '/tides\n/moon' })
-      expect(await tab.text()).to.include('No tag, path or operation of it is /moon')
+      expect(await tab.text()).to.include('The document has no tag, path or operation /moon')
       await tab.send('import', { ...document, only: 'GET /tides' })
       expect(await tab.text())
         .to.include('GET /tides')

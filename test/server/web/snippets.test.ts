@@ -77,8 +77,8 @@ describe('snippets on pages', () => {
     const sample = {
       slug: 'tides',
       method: 'GET',
-      path: '/tides/{harbour}/{day}',
-      input: { harbour: 'Sète/2', day: '2026-11-21', note: `it's "high" & $HOME` },
+      path: '/tides/{harbor}/{day}',
+      input: { harbor: 'Sète/2', day: '2026-11-21', note: `it's "high" & $HOME` },
     }
     const { curl = '', TypeScript = '' } = textsOf(serviceSnippets(sample, ENTRY_POINTS).text)
     expect(curl)

@@ -15,7 +15,7 @@ import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
 import { cardTable, pager, withQuery } from '../../table.ts'
 
-const PAGE = 60
+const PAGE_SIZE = 60
 
 /** Texts by ledger event; other events show their name. */
 const EVENT_TEXTS: Readonly<Record<string, string>> = {
@@ -95,15 +95,15 @@ async function movements(pool: Pool, request: PageRequest<Query>, query: Query):
   const credits = await findCreditsAccount(pool, principals, key)
   const after = readCursor(cursor, historyCursor)
   const rows = await readHistory(pool, credits, {
-    limit: PAGE + 1,
+    limit: PAGE_SIZE + 1,
     after,
     events: kind === '' ? undefined : kind.split(','),
     service: service || undefined,
     from: from === undefined ? undefined : new Date(from),
     to: to === undefined ? undefined : daysBefore(dayStart(new Date(to)), -1), // end of the day
   })
-  const shown = rows.slice(0, PAGE)
-  const last = rows.length > PAGE ? shown.at(-1) : undefined
+  const shown = rows.slice(0, PAGE_SIZE)
+  const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined
   if (shown.length === 0) return emptyState('No entries match these filters.')
   const next = last ? writeCursor([last.id, last.phase, last.kind]) : null
   const rowsToShow = withoutFinishedHolds(shown, after?.[0])

@@ -10,7 +10,7 @@ import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
 
-const PAGE = '100'
+const PAGE_SIZE = '100'
 
 /** `/account/keys`: all keys of the account as a tree, and the form that creates a main key. */
 export const keysPage = (): AnyPage =>
@@ -30,7 +30,7 @@ export const keysPage = (): AnyPage =>
     render: async (request) => {
       const { cursor } = request.query
       const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', {
-        query: { limit: PAGE, cursor },
+        query: { limit: PAGE_SIZE, cursor },
       })
       return {
         title: 'Keys',
@@ -47,9 +47,7 @@ within the limits you set.</p>${
   })
 
 function keyTable(keys: readonly KeyJson[]): Html {
-  const format = alignedFormatter(
-    keys.map(({ balance_microdollars: balance }) => BigInt(balance ?? 0)),
-  )
+  const format = alignedFormatter(keys.map(({ balance_microdollars: balance }) => balance ?? 0))
   return cardTable(
     'Keys',
     [
@@ -71,7 +69,7 @@ function keyTable(keys: readonly KeyJson[]): Html {
         cell: ({ key }) =>
           key.balance_microdollars === null
             ? html`<span class="muted">from main key</span>`
-            : format(BigInt(key.balance_microdollars)),
+            : format(key.balance_microdollars),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
       { head: 'Last used', noWrap: true, cell: ({ key }) => formatTime(key.used_at) },

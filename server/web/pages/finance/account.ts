@@ -18,7 +18,7 @@ import {
   formatSeconds,
 } from './components.ts'
 
-const PAGE = '50'
+const PAGE_SIZE = '50'
 
 /** `/finance/accounts/{account}`: statement of a ledger account. */
 export const accountPage = (): AnyPage =>
@@ -31,7 +31,7 @@ export const accountPage = (): AnyPage =>
       const path = accountPath(account)
       const statement = await api<StatementJson>('GET /v1/finance/accounts/{account}/statement', {
         params,
-        query: { limit: PAGE, from, to, cursor },
+        query: { limit: PAGE_SIZE, from, to, cursor },
       })
       const file = `/v1/finance/accounts/${encodeURIComponent(account)}/statement.csv`
       return {

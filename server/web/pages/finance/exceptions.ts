@@ -13,7 +13,7 @@ import { entryPath, reason, reasonField } from './components.ts'
 import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/exceptions'
-const PAGE = '30'
+const PAGE_SIZE = '30'
 
 /** Decisions if the chain has more than the ledger. */
 const SURPLUS_DECISIONS = {
@@ -63,7 +63,7 @@ export const exceptionsPage = (): AnyPage =>
     render: async (request) => {
       const { state, cursor } = request.query
       const found = await request.api<ListPage<ExceptionJson>>('GET /v1/finance/exceptions', {
-        query: { limit: PAGE, state, cursor },
+        query: { limit: PAGE_SIZE, state, cursor },
       })
       const open = found.data.filter(({ resolved_at: at }) => at === null)
       return {

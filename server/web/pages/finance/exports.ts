@@ -12,7 +12,7 @@ import { breakableHex, cardTable, pager } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/exports'
-const PAGE = '20'
+const PAGE_SIZE = '20'
 const FORMATS = {
   csv: 'CSV, for spreadsheets',
   jsonl: 'JSON Lines, for auditors',
@@ -49,7 +49,7 @@ export const exportsPage = (): AnyPage =>
     render: async (request) => {
       const { cursor } = request.query
       const found = await request.api<ListPage<ExportJson>>('GET /v1/finance/exports', {
-        query: { limit: PAGE, cursor },
+        query: { limit: PAGE_SIZE, cursor },
       })
       const isBusy = found.data.some(({ state }) => state === 'waiting' || state === 'writing')
       return {

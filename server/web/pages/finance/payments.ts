@@ -12,7 +12,7 @@ import { breakableHex, cardTable, definitionList, pager } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payments'
-const PAGE = '50'
+const PAGE_SIZE = '50'
 const STATES = { open: 'Not final', all: 'All' }
 const DIRECTIONS = { '': 'Both', in: 'Incoming', out: 'To sellers' }
 
@@ -44,7 +44,7 @@ export const paymentsPage = (): AnyPage =>
       const { state, direction, cursor } = request.query
       const [found, outgoing] = await Promise.all([
         request.api<ListPage<PaymentJson>>('GET /v1/finance/payments', {
-          query: { limit: PAGE, state, direction, cursor },
+          query: { limit: PAGE_SIZE, state, direction, cursor },
         }),
         request.api<OutgoingJson>('GET /v1/finance/outgoing'),
       ])

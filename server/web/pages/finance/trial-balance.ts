@@ -12,7 +12,7 @@ import { ledgerTable, pager, withQuery } from '../../table.ts'
 import { accountLink, credit, debit, formatAmount } from './components.ts'
 
 const PATH = '/finance/trial-balance'
-const PAGE = 100
+const PAGE_SIZE = 100
 const KINDS = {
   '': 'All accounts',
   'assets:': 'Assets',
@@ -39,7 +39,7 @@ export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       const { day, prefix } = query
       const by = Object.hasOwn(KINDS, prefix) ? 'group' : 'account'
       const found = await api<TrialBalanceJson>('GET /v1/finance/trial-balance', {
-        query: { ...query, by, limit: String(PAGE) },
+        query: { ...query, by, limit: String(PAGE_SIZE) },
       })
       const kinds = by === 'group' ? KINDS : { ...KINDS, [prefix]: prefix }
       return {

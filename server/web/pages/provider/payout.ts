@@ -48,7 +48,7 @@ Download CSV</a></p>${lineTable(lines.data)}${pager(path, query, lines.next_curs
 const about = (payout: PayoutJson): Html =>
   definitionList({
     Amount: html`<strong>${formatDollars(payout.amount_microdollars)}</strong>`,
-    'Recovered before':
+    'Deducted refunds':
       payout.recovered_microdollars > 0 && formatDollars(payout.recovered_microdollars),
     To: breakableHex(payout.address),
     Transaction: payout.transaction && breakableHex(payout.transaction),
@@ -69,12 +69,10 @@ type Sum = keyof typeof SUMS
 function serviceTable(services: readonly PayoutSumsJson[]): Html {
   const totalOf = (name: Sum | 'calls') => services.reduce((sum, each) => sum + each[name], 0)
   const columns = (Object.keys(SUMS) as Sum[]).map((name) => {
-    const format = alignedFormatter([
-      ...services.map((each) => BigInt(each[name])),
-      BigInt(totalOf(name)),
-    ])
-    const cell = (each: PayoutSumsJson) => format(BigInt(each[name]))
-    return { head: SUMS[name], number: true, cell, total: format(BigInt(totalOf(name))) }
+    const total = totalOf(name)
+    const format = alignedFormatter([...services.map((each) => each[name]), total])
+    const cell = (each: PayoutSumsJson) => format(each[name])
+    return { head: SUMS[name], number: true, cell, total: format(total) }
   })
   return cardTable(
     'By service',

@@ -101,12 +101,9 @@ const about = (service: ServiceJson): Html =>
       html`<a href="/services/${service.slug}">/services/${service.slug}</a>`,
   })
 
-const healthOf = ({
-  up,
-  since,
-  latency_ms: latency,
-  detail,
-}: NonNullable<ServiceJson['health']>) =>
+type Health = NonNullable<ServiceJson['health']>
+
+const healthOf = ({ up, since, latency_ms: latency, detail }: Health): Html =>
   up === null
     ? html`<span class="muted">not checked yet</span>`
     : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${formatTime(
@@ -210,7 +207,7 @@ encrypted and never shown.${
     ],
   })
   return collapsible(
-    'Secret',
+    'Upstream credential',
     html`${intro}${fields}`,
     submission?.act === 'secret' || required !== undefined,
   )

@@ -85,10 +85,7 @@ const serviceTable = (services: readonly ServiceRowJson[]): Html =>
   cardTable(
     'APIs',
     [
-      {
-        head: 'API',
-        cell: ({ slug, name }) => html`<a href="${PATH}/${slug}">${name}</a>`,
-      },
+      { head: 'API', cell: ({ slug, name }) => html`<a href="${PATH}/${slug}">${name}</a>` },
       { head: 'State', cell: serviceBadge },
       { head: 'Slug', cell: ({ slug }) => html`<code>${slug}</code>` },
       { head: 'Upstream URL', cell: (each) => html`<code>${each.base_url}</code>` },
