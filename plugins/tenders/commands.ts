@@ -6,7 +6,7 @@ import type { Ingestion } from './ingest/index.ts'
 import { loadFolder } from './store/folder.ts'
 import { overview } from './store/overview.ts'
 
-/** Query parameters, as they are called on the door; on the command line hyphens will do. */
+/** Query parameters by name; the command line also accepts hyphens. */
 const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
   changes: ['event', 'signal', 'verification_status', 'country', 'limit', 'offset'],
   brief: [],
@@ -25,7 +25,7 @@ interface Ports {
   readonly ingestion: Pick<Ingestion, 'report'>
 }
 
-/** What an operator can do with tenders. */
+/** Operator commands for tenders. */
 export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => ({
   load: {
     usage: 'DIR [--json]',

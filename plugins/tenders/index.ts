@@ -16,7 +16,7 @@ const NOTHING_YET = {
   detail: 'No day of the official journal is complete yet. You were not charged.',
 }
 
-/** EU energy tenders from the official journal: what changed, what to do today, what is open. */
+/** EU energy tenders from the official journal: changes, daily brief, open tenders. */
 const tenders: DataPlugin = {
   slug: 'tenders',
   migrations: new URL('./migrations/', import.meta.url),
@@ -28,7 +28,7 @@ const tenders: DataPlugin = {
       await prepared()
       const answered = await answer(database, question, input, clock.now())
       if (!answered) return new Reply(NOTHING_YET, { status: 503 })
-      if (answered.stale) charge(usd('0')) // it says so, and costs nothing
+      if (answered.stale) charge(usd('0')) // reported as such, and free of charge
       return answered
     }
     return defineService({
@@ -76,7 +76,7 @@ const tenders: DataPlugin = {
 
 export default tenders
 
-/** Whether a day of the official journal itself is complete. */
+/** Returns true if a day of the official journal is complete. */
 async function hasLive(database: Parameters<typeof answer>[0]): Promise<boolean> {
   const { rows } = await database.query<{ live: boolean }>(
     `SELECT EXISTS (SELECT FROM snapshot WHERE source = 'live' AND closed_at IS NOT NULL) AS live`,
@@ -84,7 +84,7 @@ async function hasLive(database: Parameters<typeof answer>[0]): Promise<boolean>
   return rows[0]?.live ?? false
 }
 
-/** Does a thing once; if it fails, the next one who asks tries again. */
+/** Runs a task once; after a failure the next caller retries. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
   return () =>

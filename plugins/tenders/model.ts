@@ -1,4 +1,4 @@
-/** What a notice of the official journal says, normalised; raw spellings where they tell more. */
+/** Normalized content of a notice of the official journal, with raw text where needed. */
 
 /** Form types of eForms (codelist form-type); `planning` … `completion`. */
 export const KINDS = [
@@ -31,17 +31,17 @@ export type DeadlineKind = 'tenders' | 'requests' | 'expressions'
 /** The end of a period for tenders, requests to participate or expressions of interest. */
 export interface Deadline {
   readonly kind: DeadlineKind
-  /** RFC 3339 with the offset that holds; null where the source gives none and none is certain. */
+  /** RFC 3339 with the valid offset; null if the source has none and none is certain. */
   readonly at: string | null
-  /** As the clock of the buyer shows it: `2023-11-27T09:00`; without time `2023-11-27`. */
+  /** Local time of the buyer: `2023-11-27T09:00`, or `2023-11-27` without a time. */
   readonly local: string
   readonly dateRaw: string
   readonly timeRaw: string | null
-  /** Date and time have offsets that differ. */
+  /** Date and time have different offsets. */
   readonly conflict: boolean
   /** The offset is not the legal one of the buyer's country on that day. */
   readonly suspect: boolean
-  /** The source has no offset; it is that of the buyer's country, which has one alone. */
+  /** The source has no offset; taken from the buyer's country, which has only one. */
   readonly inferred: boolean
   /** The first and the last instant that the source can mean, in ms since 1970. */
   readonly earliest: number
@@ -90,9 +90,9 @@ export interface Lot {
   readonly dps: string | null
 }
 
-/** What an official change notice says about itself (BT-758, 140, 762, 141, 13716, 718, 719). */
+/** Declaration of an official change notice (BT-758, 140, 762, 141, 13716, 718, 719). */
 export interface Changes {
-  /** A publication number, or UUID-NN; null where the notice names none. */
+  /** Publication number, or UUID-NN; null if the notice names none. */
   readonly reference: string | null
   readonly reasons: readonly string[]
   readonly reasonTexts: readonly Text[]
@@ -100,7 +100,7 @@ export interface Changes {
 }
 
 export interface ChangedSection {
-  /** `PROCEDURE`, `LOT-0001` …; none: of the notice as a whole. */
+  /** `PROCEDURE`, `LOT-0001` …; empty for the notice as a whole. */
   readonly ids: readonly string[]
   readonly texts: readonly Text[]
   readonly documents: boolean
@@ -113,7 +113,7 @@ export interface Correction {
   readonly lotId: string | null
   readonly before: Value
   readonly after: Value
-  /** Where it is the end of the period for tenders. */
+  /** Set if it is the deadline for tenders. */
   readonly deadline: Deadline | null
 }
 
@@ -124,7 +124,7 @@ export interface Winner {
 
 export interface LotResult {
   readonly lotId: string | null
-  /** Codelist winner-selection-status; null where it is withheld. */
+  /** Codelist winner-selection-status; null if withheld. */
   readonly status: string | null
   readonly reason: string | null
   readonly winners: readonly Winner[]
@@ -177,15 +177,15 @@ export interface Notice {
   readonly previous: readonly string[]
   /** Words and units of energy that the titles and descriptions hold: for the relevance score. */
   readonly energyWords: readonly string[]
-  /** Of all amounts. */
+  /** Currencies of all amounts. */
   readonly currencies: readonly string[]
-  /** Where countries cannot be told by buyer: of all of them. */
+  /** Countries of all buyers, if they cannot be assigned. */
   readonly buyerCountries?: readonly string[]
-  /** Known from the search alone: its document could not be had. */
+  /** True if known only from the search because the document is unavailable. */
   readonly partial?: true
 }
 
-/** What of a tender is compared, by business term of eForms. */
+/** Comparable fields of a tender, by eForms business term. */
 export type FieldId =
   | 'BT-131'
   | 'BT-1311'
@@ -216,7 +216,7 @@ export type Value =
   | { readonly type: 'text'; readonly texts: readonly Text[] }
   | null
 
-/** What a document says: an example that was never published has neither number nor date. */
+/** Content of a document; an unpublished example has neither number nor date. */
 export type Document = Omit<Notice, 'number' | 'publishedOn'> & {
   readonly number: string | null
   readonly publishedOn: string | null

@@ -58,23 +58,23 @@ class SecretGuard extends Transform {
 }
 
 /** Returns how many bytes at the end of a text start the needle (Knuth-Morris-Pratt). */
-function partialMatchAtEnd({ bytes, fallback: falls }: Needle, text: Buffer): number {
+function partialMatchAtEnd({ bytes, fallback }: Needle, text: Buffer): number {
   let length = 0
   for (const byte of text.subarray(Math.max(0, text.length - bytes.length + 1))) {
-    while (length > 0 && bytes[length] !== byte) length = falls[length - 1] ?? 0
+    while (length > 0 && bytes[length] !== byte) length = fallback[length - 1] ?? 0
     if (bytes[length] === byte) length += 1
   }
   return length
 }
 
 function fallbackTable(bytes: Buffer): Uint32Array {
-  const falls = new Uint32Array(bytes.length)
+  const fallback = new Uint32Array(bytes.length)
   for (let at = 1, length = 0; at < bytes.length; at++) {
-    while (length > 0 && bytes[length] !== bytes[at]) length = falls[length - 1] ?? 0
+    while (length > 0 && bytes[length] !== bytes[at]) length = fallback[length - 1] ?? 0
     if (bytes[length] === bytes[at]) length += 1
-    falls[at] = length
+    fallback[at] = length
   }
-  return falls
+  return fallback
 }
 
 function needlesOf(injected: Injected): readonly Needle[] {
@@ -82,7 +82,7 @@ function needlesOf(injected: Injected): readonly Needle[] {
   if (before) return before
   const needles = spellingsOf(injected).map((text) => {
     const bytes = Buffer.from(text)
-    return { bytes, falls: fallbackTable(bytes) }
+    return { bytes, fallback: fallbackTable(bytes) }
   })
   needleCache.set(injected, needles)
   return needles

@@ -15,7 +15,7 @@ import { ResponseStream } from '../../server/http/response-stream.ts'
 import { type AnyRoute, route } from '../../server/rest/route.ts'
 import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
 
-const anything = {} as AnyRoute['answer']
+const anything = {} as AnyRoute['handle']
 
 const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
   route({

@@ -6,7 +6,7 @@ import { around, pagination, type Standing, standing } from './envelope.ts'
 import { feed } from './feed.ts'
 import { changesQuery, feedQuery, type Given } from './query.ts'
 
-/** The three things that are sold. */
+/** The three endpoints. */
 export const QUESTIONS = ['changes', 'brief', 'feed'] as const
 export type Question = (typeof QUESTIONS)[number]
 
@@ -27,9 +27,9 @@ const ASK = {
 } as const
 
 /**
- * Answers from one snapshot, at one instant; from samples at the instant they were written for.
+ * Answers a query from one snapshot as of one instant; samples as of the time they were written for.
  * @returns undefined before there is a complete snapshot
- * @throws Refusal for a query that means nothing
+ * @throws Refusal for an invalid query
  */
 export const answer = (database: Database, question: Question, given: Given, now: Date) =>
   database.reading(async (transaction) => {

@@ -6,7 +6,9 @@ import { tendersOf } from './items.ts'
 
 const WEEK = 7 * 86_400_000
 
-/** What to do today: what is new, what has changed, what closes within seven days. */
+/**
+ * Builds the daily brief: new tenders, verified changes, and tenders that close within seven days.
+ */
 export async function brief(transaction: Transaction, at: Standing, now: Date) {
   const { day, ojs, stale } = at
   const until = new Date(now.getTime() + WEEK)
@@ -26,7 +28,7 @@ export async function brief(transaction: Transaction, at: Standing, now: Date) {
   }
 }
 
-/** Open tenders whose next end, as early as the source can mean it, is not after `until`. */
+/** Finds open tenders whose next deadline, read as early as possible, is not after `until`. */
 async function closingWithin(transaction: Transaction, now: Date, until: Date) {
   const { rows } = await transaction.query<{ id: string; total: bigint }>(
     `WITH near AS MATERIALIZED (

@@ -6,17 +6,17 @@ import { countOf } from './count.ts'
 import type { Standing } from './envelope.ts'
 import type { ChangesQuery } from './query.ts'
 
-/** What is told when nobody asks for something else: what the official journal itself says. */
+/** Default verification statuses: those based on the official journal. */
 export const OFFICIAL: readonly Verification[] = ['verified', 'declared']
 
-/** A change as it is kept. */
+/** A stored change. */
 export interface ChangeRow {
   readonly item: Change
   readonly detected_at: Date
   readonly score: number
 }
 
-/** The changes that a query asks for, newest first, and how many there are in all. */
+/** Finds the changes that match a query, newest first, and their total count. */
 export async function changes(
   transaction: Transaction,
   query: ChangesQuery,

@@ -2,17 +2,17 @@ import type { Transaction } from 'agenthub/plugin'
 
 interface Counting {
   readonly table: 'tender' | 'change'
-  /** Conditions, and their values; the instant itself is not among those that tell counts apart. */
+  /** Conditions and their values; the instant is not part of the cache key. */
   readonly text: string
   readonly values: readonly unknown[]
-  /** Of which database and which of its snapshots: see `Standing`. */
+  /** Database and snapshot of the count, see `envelope.ts`. */
   readonly edition: string
   readonly now: Date
 }
 
 interface Counted {
   readonly total: number
-  /** The total holds from and until these instants, in ms. */
+  /** Instants, in ms, between which the total is valid. */
   readonly from: number
   readonly until: number
 }
@@ -21,8 +21,9 @@ const MOST = 1_000
 const counts = new Map<string, Counted>()
 
 /**
- * How many rows meet conditions. A count stays right until the next tender closes, the day ends or
- * a snapshot is closed, and is kept as long: counting 100,000 rows takes longer than a page.
+ * Counts rows that match conditions. A count is valid until the next tender closes, the day ends or
+ * a snapshot is closed, and cached until then: counting 100,000 rows takes longer than reading a
+ * page.
  */
 export async function countOf(transaction: Transaction, counting: Counting): Promise<number> {
   const { table, text, values, edition, now } = counting

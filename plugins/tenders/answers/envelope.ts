@@ -5,14 +5,14 @@ import type { Page } from './query.ts'
 
 const ATTRIBUTION = '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
 
-/** What answers are as of: the newest complete snapshot. */
+/** The newest complete snapshot, which responses are as of. */
 export interface Standing {
   readonly closedAt: Date
   readonly day: string
   readonly ojs: string | null
   readonly source: Source
   readonly stale: boolean
-  /** Changes with every snapshot that is closed; no two databases have the same. */
+  /** Version that changes with every closed snapshot and differs between databases. */
   readonly edition: string
 }
 
@@ -26,8 +26,8 @@ interface Row {
 }
 
 /**
- * The newest complete snapshot; undefined before there is one. Live data is stale when a day of
- * publication is missing; a folder and samples are what they are.
+ * Returns the newest complete snapshot; undefined if there is none. Live data is stale if a
+ * publication day is missing; folders and samples never are.
  */
 export async function standing(transaction: Transaction, now: Date): Promise<Standing | undefined> {
   const today = now.toISOString().slice(0, 10)
@@ -47,7 +47,7 @@ export async function standing(transaction: Transaction, now: Date): Promise<Sta
   return { closedAt, day, ojs, source, stale, edition }
 }
 
-/** Whether a day of the last weeks is missing. */
+/** Returns true if a day of the last weeks is missing. */
 async function hasMissing(transaction: Transaction, last: string, today: string): Promise<boolean> {
   const { rows } = await transaction.query<TriedDay>(
     `SELECT day, state, ojs, tried_at AS "triedAt", settled_at AS "settledAt" FROM ingest_day
@@ -57,7 +57,7 @@ async function hasMissing(transaction: Transaction, last: string, today: string)
   return isMissing(rows, last, today)
 }
 
-/** What every answer has beside its data. */
+/** Members of every response besides its data. */
 export const around = ({ closedAt, source, stale }: Standing) => ({
   snapshot_as_of: closedAt.toISOString(),
   stale,

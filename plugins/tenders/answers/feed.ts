@@ -7,12 +7,12 @@ import type { Standing } from './envelope.ts'
 import { itemOf } from './item.ts'
 import type { FeedQuery } from './query.ts'
 
-/** What belongs to a tender that can still be won, or is to come. */
+/** Statuses of tenders that can still be won or are planned. */
 const CALLS = ['planning', 'consultation', 'competition'] as const
-/** Where a tender can have a deadline to come. They are few, however many tenders there are. */
+/** States with a possible future deadline: few rows, however many tenders there are. */
 const LIVE: readonly Status[] = ['open', 'planned']
 
-/** Which rows have a status at the instant `$1`. */
+/** SQL conditions by status at the instant `$1`. */
 const STATUS: Readonly<Record<Status, string>> = {
   planned: "state = 'planned'",
   open: "state = 'timed' AND closes_at > $1",
@@ -25,7 +25,7 @@ const STATUS: Readonly<Record<Status, string>> = {
 
 const TENTHS = 10
 
-/** The tenders that a query asks for, best first, and how many there are in all. */
+/** Finds the tenders that match a query, best first, and their total count. */
 export async function feed(
   transaction: Transaction,
   query: FeedQuery,
@@ -42,15 +42,15 @@ export async function feed(
   return { total, items: items.map((item) => itemOf(item, now)) }
 }
 
-/** Without a status, calls are asked for that can still be won, or are to come. */
+/** Builds the conditions; by default tenders that can still be won or are planned. */
 const isLive = ({ kind, status }: FeedQuery): boolean =>
   status === undefined && (kind === undefined || CALLS.some((call) => call === kind))
 
 interface Asked {
-  /** Conditions, and their values. */
+  /** SQL conditions and their values. */
   readonly text: string
   readonly values: readonly unknown[]
-  /** Rows of the page, and rows before it. */
+  /** Page size and offset. */
   readonly limits: readonly number[]
 }
 
@@ -59,7 +59,7 @@ interface Found {
   readonly total: number
 }
 
-/** Equal scores go by the next deadline, which is asked only of scores that are on the page. */
+/** Orders equal scores by next deadline, computed only for scores on the page. */
 async function livePage(
   transaction: Transaction,
   { text, values, limits }: Asked,
@@ -89,7 +89,7 @@ async function livePage(
   return { items, total: Number(rows[0]?.total ?? 0n) }
 }
 
-/** Of those without a deadline to come there are many: a page is read in the order of an index. */
+/** Reads tenders without a future deadline in index order, because there are many. */
 async function settledPage(
   transaction: Transaction,
   { text, values, limits }: Asked,
@@ -108,7 +108,7 @@ async function settledPage(
   return { items: rows.map(({ item }) => item), total }
 }
 
-/** Conditions on `tender`; the first value is the instant, the second its day. */
+/** Conditions on `tender`; the first value is the instant, the second its date. */
 function filtersOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
   const values: unknown[] = [now, now.toISOString().slice(0, 10)]
   const parts = ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200']

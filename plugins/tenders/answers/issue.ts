@@ -3,10 +3,10 @@ import type { Tender } from '../domain/tender.ts'
 import { type ChangeRow, changeOf, OFFICIAL } from './changes.ts'
 import type { Standing } from './envelope.ts'
 
-/** Of each list of the brief; `counts` tells how many there are. */
+/** Maximum entries per list of the brief; `counts` has the totals. */
 export const MOST = 100
 
-/** What a day of the journal brought, best first. */
+/** New tenders and changes of one publication day, best first. */
 interface Issue {
   readonly published: readonly Tender[]
   readonly changed: readonly ReturnType<typeof changeOf>[]
@@ -16,8 +16,8 @@ interface Issue {
 let kept: { readonly of: string; readonly issue: Issue } | undefined
 
 /**
- * What the latest day brought. It is the same at any instant until another snapshot is closed, and
- * is kept as long: to find and to read it takes longer than all the rest of a brief.
+ * Reads the latest publication day. The result is the same until another snapshot is closed and is
+ * cached until then: reading it takes longer than the rest of the brief.
  */
 export async function issueOf(
   transaction: Transaction,
@@ -55,6 +55,6 @@ async function readIssue(transaction: Transaction, day: string): Promise<Issue> 
   }
 }
 
-/** How many rows there are, of which these are the first. */
+/** Total number of rows, of which these are the first. */
 export const totalOf = ([first]: readonly { readonly total: bigint }[]): number =>
   Number(first?.total ?? 0n)

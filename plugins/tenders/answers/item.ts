@@ -3,7 +3,7 @@ import type { LotItem, State, Tender } from '../domain/tender.ts'
 import type { Amount, Deadline } from '../model.ts'
 import { effectiveOf } from '../store/publish.ts'
 
-/** A tender as the feed tells it at an instant. */
+/** Builds the feed item of a tender as of an instant. */
 export function itemOf(tender: Tender, now: Date) {
   const { lapses_at: _lapses, called_on: _called, ...kept } = tender
   const { relevance, state, award, estimated_value: estimate, lots, ...told } = kept
@@ -41,7 +41,7 @@ export function itemOf(tender: Tender, now: Date) {
   }
 }
 
-/** The first end of a lot's period that is still to come. */
+/** Returns the first future deadline of the lots. */
 const nextOf = (lots: readonly LotItem[], now: Date) =>
   lots
     .filter(({ state }) => state === 'timed' || state === 'planned')
@@ -51,7 +51,7 @@ const nextOf = (lots: readonly LotItem[], now: Date) =>
 
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
-/** Open while a lot that is not cancelled has time, or where no deadline is published at all. */
+/** Returns true while a lot that is not canceled has time, or if no deadline is published. */
 function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: Date): Status {
   if (state !== 'timed') return state
   if (!CALLS.has(kind)) return 'closed'
@@ -87,7 +87,7 @@ const deadlineOf = (deadline: Deadline) => ({
   time_raw: deadline.timeRaw,
 })
 
-/** A withheld amount is null and says so; it is never a number. */
+/** Returns a value; a withheld amount is null and marked, never a number. */
 const amountOf = (amount: Amount) => ({
   amount: amount.amount,
   currency: amount.currency,

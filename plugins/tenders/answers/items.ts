@@ -7,8 +7,8 @@ const MOST = 1_000
 let kept = { edition: '', items: new Map<string, Tender>() }
 
 /**
- * Tenders by their ids, in that order. They stay as they are until another snapshot is closed, and
- * what closes soon is asked for again and again: most are not read twice.
+ * Reads tenders by id, in the given order. Cached until another snapshot is closed, because tenders
+ * that close soon are requested again and again.
  */
 export async function tendersOf(
   transaction: Transaction,
@@ -16,7 +16,7 @@ export async function tendersOf(
   ids: readonly string[],
 ): Promise<Tender[]> {
   if (kept.edition !== edition || kept.items.size > MOST) kept = { edition, items: new Map() }
-  const { items } = kept // another edition may come meanwhile, for others
+  const { items } = kept // another snapshot may close meanwhile
   const missing = ids.filter((id) => !items.has(id))
   if (missing.length > 0) {
     const { rows } = await transaction.query<{ id: string; item: Tender }>(

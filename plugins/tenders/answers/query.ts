@@ -14,7 +14,7 @@ import {
 import { KINDS, type Kind } from '../model.ts'
 import { COUNTRIES, countryOf } from '../parse/countries.ts'
 
-/** Query parameters as they come: from the door as JSON values, from the command line as text. */
+/** Raw query parameters: JSON values from a request, text from the command line. */
 export type Given = Readonly<Record<string, unknown>>
 
 export const LIMIT = { default: 25, max: 100 } as const
@@ -41,7 +41,7 @@ export interface ChangesQuery extends Page {
   readonly country: string | undefined
 }
 
-/** @throws Refusal that names the parameter and what it may be */
+/** @throws Refusal that names the parameter and its allowed values */
 export const feedQuery = (given: Given): FeedQuery => ({
   country: country(given['country']),
   cpvPrefix: cpvPrefix(given['cpv_prefix']),
@@ -52,7 +52,7 @@ export const feedQuery = (given: Given): FeedQuery => ({
   ...page(given),
 })
 
-/** @throws Refusal that names the parameter and what it may be */
+/** @throws Refusal that names the parameter and its allowed values */
 export const changesQuery = (given: Given): ChangesQuery => ({
   event: oneOf('event', given['event'], EVENTS),
   signal: oneOf('signal', given['signal'], SIGNALS),
@@ -94,7 +94,7 @@ function whole(name: string, value: unknown, least: number, most: number): numbe
   throw refused(name, `is a whole number from ${least} to ${most}`)
 }
 
-/** Alpha-2 is refused with the code that was probably meant: `DE` could be mistaken for nothing. */
+/** Parses an alpha-3 country; refuses alpha-2 and suggests the alpha-3 code. */
 function country(value: unknown): string | undefined {
   if (value === undefined) return undefined
   const code = typeof value === 'string' ? value.toUpperCase() : ''

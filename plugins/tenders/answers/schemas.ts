@@ -49,7 +49,7 @@ export const feedInput = s.object({
   ...page,
 })
 
-/** Items are described in the README; checking each again would cost more than finding it. */
+/** Items are described in the README; validating each would cost more than finding it. */
 const items = s.array(s.record(s.unknown()))
 const envelope = {
   snapshot_as_of: s.string({ format: 'date-time' }),

@@ -1,7 +1,7 @@
 import type { FieldId, Text, Value } from '../model.ts'
 import type { Event, Signal, Verification } from './enums.ts'
 
-/** A change of a tender, as it is told; names are those of the answer. */
+/** A change of a tender; members are named as in the response. */
 export interface Change {
   readonly id: string
   readonly event: Event
@@ -15,7 +15,7 @@ export interface Change {
   readonly countries: readonly string[]
   readonly cpv: string | null
   readonly lot_id: string | null
-  /** All lots that changed in the same way. */
+  /** Lots with the same change. */
   readonly lot_ids: readonly string[]
   readonly field: FieldId
   readonly before: Value
@@ -25,7 +25,7 @@ export interface Change {
   readonly evidence: Evidence
   readonly commercial_impact: Impact
   readonly official_links: OfficialLinks & { readonly changed: OfficialLinks | null }
-  /** Numbers, the older one first. */
+  /** Publication numbers, the older one first. */
   readonly affected_notice_ids: readonly string[]
   /** UUIDs of the same notices, with their versions; null for older forms. */
   readonly notice_ids: readonly (string | null)[]
@@ -35,12 +35,12 @@ export interface Evidence {
   readonly method: 'structured_diff' | 'official_text' | 'f14_old_new' | 'result_code'
   readonly source_publication_number: string
   readonly changed_publication_number: string | null
-  /** What the notice says that it changes, held or not. */
+  /** The notice that this notice claims to change, whether we have it or not. */
   readonly reference: string | null
   readonly xpath: string
   readonly reason_codes: readonly string[]
   readonly official_text: readonly Text[]
-  /** Of the documents as they were published. */
+  /** Hashes of the documents as published. */
   readonly sha256: { readonly source: string; readonly changed: string | null }
 }
 
@@ -50,7 +50,7 @@ export interface Impact {
   readonly days_delta: number | null
   readonly value_delta: string | null
   readonly value_delta_pct: number | null
-  /** What a bidder should do now. */
+  /** Advice for bidders. */
   readonly action: string
 }
 
@@ -60,7 +60,7 @@ export interface OfficialLinks {
   readonly xml: string
 }
 
-/** Where the official journal shows a notice. */
+/** URL of a notice in the official journal. */
 export const linksOf = (number: string): OfficialLinks => ({
   html: `https://ted.europa.eu/en/notice/-/detail/${number}`,
   pdf: `https://ted.europa.eu/en/notice/${number}/pdf`,
@@ -92,7 +92,7 @@ const OTHER: Readonly<Partial<Record<FieldId, string>>> = {
   'BT-1501': `${X}/efac:ContractModification/efbc:ChangedNoticeIdentifier`,
 }
 
-/** Where the value after stands in the document. */
+/** XPath of the new value in the document. */
 export function xpathOf(field: FieldId, lotId: string | null): string {
   const project = PROJECT[field]
   const place = lotId === null ? '/*' : LOT

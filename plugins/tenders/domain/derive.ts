@@ -10,8 +10,8 @@ export interface Derived {
 }
 
 /**
- * What a family of notices comes to. The same notices give the same result, in whatever order they
- * have come: a notice that arrives late corrects all that it bears on.
+ * Derives tenders and changes from a family of notices. The result does not depend on the order in
+ * which they arrived: a late notice corrects everything it affects.
  */
 export function derive(family: readonly Held[]): Derived {
   const tracks = tracksOf(family)
@@ -29,7 +29,7 @@ export function derive(family: readonly Held[]): Derived {
   }
 }
 
-/** A plan is over when its competition has come. */
+/** Returns true if a planned procurement has been superseded by its competition. */
 const isSuperseded = (track: Track, tracks: readonly Track[]): boolean => {
   const call = lastCall(track)?.notice
   if (call?.kind !== 'planning' && call?.kind !== 'consultation') return false
@@ -39,7 +39,7 @@ const isSuperseded = (track: Track, tracks: readonly Track[]): boolean => {
   })
 }
 
-/** F14 alone tells of its subject by its own codes. */
+/** F14 identifies its subject by codes of its own. */
 const scoreWithout = ({ notices }: Track): number => {
   const notice = notices.at(-1)?.notice
   return notice ? relevanceOf(notice).score : 0

@@ -7,7 +7,7 @@ import { contradicts, namesDeadline } from './official-text.ts'
 import { type Found, tell } from './tell.ts'
 import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
 
-/** All changes of a call, in the order of the notices that brought them. */
+/** Detects all changes of a call, in the order of its notices. */
 export function changesOf(track: Track): Change[] {
   const notices = [...track.notices].sort(inOrder)
   return notices.flatMap((held, at) => {
@@ -41,7 +41,7 @@ function changedBetween(before: Notice, after: Notice): Found[] {
   const same = aligned(before, after)
   const lots = new Set(before.lots.map(({ id }) => id).filter((id) => hasLot(same, id)))
   const real = differences(factsOf(before), factsOf(same)).filter(
-    ({ lotId }) => lotId === null || lots.has(lotId), // a lot that is new, or gone, is told as such
+    ({ lotId }) => lotId === null || lots.has(lotId), // new and removed lots are changes of their own
   )
   return grouped(real).map(({ difference, lotIds }) => {
     const isConflicting =
@@ -55,7 +55,7 @@ function changedBetween(before: Notice, after: Notice): Found[] {
 
 const hasLot = ({ lots }: Notice, id: string): boolean => lots.some((lot) => lot.id === id)
 
-/** Lots that changed in the same way are told once. */
+/** Merges identical changes of several lots into one. */
 function grouped(all: readonly Difference[]) {
   const groups = new Map<string, { difference: Difference; lotIds: string[] }>()
   for (const difference of all) {
@@ -100,11 +100,11 @@ function valueEvent(before: Value, after: Value): Event {
   return delta?.startsWith('-') ? 'value_decreased' : 'value_increased'
 }
 
-// ── By what the notice says of itself ───────────────────────────────────────────────────────
+// ── By the notice's own declaration ─────────────────────────────────────────────────────────
 
 const PROCEDURE = /^(PROCEDURE|)$/i
 
-/** The lots that a change notice is about; none: it is about the procedure. */
+/** Returns the lots a change notice is about; none if it is about the procedure. */
 export function lotsNamed(sections: readonly ChangedSection[]): string[] {
   const ids = [...new Set(sections.flatMap((section) => section.ids))]
   return ids.length === 0 || ids.some((id) => PROCEDURE.test(id))
@@ -173,7 +173,7 @@ function documentsOf({ changes }: Notice, follows: boolean): Found[] {
   ]
 }
 
-/** A correction whose value before is not held, or stands in its text alone. */
+/** A correction whose old value is unknown or only in its text. */
 function declared(notice: Notice): Found {
   const lotIds = lotsNamed(notice.changes?.sections ?? [])
   const conflict = notice.lots.some(({ id }) => contradicts(notice, id))
@@ -189,7 +189,7 @@ function declared(notice: Notice): Found {
   }
 }
 
-/** F14 has both values in itself. */
+/** F14 contains both values. */
 function correctedBy(notice: Notice): Found[] {
   const real = notice.corrections.map(
     (each): Found => ({
@@ -203,7 +203,7 @@ function correctedBy(notice: Notice): Found[] {
   return real.length > 0 ? real : [declared(notice)]
 }
 
-/** Told only of calls that we have seen: what became of them is news. */
+/** Detects outcomes, only of calls that we have seen. */
 function outcomeOf(notice: Notice): Found[] {
   if (notice.kind === 'cont-modif') {
     const after: Value = { type: 'code', code: notice.type }

@@ -30,10 +30,10 @@ export const EVENTS = [
 export type Event = (typeof EVENTS)[number]
 
 /**
- * - `verified`: an official change notice whose predecessor we hold, with values that differ; F14,
- *   which has both values; a code of a result or a cancellation.
- * - `declared`: an official change notice; the value before is not held, or only in its text.
- * - `unverified`: values differ, and no change notice says so.
+ * - `verified`: an official change notice whose predecessor we have, with different values; F14,
+ * which has both values; a code of a result or a cancellation.
+ * - `declared`: an official change notice; the old value is unknown or only in its text.
+ * - `unverified`: values differ without a change notice.
  * - `conflicting`: the official text contradicts the values.
  */
 export const VERIFICATIONS = ['verified', 'declared', 'unverified', 'conflicting'] as const

@@ -1,6 +1,6 @@
 import type { Amount, Deadline, FieldId, Link, Lot, Notice, Text, Value } from '../model.ts'
 
-/** What of a notice is compared: a value for each field of the procedure or of a lot. */
+/** Comparable values of a notice, by field of the procedure or of a lot. */
 export type Facts = ReadonlyMap<string, Exclude<Value, null>>
 
 export interface Subject {
@@ -8,7 +8,7 @@ export interface Subject {
   readonly field: FieldId
 }
 
-/** One field that differs; null where there was, or is, no value. */
+/** One differing field; null for a missing value. */
 export interface Difference extends Subject {
   readonly before: Value
   readonly after: Value
@@ -23,7 +23,7 @@ const subjectOf = (key: string): Subject => {
   return { lotId: lot === '' ? null : lot, field: field as FieldId }
 }
 
-/** The comparable facts of a notice. Contacts, review bodies and statistics are none. */
+/** Returns the comparable facts of a notice: no contacts, review bodies or statistics. */
 export function factsOf(notice: Notice): Facts {
   const facts = new Map<string, Exclude<Value, null>>()
   const put = (lotId: string | null, field: FieldId, value: Value): void => {
@@ -40,7 +40,7 @@ export function factsOf(notice: Notice): Facts {
   return facts
 }
 
-/** What the procedure and each lot have alike. */
+/** Facts that procedures and lots share. */
 function putShared(
   from: Pick<Lot, 'title' | 'nature' | 'cpv' | 'place' | 'estimated' | 'frameworkMax'>,
   put: (field: FieldId, value: Value) => void,
@@ -60,13 +60,13 @@ const texts = (found: readonly Text[]): Value =>
   found.length === 0 ? null : { type: 'text', texts: found }
 const codes = (found: readonly string[]): Value =>
   found.length === 0 ? null : { type: 'codes', codes: [...found].sort() }
-/** An amount that is withheld is not there: never zero. */
+/** Returns an amount; a withheld one is missing, never zero. */
 const money = (found: Amount | null): Value =>
   found === null || found.amount === null
     ? null
     : { type: 'amount', amount: found.amount, currency: found.currency }
 
-/** What differs, by field; nothing between equal facts. */
+/** Returns the differing fields; none between equal facts. */
 export function differences(before: Facts, after: Facts): Difference[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])]
   return keys.flatMap((key) => {
@@ -75,7 +75,7 @@ export function differences(before: Facts, after: Facts): Difference[] {
   })
 }
 
-/** The facts after differences: `apply(a, differences(a, b))` says what `b` says. */
+/** Applies differences: `apply(a, differences(a, b))` equals `b`. */
 export function apply(facts: Facts, found: readonly Difference[]): Facts {
   const next = new Map(facts)
   for (const difference of found) {
@@ -85,7 +85,7 @@ export function apply(facts: Facts, found: readonly Difference[]): Facts {
   return next
 }
 
-/** Whether two values mean the same: instants by the moment, links by where they lead. */
+/** Returns true if two values are equivalent: instants by moment, links by target. */
 export function same(a: Value, b: Value): boolean {
   if (a === null || b === null || a.type !== b.type) return a === b
   return meaningOf(a) === meaningOf(b)
@@ -112,8 +112,8 @@ function meaningOf(value: Exclude<Value, null>): string {
 }
 
 /**
- * The later notice with its lots called as the earlier one calls them, where an id is new and title
- * and CPV tell that it is the same lot.
+ * Renames lots of the later notice to the ids of the earlier one, if an id is new and title and CPV
+ * show that it is the same lot.
  */
 export function aligned(before: Notice, after: Notice): Notice {
   const known = new Set(before.lots.map(({ id }) => id))

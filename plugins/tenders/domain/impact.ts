@@ -8,7 +8,7 @@ const DAY = 86_400_000
 const DEADLINE_HIGH_DAYS = 7
 const VALUE_HIGH_PCT = 10
 
-/** What a change means to a bidder, by rules alone. */
+/** Rates the commercial impact of a change by fixed rules. */
 export function impactOf(
   event: Event,
   { before, after }: Pick<Difference, 'before' | 'after'>,
@@ -41,7 +41,7 @@ function levelOf(event: Event, days: number | null, pct: number | null): Impact[
   return HIGH.has(event) || isFar || isMuch ? 'high' : 'medium'
 }
 
-/** Days on the buyer's calendar, from the old end to the new one. */
+/** Calendar days, for the buyer, from the old deadline to the new one. */
 function daysBetween(old: Value, now: Value): number | null {
   if (old?.type !== 'instant' || now?.type !== 'instant') return null
   const day = ({ local }: { local: string }): number =>

@@ -3,10 +3,10 @@ import type { Deadline, Notice } from '../model.ts'
 const MONTHS_MAX = 12
 const NUMERIC = /(?<!\d)(\d{1,2})\s?[./-]\s?(\d{1,2})\s?[./-]\s?(\d{4})(?!\d)/g
 const ISO = /(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)/g
-/** A time after the date, as in `31/10/2024 à 15h00`: dates with one are ends of periods. */
+/** Time after a date, as in `31/10/2024 à 15h00`, which marks the date as a deadline. */
 const TIME = /(?<!\d)\d{1,2}\s?[:h.]\s?\d{2}(?!\d)/
 
-/** The days that a text names, as `2024-10-31`; day before month, as all of Europe writes. */
+/** Finds the dates in a text, as `2024-10-31`; day before month, as in Europe. */
 function daysIn(text: string): string[] {
   const numeric = [...text.matchAll(NUMERIC)].map(([, day, month, year]) => [year, month, day])
   const iso = [...text.matchAll(ISO)].map(([, year, month, day]) => [year, month, day])
@@ -21,8 +21,8 @@ const deadlinesOf = ({ lots }: Notice): Deadline[] => lots.flatMap(({ deadlines 
 const dayOf = ({ local }: Deadline): string => local.slice(0, 10)
 
 /**
- * Whether what the buyer says of this very lot names days with a time, and none of them is the day
- * of its deadline: then the text and the values contradict each other.
+ * Returns true if the buyer's text about this lot names dates with a time and none of them is its
+ * deadline: text and values contradict each other.
  */
 export function contradicts({ lots, changes }: Notice, lotId: string): boolean {
   const days = new Set(lots.find(({ id }) => id === lotId)?.deadlines.map(dayOf) ?? [])
@@ -33,7 +33,7 @@ export function contradicts({ lots, changes }: Notice, lotId: string): boolean {
   return days.size > 0 && named.length > 0 && named.every((day) => !days.has(day))
 }
 
-/** The deadline whose day the official text of a change names, if there is one. */
+/** Returns the deadline whose date the official text of a change names, if any. */
 export function namesDeadline(notice: Notice): Deadline | null {
   const texts = (notice.changes?.sections ?? []).flatMap(({ texts }) => texts)
   const named = new Set(texts.flatMap(({ text }) => daysIn(text)))

@@ -2,7 +2,7 @@ import table from '../data/energy-cpv.json' with { type: 'json' }
 import type { Notice } from '../model.ts'
 import type { Label } from './enums.ts'
 
-/** How relevant a notice is to those who sell energy, 0 to 100, and what made it so. */
+/** Relevance of a notice for energy suppliers, 0 to 100, with its reasons. */
 export interface Relevance {
   readonly score: number
   readonly label: Label | null
@@ -13,7 +13,7 @@ export interface Relevance {
     readonly activity: number
     readonly words: number
     readonly directive: number
-    /** `floor`, `cap`, or null where the sum stands. */
+    /** `floor` or `cap` if applied; null if the sum is unchanged. */
     readonly rule: 'floor' | 'cap' | null
     readonly matched_cpv: string | null
     readonly matched_words: readonly string[]
@@ -36,10 +36,10 @@ const UTILITIES = /^32014L0025$/
 const POINTS = { main: 70, additional: 35, activity: 15, words: 10, directive: 5 } as const
 const FLOOR = 55
 const CAP = 15
-/** Below it a tender is not in the feed. */
+/** Minimum score of tenders in the feed. */
 export const SCORE_MIN = 20
 
-/** The weight of the longest prefix of a code; undefined where none is of energy. */
+/** Returns the weight of a code's longest known prefix; undefined if not energy-related. */
 function weightOf(code: string): Weight | undefined {
   for (let length = code.length; length >= 2; length -= 1) {
     const found = WEIGHTS[code.slice(0, length)]
@@ -99,7 +99,7 @@ const weighed = (codes: readonly string[], points: number): Weighed[] =>
     return found ? [{ code, points: points * found.weight, sector: found.sector }] : []
   })
 
-/** The least score of each label. */
+/** Minimum score of each label. */
 export const LABEL_MIN: Readonly<Record<Label, number>> = { high: 70, medium: 40, low: SCORE_MIN }
 
 export const labelOf = (score: number): Label | null =>

@@ -6,7 +6,7 @@ import type { Difference } from './facts.ts'
 import { impactOf } from './impact.ts'
 import type { Held, Track } from './tracks.ts'
 
-/** What was found, before it is told. */
+/** A detected change before its evidence is added. */
 export interface Found {
   readonly difference: Difference
   readonly event: Event
@@ -16,7 +16,7 @@ export interface Found {
   readonly lotIds: readonly string[]
 }
 
-/** A change as it is told, with its evidence. */
+/** Builds the published change with its evidence. */
 export function tell(each: Found, held: Held, before: Held | undefined, track: Track): Change {
   const { notice, sha256 } = held
   const { difference, event, signal, lotIds } = each
@@ -71,20 +71,20 @@ const isNumber = (reference: string | null): boolean => /^\d{1,8}-\d{4}$/.test(r
 const idOf = (notice: Notice | undefined): string | null =>
   notice?.noticeId ? `${notice.noticeId}-${notice.version ?? '01'}` : null
 
-/** Of all buyers, each once, the first buyer's first. */
+/** Lists each buyer's country once, the first buyer's first. */
 export const countriesOf = ({ buyers, buyerCountries }: Notice): string[] =>
   buyerCountries
     ? [...buyerCountries]
     : [...new Set(buyers.flatMap(({ country }) => country ?? []))]
 
-/** In the language of the notice, where it has it. */
+/** Picks the text in the language of the notice, if present. */
 export const titleOf = ({
   title,
   language,
 }: Pick<Notice, 'title' | 'language'>): Text | undefined =>
   title.find(({ lang }) => lang === language) ?? title[0]
 
-/** The buyer's words, each once. */
+/** The buyer's texts, each once. */
 const officialText = ({ changes }: Notice): Text[] => {
   const all = [
     ...(changes?.sections.flatMap(({ texts }) => texts) ?? []),

@@ -7,7 +7,7 @@ import { type Relevance, relevanceOf } from './relevance.ts'
 import { countriesOf, titleOf } from './tell.ts'
 import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
 
-/** What is certain whatever the time; `timed` is open until its last deadline, then closed. */
+/** State independent of time; `timed` means open until the last deadline, then closed. */
 export type State = 'planned' | 'timed' | 'suspended' | 'cancelled' | 'awarded' | 'unsuccessful'
 
 export interface LotItem {
@@ -40,7 +40,7 @@ export interface Award {
   readonly lots: readonly (LotAward & { readonly lot_id: string | null })[]
 }
 
-/** A tender as it is kept: all that does not depend on the time. */
+/** A stored tender: everything that does not depend on the time. */
 export interface Tender {
   readonly id: string
   readonly publication_number: string
@@ -52,7 +52,7 @@ export interface Tender {
   readonly subtype: string | null
   readonly state: State
   readonly modified: boolean
-  /** Known from the journal's search alone. */
+  /** True if known only from the journal's search. */
   readonly partial: boolean
   readonly title: string | null
   readonly title_lang: string | null
@@ -70,25 +70,25 @@ export interface Tender {
   readonly documents_url: string | null
   readonly published_at: string
   readonly first_published_at: string
-  /** Days of publication of the calls that change no other notice. */
+  /** Publication days of calls that change no other notice. */
   readonly called_on: readonly string[]
   readonly relevance: Relevance
-  /** When a call without any deadline ends all the same; null: never. */
+  /** End of a call without any deadline; null if it has none. */
   readonly lapses_at: string | null
   readonly last_change_id: string | null
   readonly award: Award | null
   readonly source_urls: OfficialLinks
-  /** Of all its notices, oldest first. */
+  /** Numbers of all notices, oldest first. */
   readonly publication_numbers: readonly string[]
 }
 
 /**
- * From that day on all notices are eForms (Regulation 2019/1780). A qualification system of the old
- * forms without an end is not known to be open any more.
+ * From this day on all notices are eForms (Regulation 2019/1780). An older qualification system
+ * without an end is no longer known to be open.
  */
 const OLD_FORMS_END = '2023-10-25T00:00:00Z'
 
-/** What a call has come to, by all its notices; undefined where they tell too little to show. */
+/** Derives a tender from all notices of a call; undefined if they contain too little. */
 export function tenderOf(track: Track, lastChangeId: string | null): Tender | undefined {
   const notices = [...track.notices].sort(inOrder)
   const corrected = notices.filter(({ notice }) => notice.type !== 'F14')
@@ -146,7 +146,7 @@ const daysOfCalls = (notices: readonly Held[]): string[] => [
   ),
 ]
 
-/** The call with what F14 has corrected since. */
+/** Applies corrections of F14 to the call. */
 function corrections(call: Notice, notices: readonly Held[]): Notice {
   const since = notices
     .filter(({ notice }) => notice.type === 'F14')
@@ -166,7 +166,7 @@ function corrections(call: Notice, notices: readonly Held[]): Notice {
   }, call)
 }
 
-/** Lots by what became of them last, under null what was told of no lot. */
+/** Latest outcome by lot; outcomes without a lot under null. */
 function outcomes(results: readonly Notice[]): ReadonlyMap<string | null, LotResult> {
   const found = results.flatMap(({ result }) => result?.lots ?? [])
   return new Map(found.map((lot) => [lot.lotId, lot] as const))
@@ -222,7 +222,7 @@ function lotState(
   return plainState(base, notices)
 }
 
-/** The newest notice counts, since each says all: what it does not cancel goes on. */
+/** Returns the canceled lots by the newest notice, because each notice is complete. */
 const isCancelled = (notices: readonly Held[], lotId: string | null): boolean =>
   notices.some(({ notice }) => {
     const { changes } = notice
@@ -238,8 +238,8 @@ function plainState(base: Notice, notices: readonly Held[]): State {
 }
 
 /**
- * Awarded: a winner for some lot, and none still open. Unsuccessful: all closed without one. A code
- * that is withheld is neither.
+ * Awarded: some lot has a winner and none is open. Unsuccessful: all closed without one. A withheld
+ * code is neither.
  */
 function stateOf(base: Notice, notices: readonly Held[], lots: readonly LotItem[]): State {
   if (isCancelled(notices, null)) return 'cancelled'
@@ -258,7 +258,7 @@ const placesOf = ({ place, lots }: Notice): Place => ({
   nuts: [...new Set([place, ...lots.map((lot) => lot.place)].flatMap((p) => p.nuts))],
 })
 
-/** Of the procedure; else the sum of its lots, if all have one in one currency; else a maximum. */
+/** Value of the procedure; otherwise the sum of its lots in one currency; otherwise a maximum. */
 function estimateOf(notice: Notice): Tender['estimated_value'] {
   if (notice.estimated) return { ...notice.estimated, source: 'procedure' }
   const values = notice.lots.map(({ estimated }) => estimated)

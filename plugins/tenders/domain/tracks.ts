@@ -7,17 +7,17 @@ export interface Held {
   readonly sha256: string
 }
 
-/** The notices of one call, oldest first: what was called for, its corrections and its results. */
+/** The notices of one call, oldest first: the call, its corrections and its results. */
 export interface Track {
   readonly notices: readonly Held[]
-  /** Of each notice that follows another one: that one's number. */
+  /** Number of the preceding notice, by notice. */
   readonly predecessors: ReadonlyMap<string, string>
 }
 
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 export const isCall = ({ kind }: Notice): boolean => CALLS.has(kind)
 
-/** By day of publication, then by number. */
+/** Orders by publication day, then by number. */
 export const inOrder = (a: Held, b: Held): number =>
   a.notice.publishedOn < b.notice.publishedOn
     ? -1
@@ -27,18 +27,18 @@ export const inOrder = (a: Held, b: Held): number =>
 
 const ordinal = ({ number }: Notice): number => Number(number.split('-')[0])
 
-/** The names by which another notice may refer to this one. */
+/** Returns the identifiers by which other notices may refer to this one. */
 export const namesOf = ({ number, noticeId, version }: Notice): string[] =>
   noticeId === null ? [number] : [number, `${noticeId}-${version ?? '01'}`]
 
-/** What a notice refers to: what it changes first, then what it follows. */
+/** Returns the references of a notice: those it changes first, then those it follows. */
 export const refersTo = ({ changes, previous }: Notice): string[] => [
   ...new Set([...(changes?.reference ? [changes.reference] : []), ...previous]),
 ]
 
 /**
- * Whether two notices of the same procedure id are of one procurement: the id is re-used wrongly
- * for others, so buyer and division of the main CPV have to agree.
+ * Returns true if two notices with the same procedure id are one procurement. Ids are sometimes
+ * reused wrongly, so buyer and division of the main CPV must match.
  */
 export function belongTogether(a: Notice, b: Notice): boolean {
   if (a.procedureId === null || a.procedureId !== b.procedureId) return false
@@ -58,7 +58,7 @@ interface Growing {
   readonly predecessors: Map<string, string>
 }
 
-/** The calls that a family of notices consists of. */
+/** Splits a family of notices into its calls. */
 export function tracksOf(family: readonly Held[]): Track[] {
   const tracks: Growing[] = []
   const byName = new Map<string, { readonly track: Growing; readonly number: string }>()
@@ -81,7 +81,7 @@ export function tracksOf(family: readonly Held[]): Track[] {
   return tracks
 }
 
-/** The newest notice of a track that says all of the call: F14 says only what it corrects. */
+/** Returns the newest complete notice of a track; F14 contains only corrections. */
 export const lastCall = ({ notices }: Pick<Track, 'notices'>): Held | undefined =>
   notices.findLast(({ notice }) => isCall(notice) && notice.type !== 'F14')
 

@@ -1,16 +1,16 @@
-/** A day as it was found: published, with the number of its issue; or silent. */
+/** A publication day: published, with its issue number, or silent. */
 export interface FoundDay {
   readonly day: string
   readonly state: 'listing' | 'fetching' | 'closed' | 'silent'
-  /** `157/2026`; null where it is not known. */
+  /** Issue such as `157/2026`; null if unknown. */
   readonly ojs: string | null
 }
 
-/** Issues of the journal that are missing between two that we know. */
+/** Missing issues between two known ones. */
 export interface Gap {
   readonly after: string
   readonly before: string
-  /** How many; null where the numbers do not tell. */
+  /** Number of missing issues; null if unknown. */
   readonly issues: number | null
 }
 
@@ -19,19 +19,19 @@ const DAY_MS = 86_400_000
 export const addDays = (day: string, days: number): string =>
   new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10)
 
-/** From the first to the last day, both included; none where they are the other way round. */
+/** Lists the days from first to last, inclusive; empty if reversed. */
 export const daysFrom = (first: string, last: string): string[] =>
   Array.from(
     { length: Math.max(0, (Date.parse(last) - Date.parse(first)) / DAY_MS + 1) },
     (_, at) => addDays(first, at),
   )
 
-/** The journal comes from Monday to Friday. */
+/** Returns true for Monday to Friday, when the journal is published. */
 export const isWeekend = (day: string): boolean => [0, 6].includes(new Date(day).getUTCDay())
 
 /**
- * What is missing by the numbers of the issues, which are consecutive within a year. Days that say
- * nothing are holidays when the issues before and after them follow each other.
+ * Finds missing issues by their numbers, which are consecutive within a year. Silent days are
+ * holidays if the issues around them are consecutive.
  * @param days in order
  */
 export function gapsOf(days: readonly FoundDay[]): Gap[] {
@@ -45,14 +45,14 @@ export function gapsOf(days: readonly FoundDay[]): Gap[] {
 function missingBetween(before: string, after: string): number | null {
   const [last = 0, year] = before.split('/').map(Number)
   const [next = 0, nextYear] = after.split('/').map(Number)
-  // How many issues a year has is known at its end only: that none is missing before the first.
+  // The number of issues of a year is known only at its end, so none is missing before the first.
   if (year !== nextYear) return next - 1
   return next > last ? next - last - 1 : null
 }
 
 /**
- * Silent days that may yet speak: in a gap of the numbers, or on a working day after which no
- * issue is known that would prove it a holiday.
+ * Silent days that may still be published: within a gap of the numbers, or on a working day after
+ * which no known issue proves a holiday.
  */
 export function doubtful(days: readonly FoundDay[]): ReadonlySet<string> {
   const gaps = gapsOf(days)

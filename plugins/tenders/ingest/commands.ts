@@ -2,10 +2,10 @@ import { type Command, type Invocation, Refusal } from 'agenthub/plugin'
 import type { Ingestion } from './index.ts'
 import type { DayReport, Report } from './report.ts'
 
-/** Half a year; further back there are monthly packages for whoever wants an archive. */
+/** Maximum backfill in days, half a year; beyond that the journal has monthly packages. */
 const DAYS_MAX = 180
 
-/** What the operator can do about ingestion. */
+/** Operator commands for ingestion. */
 export const ingestionCommands = (ingestion: Ingestion): Readonly<Record<string, Command>> => ({
   backfill: {
     usage: '--days N [--json]',
@@ -32,7 +32,7 @@ function daysIn({ values }: Invocation): number {
 const say = ({ values, write }: Invocation, report: Report): unknown =>
   write(values['json'] ? `${JSON.stringify(report)}\n` : textOf(report))
 
-/** A report in lines for a person. */
+/** Formats a report for people. */
 function textOf({ complete, days, gaps, busyUntil, advice }: Report): string {
   return [
     ...days.map(lineOf),

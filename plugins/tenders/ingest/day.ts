@@ -8,7 +8,7 @@ import { advance, dayQuery, type Listing, START } from './search.ts'
 import type { Settings } from './settings.ts'
 import type { Ted } from './ted.ts'
 
-/** What reading the journal needs. */
+/** Dependencies of reading the journal. */
 export interface Reading {
   readonly ted: Ted
   readonly store: Store
@@ -18,15 +18,15 @@ export interface Reading {
   readonly log: Host['log']
 }
 
-/** A package that was cut off is asked for once more: what it had is kept. */
+/** Attempts per package; what a truncated one contained is stored. */
 const PACKAGE_TRIES = 2
 
 /**
- * Reads a publication day as far as it comes: lists what the journal announces, fetches what is not
- * held, and closes the snapshot when nothing is pending. Each step is committed, so that it goes on
- * where it ended.
- * @returns the closed snapshot, or undefined where nothing was published
- * @throws IngestFailure that says what is missing
+ * Reads a publication day: lists the announced notices, fetches those we lack, and closes the
+ * snapshot when nothing is pending. Each step is committed, so that an interrupted run continues
+ * where it stopped.
+ * @returns the closed snapshot, or undefined if nothing was published
+ * @throws IngestFailure that names what is missing
  */
 export async function readDay(reading: Reading, found: Day): Promise<Snapshot | undefined> {
   const { store, progress, clock } = reading
@@ -55,7 +55,7 @@ export async function readDay(reading: Reading, found: Day): Promise<Snapshot | 
   return closed
 }
 
-/** The whole listing of a day, which is begun again when it contradicts itself. */
+/** Reads the complete listing of a day; restarts if it contradicts itself. */
 async function listDay(reading: Reading, { day, listing, announced }: Day): Promise<Listing> {
   const { ted, progress, settings } = reading
   let state = listing ?? START
@@ -106,7 +106,7 @@ async function fetchDay(reading: Reading, snapshot: Snapshot): Promise<void> {
   }
 }
 
-/** @returns whether it was read to its end */
+/** @returns true if it was read completely */
 async function readPackage(
   reading: Reading,
   snapshot: Snapshot,
@@ -130,10 +130,10 @@ async function readPackage(
   }
 }
 
-/** Failures of a package alone; what it lacks is had one by one. */
+/** Failures of a package, after which documents are fetched one by one. */
 const PASSES: ReadonlySet<string> = new Set(['bad_package', 'no_package', 'unreachable'])
 
-/** Keeps a document. What a package has of it may be damaged; its own address decides. */
+/** Stores a document. If a package's copy is damaged, the document's own URL decides. */
 async function take(
   { store, progress }: Reading,
   snapshot: Snapshot,

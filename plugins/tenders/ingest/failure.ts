@@ -11,11 +11,11 @@ export type Reason =
   | 'html_page'
   | 'displaced'
 
-/** The journal did not give what it should. The message is for the operator. */
+/** The journal failed to deliver. The message is for the operator. */
 export class IngestFailure extends Error {
   override readonly name = 'IngestFailure'
   readonly reason: Reason
-  /** Of `blocked`: when it may be asked again. */
+  /** For `blocked`: when requests may resume. */
   readonly quietUntil: Date | undefined
 
   constructor(reason: Reason, message: string, quietUntil?: Date) {
@@ -25,7 +25,7 @@ export class IngestFailure extends Error {
   }
 }
 
-/** What the operator is shown of a failure; what is not the journal's doing is not hidden. */
+/** Formats a failure for the operator; unexpected errors are shown in full. */
 export function problemOf(error: unknown): string {
   if (error instanceof IngestFailure) return `${error.reason}: ${error.message}`.slice(0, 500)
   throw error

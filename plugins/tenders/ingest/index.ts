@@ -10,11 +10,11 @@ import { SETTINGS, type Settings } from './settings.ts'
 import { openTed } from './ted.ts'
 import { busyUntil, claim } from './worker.ts'
 
-/** Reading of the official journal. Nothing is asked of it before the operator wanted days. */
+/** Ingestion of the official journal. Sends no request until the operator asks for days. */
 export interface Ingestion {
-  /** Reads what is due: new days, what is missing, what may have been late. */
+  /** Reads days that are due: new, missing, or possibly late. */
   sync(signal: AbortSignal): Promise<Report>
-  /** Has the last `days` days read too, today being one of them, and syncs. */
+  /** Schedules the last `days` days, including today, and syncs. */
   backfill(days: number, signal: AbortSignal): Promise<Report>
   report(): Promise<Report>
   readonly schedules: Readonly<Record<string, Schedule>>
@@ -27,13 +27,13 @@ export interface IngestionOptions {
   readonly settings?: Settings
 }
 
-/** Name of the secret with an e-mail address or a URL of who runs this hub. */
+/** Secret with the operator's email address or URL, sent to the journal. */
 const CONTACT = 'TENDERS_CONTACT'
 const EVERY_SECONDS = 900
 const DEADLINE_SECONDS = 3_600
-/** A closed day is listed again once after this: the search may have been late. */
+/** Time after which a closed day is listed once more, because the search may lag. */
 const RECHECK_MS = 20 * 3_600_000
-/** A silent day that is in doubt is asked about this often, and for so many days. */
+/** Interval and duration of rechecking a doubtful silent day. */
 const SILENT_MS = 3_600_000
 const SILENT_DAYS = 30
 
@@ -63,7 +63,7 @@ export function createIngestion(options: IngestionOptions): Ingestion {
     report,
     async backfill(days, signal) {
       const from = addDays(today(), 1 - days)
-      // Without a hole to what is known already: its issues could not be told to be missing.
+      // No gap to the known days, because missing issues could not be detected in one.
       const [first] = await progress.days()
       await progress.want(daysFrom(from, first && first.day > from ? first.day : today()))
       return sync(signal)
@@ -85,7 +85,7 @@ function adviceFor(days: readonly Day[], contact: string | undefined): string | 
   return 'No day was read yet: npm run tenders -- backfill --days 30'
 }
 
-/** Reads the days that are due, oldest first, as the one worker of all processes. */
+/** Reads due days, oldest first, as the only worker of all processes. */
 async function work(
   { host, database, store, settings = SETTINGS }: IngestionOptions,
   progress: Progress,
@@ -103,7 +103,7 @@ async function work(
     await readDue(reading)
   } catch (error) {
     if (!(error instanceof IngestFailure)) {
-      // What was aborted goes on next time; everything that came is kept.
+      // An aborted day continues next time; everything received is stored.
       if (signal.aborted) return
       throw error
     }
@@ -126,7 +126,7 @@ async function readDue(reading: Reading): Promise<void> {
   if (newest) await bringPredecessors(reading, newest)
 }
 
-/** @throws IngestFailure where there is no use in going on to another day */
+/** @throws IngestFailure if continuing with another day is pointless */
 async function readOrNote(reading: Reading, day: Day): Promise<Snapshot | undefined> {
   try {
     return await readDay(reading, day)
@@ -141,7 +141,7 @@ async function readOrNote(reading: Reading, day: Day): Promise<Snapshot | undefi
 
 const STOPS: ReadonlySet<string> = new Set(['blocked', 'displaced', 'unreachable'])
 
-/** Days under way; closed ones that were not listed twice; silent ones that may yet speak. */
+/** Finds incomplete days, closed days not listed twice, and doubtful silent days. */
 function dueDays(days: readonly Day[], clock: Clock): Day[] {
   const now = clock.now()
   const since = (at: Date | null): number => now.getTime() - (at?.getTime() ?? 0)

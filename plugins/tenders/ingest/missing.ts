@@ -5,13 +5,13 @@ export interface TriedDay extends FoundDay {
   readonly settledAt: Date | null
 }
 
-/** The journal comes in the morning: a day that is silent at noon, UTC, has no issue. */
+/** Hour (UTC) from which a silent day has no issue: the journal is published in the morning. */
 const NOON_MS = 12 * 3_600_000
 
 /**
- * Whether a publication day before today is missing, as far as can be known today: one that was
- * begun and never complete; an issue that the numbers tell of; a working day after the last
- * complete one which was not asked about, or too early to be called a holiday.
+ * Returns true if a publication day before today is known to be missing: one started but not
+ * complete, an issue missing by number, or a working day after the last complete one that was not
+ * checked, or too early to count as a holiday.
  * @param last the last complete day
  */
 export function isMissing(days: readonly TriedDay[], last: string, today: string): boolean {

@@ -10,15 +10,15 @@ export interface Member {
   readonly xml: Buffer
 }
 
-/** `20260817_157/00566194_2026.xml`: day, issue, number, year. Any other name is passed over. */
+/** Matches `20260817_157/00566194_2026.xml`: day, issue, number, year. Other names are skipped. */
 const NAME = /^(?:\.\/)?(\d{8})_0*(\d{1,3})\/(\d{8})_(\d{4})\.xml$/
 
 /**
- * The documents of a daily package, a tar in gzip, one at a time as they arrive. Nothing is written
- * to a disk, so that no name can lead anywhere; sizes and counts are limited.
- * @param wants whether a document is worth its memory
- * @throws IngestFailure `bad_package`: cut off, no package, another day's, or beyond the limits;
- * what came before it is sound
+ * Yields the documents of a daily package (tar.gz) as they arrive. Nothing is written to disk, so
+ * that no file name matters; sizes and counts are limited.
+ * @param wants returns true for documents to read
+ * @throws IngestFailure `bad_package`: truncated, not a package, another day's, or over the limits;
+ * documents yielded before are valid
  */
 export async function* membersOf(
   source: Readable,
@@ -67,7 +67,7 @@ export async function* membersOf(
   }
 }
 
-/** Passes bytes on until there are too many: a bomb costs no more than that. */
+/** Passes bytes through up to a limit, against decompression bombs. */
 const upTo = (most: number) =>
   async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     let size = 0

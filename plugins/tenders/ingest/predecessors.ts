@@ -3,9 +3,9 @@ import type { Reading } from './day.ts'
 import { renderedOf } from './rendered.ts'
 import { noticeQuery } from './search.ts'
 
-/** A notice that was looked for so often in vain, in two weeks, is not looked for any more. */
+/** Attempts, over two weeks, after which a missing notice is given up. */
 const ATTEMPTS_MAX = 6
-/** Before it is looked for the second time; four times as long each time. */
+/** Delay before the second attempt; quadruples each time. */
 const AGAIN_MS = 900_000
 const WAVE = 100
 const MANY = 10_000
@@ -15,8 +15,8 @@ const isDue = ({ attempts, askedAt }: Wanted, now: Date): boolean =>
   (askedAt === null || now.getTime() - askedAt.getTime() >= AGAIN_MS * 4 ** (attempts - 1))
 
 /**
- * Brings the notices that change notices refer to and that are not held: without them there is no
- * value from before. What they refer to follows, to a depth and a number that are limited.
+ * Fetches the missing notices that change notices refer to, without which there is no old value.
+ * References are followed up to a limited depth and number.
  * @returns how many came; the snapshot shows them
  */
 export async function bringPredecessors(reading: Reading, snapshot: Snapshot): Promise<number> {
@@ -47,7 +47,7 @@ async function bring(
   for (const reference of references) {
     looked.add(reference)
     const number = await numberOf(reading, reference)
-    // Noted for all: where it comes, and is what was referred to, the reference is wanted no more.
+    // Recorded for all; a reference whose notice arrives is removed.
     await store.missed(reference)
     if (number !== undefined) numbers.push(number)
   }
@@ -61,12 +61,12 @@ async function bring(
   return stored
 }
 
-/** The number of a reference: itself, or that of the version of a notice, by its UUID. */
+/** Resolves a reference to a publication number, by UUID and version if needed. */
 async function numberOf({ ted }: Reading, reference: string): Promise<string | undefined> {
   const [, uuid, version] = /^([0-9a-f-]{36})-(\d{2})$/.exec(reference) ?? []
   if (uuid === undefined) return reference
   const { hits } = await ted.search(noticeQuery(uuid))
   const hit = hits.find((candidate) => Number(candidate.version) === Number(version))
-  // Where the search does not tell versions, a single notice is the one.
+  // If the search returns no versions, a single notice is the match.
   return (hit ?? (hits.length === 1 && hits[0]?.version === null ? hits[0] : undefined))?.number
 }

@@ -11,7 +11,7 @@ export interface Day extends FoundDay {
   readonly rechecked: boolean
 }
 
-/** An announced notice that is not held. */
+/** An announced notice that is missing. */
 export interface Lacking {
   readonly day: string
   readonly number: string
@@ -19,14 +19,14 @@ export interface Lacking {
   readonly problem: string | null
 }
 
-/** How far ingestion has come. Every method commits, and may be repeated. */
+/** Progress of ingestion. Every method commits and is idempotent. */
 export interface Progress {
-  /** Has these days read, also those already known. */
+  /** Schedules days for reading, including known ones. */
   want(days: readonly string[]): Promise<void>
-  /** In order. */
+  /** Lists the days in order. */
   days(): Promise<readonly Day[]>
   keepListing(day: string, listing: Listing | null): Promise<void>
-  /** What a complete listing said: the notices of the day are known. */
+  /** Stores a complete listing: the notices of the day are known. */
   announce(day: string, listing: Listing): Promise<void>
   lacking(day?: string): Promise<readonly Lacking[]>
   settle(
@@ -35,7 +35,7 @@ export interface Progress {
     state: 'pending' | 'held' | 'refused',
     problem?: string,
   ): Promise<void>
-  /** A day has ended in a state, or could not, with a problem. */
+  /** Sets the state of a day, or the problem that prevented it. */
   endDay(
     day: string,
     end: { readonly state?: 'closed' | 'silent'; readonly problem?: string; readonly at: Date },
@@ -45,7 +45,7 @@ export interface Progress {
 const COLUMNS = `day, state, ojs, announced, listing, problem, tried_at AS "triedAt",
   settled_at AS "settledAt", rechecked`
 
-/** Remembers in the plugin's schema. */
+/** Progress stored in the plugin's schema. */
 export const progressIn = (database: Database): Progress => ({
   async want(days) {
     await database.query(

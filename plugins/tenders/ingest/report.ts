@@ -1,27 +1,27 @@
 import { doubtful, type Gap, gapsOf } from './calendar.ts'
 import type { Day, Lacking } from './progress.ts'
 
-/** What the operator sees of ingestion. */
+/** Report on ingestion for the operator. */
 export interface Report {
-  /** Nothing that was asked for is missing. */
+  /** True if nothing requested is missing. */
   readonly complete: boolean
   readonly days: readonly DayReport[]
-  /** Issues that are missing by their numbers. */
+  /** Issues missing by number. */
   readonly gaps: readonly Gap[]
-  /** Another worker is at work, or the journal wants peace, until then. */
+  /** Set while another worker is active or the journal has blocked requests. */
   readonly busyUntil: Date | null
-  /** What is to be done before anything happens. */
+  /** What the operator must do before ingestion can start. */
   readonly advice: string | null
 }
 
 export interface DayReport extends Pick<Day, 'day' | 'state' | 'ojs' | 'announced' | 'problem'> {
-  /** A silent day that is not proved to be one without publication. */
+  /** A silent day that may still be published. */
   readonly doubtful: boolean
   readonly pending: readonly Pick<Lacking, 'number' | 'problem'>[]
   readonly refused: readonly Pick<Lacking, 'number' | 'problem'>[]
 }
 
-/** Puts together what is known. A day that may be published later today is not missing yet. */
+/** Builds the report. A day that may still be published today is not missing. */
 export function reportOf(
   days: readonly Day[],
   lacking: readonly Lacking[],

@@ -2,7 +2,7 @@ import energy from '../data/energy-cpv.json' with { type: 'json' }
 import { issueOf, numberOf } from '../parse/values.ts'
 import { IngestFailure } from './failure.ts'
 
-/** A notice in an answer of the search; only its number is sure to be there. */
+/** A notice in a search response; only its number is certain. */
 export interface Hit {
   readonly number: string
   readonly ojs: string | null
@@ -15,13 +15,13 @@ export interface Page {
   readonly token: string | null
 }
 
-/** How far the listing of a day has come. Kept after each page. */
+/** Progress of listing a day, stored after each page. */
 export interface Listing {
   readonly announced: number | null
   readonly ojs: string | null
   readonly numbers: readonly string[]
   readonly tokens: readonly string[]
-  /** Asked with the last of the tokens, all have come, and the page after them was empty. */
+  /** True if all notices have arrived and the page after the last one was empty. */
   readonly complete: boolean
 }
 
@@ -35,7 +35,7 @@ export const START: Listing = {
 
 const FIELDS = ['publication-number', 'publication-date', 'ojs-number', 'notice-version'] as const
 
-/** The prefixes of all energy CPV codes, to four digits: wide, since relevance is judged here. */
+/** Four-digit prefixes of energy CPV codes; broad, because relevance is scored here. */
 const PREFIXES = Object.keys(energy.prefixes)
   .map((prefix) => prefix.slice(0, 4))
   .filter((prefix, at, all) => all.indexOf(prefix) === at)
@@ -45,16 +45,16 @@ const PREFIXES = Object.keys(energy.prefixes)
 const ENERGY = PREFIXES.map((prefix) => `classification-cpv=${prefix}*`).join(' OR ')
 
 /**
- * All energy notices of a publication day. The same text for every page of an iteration: the API
- * asks for it. Dates are built here, since a day in another order is an empty answer, no error.
+ * Query for all energy notices of a publication day. The API requires the same text for every page.
+ * Dates are built here because a wrongly ordered date gives an empty response, not an error.
  */
 export const dayQuery = (day: string): string =>
   `(${ENERGY}) AND publication-date=${day.replaceAll('-', '')} SORT BY publication-date`
 
-/** All versions of a notice, by its UUID. */
+/** Query for all versions of a notice, by UUID. */
 export const noticeQuery = (uuid: string): string => `notice-identifier=${uuid}`
 
-/** The body of a search, `POST /v3/notices/search`. Unknown members are refused there. */
+/** Body of `POST /v3/notices/search`, which refuses unknown members. */
 export const searchBody = (query: string, limit: number, token?: string): string =>
   JSON.stringify({
     query,
@@ -66,9 +66,9 @@ export const searchBody = (query: string, limit: number, token?: string): string
   })
 
 /**
- * Reads an answer of the search API.
- * @throws IngestFailure `refused_query` with what the API says; `bad_page` for what is none of its
- * answers, such as a page of HTML
+ * Parses a response of the search API.
+ * @throws IngestFailure `refused_query` with the API's message; `bad_page` for anything else, such
+ * as HTML
  */
 export function readPage(status: number, text: string): Page {
   const answer = objectOf(text)
@@ -89,9 +89,9 @@ export function readPage(status: number, text: string): Page {
 }
 
 /**
- * What a page adds to a listing. Complete are as many notices as were announced; where the API
- * gives a token with the last of them, the page after it has to be empty.
- * @throws IngestFailure `contradiction`: begin again
+ * Adds a page to a listing. It is complete with the announced number of notices; if the API returns
+ * a token with the last of them, the next page must be empty.
+ * @throws IngestFailure `contradiction`: restart
  */
 export function advance(listing: Listing, page: Page, most: number): Listing {
   const { announced, numbers, tokens } = listing
@@ -133,7 +133,7 @@ function hitOf(notice: unknown): Hit {
   }
 }
 
-/** A field's text, or the first of its list; null where there is none. */
+/** Returns a field's text, or the first of its list; null if missing. */
 function textIn(fields: object, name: string): string | null {
   const value: unknown = Object.entries(fields).find(([key]) => key === name)?.[1]
   const first: unknown = Array.isArray(value) ? value[0] : value

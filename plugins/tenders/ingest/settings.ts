@@ -1,48 +1,48 @@
-/** How the official journal is asked. Times are in ms. */
+/** Settings of requests to the official journal. Times in milliseconds. */
 export interface Settings {
-  /** Of the search API. */
+  /** Origin of the search API. */
   readonly api: string
-  /** Of notices and packages. */
+  /** Origin of notices and packages. */
   readonly site: string
-  /** Between the starts of two requests: 1 per second keeps far from every limit ever published. */
+  /** Interval between requests: one per second is far below every published limit. */
   readonly paceMs: number
-  /** How often a request that failed is sent again. */
+  /** Maximum retries of a failed request. */
   readonly retries: number
-  /** Before the first of them; doubled each time, up to a minute, with jitter. */
+  /** Delay before the first retry; doubled each time, up to a minute, with jitter. */
   readonly backoffMs: number
-  /** The longest `Retry-After` that is waited for; a longer one ends the run until then. */
-  readonly patienceMs: number
-  /** Without `Retry-After`: how long we keep quiet after having been told to go away. */
+  /** Longest `Retry-After` to wait for; a longer one ends the run until then. */
+  readonly retryAfterMaxMs: number
+  /** Pause after being blocked without `Retry-After`. */
   readonly quietMs: number
-  /** Notices a page; the API takes 250. */
+  /** Notices per page; the API's maximum is 250. */
   readonly pageSize: number
-  /** How often a listing that contradicts itself is begun again in one run. */
+  /** Maximum restarts of a contradictory listing in one run. */
   readonly restarts: number
-  /** So many notices of one day are worth the daily package. */
+  /** Number of missing notices from which the daily package is fetched. */
   readonly packageFrom: number
-  /** Between two looks at a notice that is being rendered; the last one repeats. */
+  /** Intervals between checks of a notice that is being rendered; the last one repeats. */
   readonly pollMs: readonly number[]
-  /** How long rendering may take. Seen: 7 to 310 s. */
+  /** Time limit of rendering. Observed: 7 to 310 s. */
   readonly renderMs: number
-  /** So many are rendered at once: what is ready goes in 2 minutes, and is to be seen in time. */
+  /** Maximum notices rendered at once; a rendered one is available for two minutes. */
   readonly rendering: number
-  /** How long another worker waits for one that went away. */
+  /** Time after which another worker takes over a claim. */
   readonly claimMs: number
   readonly limits: Limits
 }
 
 export interface Limits {
-  /** Of an answer of the search API, in bytes: 250 notices with all their links are 3 MB. */
+  /** Bytes of a search response; 250 notices with all links are 3 MB. */
   readonly page: number
-  /** Of one document, in bytes. The largest one seen has 9 MB. */
+  /** Bytes of one document. The largest one observed has 9 MB. */
   readonly document: number
-  /** Of a package, unpacked, in bytes: a usual day has 210 MB. */
+  /** Bytes of an unpacked package; a usual day has 210 MB. */
   readonly unpacked: number
-  /** Of the members of a package. A usual day has 3,200. */
+  /** Files in a package; a usual day has 3,200. */
   readonly members: number
-  /** Of the notices that are announced for one day. */
+  /** Notices announced for one day. */
   readonly announced: number
-  /** Of the predecessors looked for at a time, and how far back from a notice. */
+  /** Predecessors fetched per run, and their maximum distance from a notice. */
   readonly predecessors: number
   readonly depth: number
 }
@@ -55,7 +55,7 @@ export const SETTINGS: Settings = {
   paceMs: 1_000,
   retries: 5,
   backoffMs: 2_000,
-  patienceMs: 120_000,
+  retryAfterMaxMs: 120_000,
   quietMs: 3_600_000,
   pageSize: 250,
   restarts: 3,

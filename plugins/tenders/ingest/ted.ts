@@ -5,21 +5,21 @@ import { IngestFailure } from './failure.ts'
 import { type Page, readPage, searchBody } from './search.ts'
 import type { Settings } from './settings.ts'
 
-/** A look at a notice. Documents are rendered when they are asked for, and kept for minutes. */
+/** Result of requesting a notice, which is rendered on demand and available for minutes. */
 export type Look =
   | { readonly state: 'document'; readonly xml: Buffer }
   | { readonly state: 'rendering' | 'absent' | 'html' }
 
-/** The official journal. One request at a time, with the manners of `Settings`. */
+/** The official journal. Sends one request at a time, at the pace of `Settings`. */
 export interface Ted {
-  /** @throws IngestFailure `contradiction` where a token is not known any more */
+  /** @throws IngestFailure `contradiction` if a token has expired */
   search(query: string, token?: string): Promise<Page>
   look(number: string): Promise<Look>
   /** @param issue as in `157/2026` @throws IngestFailure `no_package` */
   package(issue: string): Promise<Readable>
-  /** Keeps the claim of the one worker. @throws IngestFailure `displaced` */
+  /** Renews the claim of the only worker. @throws IngestFailure `displaced` */
   stay(): Promise<void>
-  /** Waits, unless it is to end. */
+  /** Waits, unless aborted. */
   wait(ms: number): Promise<void>
 }
 
@@ -27,21 +27,21 @@ export interface TedOptions {
   readonly http: Host['http']
   readonly clock: Clock
   readonly settings: Settings
-  /** Who we are, with a contact: the office asks for it. */
+  /** User agent with a contact, as the Publications Office requests. */
   readonly userAgent: string
   readonly signal: AbortSignal
-  /** Called before every request: whether we still are the one worker. */
+  /** Called before every request to check the claim. */
   readonly stay: () => Promise<void>
 }
 
 type Asking = Pick<Parameters<Host['http']['request']>[0], 'url' | 'method' | 'body'> & {
   readonly maxBytes: number
   readonly streams?: boolean
-  /** Answers that are no reason to ask again. */
+  /** Statuses that are not retried. */
   readonly answers: readonly number[]
 }
 
-/** The way to the journal. @throws the reason of `signal` from every method, once it is aborted */
+/** Opens the journal. Every method throws the reason of `signal` once it is aborted. */
 export function openTed(options: TedOptions): Ted {
   const { settings, signal, stay } = options
   const { api, site, limits, pageSize } = settings
@@ -53,7 +53,7 @@ export function openTed(options: TedOptions): Ted {
         method: 'POST',
         body: searchBody(query, pageSize, token),
         maxBytes: limits.page,
-        // What it says of a token that it does not know.
+        // Its message for an unknown token.
         answers: token === undefined ? [200, 400] : [200, 400, 500],
       })
       if (status === 500) throw new IngestFailure('contradiction', 'the token is not known')
@@ -75,7 +75,7 @@ export function openTed(options: TedOptions): Ted {
       const { status, body, stream } = await send({
         url: `${site}/packages/daily/${year}${ordinal.padStart(5, '0')}`,
         method: 'GET',
-        // Larger ones, which is all of them, come as a stream.
+        // Larger ones, in practice all, are streamed.
         maxBytes: 65_536,
         streams: true,
         answers: [200, 404, 410],
@@ -91,7 +91,7 @@ export function openTed(options: TedOptions): Ted {
 const isHtml = (body: Buffer): boolean =>
   /^\ufeff?\s*<(!doctype\s+html|html)\b/i.test(body.subarray(0, 256).toString('utf8'))
 
-/** Sends with a pace, and again after what passes: lost connections, 429, 5xx. */
+/** Sends at the configured pace and retries lost connections, 429 and 5xx. */
 function sender({ http, clock, settings, userAgent, signal, stay }: TedOptions) {
   const { paceMs, retries, backoffMs } = settings
   let free = 0
@@ -120,7 +120,7 @@ function sender({ http, clock, settings, userAgent, signal, stay }: TedOptions) 
 
 interface Unanswered {
   readonly reason: string
-  /** It would be the same again. */
+  /** Failure that a retry would repeat. */
   readonly final: boolean
 }
 
@@ -150,14 +150,14 @@ const FINAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * How long an answer asks us to wait, in ms; undefined where it does not.
- * @throws IngestFailure `blocked` where that is longer than a run waits, and for a 403, which is
- * how the journal shuts out who asked too much
+ * Returns the delay that a response requests, in ms; undefined if none.
+ * @throws IngestFailure `blocked` if it is longer than a run waits, and for a 403, with which the
+ * journal blocks clients that send too many requests
  */
 function patienceAsked(
   { status, headers }: EgressResponse,
   now: Date,
-  { patienceMs, quietMs }: Settings,
+  { retryAfterMaxMs: patienceMs, quietMs }: Settings,
 ): number | undefined {
   const asked =
     status === 429 || status === 503 ? retryAfter(headers['retry-after'], now) : undefined
@@ -166,7 +166,7 @@ function patienceAsked(
   throw new IngestFailure('blocked', `status ${status}; quiet until ${until.toISOString()}`, until)
 }
 
-/** Seconds or a date, in ms from now. */
+/** Parses seconds or a date as ms from now. */
 function retryAfter(header: string | string[] | undefined, now: Date): number | undefined {
   const text = Array.isArray(header) ? header[0] : header
   if (text === undefined) return undefined

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { Clock, Database } from 'agenthub/plugin'
 import { IngestFailure } from './failure.ts'
 
-/** The right to ask the journal, which one process has at a time. */
+/** Claim to send requests to the journal, held by one process at a time. */
 export interface Claim {
-  /** Keeps it. @throws IngestFailure `displaced` when another worker has it */
+  /** Renews the claim. @throws IngestFailure `displaced` if another worker has it */
   readonly stay: () => Promise<void>
-  /** All workers keep quiet until then: the journal asked for it. */
+  /** Pauses all workers until then, as the journal requested. */
   keepQuiet(until: Date): Promise<void>
   release(): Promise<void>
 }
 
-/** @returns when the claim is taken, or has to be quiet: until when */
+/** @returns the time until which the claim is held or paused, if it is */
 export async function claim(
   database: Database,
   clock: Clock,
@@ -49,7 +49,7 @@ export async function claim(
   }
 }
 
-/** When the journal may be asked by somebody else; in the past when it may be now. */
+/** Time until which another process holds the lock; in the past if it is free. */
 export async function busyUntil(database: Database): Promise<Date> {
   const { rows } = await database.query<{ until: Date }>(
     `SELECT greatest(held_until, quiet_until, '1970-01-01') AS until FROM ingest_worker`,

@@ -7,7 +7,7 @@ const DATE = new RegExp(`^((?:19|20|21)\\d{2})-(\\d{2})-(\\d{2})${OFFSET}$`)
 const TIME = new RegExp(`^(\\d{2}):(\\d{2})(?::(\\d{2})(?:\\.\\d{1,9})?)?${OFFSET}$`)
 const MINUTE = 60_000
 const DAY = 86_400_000
-/** The offsets on Earth: a time without one lies somewhere between. */
+/** Range of offsets on Earth, between which a time without offset lies. */
 const EARLIEST_OFFSET = 14 * 60
 const LATEST_OFFSET = -12 * 60
 

@@ -2,7 +2,7 @@ import type { ChangedSection, Changes } from '../model.ts'
 import { distinct, isTrue, referenceOf, textsOf } from './values.ts'
 import type { Node } from './xml.ts'
 
-/** What a notice says it changes; null for one that is no change notice. */
+/** Reads the declared changes; null if it is no change notice. */
 export function changesOf(extension: Node, language: string): Changes | null {
   const changes = extension.first('efac:Changes')
   if (!changes) return null

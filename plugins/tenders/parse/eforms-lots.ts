@@ -6,7 +6,7 @@ import { type Node, textOf } from './xml.ts'
 
 const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 
-/** Where the three ends of periods stand, below `cac:TenderingProcess`: BT-131, BT-1311, BT-630. */
+/** Paths of the three deadlines below `cac:TenderingProcess`: BT-131, BT-1311, BT-630. */
 const PERIODS: readonly (readonly [DeadlineKind, string])[] = [
   ['tenders', 'cac:TenderSubmissionDeadlinePeriod'],
   ['requests', 'cac:ParticipationRequestReceptionPeriod'],
@@ -15,7 +15,7 @@ const PERIODS: readonly (readonly [DeadlineKind, string])[] = [
 
 export interface LotContext {
   readonly language: string
-  /** Of the first buyer: whose clock deadlines mean. */
+  /** Country of the first buyer, whose local time deadlines use. */
   readonly country: string | null
 }
 

@@ -3,7 +3,7 @@ import { cleanText, isTrue } from './values.ts'
 import { type Node, textOf } from './xml.ts'
 
 export interface Organisation extends Buyer {
-  /** A person: neither stored nor told. */
+  /** A natural person: neither stored nor published. */
   readonly natural: boolean
 }
 

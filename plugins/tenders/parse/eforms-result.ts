@@ -6,7 +6,7 @@ import type { Node } from './xml.ts'
 
 type Organisations = ReadonlyMap<string, Organisation>
 
-/** What has become of the lots: who won, for how much, as far as it is told. */
+/** Reads the outcome of the lots: winners and amounts, if published. */
 export function resultOf(extension: Node, organisations: Organisations): Result | null {
   const result = extension.first('efac:NoticeResult')
   if (!result) return null
@@ -69,7 +69,7 @@ const winnersOf = (winning: readonly Node[], { parties, organisations }: Tables)
     .map(({ name, country }) => ({ name, country }))
 }
 
-/** The sum of what is told, in one currency; withheld as soon as a part of it is. */
+/** Sums the published amounts in one currency; withheld if any part is. */
 function sumOf(amounts: readonly (Amount | null)[]): Amount | null {
   const told = amounts.filter((amount) => amount !== null)
   if (told.length === 0) return null

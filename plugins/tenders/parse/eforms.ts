@@ -19,7 +19,7 @@ import { type Node, textOf, Unreadable, wholeText } from './xml.ts'
 
 const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
 
-/** Where notices of the first months of 2023 name themselves `change`. */
+/** Path where notices of early 2023 declare themselves `change`. */
 const KIND_OF_TYPE: readonly (readonly [RegExp, Kind | 'bri'])[] = [
   [/^(pin-only|pin-buyer|pin-rtl|pin-tran)$/, 'planning'],
   [/^pmc$/, 'consultation'],
@@ -47,8 +47,8 @@ const NAMESPACES: ReadonlySet<string> = new Set([
 export const isEforms = ({ namespace }: Node): boolean => NAMESPACES.has(namespace)
 
 /**
- * What an eForms notice says; the places are the absolute XPaths of the SDK's fields.json, the same
- * in all versions but for BT-13716.
+ * Reads an eForms notice. Paths are the absolute XPaths of the SDK's fields.json, the same in all
+ * versions except BT-13716.
  */
 export function readEforms(root: Node): Document {
   const extension = root.first(EXTENSION)
@@ -118,7 +118,7 @@ function kindOf(root: Node, extension: Node): Pick<Notice, 'kind' | 'type' | 'su
   return { kind, type, subtype }
 }
 
-/** OPP-090 and BT-125: of the procedure and of its lots. */
+/** References OPP-090 and BT-125 of the procedure and its lots. */
 const previousOf = (root: Node): string[] =>
   distinct(
     [
@@ -129,7 +129,7 @@ const previousOf = (root: Node): string[] =>
     ].flatMap((text) => referenceOf(text) ?? []),
   )
 
-/** Titles and descriptions, which are read for words of energy and not kept. */
+/** Titles and descriptions, scanned for energy words and not stored. */
 const proseOf = (root: Node): string =>
   [
     root.first('cac:ProcurementProject'),

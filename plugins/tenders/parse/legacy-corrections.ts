@@ -8,7 +8,7 @@ const DEADLINE = /^IV\.(2\.2|3\.4)\)?$/
 const VALUE = /^II\.(1\.5|2\.6|2\.1)\)?$/
 const CPV = /^II\.(1\.2|2\.2|1\.6)\)?$/
 
-/** What F14 says was, and now is: the sections that we compare, and no others. */
+/** Reads old and new values of F14 in the sections that are compared. */
 export const correctionsOf = (form: Node, country: string | null): Correction[] =>
   form.all('CHANGES/CHANGE').flatMap((change) => {
     const section = (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')

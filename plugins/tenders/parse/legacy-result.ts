@@ -3,7 +3,7 @@ import { countryOf } from './countries.ts'
 import { amountOf, cleanText } from './values.ts'
 import type { Node } from './xml.ts'
 
-/** F03, F06, F25 …: who won the lots. Null for a form without awards. */
+/** Reads the winners of F03, F06, F25 …; null for a form without awards. */
 export function legacyResultOf(form: Node): Result | null {
   const awards = form.all('AWARD_CONTRACT')
   if (awards.length === 0) return null

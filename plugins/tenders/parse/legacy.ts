@@ -34,7 +34,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 export const isLegacy = ({ name }: Node): boolean => name === 'TED_EXPORT'
 
-/** What a notice of TED XML says: the fields of F02, F03 and F14, and of others what they share. */
+/** Reads a TED XML notice: F02, F03 and F14 fully, the common fields of other forms. */
 export function readLegacy(root: Node): Document {
   const coded = root.first('CODED_DATA_SECTION')
   const data = coded?.first('NOTICE_DATA')
@@ -130,7 +130,7 @@ const legalBasisOf = (form: Node): string | null =>
 
 const text = (node: Node): string => cleanText(wholeText(node))
 
-/** Of the form; older ones have it only in what the publisher composed. */
+/** Reads a title from the form; older forms have it only in the publisher's text. */
 function titled(titles: readonly Node[], root: Node, language: string): Document['title'] {
   const [own] = titles
   if (own) return [{ lang: language, text: text(own) }]
@@ -230,7 +230,7 @@ function lotsOf(form: Node, context: LotContext): Lot[] {
   })
 }
 
-/** Of the form, else as the publisher coded it (`20210305 12:00`); tenders unless it says not. */
+/** Reads the deadline of the form, else the publisher's code (`20210305 12:00`). */
 function deadlinesOf(form: Node, { country, coded }: LotContext): Deadline[] {
   const procedure = form.first('PROCEDURE')
   const own = deadlineOf(

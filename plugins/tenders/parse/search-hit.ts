@@ -7,9 +7,9 @@ import { Node, Unreadable } from './xml.ts'
 type Hit = Readonly<Record<string, unknown>>
 
 /**
- * The notices of answers of the journal's search (`POST /v3/notices/search`): what is known of a
- * notice whose document cannot be had. Its lists are mixed of procedure and lots and not aligned,
- * so only what is certain is taken, no lot is told apart, and no change is derived.
+ * Reads notices from responses of the journal's search (`POST /v3/notices/search`), for documents
+ * that are unavailable. Its lists mix procedure and lots and are not aligned, so only certain facts
+ * are taken, lots are not distinguished, and no change is derived.
  * @throws Unreadable
  */
 export function readHits(json: string): Notice[] {
@@ -29,7 +29,7 @@ export function readHits(json: string): Notice[] {
   })
 }
 
-/** No database keeps U+0000. */
+/** U+0000, which PostgreSQL cannot store. */
 const plain = (text: string): string => text.replaceAll('\0', '')
 
 const isRecord = (value: unknown): value is Hit => typeof value === 'object' && value !== null
@@ -112,7 +112,7 @@ function placeOf(hit: Hit): Notice['place'] {
   }
 }
 
-/** All deadlines, of lots that are not told apart; most come as a day without a time. */
+/** Reads all deadlines, without lots; most are dates without a time. */
 function lotsOf(hit: Hit, country: string | null): Notice['lots'] {
   const times = distinct(textsAt(hit, 'deadline-receipt-tender-time-lot'))
   const days = distinct(textsAt(hit, 'deadline-receipt-tender-date-lot'))
@@ -127,7 +127,7 @@ function lotsOf(hit: Hit, country: string | null): Notice['lots'] {
   return [{ id: 'PROCEDURE', title: [], cpv, place, deadlines, ...nothing, ...terms }]
 }
 
-/** BT-161, of a result; of other notices it is no estimate. */
+/** BT-161 of a result; in other notices it is not an estimate. */
 function totalOf(hit: Hit) {
   const node = new Node('total', '', { currencyID: textsAt(hit, 'total-value-cur')[0] ?? '' })
   const value = hit['total-value']

@@ -11,11 +11,11 @@ const TELEPHONE = new RegExp(
   'giu',
 )
 
-/** White space made plain, e-mail addresses and telephone numbers taken out: persons' data. */
+/** Normalizes white space and removes email addresses and telephone numbers. */
 export const cleanText = (text: string): string =>
   text
     .slice(0, TEXT_MAX)
-    .toWellFormed() // the cut may have parted a pair
+    .toWellFormed() // the cut may have split a surrogate pair
     .replaceAll(/[\s\u00a0]+/gu, ' ')
     .trim()
     .replaceAll(EMAIL, '[e-mail]')
@@ -32,8 +32,8 @@ export const textsOf = (nodes: readonly Node[], fallback: string): Text[] =>
 export const WITHHELD = { amount: null, currency: null, withheld: true } as const
 
 /**
- * An amount with its currency. A currency `unpublished`, or an amount below zero, says that there
- * is one which is withheld; what is no number is no amount.
+ * Reads an amount with its currency. The currency `unpublished`, or a negative amount, means
+ * withheld; a non-number is no amount.
  */
 export function amountOf(node: Node | undefined): Amount | null {
   if (!node) return null
@@ -65,7 +65,7 @@ export function numberOf(text: string | undefined): string | undefined {
   return year === undefined ? undefined : `${Number(ordinal)}-${year}`
 }
 
-/** The day at the beginning of a text, if there is such a day: `2024-02-30` is none. */
+/** Reads a date at the start of a text; impossible ones such as `2024-02-30` are rejected. */
 export function dayOf(text: string | undefined): string | null {
   const day = /^(?:19|20|21)\d{2}-\d{2}-\d{2}/.exec(text?.trim() ?? '')?.[0] ?? ''
   const at = Date.parse(day)
@@ -79,26 +79,26 @@ export function issueOf(text: string | null | undefined): string | null {
 }
 
 const NAME_MAX = 100
-/** A name that a program gave, such as a UUID; longer ones are none. */
+/** Reads a machine identifier such as a UUID, up to a maximum length. */
 export const nameOf = (text: string | undefined): string | null =>
   text === undefined || text.length > NAME_MAX ? null : text
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const NOTICE_VERSION = new RegExp(`^(${UUID})-(\\d{2})$`, 'i')
 
-/** A reference by its shape, since the name of its scheme lies: a number, or UUID-NN. */
+/** Reads a reference by its shape, a number or UUID-NN, because scheme names are unreliable. */
 export function referenceOf(text: string | undefined): string | null {
   const version = NOTICE_VERSION.exec(text?.trim() ?? '')
   if (version) return `${version[1]!.toLowerCase()}-${version[2]}`
   return numberOf(text) ?? null
 }
 
-/** Each once, in the order in which they first come. */
+/** Removes duplicates and keeps the order. */
 export const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]
 
 /** A CPV code without its check digit; undefined for what is none. */
 export const cpvOf = (text: string | undefined): string | undefined =>
   /^(\d{8})(?:-\d)?$/.exec(text?.trim() ?? '')?.[1]
 
-/** xs:boolean, where `1` is true too. */
+/** Reads an xs:boolean, in which `1` means true. */
 export const isTrue = (text: string | undefined): boolean => text === 'true' || text === '1'

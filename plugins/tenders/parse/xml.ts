@@ -15,7 +15,7 @@ const ELEMENTS_MAX = 1_000_000
 const DEPTH_MAX = 64
 const PIECE = 65_536
 
-/** Prefixes as everybody writes them; documents may use others, so only namespaces count. */
+/** Usual prefixes by namespace; documents may use others. */
 const PREFIXES: Readonly<Record<string, string>> = {
   'urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2': 'cac:',
   'urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2': 'cbc:',
@@ -25,7 +25,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   'http://data.europa.eu/p27/eforms-ubl-extensions/1': 'efext:',
 }
 
-/** Paths stand in our own text: there are few. */
+/** Parsed paths; few, because they are all in our own code. */
 const paths = new Map<string, readonly string[]>()
 
 function namesOf(path: string): readonly string[] {
@@ -36,7 +36,7 @@ function namesOf(path: string): readonly string[] {
   return names
 }
 
-/** An element: its name with the usual prefix, and what is inside. */
+/** An element: its name with the usual prefix, and its content. */
 export class Node {
   readonly name: string
   readonly namespace: string
@@ -90,8 +90,8 @@ export const wholeText = (node: Node): string =>
 
 /**
  * Reads a document strictly.
- * @throws Unreadable `too_large`, `too_deep`, or `not_xml` for what is no well-formed XML with
- * namespaces, is cut short, or has a document type (which could define entities)
+ * @throws Unreadable `too_large`, `too_deep`, or `not_xml` if it is not well-formed XML with
+ * namespaces, is truncated, or has a document type (which could define entities)
  */
 export function parseXml(xml: Uint8Array | string): Node {
   const bytes = typeof xml === 'string' ? Buffer.byteLength(xml) : xml.byteLength

@@ -1,2 +1,2 @@
-/** The instant that the samples were written for: they are answered as of it, whatever the time. */
+/** Instant that the samples were written for; they are always shown as of it. */
 export const SAMPLE_NOW = new Date('2026-06-10T08:00:00Z')

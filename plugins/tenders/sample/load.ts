@@ -4,8 +4,8 @@ import { SAMPLES } from './notices.ts'
 import { documentOf } from './write.ts'
 
 /**
- * Puts the samples into a database that holds nothing else: so that a sandbox without network can
- * answer. They go when something was really published.
+ * Loads the samples into an empty database, so that a sandbox without network has data. They are
+ * removed when real notices are published.
  */
 export async function loadSamples(database: Database, clock: Clock): Promise<void> {
   const { rows } = await database.query<{ empty: boolean }>(

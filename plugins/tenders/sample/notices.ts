@@ -86,7 +86,7 @@ const GRID: Sample = {
   ],
 }
 
-/** Notices that nobody published, for trying things out without the network. */
+/** Fictional notices, for use without the network. */
 export const SAMPLES: readonly Sample[] = [
   SUN,
   WIND,

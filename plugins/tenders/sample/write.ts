@@ -1,4 +1,4 @@
-/** A fictional notice: as much of one as eForms needs to be read. */
+/** A fictional notice with the minimum that an eForms reader needs. */
 export interface Sample {
   readonly number: string
   readonly published: string
@@ -8,7 +8,7 @@ export interface Sample {
   readonly procedure?: string
   readonly kind: string
   readonly type: string
-  /** As the journal writes it: `DEU`. */
+  /** Country as in the journal, such as `DEU`. */
   readonly language: string
   readonly title: string
   readonly buyer: { readonly name: string; readonly country: string; readonly nuts: string }
@@ -66,7 +66,7 @@ const valueOf = (value: Sample['value']): string =>
       )}</cac:RequestedTenderTotal>`
     : ''
 
-/** The document of a sample, in the places where eForms has what it says. */
+/** Writes the eForms document of a sample. */
 export function documentOf(sample: Sample): string {
   const root = sample.kind === 'planning' ? 'PriorInformationNotice' : 'ContractNotice'
   const { language, procedure, cpv } = sample

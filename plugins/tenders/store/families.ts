@@ -2,7 +2,7 @@ import type { Transaction } from 'agenthub/plugin'
 import { belongTogether, type Held, namesOf, refersTo } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 
-/** A notice that is held, and the family that it belongs to by now. */
+/** A stored notice and its current family. */
 export interface Member extends Held {
   readonly family: bigint
   readonly snapshot: bigint
@@ -16,10 +16,10 @@ interface Row {
 }
 
 /**
- * The families that new notices make, or join: those that they refer to, that refer to them, or
- * that share their procedure. Families that a notice brings together become one.
- * @returns all notices of each, the new ones with them; and every family that was concerned, also
- * those that are empty now
+ * Finds the families that new notices create or join: those they refer to, that refer to them, or
+ * that share their procedure. Families connected by a notice are merged.
+ * @returns all notices of each, including new ones; and every affected family, including emptied
+ * ones
  */
 export async function familiesOf(
   transaction: Transaction,
@@ -58,7 +58,7 @@ export async function familiesOf(
   return { families, touched }
 }
 
-/** All notices of the families that could be concerned. */
+/** Reads all notices of possibly affected families. */
 async function relatives(transaction: Transaction, notices: readonly Notice[]): Promise<Member[]> {
   const refers = [...new Set(notices.flatMap(refersTo))]
   const { rows } = await transaction.query<Row>(
@@ -81,7 +81,7 @@ const UUID_LENGTH = 36
 const uuidOf = (reference: string): string[] =>
   reference.length > UUID_LENGTH ? [reference.slice(0, UUID_LENGTH)] : []
 
-/** Finds what a notice is related to among those that were added. */
+/** Finds notices related to a given one among those added. */
 class Index {
   readonly #byName = new Map<string, string[]>()
   readonly #byReference = new Map<string, string[]>()

@@ -9,13 +9,13 @@ import { closeSnapshots, openSnapshot } from './snapshots.ts'
 import { keep, noteRefusal, type Refused, readOrRefuse } from './store.ts'
 import type { Snapshot } from './types.ts'
 
-/** What came of a folder. */
+/** Result of reading a folder. */
 export interface Loaded {
   readonly stored: number
   readonly replaced: number
   readonly unchanged: number
   readonly refused: readonly { file: string; reason: string; detail: string }[]
-  /** Published after the day that was asked for. */
+  /** Number of notices published after the requested day. */
   readonly later: number
   readonly days: number
 }
@@ -25,10 +25,10 @@ const BYTES_MAX = 32 * 1_048_576
 const DEPTH_MAX = 4
 
 /**
- * Reads all notices of a folder (`*.xml`, eForms or TED XML; `*.json`, answers of the search), as
- * if they had been published now, each on its day, and shows them at once.
+ * Reads all notices of a folder (`*.xml`, eForms or TED XML; `*.json`, search responses) as if
+ * published now, each on its day, and publishes them at once.
  * @param until the last day of publication that counts
- * @throws Refusal when there is no such folder
+ * @throws Refusal if the folder does not exist
  */
 export async function loadFolder(
   database: Database,

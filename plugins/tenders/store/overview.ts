@@ -1,6 +1,6 @@
 import type { Database } from 'agenthub/plugin'
 
-/** What an operator wants to know: how far we are, what is missing, what could not be read. */
+/** Progress of ingestion for operators: days read, missing, and unreadable documents. */
 export async function overview(database: Database) {
   return database.reading(async (transaction) => {
     const snapshots = await transaction.query(

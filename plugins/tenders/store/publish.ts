@@ -7,7 +7,7 @@ import type { Deadline, Notice } from '../model.ts'
 import { familiesOf, type Member } from './families.ts'
 
 const PAGE = 500
-/** PostgreSQL's words for a tender that closes at no certain time. */
+/** PostgreSQL's `infinity`, for a tender without a certain end. */
 const NEVER = 'infinity'
 
 interface Arrived {
@@ -17,9 +17,9 @@ interface Arrived {
 }
 
 /**
- * Makes everything that has arrived in snapshots part of what is sold, inside one transaction: who
- * reads sees all of it, or none.
- * @param at when changes that are new count as detected
+ * Publishes everything that has arrived in snapshots in one transaction, so that readers see all of
+ * it or none.
+ * @param at detection time of new changes
  */
 export async function publish(
   transaction: Transaction,
@@ -161,8 +161,8 @@ function tenderRow(tender: Tender, family: bigint) {
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
 /**
- * Which of a lot's ends of periods counts: the first, since who missed it can take part no more.
- * Without a certain offset it ends when it has ended everywhere.
+ * Picks the effective deadline of a lot: the first, because missing it excludes a bidder. Without a
+ * certain offset it ends when it has ended everywhere.
  */
 export function effectiveOf(deadlines: readonly Deadline[]) {
   const all = deadlines.map((deadline) => ({
@@ -198,7 +198,7 @@ function changeRow({ score, ...change }: Change & { readonly score: number }, fa
   }
 }
 
-/** What change notices refer to and we do not hold is looked for; what has come is not. */
+/** Updates the list of missing notices that change notices refer to. */
 async function noteWanted(transaction: Transaction, notices: readonly Notice[]): Promise<void> {
   const changing = notices.filter(({ changes }) => changes?.reference)
   await transaction.query(

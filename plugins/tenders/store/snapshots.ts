@@ -28,7 +28,7 @@ const snapshotOf = (row: Row): Snapshot => ({
   closedAt: row.closed_at,
 })
 
-/** See `Store.openSnapshot`. What is told later of an issue completes what was told before. */
+/** See `Store.openSnapshot`. Later facts about an issue complete earlier ones. */
 export async function openSnapshot(
   database: Database,
   { day, source, ojs, announced }: Parameters<Store['openSnapshot']>[0],
@@ -45,8 +45,8 @@ export async function openSnapshot(
 }
 
 /**
- * Shows what has arrived in snapshots, all at one instant, and marks them as closed; the first time
- * counts. Samples are never beside what was really published.
+ * Publishes and closes snapshots at one instant; the first closing time counts. Samples are never
+ * mixed with real notices.
  */
 export function closeSnapshots(
   database: Database,

@@ -52,7 +52,7 @@ async function accept(
   return read
 }
 
-/** Keeps a notice that was read, unseen until its snapshot is closed. */
+/** Stores a notice, invisible until its snapshot is closed. */
 export async function keep(
   database: Database,
   notice: Notice,

@@ -1,7 +1,7 @@
-/** Where documents come from: the official journal, a folder of the operator's, our own samples. */
+/** Source of documents: the official journal, an operator's folder, or the samples. */
 export type Source = 'live' | 'folder' | 'sample'
 
-/** One publication day from one source, complete or on its way. */
+/** One publication day of one source, complete or in progress. */
 export interface Snapshot {
   readonly id: bigint
   /** `2026-11-20` */
@@ -9,9 +9,9 @@ export interface Snapshot {
   /** Number of the issue, as in `208/2023`. */
   readonly ojs: string | null
   readonly source: Source
-  /** How many notices the source says there are; null while it has not said. */
+  /** Number of notices announced by the source; null if unknown. */
   readonly announced: number | null
-  /** How many have arrived and are not refused. */
+  /** Number of notices stored. */
   readonly received: number
   readonly openedAt: Date
   readonly closedAt: Date | null
@@ -21,21 +21,21 @@ export interface Snapshot {
 export interface Arriving {
   /** eForms or TED XML. */
   readonly xml: Uint8Array | string
-  /** Where its number is known beforehand; a document with another one is refused. */
+  /** Expected number; a document with another one is refused. */
   readonly number?: string
   readonly snapshot: Snapshot
 }
 
-/** What became of a document. */
+/** Outcome of storing a document. */
 export type Acceptance =
   | {
       /**
-       * `unchanged`: the same number with the same bytes is held already, seen or not yet.
-       * `replaced`: the same number came with other bytes before; this one counts from now on.
+       * `unchanged`: the same number with the same bytes is already stored.
+       * `replaced`: the same number with other bytes was stored before; the new one counts.
        */
       readonly outcome: 'stored' | 'unchanged' | 'replaced'
       readonly number: string
-      /** What the notice changes or follows: numbers, or UUID-NN. */
+      /** References to changed or preceding notices: numbers, or UUID-NN. */
       readonly refers: readonly string[]
     }
   | {
@@ -46,35 +46,35 @@ export type Acceptance =
       readonly detail: string
     }
 
-/** A notice that is referred to and not held. */
+/** A notice that is referred to but missing. */
 export interface Wanted {
   readonly reference: string
   /** The notice that refers to it. */
   readonly byNumber: string
-  /** How often it was looked for in vain, and when last. */
+  /** Number of failed attempts, and time of the last one. */
   readonly attempts: number
   readonly askedAt: Date | null
 }
 
-/** What ingestion writes to. Every method commits before it answers, and may be repeated. */
+/** Storage of ingestion. Every method commits before it returns and is idempotent. */
 export interface Store {
-  /** The snapshot of this day and source, made when absent; a closed one is found closed. */
+  /** Opens the snapshot of a day and source; creates it if missing. It may be closed already. */
   openSnapshot(
     snapshot: Pick<Snapshot, 'day' | 'source'> & Partial<Pick<Snapshot, 'ojs' | 'announced'>>,
   ): Promise<Snapshot>
-  /** Reads a document and keeps what it says, unseen until its snapshot is closed. */
+  /** Parses and stores a document, invisible until its snapshot is closed. */
   accept(arriving: Arriving): Promise<Acceptance>
-  /** Which of these publication numbers are held, seen or not yet. */
+  /** Returns the publication numbers that are stored, visible or not. */
   held(numbers: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Shows, at one instant, all that has arrived in a snapshot: it is complete. Call it for a closed
-   * one again when predecessors have arrived late; `closedAt` stays what it was.
+   * Publishes everything in a complete snapshot at one instant. Call it again for a closed one when
+   * predecessors have arrived late; `closedAt` does not change.
    */
   closeSnapshot(snapshot: Snapshot): Promise<Snapshot>
   /** Newest days first. */
   snapshots(limit: number): Promise<readonly Snapshot[]>
-  /** References to look for, those never looked for first, then those looked for longest ago. */
+  /** Lists missing references: never tried first, then least recently tried. */
   wanted(limit: number): Promise<readonly Wanted[]>
-  /** Notes that a wanted notice was looked for and not found. */
+  /** Records a failed attempt to find a missing notice. */
   missed(reference: string): Promise<void>
 }

@@ -2,7 +2,7 @@ import { type AnyEndpoint, type AnyService, micros } from 'agenthub/plugin'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import analysis from '../../../plugins/analysis/index.ts'
-import { serviceOf } from '../../support/lent.ts'
+import { serviceOf } from '../../support/injected-host.ts'
 
 const service = serviceOf(analysis) as AnyService
 const endpoints = new Map(Object.entries(service.endpoints) as [string, AnyEndpoint][])

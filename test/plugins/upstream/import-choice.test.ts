@@ -52,7 +52,7 @@ describe('an OpenAPI document of more endpoints than a service has', () => {
     const refused = await send('POST', '/v1/provider/services/import', order)
     expect([refused.status, refused.body['code']]).to.deep.equal([422, 'validation_failed'])
     expect(refused.body['issues']).to.deep.equal([
-      { path: '/only/1', message: 'no tag, path or operation of it is seas' },
+      { path: '/only/1', message: 'the document has no tag, path or operation seas' },
     ])
     const told = await send('POST', '/v1/provider/services/import', { ...order, only: ['sea'] })
     expect(told.status, told.text).to.equal(201)

@@ -4,7 +4,7 @@ import { Failure } from 'agenthub/plugin'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { sleep } from '../../../core/clock.ts'
-import { watched } from '../../../plugins/upstream/secrets.ts'
+import { guardSecrets } from '../../../plugins/upstream/secrets.ts'
 import { json, useUpstream } from './world.ts'
 
 /** What came out of a stream, and with what it ended. */
@@ -120,7 +120,7 @@ describe('the secret of an API', () => {
           const chunks = given[2] ? [...plain, value.slice(0, 5), value.slice(5), 'end'] : plain
           const whole = chunks.join('')
           const injected = [{ place: 'header', name: 'x', value }] as const
-          const { text, error } = await read(watched(Readable.from(chunks), injected))
+          const { text, error } = await read(guardSecrets(Readable.from(chunks), injected))
           const at = whole.indexOf(value)
           if (at === -1) expect([text, error]).to.deep.equal([whole, undefined])
           else {
@@ -136,7 +136,7 @@ describe('the secret of an API', () => {
   it('holds back no more of a stream than may be its beginning', async () => {
     const injected = [{ place: 'header', name: 'x', value: 'token-of-acme' }] as const
     const source = new Readable({ read: () => undefined })
-    const out = watched(source, injected)
+    const out = guardSecrets(source, injected)
     const seen: string[] = []
     out.on('data', (chunk: Buffer) => seen.push(String(chunk)))
     for (const chunk of ['data: 1\n\n', 'data: token', '-of-nobody\n\n']) {

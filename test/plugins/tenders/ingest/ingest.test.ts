@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createIngestion } from '../../../../plugins/tenders/ingest/index.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import { uuidOf } from '../../../support/eforms.ts'
-import { lent } from '../../../support/lent.ts'
+import { injectedHost } from '../../../support/injected-host.ts'
 import { ingestionFrom, issueOf, noticeOf, numbersIn, QUICK } from './support.ts'
 import { isLook, isPackage, isSearch, MONDAY, never, newest, TUESDAY, useJournal } from './world.ts'
 
@@ -20,7 +20,7 @@ describe('ingestion of the official journal', () => {
   it('asks nobody without a contact, and says so', async () => {
     const { ted, database, clock } = await given([issueOf(MONDAY, '41/2026', 3)])
     const ingestion = createIngestion({
-      host: { ...lent, clock },
+      host: { ...injectedHost, clock },
       database,
       store: openStore(database, clock),
     })

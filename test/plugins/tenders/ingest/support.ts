@@ -1,5 +1,5 @@
 import type { Clock, Database } from 'agenthub/plugin'
-import { createEgress } from '../../../../core/egress/http.ts'
+import { createEgress } from '../../../../core/egress/egress.ts'
 import { createIngestion, type Ingestion } from '../../../../plugins/tenders/ingest/index.ts'
 import { SETTINGS, type Settings } from '../../../../plugins/tenders/ingest/settings.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
@@ -19,7 +19,7 @@ export const QUICK: Settings = {
   pollMs: [1, 2],
   renderMs: 400,
   rendering: 3,
-  patienceMs: 1_000,
+  retryAfterMaxMs: 1_000,
   claimMs: 1_500,
 }
 
