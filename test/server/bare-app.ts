@@ -8,14 +8,14 @@ import { AccountStatus } from '../../core/usage/account-status.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { MemoryWindows } from '../../core/usage/windows.ts'
 import { createApp } from '../../server/app.ts'
-import { Meters } from '../../server/observability/meters.ts'
 import type { HttpResponse } from '../../server/http/http-response.ts'
-import type { CallRequest } from '../../server/proxy/call-types.ts'
 import { ResponseStream } from '../../server/http/response-stream.ts'
+import { Meters } from '../../server/observability/meters.ts'
+import type { CallRequest } from '../../server/proxy/call-types.ts'
 import { type AnyRoute, route } from '../../server/rest/route.ts'
 import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
 
-const anything = {} as AnyRoute['handle']
+const anything = {} as AnyRoute['response']
 
 const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
   route({

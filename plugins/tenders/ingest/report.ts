@@ -10,7 +10,7 @@ export interface Report {
   readonly gaps: readonly Gap[]
   /** Set while another worker is active or the journal has blocked requests. */
   readonly busyUntil: Date | null
-  /** What the operator must do before ingestion can start. */
+  /** Advice on what to do before ingestion can start; null if nothing. */
   readonly advice: string | null
 }
 

@@ -111,7 +111,7 @@ function sender({ http, clock, settings, userAgent, signal, stay }: TedOptions) 
       if (tries === retries || ('reason' in answer && answer.final)) {
         throw new IngestFailure('unreachable', `${said} from ${new URL(request.url).pathname}`)
       }
-      const asked = 'reason' in answer ? undefined : patienceAsked(answer, clock.now(), settings)
+      const asked = 'reason' in answer ? undefined : requestedDelay(answer, clock.now(), settings)
       const backoff = Math.min(backoffMs * 2 ** tries, 60_000) * (0.5 + Math.random())
       await delay(Math.max(asked ?? 0, backoff), undefined, { signal })
     }
@@ -154,14 +154,14 @@ const FINAL: ReadonlySet<string> = new Set([
  * @throws IngestFailure `blocked` if it is longer than a run waits, and for a 403, with which the
  * journal blocks clients that send too many requests
  */
-function patienceAsked(
+function requestedDelay(
   { status, headers }: EgressResponse,
   now: Date,
-  { retryAfterMaxMs: patienceMs, quietMs }: Settings,
+  { retryAfterMaxMs, quietMs }: Settings,
 ): number | undefined {
   const asked =
     status === 429 || status === 503 ? retryAfter(headers['retry-after'], now) : undefined
-  if (status !== 403 && (asked === undefined || asked <= patienceMs)) return asked
+  if (status !== 403 && (asked === undefined || asked <= retryAfterMaxMs)) return asked
   const until = new Date(now.getTime() + Math.min(asked ?? quietMs, 86_400_000))
   throw new IngestFailure('blocked', `status ${status}; quiet until ${until.toISOString()}`, until)
 }
