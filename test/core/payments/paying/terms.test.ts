@@ -180,11 +180,11 @@ describe('refused terms include', () => {
 
   it('A087 a price above the maximum, which is reported', () => {
     const error = refusal(v2([{ ...V2, amount: '990000' }]))
-    expect(error).to.include({ code: 'price_exceeds_max', reason: 'above_max', asked: 990_000n })
+    expect(error).to.include({ code: 'price_exceeds_max', reason: 'above_max', price: 990_000n })
     expect(refusal(v2([V2]), { caps: [5_000n, 2_999n] })).to.include({
       code: 'price_exceeds_max',
       reason: 'above_cap',
-      asked: 3_000n,
+      price: 3_000n,
     })
     expect(refusal(v2([{ ...V2, amount: '9'.repeat(78) }])).reason).to.equal('above_max')
   })
