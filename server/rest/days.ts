@@ -15,7 +15,7 @@ interface DayQuery {
 
 const DAY_MS = 86_400_000
 /** Last day with a four-digit year. */
-const LAST_DAY_MS = Date.parse('9999-12-31T00:00:00Z')
+const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
 
 /** Converts UTC days to instants: `from` is inclusive, `to` is the start of the next day. */
 export const dayBounds = ({
@@ -26,7 +26,7 @@ export const dayBounds = ({
   to:
     to === undefined
       ? undefined
-      : new Date(Math.min(LAST_DAY_MS, Date.parse(`${to}T00:00:00Z`) + DAY_MS)),
+      : new Date(Math.min(LAST_MS, Date.parse(`${to}T00:00:00Z`) + DAY_MS)),
 })
 
 /** Query of figures by day; see `dayRange` for the defaults. */

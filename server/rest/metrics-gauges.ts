@@ -24,13 +24,16 @@ const READ_TIMEOUT_MS = 6_000
  * `hub_chain_up`.
  */
 export async function collectGauges(deps: BalancesDeps): Promise<string> {
+  const snapshot = await withTimeout(READ_TIMEOUT_MS, readSnapshot(deps))
   const registry = new Registry()
-  const read = await withTimeout(READ_TIMEOUT_MS, readSnapshot(deps))
-  addGauge(registry, 'hub_database_up', '1 if the database responds.', read ? 1 : 0)
-  if (read) {
-    addPaymentGauges(registry, read)
-    addWalletGauges(registry, read.wallets)
-    addLedgerGauges(registry, read.ledger)
+  for (const [name, help, values] of [
+    ['hub_database_up', '1 if the database responds.', snapshot ? 1 : 0] as const,
+    ...(snapshot ? gaugesOf(snapshot) : []),
+  ]) {
+    const samples = typeof values === 'object' ? values : ([[{}, values]] as const)
+    const labelNames = Object.keys(samples[0]?.[0] ?? {})
+    const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
+    for (const [labels, value] of samples) gauge.set({ ...labels }, Number(value))
   }
   return registry.metrics()
 }
@@ -55,77 +58,44 @@ async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
   return { open, paused: state?.paused ?? false, outflow: today.platform, wallets, ledger }
 }
 
-function addPaymentGauges(registry: Registry, { open, paused, outflow }: Snapshot): void {
+type Amount = number | bigint
+type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: Amount])[]
+type GaugeValues = readonly [name: string, help: string, values: Amount | Samples]
+
+const gaugesOf = (snapshot: Snapshot): readonly GaugeValues[] => [
+  ...paymentGauges(snapshot),
+  ...walletGauges(snapshot.wallets),
+  ['hub_ledger_entries', 'Journal entries.', snapshot.ledger.entries],
+  ['hub_ledger_holds_microdollars', 'Reserved for calls in flight.', snapshot.ledger.holds],
+]
+
+function paymentGauges({ open, paused, outflow }: Snapshot): readonly GaugeValues[] {
   const states = (['in', 'out'] as const).flatMap((direction) =>
     OPEN_STATES[direction].map((state) => {
       const found = open.find((each) => each.direction === direction && each.state === state)
       return [{ direction, state }, found?.count ?? 0n] as const
     }),
   )
-  const oldest = open.map(({ oldestSeconds }) => oldestSeconds)
-  const name = 'hub_unresolved_payments'
-  addLabeledGauge(registry, name, 'Payments whose outcome or finality is pending.', states)
-  const age = 'hub_unresolved_payment_oldest_seconds'
-  addGauge(
-    registry,
-    age,
-    'Age of the oldest unresolved payment; 0 if there is none.',
-    Math.max(0, ...oldest),
-  )
-  const pausedName = 'hub_outgoing_paused'
-  addGauge(registry, pausedName, '1 if payments to sellers are paused.', paused ? 1 : 0)
-  const out = 'hub_outflow_today_microdollars'
-  addGauge(registry, out, 'Signed for sellers this UTC day, less unused payments.', outflow)
+  const age = Math.max(0, ...open.map(({ oldestSeconds }) => oldestSeconds))
+  const outflowHelp = 'Signed for sellers this UTC day, less unused payments.'
+  return [
+    ['hub_unresolved_payments', 'Payments whose outcome or finality is pending.', states],
+    ['hub_unresolved_payment_oldest_seconds', 'Age of the oldest unresolved payment.', age],
+    ['hub_outgoing_paused', '1 if payments to sellers are paused.', paused ? 1 : 0],
+    ['hub_outflow_today_microdollars', outflowHelp, outflow],
+  ]
 }
 
-function addWalletGauges(registry: Registry, { chain, ledger, gas }: WalletBalances): void {
-  addGauge(registry, 'hub_chain_up', '1 if the blockchain node responds.', chain ? 1 : 0)
-  const named = (of: { readonly treasury: bigint; readonly spend: bigint }) =>
-    (['treasury', 'spend'] as const).map((wallet) => [{ wallet }, of[wallet]] as const)
-  if (chain) {
-    addLabeledGauge(
-      registry,
-      'hub_wallet_usdc_microdollars',
-      'USDC balance on chain.',
-      named(chain),
-    )
-    if (chain.gas !== undefined)
-      addGauge(registry, 'hub_gas_gwei', 'ETH balance of the gas wallet on chain.', chain.gas)
-  }
-  addLabeledGauge(
-    registry,
-    'hub_ledger_wallet_microdollars',
-    'USDC balance in the ledger.',
-    named(ledger),
-  )
-  const differences = 'hub_ledger_exceptions'
-  addLabeledGauge(
-    registry,
-    differences,
-    'Unexplained differences between ledger and chain.',
-    named(ledger.exceptions),
-  )
-  if (gas) addGauge(registry, 'hub_gas_low', '1 if the gas wallet needs ETH soon.', gas.low ? 1 : 0)
-}
-
-function addLedgerGauges(registry: Registry, { entries, holds }: LedgerFigures): void {
-  addGauge(registry, 'hub_ledger_entries', 'Journal entries.', entries)
-  addGauge(registry, 'hub_ledger_holds_microdollars', 'Reserved for calls in flight.', holds)
-}
-
-type Labels = Readonly<Record<string, string>>
-type GaugeValue = number | bigint
-
-const addGauge = (registry: Registry, name: string, help: string, value: GaugeValue): void =>
-  addLabeledGauge(registry, name, help, [[{}, value]])
-
-function addLabeledGauge(
-  registry: Registry,
-  name: string,
-  help: string,
-  values: readonly (readonly [Labels, GaugeValue])[],
-): void {
-  const labelNames = Object.keys(values[0]?.[0] ?? {})
-  const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
-  for (const [labels, value] of values) gauge.set({ ...labels }, Number(value))
+function walletGauges({ chain, ledger, gas }: WalletBalances): readonly GaugeValues[] {
+  const byWallet = (of: { readonly treasury: bigint; readonly spend: bigint }): Samples =>
+    (['treasury', 'spend'] as const).map((wallet) => [{ wallet }, of[wallet]])
+  const gauges: GaugeValues[] = [
+    ['hub_chain_up', '1 if the blockchain node responds.', chain ? 1 : 0],
+    ['hub_ledger_wallet_microdollars', 'USDC balance in the ledger.', byWallet(ledger)],
+    ['hub_ledger_exceptions', 'Unexplained differences.', byWallet(ledger.exceptions)],
+  ]
+  if (chain) gauges.push(['hub_wallet_usdc_microdollars', 'USDC on chain.', byWallet(chain)])
+  if (chain?.gas !== undefined) gauges.push(['hub_gas_gwei', 'ETH for gas on chain.', chain.gas])
+  if (gas) gauges.push(['hub_gas_low', '1 if the gas wallet needs ETH soon.', gas.low ? 1 : 0])
+  return gauges
 }

@@ -23,8 +23,7 @@ export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
     route({
       method: 'GET',
       path: '/metrics',
-      summary:
-        'Metrics of the hub and its processes for Prometheus; money metrics are up to 5 s old.',
+      summary: 'Metrics of the hub for Prometheus; money metrics are up to 5 s old.',
       auth: 'none',
       unlimited: true,
       response: { status: 200, type: 'text/plain', schema: z.string() },
@@ -45,7 +44,7 @@ export function assertMayRead(
   { ip, header }: Pick<RestRequest<unknown, unknown>, 'ip' | 'header'>,
 ): void {
   if (token !== undefined) {
-    if (equalsInConstantTime(header('authorization') ?? '', `Bearer ${token}`)) return
+    if (equalDigests(header('authorization') ?? '', `Bearer ${token}`)) return
     const headers = { 'WWW-Authenticate': 'Bearer realm="metrics"' }
     throw new Fault('metrics_token_required', undefined, { headers })
   }
@@ -58,7 +57,6 @@ const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'via'] as const
 const LOOPBACK = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/
 
 /** Compares digests, so that timing reveals nothing about the token. */
-const equalsInConstantTime = (a: string, b: string): boolean =>
-  timingSafeEqual(sha256(a), sha256(b))
+const equalDigests = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -11,11 +11,7 @@ export const paging = {
     .pipe(z.int().min(1).max(100))
     .default(20)
     .meta({ description: 'Maximum number of items, 1 to 100.' }),
-  cursor: z
-    .string()
-    .max(500)
-    .optional()
-    .meta({ description: 'The next_cursor of the previous page.' }),
+  cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the last page.' }),
 }
 
 /** Schema of one page of a list. */
@@ -51,27 +47,30 @@ export function readCursor<T>(cursor: string | undefined, shape: z.ZodType<T>): 
   }
 }
 
+/** `Link` header to the next page, if there is one. */
+export function linkToNext(url: string, cursor: string | null) {
+  if (cursor === null) return {}
+  const next = new URL(url)
+  next.searchParams.set('cursor', cursor)
+  return { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }
+}
+
 /**
- * Builds the reply of a list, with a `Link` header to the next page.
+ * Builds the reply of a list.
  * @param rows up to `limit + 1` rows: the extra one shows that there is a next page
  */
-export function pageReply<Row>(
+export function toPage<Row>(
   rows: readonly Row[],
   limit: number,
   url: string,
   positionOf: (row: Row) => readonly unknown[],
   show: (row: Row) => unknown,
 ) {
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  const more = rows.length > limit && last !== undefined
-  const cursor = more ? writeCursor(positionOf(last)) : null
-  const next = new URL(url)
-  if (cursor !== null) next.searchParams.set('cursor', cursor)
+  const data = rows.slice(0, limit)
+  const last = data.at(-1)
+  const cursor = rows.length > limit && last !== undefined ? writeCursor(positionOf(last)) : null
   return {
-    ...(cursor === null
-      ? {}
-      : { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }),
-    body: { data: shown.map(show), next_cursor: cursor, has_more: more },
+    ...linkToNext(url, cursor),
+    body: { data: data.map(show), next_cursor: cursor, has_more: cursor !== null },
   }
 }

@@ -70,7 +70,7 @@ export const serveRest =
       headers: {
         'X-Charged-Microdollars': '0',
         'Cache-Control': route.shared ? SHARED_CACHE_CONTROL : 'no-store',
-        ...locationHeader(route, reply),
+        ...locationOf(route, reply),
         ...reply.headers,
       },
       body: reply.body,
@@ -81,10 +81,7 @@ export const serveRest =
   }
 
 /** `Location` of a created resource (RFC 9110 §10.2.2). */
-function locationHeader(
-  { response }: AnyRoute,
-  { status, body }: RestReply,
-): Record<string, string> {
+function locationOf({ response }: AnyRoute, { status, body }: RestReply): Record<string, string> {
   if (status !== 201 || response.location === undefined) return {}
   const memberOf = (path: string): unknown =>
     path.split('.').reduce((at, name) => (at as Record<string, unknown>)[name], body)

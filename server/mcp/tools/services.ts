@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { dollars } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
-import { pageReply, readCursor } from '../../rest/paging.ts'
+import { readCursor, toPage } from '../../rest/paging.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
@@ -60,7 +60,7 @@ export const listTool = (pool: Pool): AnyTool =>
       const after = readCursor(args.cursor, After)?.[0]
       const found = await listServices(pool, { limit: rows + 1, after, category: of })
       const shown = (row: PublishedService) => serviceItem(row, args.format)
-      const { data, next_cursor } = pageReply(found, rows, PAGE, ({ slug }) => [slug], shown).body
+      const { data, next_cursor } = toPage(found, rows, PAGE, ({ slug }) => [slug], shown).body
       return jsonResult(convertToDollars({ services: data, next_cursor }) as JsonObject)
     },
   })

@@ -36,6 +36,10 @@ const Purchase = z.object({
 
 const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
 
+export const purchaseAmount = z
+  .int()
+  .min(Number(MIN_PURCHASE_MICROS))
+  .max(Number(MAX_PURCHASE_MICROS))
 const purchaseIdField = z
   .string()
   .regex(/^[\w.:-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : -')
@@ -55,16 +59,9 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/purchase',
-    summary:
-      'Buys credits by x402: the first request returns a 402 offer, the repeated one pays it.',
+    summary: 'Buys credits by x402: the first request returns a 402 offer, the next one pays.',
     auth: 'key',
-    body: z.strictObject({
-      amount_microdollars: z
-        .int()
-        .min(Number(MIN_PURCHASE_MICROS))
-        .max(Number(MAX_PURCHASE_MICROS)),
-      purchase_id: purchaseIdField,
-    }),
+    body: z.strictObject({ amount_microdollars: purchaseAmount, purchase_id: purchaseIdField }),
     example: { amount_microdollars: 5_000_000, purchase_id: 'top-up-1' },
     response: { status: 201, or: 202, schema: Purchase },
     price: { min: MIN_PURCHASE_MICROS, max: MAX_PURCHASE_MICROS },
@@ -146,8 +143,7 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   }).catch((error: unknown) => {
     throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
-  if ('repeated' in accepted)
-    return replyToRepeatedPayment(deps, buyer, accepted.repeated, requestHash)
+  if ('repeated' in accepted) return replayPurchase(deps, buyer, accepted.repeated, requestHash)
   const { claim } = accepted
   const settled = await settlePayment(deps, accepted)
   const { outcome, tx, reason, responseHeader } = settled
@@ -172,7 +168,7 @@ async function claimPurchaseId(
 }
 
 /** Replies to a repeated payment. Rejects it if the earlier use was not this purchase. */
-async function replyToRepeatedPayment(
+async function replayPurchase(
   deps: CreditsDeps,
   buyer: KeyCredits,
   claim: Claim,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
 import { type HistoryCursor, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 
 const HistoryItem = z.object({
@@ -27,12 +27,7 @@ const Query = z.strictObject({
     .pipe(z.array(z.string()).max(EVENTS_MAX))
     .optional()
     .meta({ description: 'Only these events, such as call.settled,credits.purchased.' }),
-  service: z
-    .string()
-    .min(1)
-    .max(100)
-    .optional()
-    .meta({ description: 'Only calls of this service.' }),
+  service: z.string().min(1).max(100).optional().meta({ description: 'Only its calls.' }),
   from: z.iso.datetime().optional().meta({ description: 'Posted at or after this time.' }),
   to: z.iso.datetime().optional().meta({ description: 'Posted before this time.' }),
 })
@@ -61,7 +56,7 @@ export const historyRoutes = (pool: Pool): readonly AnyRoute[] => [
         from: toDate(from),
         to: toDate(to),
       })
-      return pageReply(
+      return toPage(
         rows,
         limit,
         request.url,

@@ -19,7 +19,7 @@ import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
 import { slug } from '../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
 
 const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
@@ -54,10 +54,7 @@ const Key = z.object({
     description: 'provider: manages the services of its owner and cannot spend.',
   }),
   name: z.string().nullable(),
-  wallet_address: z
-    .string()
-    .nullable()
-    .meta({ description: 'null: the key belongs to an account.' }),
+  wallet_address: z.string().nullable().meta({ description: 'null: a key of an account.' }),
   prefixes: z.array(z.string()).meta({ description: 'Prefixes of its valid secrets.' }),
   balance_microdollars: z.int().nullable().meta({
     description: 'Credits of a main key. null: a sub-key, which spends from its main key.',
@@ -118,7 +115,7 @@ const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
       const { limit: size, cursor } = request.query
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
       const rows = await listKeys(deps.pool, managerOf(request), size + 1, after?.[0])
-      return pageReply(rows, size, request.url, ({ id }) => [id], showKey)
+      return toPage(rows, size, request.url, ({ id }) => [id], showKey)
     },
   }),
   route({
@@ -267,8 +264,7 @@ const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
 
 const toAmount = (value: number | null | undefined): bigint | null =>
   value == null ? null : BigInt(value)
-const amountOrNull = (amount: bigint | null): number | null =>
-  amount === null ? null : json(amount)
+const jsonOrNull = (amount: bigint | null): number | null => (amount === null ? null : json(amount))
 const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null
 
 const showKey = (key: KeyInfo) => ({
@@ -278,10 +274,10 @@ const showKey = (key: KeyInfo) => ({
   name: key.name,
   wallet_address: key.wallet_address === null ? null : getAddress(key.wallet_address),
   prefixes: key.prefixes,
-  balance_microdollars: amountOrNull(key.balance),
-  max_call_microdollars: amountOrNull(key.max_call),
-  max_day_microdollars: amountOrNull(key.max_day),
-  max_total_microdollars: amountOrNull(key.max_total),
+  balance_microdollars: jsonOrNull(key.balance),
+  max_call_microdollars: jsonOrNull(key.max_call),
+  max_day_microdollars: jsonOrNull(key.max_day),
+  max_total_microdollars: jsonOrNull(key.max_total),
   services: key.services,
   expires_at: isoOrNull(key.expires_at),
   created_at: key.created_at.toISOString(),

@@ -19,8 +19,7 @@ export const walletAddress = z
   .refine(
     (text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }),
     {
-      message:
-        'must be a wallet address: 0x and 40 hex digits, with a valid checksum if mixed case',
+      message: 'must be a wallet address: 0x and 40 hex digits, with valid checksum if mixed case',
     },
   )
   .transform((text) => text.toLowerCase() as `0x${string}`)

@@ -3,7 +3,13 @@ import { Fault } from '../../../core/errors.ts'
 import { findKeyCredits } from '../../../core/identity/main-keys.ts'
 import { micros } from '../../../core/money.ts'
 import { type AnyRoute, route } from '../route.ts'
-import { type CreditsDeps, MAX_PURCHASE_MICROS, MIN_PURCHASE_MICROS, purchase } from './credits.ts'
+import {
+  type CreditsDeps,
+  MAX_PURCHASE_MICROS,
+  MIN_PURCHASE_MICROS,
+  purchase,
+  purchaseAmount,
+} from './credits.ts'
 
 /** Random id, created by `hub_topup` or the top-up page, so that nobody can claim it in advance. */
 export const purchaseId = z
@@ -27,10 +33,7 @@ export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
     auth: 'none',
     body: z.strictObject({
       key_id: z.string().max(64),
-      amount_microdollars: z
-        .int()
-        .min(Number(MIN_PURCHASE_MICROS))
-        .max(Number(MAX_PURCHASE_MICROS)),
+      amount_microdollars: purchaseAmount,
       purchase_id: purchaseId,
     }),
     example: {

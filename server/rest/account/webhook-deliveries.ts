@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Delivery, listDeliveries } from '../../../core/webhooks/webhooks.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const DeliveryView = z.object({
@@ -38,7 +38,7 @@ export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
       const { id = '' } = request.params
       const rows = await listDeliveries(pool, ownerOf(request), id, limit + 1, after?.[0])
-      return pageReply(rows, limit, request.url, ({ event }) => [event], showDelivery)
+      return toPage(rows, limit, request.url, ({ event }) => [event], showDelivery)
     },
   }),
 ]

@@ -58,9 +58,7 @@ const Webhook = z.object(webhookFields)
 export type WebhookJson = z.infer<typeof Webhook>
 const WebhookWithSecret = z.object({
   ...webhookFields,
-  secret: z
-    .string()
-    .meta({ description: 'Secret for checking signatures (Standard Webhooks). Store it.' }),
+  secret: z.string().meta({ description: 'Verifies signatures (Standard Webhooks). Store it.' }),
 })
 export type WebhookSecretJson = z.infer<typeof WebhookWithSecret>
 const WebhookId = z.object({ webhook_id: z.string() })

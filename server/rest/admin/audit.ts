@@ -5,7 +5,7 @@ import { type AuditLine, listAudit } from '../../../core/audit/list.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const AuditLineView = z.object({
@@ -57,10 +57,7 @@ export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => 
       ...paging,
       act: z
         .string()
-        .regex(
-          /^[a-z_]+(?:\.[a-z_]+)?$/,
-          'must be an action such as key.freeze, or a group such as key',
-        )
+        .regex(/^[a-z_]+(?:\.[a-z_]+)?$/, 'must be an action (key.freeze) or group (key)')
         .optional(),
       subject: z.string().max(300).optional(),
       name: z.string().max(254).optional().meta({ description: 'Actor.' }),
@@ -78,7 +75,7 @@ export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => 
         before: before === undefined ? undefined : BigInt(before),
         ...dayBounds(query),
       })
-      return pageReply(lines, limit, url, ({ seq }) => [json(seq)], showLine)
+      return toPage(lines, limit, url, ({ seq }) => [json(seq)], showLine)
     },
   }),
   chainRoute(new AuditProof(pool, clock)),

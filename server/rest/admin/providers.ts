@@ -10,10 +10,7 @@ import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const RuleView = z.object({
   provider: z.string(),
-  service: z
-    .string()
-    .nullable()
-    .meta({ description: 'null: all services without their own rule.' }),
+  service: z.string().nullable().meta({ description: 'null: services without their own rule.' }),
   bps: z.int().nullable().meta({ description: 'Basis points. null: this rule was removed.' }),
   effective_from: z.iso.datetime(),
   author: z.string(),

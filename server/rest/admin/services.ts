@@ -15,7 +15,7 @@ import { unreadableSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import type { SealingKeys } from '../../../core/crypto/sealing.ts'
 import { Fault, type FaultCode } from '../../../core/errors.ts'
 import { auditReason } from '../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const Service = z.object({
@@ -32,8 +32,7 @@ const Service = z.object({
     description: 'Upstreams: revision to approve. Increases with every change by the provider.',
   }),
   unreadable_secrets: z.array(z.string()).meta({
-    description:
-      'Upstreams: credentials that no key in HUB_ENCRYPTION_KEYS decrypts; sales are stopped.',
+    description: 'Upstreams: credentials that HUB_ENCRYPTION_KEYS cannot decrypt; not sold.',
   }),
   suspended: z.enum(['no', 'service', 'provider']).meta({
     description: 'Suspended by an administrator: the service itself, or its provider.',
@@ -76,22 +75,17 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly A
       const rows = await listAdminServices(pool, { limit: limit + 1, after, ...filter })
       const slugs = rows.map(({ slug }) => slug)
       const unreadable = await unreadableSecrets(pool, keys, slugs)
-      return pageReply(
+      return toPage(
         rows,
         limit,
         url,
         ({ slug }) => [slug],
-        (row) => showService(row, unreadable.get(row.slug)),
+        (row) => showRow(row, unreadable.get(row.slug)),
       )
     },
   }),
   actionRoute(pool, 'service', 'approve', 'Approves a pending service for sale.'),
-  actionRoute(
-    pool,
-    'service',
-    'suspend',
-    'Suspends a service: it can no longer be called or found.',
-  ),
+  actionRoute(pool, 'service', 'suspend', 'Suspends a service; it cannot be called or found.'),
   actionRoute(pool, 'service', 'resume', 'Resumes a suspended service.'),
   actionRoute(pool, 'provider', 'suspend', 'Suspends all services of a provider.'),
   actionRoute(pool, 'provider', 'resume', 'Resumes a suspended provider.'),
@@ -173,8 +167,7 @@ async function applyAction(
   const change =
     kind === 'service' ? await setUpstreamSuspension(client, id, newReason, revision) : undefined
   if (change) return change
-  if (action === 'approve')
-    throw new Fault('not_found', 'No service with this slug is pending approval.')
+  if (action === 'approve') throw new Fault('not_found', 'No such service is pending approval.')
   const { reason: oldReason } = await readSuspension(client, kind, id)
   await setSuspension(client, kind, id, newReason)
   return { before: describeSuspension(oldReason), after: describeSuspension(newReason) }
@@ -183,10 +176,7 @@ async function applyAction(
 const describeSuspension = (reason: string | null): string =>
   reason === null ? 'on' : `suspended: ${reason}`
 
-const showService = (
-  service: AdminService,
-  unreadable: readonly string[] = [],
-): AdminServiceJson => ({
+const showRow = (service: AdminService, unreadable: readonly string[] = []): AdminServiceJson => ({
   slug: service.slug,
   name: service.name,
   provider: service.provider,

@@ -10,7 +10,7 @@ import {
 } from '../../../core/catalog/listings/find-listings.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import {
   ListingDetailView,
@@ -26,7 +26,7 @@ const ListingQuery = z.strictObject({
   state: z
     .enum([...STATES, 'all'])
     .optional()
-    .meta({ description: 'Default: active and degraded.' }),
+    .meta({ description: 'Default: active, degraded.' }),
   category: z.string().max(40).optional(),
   network: z.string().max(80).optional().meta({ description: 'CAIP-2, such as eip155:8453.' }),
   tag: z.string().max(40).optional(),
@@ -54,7 +54,7 @@ export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRou
         tag,
         host: host?.toLowerCase(),
       })
-      const listed = pageReply(
+      const listed = toPage(
         rows,
         limit,
         url,

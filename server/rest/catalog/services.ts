@@ -10,7 +10,7 @@ import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstrea
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { searchRoute } from './search.ts'
 import { ServiceView, serviceViewer } from './service-view.ts'
@@ -51,7 +51,7 @@ export const catalogRoutes = (
       handle: async ({ query: { limit, cursor }, url }) => {
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
         const rows = await listServices(pool, { limit: limit + 1, after })
-        const listed = pageReply(rows, limit, url, ({ slug }) => [slug], show)
+        const listed = toPage(rows, limit, url, ({ slug }) => [slug], show)
         return listed
       },
     }),

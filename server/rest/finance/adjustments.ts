@@ -9,7 +9,7 @@ import {
 import { refundCall } from '../../../core/finance/decisions.ts'
 import { json, micros } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, type RestRequest, route, staffOf } from '../route.ts'
 
 const account = z.string().regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name')
@@ -49,9 +49,9 @@ export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: pageSchema(AdjustmentView) },
     handle: async ({ query: { limit, cursor, state }, url }) => {
       const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
-      const asked = { open: state === 'open', limit: limit + 1, after }
-      return pageReply(
-        await listProposals(deps.pool, asked),
+      const filter = { open: state === 'open', limit: limit + 1, after }
+      return toPage(
+        await listProposals(deps.pool, filter),
         limit,
         url,
         ({ id }) => [id],

@@ -13,7 +13,7 @@ import { json } from '../../../core/money.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
 import { dayBounds } from '../days.ts'
 import { auditReason } from '../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const FORMAT_NAMES = Object.keys(FORMATS) as [FormatName, ...FormatName[]]
@@ -57,7 +57,7 @@ export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
     handle: async ({ query: { limit, cursor }, url }) => {
       const [before] = readCursor(cursor, z.tuple([z.string().max(30)])) ?? []
       const rows = await listExports(deps.pool, limit + 1, before)
-      return pageReply(rows, limit, url, ({ id }) => [id], showExport)
+      return toPage(rows, limit, url, ({ id }) => [id], showExport)
     },
   }),
   route({
@@ -108,8 +108,7 @@ const startRoute = (deps: FinanceDeps): AnyRoute =>
         .regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name or prefix')
         .optional()
         .meta({
-          description:
-            'Only entries of this account, or of all accounts under a prefix ending in ":".',
+          description: 'Only entries of this account, or of a prefix ending in ":".',
         }),
       opening: z.boolean().default(false).meta({
         description: 'Starts with the balances before the first day.',

@@ -10,7 +10,7 @@ import {
 import { json } from '../../../core/money.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { pageSchema, paging, readCursor, writeCursor } from '../paging.ts'
+import { linkToNext, pageSchema, paging, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, parse, route } from '../route.ts'
 
 const Posting = z.object({
@@ -86,12 +86,8 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
         ...dayBounds(query),
       })
       const after = next ? writeCursor(next.map(json)) : null
-      const link = new URL(url)
-      if (after !== null) link.searchParams.set('cursor', after)
       return {
-        ...(after !== null && {
-          headers: { Link: `<${link.pathname}${link.search}>; rel="next"` },
-        }),
+        ...linkToNext(url, after),
         body: { data: entries.map(showEntry), next_cursor: after, has_more: after !== null },
       }
     },

@@ -30,9 +30,7 @@ const TrialBalance = z.object({
   ),
   sums: z
     .array(z.object({ asset: z.string(), debits: unsignedUnits, credits: unsignedUnits }))
-    .meta({
-      description: 'Sums of all accounts that match the query, on all pages.',
-    }),
+    .meta({ description: 'Sums of all accounts that match the query, on all pages.' }),
   totals: z.array(z.object({ asset: z.string(), total: units })).meta({
     description: 'Sum of all accounts in the ledger; zero for each asset if it balances.',
   }),
@@ -48,9 +46,7 @@ const Period = z.object({
 export type TrialBalanceJson = z.infer<typeof TrialBalance>
 export type PeriodJson = z.infer<typeof Period>
 
-const monthField = z
-  .string()
-  .regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month, such as 2026-11')
+const monthField = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11')
 const ACCOUNTS_MAX = 2_000
 const accountPrefix = z.string().regex(/^[\w:.-]{1,300}$/, 'must be the start of an account name')
 
@@ -68,9 +64,7 @@ const trialBalanceRoute = (pool: Pool): AnyRoute =>
     auth: 'finance',
     query: z.strictObject({
       day: z.iso.date().optional(),
-      prefix: accountPrefix
-        .optional()
-        .meta({ description: 'Only accounts that start with this text.' }),
+      prefix: accountPrefix.optional().meta({ description: 'Start of account names.' }),
       zero: z.enum(['show', 'hide']).default('hide').meta({
         description: 'Accounts with zero balance.',
       }),
@@ -87,10 +81,10 @@ const trialBalanceRoute = (pool: Pool): AnyRoute =>
     }),
     response: { status: 200, schema: TrialBalance },
     handle: async ({ query: { day, prefix: begin = '', zero, by, limit, after = '' } }) => {
-      const asked = { prefix: begin, zero: zero === 'show', grouped: by === 'group', after }
+      const filter = { prefix: begin, zero: zero === 'show', grouped: by === 'group', after }
       const found = await trialLines(
         pool,
-        { ...asked, limit: limit + 1 },
+        { ...filter, limit: limit + 1 },
         dayBounds({ to: day }).to,
       )
       return {

@@ -14,10 +14,7 @@ const count = z.int().min(0)
 
 const Outgoing = z.object({
   paused: z.boolean(),
-  author: z
-    .string()
-    .nullable()
-    .meta({ description: 'Author of the last change. null: never changed.' }),
+  author: z.string().nullable().meta({ description: 'Author of the last change. null: none.' }),
   reason: z.string().nullable(),
   since: z.iso.datetime().nullable(),
   caps: z

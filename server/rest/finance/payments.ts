@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { json } from '../../../core/money.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments, type PaymentDetails } from '../../../core/payments/operations/overview.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const Payment = z.object({
@@ -21,13 +21,8 @@ const Payment = z.object({
   since: z.iso.datetime(),
   age_seconds: z.int().min(0),
   deadline: z.iso.datetime().nullable().meta({ description: 'Expected time of finality.' }),
-  overdue: z
-    .boolean()
-    .meta({ description: 'True if it is past its deadline and needs attention.' }),
-  next_step: z
-    .string()
-    .nullable()
-    .meta({ description: 'Next step. null: the payment is complete.' }),
+  overdue: z.boolean().meta({ description: 'True if past its deadline and in need of attention.' }),
+  next_step: z.string().nullable().meta({ description: 'null: the payment is complete.' }),
 })
 
 export type PaymentJson = z.infer<typeof Payment>
@@ -56,7 +51,7 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRo
       const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
       const open = query.state === 'open'
       const rows = await listPayments(pool, { open, direction, limit: limit + 1, after })
-      return pageReply(
+      return toPage(
         rows,
         limit,
         url,

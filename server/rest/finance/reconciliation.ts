@@ -9,7 +9,7 @@ import {
 } from '../../../core/reconciliation/exceptions.ts'
 import type { Resolution } from '../../../core/reconciliation/resolve.ts'
 import { auditReason, keyId } from '../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
 const exceptionId = z.string().regex(/^\d{1,18}$/, 'must be a number')
@@ -18,9 +18,7 @@ const ExceptionView = z.object({
   exception_id: z.string(),
   wallet: z.enum(['treasury', 'spend']),
   kind: z.string(),
-  amount_microdollars: z.int().meta({
-    description: 'Chain balance minus ledger balance.',
-  }),
+  amount_microdollars: z.int().meta({ description: 'Chain balance minus ledger balance.' }),
   detail: z.string(),
   transaction: z.string().nullable(),
   entry_id: z.string().nullable().meta({ description: 'Entry that the exception concerns.' }),
@@ -73,7 +71,7 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
         limit: limit + 1,
         after: after === undefined ? undefined : BigInt(after),
       })
-      return pageReply(rows, limit, url, ({ id }) => [String(id)], showException)
+      return toPage(rows, limit, url, ({ id }) => [String(id)], showException)
     },
   }),
   route({

@@ -7,7 +7,7 @@ import { parsePoint } from '../../../core/ledger/history/point.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { paging, readCursor, writeCursor } from '../paging.ts'
+import { linkToNext, paging, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, type RestReply, route } from '../route.ts'
 
 const units = z.int().meta({ description: 'Units of the asset; credits are positive.' })
@@ -117,10 +117,8 @@ function parsePointCursor(cursor: string): string {
 function showStatement(found: Statement, url: string): RestReply {
   const { movements, nextCursor, opening, debits, credits, closing } = found
   const cursor = nextCursor === undefined ? null : writeCursor([nextCursor])
-  const next = new URL(url)
-  if (cursor !== null) next.searchParams.set('cursor', cursor)
   return {
-    ...(cursor !== null && { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }),
+    ...linkToNext(url, cursor),
     body: {
       account: found.account,
       asset: found.asset,

@@ -39,10 +39,7 @@ const Wallets = z.object({
       chain_gwei: gwei.nullable(),
       books_gwei: gwei,
       difference_gwei: gwei.nullable(),
-      low: z
-        .boolean()
-        .nullable()
-        .meta({ description: 'True if it needs ETH soon. null: not known yet.' }),
+      low: z.boolean().nullable().meta({ description: 'True: needs ETH soon. null: unknown.' }),
     })
     .nullable()
     .meta({ description: 'Gas wallet. null: an external facilitator settles and pays for gas.' }),

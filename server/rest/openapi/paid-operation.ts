@@ -15,65 +15,47 @@ import {
 import { EXTERNAL_CALL_FAULTS, X402_CALL_FAULTS } from './faults.ts'
 
 const text = { type: 'string' } as const
-const headerParameter = (name: string, description: string, schema: object = text) => ({
+const uuid = { type: 'string', format: 'uuid' } as const
+const integer = { type: 'integer' } as const
+
+/** Request headers of every call. */
+const CALL_PARAMETERS = (
+  [
+    ['Idempotency-Key', 'Your id for the request; repeated requests are charged once.', text],
+    [
+      'X-Max-Price',
+      'Maximum price in microdollars; more expensive calls are refused.',
+      { type: 'string', pattern: '^[0-9]{1,15}$' },
+    ],
+    ['crawler-max-price', 'Maximum price in dollars, in the form of crawlers: USD 0.01.', text],
+    ['X-Quote-Id', 'quote_id of POST /v1/quotes, whose price applies.', uuid],
+    [
+      'X-Dry-Run',
+      'true: returns the price and payment source without charging, like ?dry_run.',
+      { type: 'string', enum: ['true', 'false'] },
+    ],
+    ['PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.', text],
+  ] as const
+).map(([name, description, schema]) => ({
   name,
   in: 'header',
   required: false,
   description,
   schema,
-})
+}))
 
-/** Request headers of every call. */
-const CALL_PARAMETERS = [
-  headerParameter(
-    'Idempotency-Key',
-    'Your id for the request; repeated requests are charged once.',
-  ),
-  headerParameter(
-    'X-Max-Price',
-    'Maximum price in microdollars; more expensive calls are refused.',
-    {
-      type: 'string',
-      pattern: '^[0-9]{1,15}$',
-    },
-  ),
-  headerParameter(
-    'crawler-max-price',
-    'Maximum price in dollars, in the form used by crawlers: USD 0.01.',
-  ),
-  headerParameter('X-Quote-Id', 'quote_id of POST /v1/quotes, whose price applies.', {
-    type: 'string',
-    format: 'uuid',
-  }),
-  headerParameter(
-    'X-Dry-Run',
-    'true: returns the price and payment source without charging, like ?dry_run.',
-    {
-      type: 'string',
-      enum: ['true', 'false'],
-    },
-  ),
-  headerParameter('PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.'),
-] as const
-
-const responseHeader = (description: string, schema: object = text) => ({ description, schema })
+const describe = (description: string, schema: object = text) => ({ description, schema })
 
 const RESPONSE_HEADERS = {
-  'X-Call-Id': responseHeader('Call id, for GET /v1/calls/{id}.'),
-  'X-Charged-Microdollars': responseHeader('Cost of the call.', { type: 'integer' }),
-  'X-Reserved-Microdollars': responseHeader(
+  'X-Call-Id': describe('Call id, for GET /v1/calls/{id}.'),
+  'X-Charged-Microdollars': describe('Cost of the call.', integer),
+  'X-Reserved-Microdollars': describe(
     'Streams: amount reserved until the end. Trailers then carry the cost and the receipt.',
-    { type: 'integer' },
+    integer,
   ),
-  'X-Balance-Microdollars': responseHeader('Remaining credits of the key.', {
-    type: 'integer',
-  }),
-  'X-Payment-Source': responseHeader('Payment source.', {
-    enum: ['free', 'credits', 'x402', 'none'],
-  }),
-  'X-Receipt': responseHeader(
-    'JWS of request, response and charge; public keys: /.well-known/jwks.json.',
-  ),
+  'X-Balance-Microdollars': describe('Remaining credits of the key.', integer),
+  'X-Payment-Source': describe('Payment source.', { enum: ['free', 'credits', 'x402', 'none'] }),
+  'X-Receipt': describe('JWS of request, response and charge; keys: /.well-known/jwks.json.'),
 } as const
 
 /** Splits the input of an endpoint into path, query and body. */

@@ -98,8 +98,7 @@ export const DRY_RUN = {
 
 /** Problem with an x402 offer. */
 export const PAYMENT_REQUIRED = {
-  description:
-    'Problem with an x402 version 2 offer, which is also in the header PAYMENT-REQUIRED.',
+  description: 'Problem with an x402 version 2 offer, also in the header PAYMENT-REQUIRED.',
   allOf: [
     { $ref: '#/components/schemas/Problem' },
     {

@@ -56,8 +56,7 @@ export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly An
   route({
     method: 'GET',
     path: '/v1/provider/balance',
-    summary:
-      'Returns your unpaid earnings by service, pending payouts and the state of the next payout.',
+    summary: 'Returns your unpaid earnings by service and the state of payouts.',
     auth: 'provider',
     response: { status: 200, schema: Balance },
     faults: ['root_key_required'],

@@ -12,17 +12,12 @@ const basisPoints = z.int().min(0).max(10_000)
 const Rate = z.object({
   provider_id: z.string(),
   service: z.string(),
-  commission_bps: basisPoints.meta({
-    description: 'Basis points of the price: 1000 = 10%.',
-  }),
+  commission_bps: basisPoints.meta({ description: 'Basis points of the price: 1000 = 10%.' }),
 })
 
 const Rule = z.object({
   provider_id: z.string(),
-  service: z
-    .string()
-    .nullable()
-    .meta({ description: 'null: all services without their own rule.' }),
+  service: z.string().nullable().meta({ description: 'null: services without their own rule.' }),
   commission_bps: basisPoints.nullable().meta({ description: 'null: the previous rule ended.' }),
   effective_from: z.iso.datetime(),
   reason: z.string(),

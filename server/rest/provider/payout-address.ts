@@ -47,11 +47,11 @@ const providerField = z
   .optional()
   .meta({ description: 'Provider id, if you have several. Default: the account itself.' })
 
-type OptionalDestination = Omit<PayoutAddress, 'provider' | 'owner'> & {
+type Destination = Omit<PayoutAddress, 'provider' | 'owner'> & {
   readonly provider: string | null
 }
 
-const NO_DESTINATION = {
+const UNSET = {
   provider: null,
   address: null,
   since: null,
@@ -59,13 +59,7 @@ const NO_DESTINATION = {
   nextAt: null,
 } as const
 
-const showDestination = ({
-  provider,
-  address,
-  since,
-  next,
-  nextAt,
-}: OptionalDestination = NO_DESTINATION) => ({
+const showDestination = ({ provider, address, since, next, nextAt }: Destination = UNSET) => ({
   provider_id: provider,
   address: address && getAddress(address),
   since: since?.toISOString() ?? null,
@@ -112,8 +106,7 @@ const changeRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
   route({
     method: 'PUT',
     path: '/v1/provider/payout-address',
-    summary:
-      'Sets the payout address to the signing wallet. Changes take effect after a waiting period.',
+    summary: 'Sets the payout address to the signing wallet. Changes take effect after a wait.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
     response: { status: 200, schema: PayoutAddressView },

@@ -11,7 +11,7 @@ import {
   type StatementLine,
 } from '../../../core/payments/payouts/statement.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const amount = z.int()
@@ -113,7 +113,7 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
       const { limit, cursor } = request.query
       const after = readCursor(cursor, z.tuple([id]))
       const rows = await listPayouts(pool, ownerOf(request), limit + 1, after?.[0])
-      return pageReply(rows, limit, request.url, (row) => [row.id], showPayout)
+      return toPage(rows, limit, request.url, (row) => [row.id], showPayout)
     },
   }),
   route({
@@ -157,7 +157,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
         shard,
         String(seq),
       ]
-      return pageReply(rows, limit, request.url, position, showLine)
+      return toPage(rows, limit, request.url, position, showLine)
     },
   }),
   route({

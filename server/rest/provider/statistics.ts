@@ -11,7 +11,7 @@ import {
   readCallStatistics,
 } from '../../../core/usage/provider-statistics.ts'
 import { dayRange, dayRangeQuery } from '../days.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 export interface StatisticsDeps {
@@ -30,9 +30,7 @@ const CallGroupStatistics = z.object({
   success_rate: z.number().nullable().meta({
     description: 'Delivered calls divided by calls that were not refused, 0 to 1.',
   }),
-  latency_ms: z
-    .object({ p50: ms, p95: ms, p99: ms })
-    .meta({ description: 'Latency of delivered calls.' }),
+  latency_ms: z.object({ p50: ms, p95: ms, p99: ms }).meta({ description: 'Of delivered calls.' }),
 })
 
 const EarningStatistics = z.object({
@@ -69,11 +67,7 @@ const showCallStatistics = (figures: CallGroupStatistics | undefined) => {
     delivered: json(delivered),
     refused: json(refused),
     success_rate: tried > 0n ? Number((delivered * 10_000n) / tried) / 10_000 : null,
-    latency_ms: {
-      p50: figures?.p50 ?? null,
-      p95: figures?.p95 ?? null,
-      p99: figures?.p99 ?? null,
-    },
+    latency_ms: { p50: figures?.p50 ?? null, p95: figures?.p95 ?? null, p99: figures?.p99 ?? null },
   }
 }
 
@@ -177,6 +171,6 @@ const customersRoute = (deps: StatisticsDeps): AnyRoute =>
         secret,
       })
       const position = ({ charged, customer }: Customer) => [String(charged), customer]
-      return pageReply(rows, limit, request.url, position, showCustomer)
+      return toPage(rows, limit, request.url, position, showCustomer)
     },
   })

@@ -33,8 +33,8 @@ export const homePage = ({ pool, baseUrl, mcpUrl }: HomeDeps): AnyPage => {
         description:
           'Marketplace where software agents find APIs, pay per request in USDC and call them.',
         main: html`<h1>APIs for agents, paid per request</h1>
-<p class="lead">One key, or one signature, for every API. Pay with free calls, credits or x402; failed
-calls are not charged.</p>
+<p class="lead">One key, or one signature, for every API. Pay with free calls, credits or x402;
+failed calls are not charged.</p>
 <form class="search-box" action="/search" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form>

@@ -23,6 +23,7 @@ import { cardTable, metrics } from '../table.ts'
 import type { ServiceDeps } from './service.ts'
 
 const DAYS = 30
+const PROBE_NOTE = 'Measured by our probes, which never pay.'
 /** Maximum rows of the tables of changes and probes. */
 const MAX_ROWS = 20
 
@@ -49,15 +50,17 @@ export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingD
         description: listing.description,
         scripts: [COPY_SCRIPT],
         main: html`<h1>${listing.name} <span class="badge">external</span></h1>
-<p class="lead">${listing.description}</p>${sellerFacts(listing)}${stateNotice(listing)}${cautionsOf(
-          listing,
-          history,
-          now,
-        ).map(cautionBox)}${listingMetrics(listing)}${serviceCharts(
-          chartDays(history.days, now),
-          'probes',
-          'Measured by our probes, which never pay.',
-        )}${callPart(listing, entryPoints)}${hostPart(endpoints)}${changePart(history)}${probePart(history)}`,
+<p class="lead">${listing.description}</p>${[
+          sellerFacts(listing),
+          stateNotice(listing),
+          cautionsOf(listing, history, now).map(cautionBox),
+          listingMetrics(listing),
+          serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
+          callPart(listing, entryPoints),
+          hostPart(endpoints),
+          changePart(history),
+          probePart(history),
+        ]}`,
       }
     },
   })

@@ -42,26 +42,23 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): A
       ])
       if (!found) throw new Fault('service_not_found')
       const { listing, endpoints } = found
+      const entryPoints = { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl() }
       return {
         title: listing.name,
         section: 'Services',
         description: listing.summary,
         scripts: [COPY_SCRIPT],
-        main: html`<p class="breadcrumb"><a href="/services">Services</a></p><h1>${listing.name}</h1>
+        main: html`<p class="breadcrumb"><a
+href="/services">Services</a></p><h1>${listing.name}</h1>
 <p class="lead">${listing.summary}</p><p class="facts"><span>By
 <strong>${listing.provider}</strong></span><span>Category
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
-<span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${serviceMetrics(listing)}${serviceCharts(
-          days,
-          'calls',
-          callTotal(days),
-        )}${endpointOverview(endpoints)}${endpoints.map((endpoint) =>
-          endpointPart(slug, endpoint, {
-            baseUrl: baseUrl(),
-            proxyUrl: proxyUrl(),
-            mcpUrl: mcpUrl(),
-          }),
-        )}`,
+<span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
+          serviceMetrics(listing),
+          serviceCharts(days, 'calls', callTotal(days)),
+          endpointOverview(endpoints),
+          endpoints.map((endpoint) => endpointPart(slug, endpoint, entryPoints)),
+        ]}`,
       }
     },
   })
@@ -121,7 +118,8 @@ Price version ${priceVersion}</span></p>${
     html`<p>No
 input.</p>`
   }${serviceSnippets({ slug, method, path, input }, entryPoints)}
-<details><summary>Input schema</summary><pre tabindex="0"><code>${prettyJson(inputSchema)}</code></pre>
+<details><summary>Input schema</summary>
+<pre tabindex="0"><code>${prettyJson(inputSchema)}</code></pre>
 </details>${
     outputSchema !== null &&
     html`<details><summary>Output schema</summary>

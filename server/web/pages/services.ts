@@ -25,8 +25,8 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         title: 'Services',
         section: 'Services',
         description: 'APIs hosted by this hub, paid per request.',
-        main: html`<h1>Services</h1><p class="lead">APIs hosted by this hub, paid per request. To find
-external APIs, use the <a href="/search?type=external">search</a>.</p>${
+        main: html`<h1>Services</h1><p class="lead">APIs hosted by this hub, paid per request. To
+find external APIs, use the <a href="/search?type=external">search</a>.</p>${
           category !== undefined &&
           html`<p class="view-switch"><span>Category <strong>${category}</strong></span>
 <a href="/services">All categories</a></p>`

@@ -49,8 +49,8 @@ expires in ${MINUTES} minutes. No email? Check your spam folder, or request a ne
       return {
         title: 'Sign in',
         section: 'Account',
-        main: html`<h1>Sign in or sign up</h1><p class="lead">We email you a sign-in link, no password
-needed. Your first link creates your account.</p>${form({
+        main: html`<h1>Sign in or sign up</h1><p class="lead">We email you a sign-in link, no
+password needed. Your first link creates your account.</p>${form({
           act: 'ask',
           submit: 'Email me a link',
           fields: [

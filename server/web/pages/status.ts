@@ -86,8 +86,7 @@ function serviceRow(service: PublishedService, days: readonly ServiceDay[]): Htm
     calls > 0 && html`<span>${pluralize(calls, 'call')}</span>`
   }${latency !== null && html`<span>${formatDuration(latency)} on average</span>`}</p>${
     calls > 0 &&
-    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${uptimeText}`)}<p class="date-range"><span>${
-      days[0]?.day
-    }</span><span>today</span></p>`
+    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${uptimeText}`)}<p
+class="date-range"><span>${days[0]?.day}</span><span>today</span></p>`
   }</li>`
 }

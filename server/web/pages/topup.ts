@@ -71,7 +71,8 @@ paid in USDC on Base.</p>${paymentPart(purchase, deps, await deps.genesis())}${o
   })
 
 const DOLLARS = /^\$?(\d{1,5}(?:\.\d{1,6})?)$/
-const AMOUNT_ERROR = `Enter ${formatDollars(MIN_PURCHASE_MICROS)} to ${formatDollars(MAX_PURCHASE_MICROS)}.`
+const BOUNDS = [MIN_PURCHASE_MICROS, MAX_PURCHASE_MICROS].map(formatDollars)
+const AMOUNT_ERROR = `Enter ${BOUNDS.join(' to ')}.`
 const KEY_ERROR = 'Unknown or revoked key.'
 
 /** Amount in microdollars; undefined if it is invalid or out of bounds. */
@@ -115,8 +116,8 @@ needs no ETH. Credits arrive in seconds, once the payment is on chain.</p>
     isMine && html`<a class="button" href="/account/keys/${keyId}" hidden>View key</a>`
   }</p>
 <p role="status" aria-live="polite"></p>
-<noscript><p>Paying with a wallet needs JavaScript. The command line below works without.</p></noscript>
-</section>`
+<noscript><p>Paying with a wallet needs JavaScript. The command line below works
+without.</p></noscript> </section>`
 
 function otherDevices(
   { keyId, amount, purchaseId }: Purchase,
@@ -134,8 +135,8 @@ function otherDevices(
 <p>Open this page there. You can pay for this purchase only once.</p>
 ${qrCode(url, 'Link to this page')}
 <p><button type="button" class="plain" data-copy="${url}" hidden>Copy page link</button></p>
-</section><section><h2>Command line</h2><p>Set <code>HUB_API_KEY</code> to the secret of this key. Pays with the wallet
-created by <code>npx agenthub register</code>${
+</section><section><h2>Command line</h2><p>Set <code>HUB_API_KEY</code> to the secret of this key.
+Pays with the wallet created by <code>npx agenthub register</code>${
     sandbox && html`; this sandbox funds it with test money`
   }.</p>${copyableText(command, 'Copy command')}</section></div>`
 }
@@ -177,7 +178,8 @@ required${errorAttributes('amount', errors)}>${errorText('amount', errors)}</div
 <button type="submit"${!isFirst && html` class="plain"`}>Continue</button></form>${
     isFirst &&
     keys.length === 0 &&
-    html`<p class="small muted">Enter the key id, not the secret. You find it in <a href="/account/keys">your account</a>,
+    html`<p class="small muted">Enter the key id, not the secret. You find it in <a
+href="/account/keys">your account</a>,
 with <code>npx agenthub keys</code> or <code>GET /v1/keys</code>.</p>`
   }`
 }

@@ -4,7 +4,7 @@ import { findDomain } from '../../../../core/catalog/domains/store.ts'
 import { daysBefore } from '../../../../core/clock.ts'
 import { json } from '../../../../core/money.ts'
 import { dayRange, dayRangeQuery } from '../../days.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
 
@@ -49,7 +49,7 @@ export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
         secret: deps.secret,
       })
       const position = ({ earned, of }: PageEarnings) => [String(earned), of]
-      return pageReply(rows, limit, request.url, position, (row) => ({
+      return toPage(rows, limit, request.url, position, (row) => ({
         [by]: row.of,
         calls: json(row.calls),
         cached_calls: json(row.cached),

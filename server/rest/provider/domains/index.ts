@@ -18,7 +18,7 @@ import { json } from '../../../../core/money.ts'
 import { proofOptions } from '../../catalog/ownership.ts'
 import { slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
 import { domainEarningRoutes } from './earnings.ts'
@@ -31,9 +31,7 @@ const NewDomain = z.strictObject({
   domain: z.string().min(1).max(300).meta({ description: 'Host or https origin.' }),
   name: name.optional().meta({ description: 'Name in lists. Default: the host.' }),
   summary: summary.optional(),
-  slug: slug
-    .optional()
-    .meta({ description: 'Slug of the service. Default: derived from the host.' }),
+  slug: slug.optional().meta({ description: 'Slug. Default: from the host.' }),
 })
 
 const DomainChange = z.strictObject({
@@ -67,9 +65,7 @@ const domainFields = {
 const DomainView = z.object(domainFields)
 const DomainDetailView = z.object({
   ...domainFields,
-  earned_microdollars: z
-    .int()
-    .meta({ description: 'Earnings after commission, not paid out yet.' }),
+  earned_microdollars: z.int().meta({ description: 'Unpaid earnings after commission.' }),
 })
 
 export type DomainJson = z.infer<typeof DomainView>
@@ -140,7 +136,7 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       const after = readCursor(cursor, z.tuple([z.string(), z.string()]))
       const rows = await listDomains(deps.pool, ownerOf(request), { limit: limit + 1, after })
       const position = ({ host, id }: Domain) => [host, id]
-      return pageReply(rows, limit, request.url, position, (domain) => showDomain(domain, deps))
+      return toPage(rows, limit, request.url, position, (domain) => showDomain(domain, deps))
     },
   }),
   route({

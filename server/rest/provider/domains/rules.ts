@@ -34,9 +34,7 @@ const price = z.int().min(0).max(PRICE_MAX_MICROS)
 const RuleField = z.strictObject({
   path: pattern,
   action: z.enum(['sell', 'deny']).default('sell'),
-  price_microdollars: price
-    .optional()
-    .meta({ description: 'Price of a page. Required for action sell.' }),
+  price_microdollars: price.optional().meta({ description: 'Required for action sell.' }),
   cached_price_microdollars: price
     .optional()
     .meta({ description: 'Price of a cached page. Default: the price.' }),
@@ -134,9 +132,9 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
 function toPageRule(rule: z.infer<typeof RuleField>, index: number): PageRule {
   const { path, action, price_microdollars: asked, cached_price_microdollars: cached } = rule
   const allow = action === 'sell'
-  if (allow && asked === undefined) throw ruleFault(index, 'price_microdollars', 'is required')
+  if (allow && asked === undefined) throw invalid(index, 'price_microdollars', 'is required')
   if (cached !== undefined && cached > (asked ?? 0)) {
-    throw ruleFault(index, 'cached_price_microdollars', 'must not exceed the price')
+    throw invalid(index, 'cached_price_microdollars', 'must not exceed the price')
   }
   const price = micros(BigInt(asked ?? 0))
   return {
@@ -157,19 +155,19 @@ function decodePattern(path: string, index: number): string {
   try {
     return decodeURIComponent(path)
   } catch {
-    throw ruleFault(index, 'path', 'must be valid UTF-8')
+    throw invalid(index, 'path', 'must be valid UTF-8')
   }
 }
 
 function assertDistinct(rules: readonly PageRule[]): void {
   const seen = new Set<string>()
   for (const [index, { pattern: text }] of rules.entries()) {
-    if (seen.has(text)) throw ruleFault(index, 'path', 'is a duplicate')
+    if (seen.has(text)) throw invalid(index, 'path', 'is a duplicate')
     seen.add(text)
   }
 }
 
-const ruleFault = (index: number, field: string, message: string): Fault =>
+const invalid = (index: number, field: string, message: string): Fault =>
   inputFault(`/rules/${index}/${field}`, message)
 
 const showRule = (rule: PageRule) => ({

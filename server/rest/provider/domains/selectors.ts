@@ -21,7 +21,7 @@ const parse = parser as (
 /** Kind of argument of a pseudo-class. */
 type Argument = 'none' | 'selectors' | 'nth'
 
-const entriesOf = (argument: Argument, names: string): readonly [string, Argument][] =>
+const entries = (argument: Argument, names: string): readonly [string, Argument][] =>
   names.split(' ').map((name) => [name, argument])
 
 /**
@@ -29,13 +29,13 @@ const entriesOf = (argument: Argument, names: string): readonly [string, Argumen
  * reader (`exclude`) support.
  */
 export const PSEUDO_CLASSES: ReadonlyMap<string, Argument> = new Map([
-  ...entriesOf(
+  ...entries(
     'none',
     'any-link checked disabled empty enabled first-child first-of-type last-child',
   ),
-  ...entriesOf('none', 'last-of-type link only-child only-of-type optional required root'),
-  ...entriesOf('selectors', 'has is not where'),
-  ...entriesOf('nth', 'nth-child nth-last-child nth-last-of-type nth-of-type'),
+  ...entries('none', 'last-of-type link only-child only-of-type optional required root'),
+  ...entries('selectors', 'has is not where'),
+  ...entries('nth', 'nth-child nth-last-child nth-last-of-type nth-of-type'),
 ])
 
 /** CSS selector. Errors name the position. */

@@ -21,7 +21,7 @@ import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { json, type Micros, micros } from '../../../../core/money.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
 import { inputFault } from '../../input-errors.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { ServiceDeps } from './deps.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
@@ -60,10 +60,7 @@ const EndpointField = z.strictObject({
   }),
   deadline_seconds: z.int().min(1).max(299).default(DEADLINE_SECONDS),
   max_bytes: z.int().min(1_024).max(33_554_432).default(1_048_576),
-  streams: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'Streams the response, such as SSE or files.' }),
+  streams: z.boolean().default(false).meta({ description: 'Streams the response: SSE, files.' }),
   idempotent: z.boolean().optional().meta({
     description: 'True if repeating a request has no further effect. Default: not POST and PATCH.',
   }),
@@ -79,10 +76,7 @@ const PriceView = z.object({
   price_microdollars: z.int(),
   set_at: z.iso.datetime(),
   effective_at: z.iso.datetime(),
-  withdrawn_at: z.iso
-    .datetime()
-    .nullable()
-    .meta({ description: 'Withdrawn before it took effect.' }),
+  withdrawn_at: z.iso.datetime().nullable().meta({ description: 'Before it took effect.' }),
   current: z.boolean(),
 })
 
@@ -159,7 +153,7 @@ const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         before: before === undefined ? undefined : BigInt(before),
       })
       const position = ({ id }: { readonly id: bigint }) => [String(id)]
-      return pageReply(rows, limit, request.url, position, (each) => ({
+      return toPage(rows, limit, request.url, position, (each) => ({
         method: each.method,
         path: each.path,
         price_microdollars: json(each.amount),
@@ -181,7 +175,7 @@ async function parseEndpoints(orders: readonly EndpointInput[]): Promise<readonl
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {
     const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`
-    if (shapes.has(shape)) throw endpointFault(i, 'path', 'is the same as another path')
+    if (shapes.has(shape)) throw invalid(i, 'path', 'is the same as another path')
     shapes.add(shape)
   }
   const schemas = read.flatMap(({ input, output }, i) => [
@@ -203,26 +197,20 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
   const input = inputSchemaOf(order, i)
   const names = isJsonObject(input['properties']) ? input['properties'] : {}
   const unknown = order.query.find((name) => !Object.hasOwn(names, name))
-  if (unknown !== undefined)
-    throw endpointFault(i, 'query', `"${unknown}" is not a member of input_schema`)
+  if (unknown !== undefined) throw invalid(i, 'query', `"${unknown}" is not in input_schema`)
   const upstreamPath = order.upstream_path ?? order.path
-  const [asked, sent] = [order.path, upstreamPath].map((each) => parameterNames(each))
-  if (new Set(asked).size < asked!.length)
-    throw endpointFault(i, 'path', 'has a duplicate parameter')
-  if (new Set(sent).size < sent!.length)
-    throw endpointFault(i, 'upstream_path', 'has a duplicate parameter')
-  const strange = sent!.find((name) => !Object.hasOwn(names, name))
-  if (strange !== undefined)
-    throw endpointFault(i, 'upstream_path', `{${strange}} is not a member of the input`)
-  const unused = asked!.find((name) => !sent!.includes(name))
-  if (unused !== undefined)
-    throw endpointFault(i, 'upstream_path', `{${unused}} of path is missing`)
+  const [declared, sent] = [order.path, upstreamPath].map((each) => parameterNames(each))
+  if (new Set(declared).size < declared!.length) throw invalid(i, 'path', 'has duplicates')
+  if (new Set(sent).size < sent!.length) throw invalid(i, 'upstream_path', 'has duplicates')
+  const undeclared = sent!.find((name) => !Object.hasOwn(names, name))
+  if (undeclared !== undefined)
+    throw invalid(i, 'upstream_path', `{${undeclared}} is not a member of the input`)
+  const unused = declared!.find((name) => !sent!.includes(name))
+  if (unused !== undefined) throw invalid(i, 'upstream_path', `{${unused}} of path is missing`)
   const retries = order.retries ?? (order.method === 'GET' && idempotent ? 1 : 0)
-  if (retries > 0 && !idempotent)
-    throw endpointFault(i, 'retries', 'require an idempotent endpoint')
+  if (retries > 0 && !idempotent) throw invalid(i, 'retries', 'require an idempotent endpoint')
   const output = order.output_schema ?? null
-  if (output && order.streams)
-    throw endpointFault(i, 'output_schema', 'is not supported for streams')
+  if (output && order.streams) throw invalid(i, 'output_schema', 'is not supported for streams')
   return {
     method: order.method,
     path: order.path,
@@ -242,13 +230,7 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
   }
 }
 
-const SCALAR_TYPES: ReadonlySet<unknown> = new Set([
-  'string',
-  'integer',
-  'number',
-  'boolean',
-  undefined,
-])
+const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean', undefined])
 
 /** Input schema in which all path parameters are required scalars. */
 function inputSchemaOf({ path: text, input_schema: given }: EndpointInput, i: number): JsonObject {
@@ -259,13 +241,9 @@ function inputSchemaOf({ path: text, input_schema: given }: EndpointInput, i: nu
     throw schemaFault([{ path: at, message: 'must have type "object"' }])
   const properties = isJsonObject(schema['properties']) ? { ...schema['properties'] } : {}
   for (const name of names) {
-    const known = (properties[name] ??= { type: 'string' })
-    if (!isJsonObject(known) || !SCALAR_TYPES.has(known['type'])) {
-      throw endpointFault(
-        i,
-        'input_schema',
-        `${name} is a path parameter and must be a string, number or boolean`,
-      )
+    const property = (properties[name] ??= { type: 'string' })
+    if (!isJsonObject(property) || !SCALARS.has(property['type'])) {
+      throw invalid(i, 'input_schema', `${name} is in the path: string, number or boolean only`)
     }
   }
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
@@ -277,5 +255,5 @@ const schemaFault = (issues: readonly Issue[]): Fault =>
     extras: { issues },
   })
 
-const endpointFault = (i: number, field: string, message: string): Fault =>
+const invalid = (i: number, field: string, message: string): Fault =>
   inputFault(`/endpoints/${i}/${field}`, message)

@@ -36,7 +36,7 @@ const ImportOrder = z
     name: z.string().trim().min(1).max(100).optional().meta({ description: 'Default: the title.' }),
     category: z
       .string()
-      .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lowercase letters, digits and hyphens')
+      .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a-z, 0-9 and hyphens')
       .default('data'),
     summary: z.string().trim().min(1).max(500).optional(),
     base_url: baseUrl.optional().meta({ description: 'Default: the first server.' }),

@@ -11,7 +11,7 @@ import { inTransaction } from '../../../../core/db/transaction.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
 import { isReservedHeader } from '../../../proxy/reserved-headers.ts'
 import { slug } from '../../fields.ts'
-import { pageReply, pageSchema, paging, readCursor } from '../../paging.ts'
+import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { baseUrl, parseBaseUrl } from './base-url.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -23,9 +23,7 @@ import { serviceTestRoutes } from './test-call.ts'
 import { refreshAndShow, ServiceRowView, ServiceView, showService, showServiceRow } from './view.ts'
 
 const name = z.string().trim().min(1).max(100)
-const category = z
-  .string()
-  .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lowercase letters, digits and hyphens')
+const category = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a-z, 0-9 and hyphens')
 const summary = z.string().trim().min(1).max(500)
 const freeCalls = z.int().min(0).max(1_000_000).meta({
   description: 'Free calls per caller and UTC month. They earn nothing.',
@@ -42,7 +40,7 @@ const responseHeader = headerName.refine(
 const healthPath = z
   .string()
   .max(500)
-  .regex(/^\/[^\p{Cc}\s#\\]*$/u, 'must be a path below base_url')
+  .regex(/^\/[^\p{Cc}\s#\\]*$/u, 'must be a path of base_url')
 
 const serviceInput = {
   name: name.meta({ description: 'Name in lists.' }),
@@ -65,9 +63,7 @@ const ServiceChange = z.strictObject({
   name: name.optional(),
   category: category.optional(),
   summary: summary.optional(),
-  base_url: baseUrl
-    .optional()
-    .meta({ description: 'If the host changes, set the credentials again.' }),
+  base_url: baseUrl.optional().meta({ description: 'For a new host, set secrets again.' }),
   free_calls_per_month: freeCalls.optional(),
   request_headers: z.array(header).max(20).optional(),
   response_headers: z.array(responseHeader).max(20).optional(),
@@ -121,9 +117,7 @@ const collectionRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
       const rows = await listUpstreams(deps.pool, ownerOf(request), { limit: limit + 1, after })
       const position = (row: UpstreamInfo) => [row.slug]
-      return pageReply(rows, limit, request.url, position, (row) =>
-        showServiceRow(row, deps.proxyUrl),
-      )
+      return toPage(rows, limit, request.url, position, (row) => showServiceRow(row, deps.proxyUrl))
     },
   }),
 ]

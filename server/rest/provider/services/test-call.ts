@@ -63,8 +63,7 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       const { endpoint: endpointName, input } = request.body
       await assertTestable(deps, await findUpstream(deps.pool, ownerOf(request), slug))
       const service = await deps.catalog.preview(UPSTREAM_FAMILY, slug)
-      if (!service)
-        throw new Fault('service_incomplete', 'The service has no endpoint with a price.')
+      if (!service) throw new Fault('service_incomplete', 'No endpoint has a price.')
       const endpoint = routesOf(service).find(([name]) => name === endpointName)?.[1]
       if (!endpoint) {
         const endpoints = Object.keys(service.endpoints)

@@ -80,9 +80,7 @@ export const ServiceView = z.object({
   ...serviceFields,
   missing: z.array(z.string()).meta({ description: 'What is missing before it can be sold.' }),
   endpoints: z.array(EndpointView),
-  secrets: z
-    .array(SecretView)
-    .meta({ description: 'Credentials by name; values are never shown.' }),
+  secrets: z.array(SecretView).meta({ description: 'Credentials; values are never shown.' }),
   health: z
     .object({
       up: z.boolean().nullable(),

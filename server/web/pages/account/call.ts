@@ -26,7 +26,11 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
         tabs: ACCOUNT_TABS,
         tab: 'History',
         main: html`<p class="breadcrumb"><a href="${withQuery('/account/history', { key })}">
-History</a></p><h1>Call ${badge(call)}</h1>${about(call)}${paymentPart(call)}${receiptPart(call, key)}`,
+History</a></p><h1>Call ${badge(call)}</h1>${[
+          about(call),
+          paymentPart(call),
+          receiptPart(call, key),
+        ]}`,
       }
     },
   }),

@@ -136,7 +136,8 @@ function historyTable(rows: readonly HistoryRow[], key: string): Html {
         cell: (row) =>
           row.endpoint === null
             ? eventText(row)
-            : html`<a href="${withQuery(`/account/calls/${row.id}`, { key })}">${eventText(row)}</a>`,
+            : html`<a href="${withQuery(`/account/calls/${row.id}`, { key })}">
+${eventText(row)}</a>`,
       },
       { head: 'Details', cell: details },
       { head: 'Credits', number: true, cell: (row) => signed(netOf(row), format) },

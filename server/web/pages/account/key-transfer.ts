@@ -67,7 +67,8 @@ export const transferPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         tabs: ACCOUNT_TABS,
         tab: 'Keys',
         scripts: [WALLET_SCRIPT],
-        main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p><h1>Transfer credits</h1>
+        main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p><h1>Transfer
+credits</h1>
 <p class="lead">Move credits between main keys of the same wallet. The wallet signs; there is no
 fee.</p>${
           pending === undefined

@@ -149,10 +149,13 @@ Transfer credits</a>`
       }</p>`
 
 const forms = (key: KeyJson, { submission }: PageRequest): Html =>
-  html`${subKeyForm(formFields('child', submission))}${rotateForm(formFields('rotate', submission))}${renameForm(
-    key,
-    formFields('rename', submission),
-  )}${freezeForm(key, formFields('freeze', submission))}${revokeForm(key, formFields('revoke', submission))}`
+  html`${[
+    subKeyForm(formFields('child', submission)),
+    rotateForm(formFields('rotate', submission)),
+    renameForm(key, formFields('rename', submission)),
+    freezeForm(key, formFields('freeze', submission)),
+    revokeForm(key, formFields('revoke', submission)),
+  ]}`
 
 type Fields = ReturnType<typeof formFields>
 

@@ -56,7 +56,11 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
       {
         head: 'Browser',
         cell: ({ user_agent: agent, current }) =>
-          html`${browserOf(agent)}${current && html` <span class="badge good">this browser</span>`}`,
+          html`${browserOf(agent)}${
+            current &&
+            html` <span class="badge good">this
+browser</span>`
+          }`,
       },
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
       { head: 'Signed in', noWrap: true, cell: (each) => formatTime(each.created_at) },

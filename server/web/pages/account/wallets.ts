@@ -96,5 +96,6 @@ async function signForm(pool: Pool, request: PageRequest<unknown>, pending: stri
   const { person } = terms as { person?: string }
   if (wallet === null || person !== requireSession(request).person) return linkForm(request)
   const challenge = { wallet, message, nonce: pending, submit: 'Link wallet' }
-  return html`${signatureForm(challenge, request.submission)}<p><a href="${PATH}">Use another wallet</a></p>`
+  return html`${signatureForm(challenge, request.submission)}<p><a href="${PATH}">Use another
+wallet</a></p>`
 }

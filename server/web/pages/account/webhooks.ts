@@ -73,8 +73,8 @@ export const webhooksPage = (): AnyPage =>
         title: 'Webhooks',
         tabs: ACCOUNT_TABS,
         tab: 'Webhooks',
-        main: html`<h1>Webhooks</h1><p class="lead">We send signed events to your server and retry until
-it confirms receipt.</p>${
+        main: html`<h1>Webhooks</h1><p class="lead">We send signed events to your server and retry
+until it confirms receipt.</p>${
           data.length === 0 ? emptyState('No webhooks yet.') : webhookTable(data)
         }<h2>Add a webhook</h2>${form({
           act: 'make',

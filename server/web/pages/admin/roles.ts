@@ -50,10 +50,14 @@ export const rolesPage = (): AnyPage =>
         title: 'Roles',
         tabs: ADMIN_TABS,
         tab: 'Roles',
-        main: html`<h1>Roles</h1><p class="lead">Who can view the ledger and who can change settings.</p>${
+        main: html`<h1>Roles</h1><p class="lead">Who can view the ledger and who can change
+settings.</p>${
           found.configured.length > 0 &&
           html`<p>Administrators by configuration
-(<code>HUB_ADMIN_WALLETS</code>): ${found.configured.map((wallet) => html`<code>${wallet}</code> `)}</p>`
+(<code>HUB_ADMIN_WALLETS</code>): ${found.configured.map(
+            (wallet) => html`<code>${wallet}</code>
+`,
+          )}</p>`
         }${
           active.length === 0
             ? emptyState('No roles granted.')

@@ -138,6 +138,7 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
     return html`${BREADCRUMB}<h1>Services</h1>${emptyState('No service has this slug.')}`
   const { suspended, stage } = service
   const isFirstParty = service.provider === 'agenthub'
+  const hasOwnerForm = !isFirstParty && !SELF_REGISTERED.test(service.provider)
   return html`${BREADCRUMB}<h1>${service.name} ${stateBadge(service)}</h1>${definitionList({
     Slug: html`<code>${slug}</code>`,
     'Reason for suspension': service.suspended_reason,
@@ -159,7 +160,7 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
     stage === 'pending' && decisionForm(request, service, 'approve', 'Approve service', 'Approve')
   }<div class="columns">${
     !isFirstParty && commissionForm(request, service)
-  }${!isFirstParty && !SELF_REGISTERED.test(service.provider) && ownerForm(request, service)}<section>${
+  }${hasOwnerForm && ownerForm(request, service)}<section>${
     suspended === 'service'
       ? decisionForm(request, service, 'resume', 'Resume service', 'Resume')
       : decisionForm(request, service, 'suspend', 'Suspend service', 'Suspend')

@@ -43,10 +43,8 @@ export const accountPage = (): AnyPage =>
           from !== undefined && `, from ${from}`
         }${to !== undefined && `, to ${to}`}</p>${filterBar(path, [
           periodFilters(from, to),
-        ])}${summary(statement)}<p class="actions"><a class="button plain" download href="${withQuery(
-          file,
-          { from, to },
-        )}">Download CSV</a></p>${postingsPart(statement)}${pager(
+        ])}${summary(statement)}<p class="actions"><a class="button plain" download
+href="${withQuery(file, { from, to })}">Download CSV</a></p>${postingsPart(statement)}${pager(
           path,
           { from, to, cursor },
           statement.next_cursor,

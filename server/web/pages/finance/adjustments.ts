@@ -76,8 +76,8 @@ export const adjustmentsPage = (): AnyPage =>
         title: 'Adjustments',
         tabs: FINANCE_TABS,
         tab: 'Adjustments',
-        main: html`<h1>Adjustments</h1><p class="lead">Journal entries never change. Correct a mistake
-with another entry, which records author and reason.</p>${
+        main: html`<h1>Adjustments</h1><p class="lead">Journal entries never change. Correct a
+mistake with another entry, which records author and reason.</p>${
           open.length > 0 &&
           html`<div class="list">${open.map((each) => proposalCard(request, each))}</div>`
         }${adjustForm(request)}<h2>Proposals</h2>

@@ -64,7 +64,7 @@ Lines cannot be changed.</p>${chainStatus(chain)}${filterBar(PATH, [
           textFilter('subject', 'Subject', query.subject, 14),
           periodFilters(query.from, query.to),
         ])}
-${found.data.length === 0 ? emptyState('No acts match these filters.') : lineTable(found.data)}${pager(
+${found.data.length === 0 ? emptyState('No matching acts.') : lineTable(found.data)}${pager(
   PATH,
   query,
   found.next_cursor,
@@ -103,9 +103,8 @@ const lineTable = (rows: readonly AuditLineJson[]): Html =>
       {
         head: 'Author',
         cell: ({ name, role, network }) =>
-          html`${name.startsWith('0x') ? breakableHex(name) : name}<br><span class="small muted">${role}${
-            network !== null && `, ${network}`
-          }</span>`,
+          html`${name.startsWith('0x') ? breakableHex(name) : name}<br><span
+class="small muted">${role}${network !== null && `, ${network}`}</span>`,
       },
       {
         head: 'Act',

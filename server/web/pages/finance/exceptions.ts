@@ -77,7 +77,9 @@ ${viewSwitch('State', { open: 'Open', all: 'All' }, state, (view) =>
 )}${
   state === 'open'
     ? openExceptions(request, open)
-    : html`${found.data.length === 0 ? emptyState('No exceptions yet.') : exceptionTable(found.data)}`
+    : found.data.length === 0
+      ? emptyState('No exceptions yet.')
+      : exceptionTable(found.data)
 }${pager(PATH, { state, cursor }, found.next_cursor)}`,
       }
     },
@@ -113,8 +115,8 @@ ${formatDollars(Math.abs(amount))}</h2><p>${each.detail}</p>${definitionList({
     Difference: amount === 0 ? 'none' : `${formatDollars(Math.abs(amount))} ${direction}`,
     Transaction:
       each.transaction !== null &&
-      html`${breakableHex(each.transaction)}<br><a href="${transferPath(each.transaction)}">Post as a
-transfer between platform wallets</a>`,
+      html`${breakableHex(each.transaction)}<br><a href="${transferPath(each.transaction)}">Post as
+a transfer between platform wallets</a>`,
     Entry:
       each.entry_id !== null &&
       html`<a href="${entryPath(each.entry_id)}"><code>${each.entry_id}</code></a>`,

@@ -122,7 +122,7 @@ function startForm({ submission }: PageRequest): Html {
       fields.text({
         name: 'account',
         label: 'Account',
-        hint: 'Only entries of this account. With a trailing colon: of all accounts with this prefix.',
+        hint: 'Only entries of this account. End with a colon for all accounts with this prefix.',
         max: 300,
       }),
       fields.check({

@@ -89,7 +89,8 @@ const entryTable = (entries: readonly EntryJson[]): Html =>
 
 const entryRows = ({ id, event, booked_at: at, postings }: EntryJson): Html => {
   const rows = html` rowspan="${postings.length}"`
-  const spanningCells = html`<td${rows} class="nowrap"><a href="${entryPath(id)}">${formatSeconds(at)}</a></td>
+  const spanningCells = html`<td${rows} class="nowrap"><a
+href="${entryPath(id)}">${formatSeconds(at)}</a></td>
 <td${rows}>${event}</td>`
   return html`<tbody>${postings.map(
     (

@@ -111,7 +111,8 @@ function walletTable({ treasury, spend, gas, chain }: WalletsJson): Html {
   }
   return html`<h2>Platform wallets</h2>${
     chain === 'unavailable' &&
-    html`<div class="box fair"><p>The blockchain is currently unreachable. Balances on chain are missing.</p></div>`
+    html`<div class="box fair"><p>The blockchain is currently unreachable. Balances on chain are
+missing.</p></div>`
   }${
     gas?.low === true &&
     html`<div class="box bad"><p>The gas wallet is low. Send ETH to it, then post that as a

@@ -232,7 +232,8 @@ const transferTable = (lines: readonly AuditLineJson[]): Html =>
           entryLines(
             line,
             ({ id, from, to }) =>
-              html`<a href="${entryPath(id)}"><code class="soft-breaks">${to}<br>${from}</code></a>`,
+              html`<a href="${entryPath(id)}"><code
+class="soft-breaks">${to}<br>${from}</code></a>`,
           ),
       },
       {

@@ -39,9 +39,11 @@ const ACTION_NEEDED: readonly string[] = ['address', 'suspension'] satisfies Hol
 
 function nextPayout(holding: Holding, minimum: string, isOneOfMany: boolean): Html {
   const { provider_id: provider, owed_microdollars: owed, waits_for: wait } = holding
-  const text = html`${isOneOfMany && html`${formatDollars(owed)} of <code>${provider}</code>: `}${WAIT_TEXTS[
-    wait
-  ](minimum)}`
+  const text = html`${
+    isOneOfMany &&
+    html`${formatDollars(owed)} of <code>${provider}</code>:
+`
+  }${WAIT_TEXTS[wait](minimum)}`
   return ACTION_NEEDED.includes(wait)
     ? html`<div class="box fair"><p>${text}</p></div>`
     : html`<p class="muted">${text}</p>`

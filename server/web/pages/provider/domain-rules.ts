@@ -92,8 +92,8 @@ export const ruleActions: Readonly<Record<string, FormAction>> = {
 /** Price rules of a domain, and the form that adds or edits one. */
 export function rulesPart(rules: readonly RuleJson[], request: Request): Html {
   const editing = rules.find(({ path }) => path === request.query.rule)
-  return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are not
-sold.</p>${
+  return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are
+not sold.</p>${
     rules.length === 0
       ? emptyState('No prices yet: nothing is sold.')
       : ruleTable(rules, request.path)
@@ -190,8 +190,8 @@ segments: <code>/blog/**</code>, <code>/archive/2024-*</code>.`,
 function readingFields(rule: RuleJson | undefined, submission: Submission | undefined): Html {
   const { text, select, check } = formFields('rule', submission)
   const age = String(rule?.max_age_seconds ?? 3_600)
-  return html`<details${submission?.act === 'rule' && html` open`}><summary>Reading and caching</summary>
-<div class="stack">${[
+  return html`<details${submission?.act === 'rule' && html` open`}><summary>Reading and
+caching</summary> <div class="stack">${[
     select(
       { name: 'max_age_seconds', label: 'Cache pages for', value: age },
       {
@@ -247,7 +247,8 @@ export async function priceLookup({ api, params, query: { url }, path }: Request
         })
   return html`<h3 id="try">Check a price</h3><form action="${path}#try" class="filters">
 <div><label for="try-url">Page URL</label><input id="try-url" name="url" type="url"
-value="${url}" size="36" required></div><button type="submit" class="plain">Check price</button></form>${
+value="${url}" size="36" required></div><button type="submit" class="plain">Check
+price</button></form>${
     result &&
     html`<div class="box" role="status"><p>${
       result.rule

@@ -61,7 +61,7 @@ clean text; you get paid per page.</p>${
               name: 'slug',
               label: 'Slug',
               max: 40,
-              hint: 'Part of the URL where pages are bought. Leave empty to derive it from the domain.',
+              hint: 'Part of the URL of your pages. Leave empty to derive it from the domain.',
             }),
           ],
         })}`,

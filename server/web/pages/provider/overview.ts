@@ -50,8 +50,8 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   })
 
 const firstSteps = (): Html =>
-  html`<p class="lead">Sell APIs and web pages to agents, paid per request. You set the price; failed
-calls are not charged; the platform keeps a commission.</p>${emptyState(
+  html`<p class="lead">Sell APIs and web pages to agents, paid per request. You set the price;
+failed calls are not charged; the platform keeps a commission.</p>${emptyState(
     'Nothing listed yet.',
     html`<p><a class="button" href="/provider/services">List an API</a>
 <a class="button plain" href="/provider/domains">Sell web pages</a></p>`,

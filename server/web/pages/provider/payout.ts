@@ -36,7 +36,8 @@ export const payoutPage = (): AnyPage =>
         tabs: SELLING_TABS,
         tab: 'Payouts',
         main: html`<p class="breadcrumb"><a href="/provider/payouts">Payouts</a></p>
-<h1>Payout of ${payout.day} ${payoutBadge(payout)}</h1>${about(payout)}<h2>By service</h2>${serviceTable(
+<h1>Payout of ${payout.day} ${payoutBadge(payout)}</h1>${about(payout)}<h2>By
+service</h2>${serviceTable(
           payout.services,
         )}<h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
 amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">

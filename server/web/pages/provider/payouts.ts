@@ -124,8 +124,8 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
 const addressPart = (place: PayoutAddressJson): Html =>
   html`<h2 id="address">Payout address</h2>${
     place.address === null
-      ? html`<div class="box fair"><p>No payout address yet. Your earnings stay in your balance until you set
-one.</p></div>`
+      ? html`<div class="box fair"><p>No payout address yet. Your earnings stay in your balance
+until you set one.</p></div>`
       : definitionList({
           Wallet: html`<code>${place.address}</code>`,
           Since: formatTime(place.since),
@@ -149,5 +149,6 @@ after a waiting period and can be canceled.</p>${walletAddressForm(submission)}`
 async function signPart(pool: Pool, request: PageRequest<unknown>, pending: string): Promise<Html> {
   const { message, wallet } = await readUsableChallenge(pool, pending, 'payout')
   const challenge = { wallet: wallet ?? '', message, nonce: pending, submit: 'Set payout address' }
-  return html`${signatureForm(challenge, request.submission)}<p><a href="${PATH}">Use another wallet</a></p>`
+  return html`${signatureForm(challenge, request.submission)}<p><a href="${PATH}">Use another
+wallet</a></p>`
 }

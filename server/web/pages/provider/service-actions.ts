@@ -43,7 +43,7 @@ function asInput(endpoint: Endpoint): Partial<Endpoint> {
 
 const nameOf = ({ method, path }: Pick<Endpoint, 'method' | 'path'>) => `${method} ${path}`
 
-/** Reads all endpoints, changes them and writes them back, because REST replaces them as a whole. */
+/** Reads all endpoints, changes them and writes them back, because REST replaces all of them. */
 async function updateEndpoints(
   request: PageRequest,
   change: (endpoints: readonly Endpoint[]) => readonly unknown[],

@@ -56,9 +56,8 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
         cell: ({ price_microdollars: price, coming_price: upcoming }) =>
           html`${price === null ? html`<span class="bad">none</span>` : formatDollars(price)}${
             upcoming &&
-            html`<br><span class="muted small">${formatDollars(upcoming.price_microdollars)} from ${dayOf(
-              upcoming.effective_at,
-            )}</span>`
+            html`<br><span class="muted small">${formatDollars(upcoming.price_microdollars)} from
+${dayOf(upcoming.effective_at)}</span>`
           }`,
       },
       { head: 'New price (USD)', cell: (each) => priceForm(each, request) },
@@ -143,7 +142,7 @@ function endpointForm(endpoint: Endpoint | undefined, { submission, path }: Requ
         label: 'Input schema',
         lines: 6,
         value: schemaText(endpoint?.input_schema),
-        hint: 'JSON Schema of an object that combines path, query and body. Leave empty to accept any input.',
+        hint: 'JSON Schema of path, query and body in one object. Leave empty to accept any input.',
       }),
       text({
         name: 'output_schema',

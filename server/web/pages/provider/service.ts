@@ -53,12 +53,18 @@ export const servicePage = (): AnyPage =>
         tabs: SELLING_TABS,
         tab: 'APIs',
         main: html`<p class="breadcrumb"><a href="/provider/services">APIs</a></p>
-<h1>${service.name} ${serviceBadge(service)}</h1>${missingPart(service)}${reportPart(service)}${about(
-          service,
-        )}${stateForm(service)}${endpointsPart(service, request)}${pricesPart(prices.data)}${testPart(
-          service,
-          request,
-        )}${secretPart(service, request)}${settings(service, request)}${retirePart(service, request)}`,
+<h1>${service.name} ${serviceBadge(service)}</h1>${[
+          missingPart(service),
+          reportPart(service),
+          about(service),
+          stateForm(service),
+          endpointsPart(service, request),
+          pricesPart(prices.data),
+          testPart(service, request),
+          secretPart(service, request),
+          settings(service, request),
+          retirePart(service, request),
+        ]}`,
       }
     },
   })
@@ -176,7 +182,8 @@ function testPart(
       text({ name: 'input', label: 'Input (JSON)', lines: 3, placeholder: '{}' }),
     ],
   })
-  const intro = html`<p>Sends one unpaid call and shows whether a caller would have been charged.</p>`
+  const intro = html`<p>Sends one unpaid call and shows whether a caller would have been
+charged.</p>`
   return collapsible('Test', html`${intro}${fields}`, submission?.act === 'test')
 }
 

@@ -72,7 +72,8 @@ export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
                   ? outcomeTable(figures.data, figures.totals.calls)
                   : rowTable(figures.data, by)
               }<h2>Callers</h2><p>Callers are shown under pseudonyms. The same
-caller always has the same one.</p>${customerTable(customers.data)}${pager(PATH, query, customers.next_cursor)}`
+caller always has the same one.</p>
+${customerTable(customers.data)}${pager(PATH, query, customers.next_cursor)}`
         }`,
       }
     },
