@@ -2,7 +2,6 @@ import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Issue } from '../../core/plugin/validate.ts'
 import { convertToDollars } from './dollars.ts'
-import { toolAdvice } from './remedies.ts'
 import type { ToolResult } from './tool.ts'
 
 /** Returns a result as structured content, and as JSON text for clients that read text only. */
@@ -62,3 +61,50 @@ const allowedOf = (issues: readonly Issue[]): JsonObject =>
   Object.fromEntries(
     issues.filter(({ allowed }) => allowed).map(({ path, allowed }) => [path.slice(1), allowed]),
   )
+
+type Advice = string | ((extras: JsonObject) => string)
+
+const SAME_CALL = 'the same arguments and the same idempotency_key'
+const AGAIN = `Call again with ${SAME_CALL}: it is charged at most once.`
+const TOP_UP = 'hub_topup shows how to buy credits, hub_balance what is left.'
+const PAY = `${TOP_UP} A wallet can pay the offer, if there is one, by _meta["x402/payment"].`
+const WAIT = `Wait a few seconds, then call again with ${SAME_CALL}.`
+const LOOK = 'hub_get_service shows the endpoints of a service, their input and price.'
+
+/** Advice on a fault, in terms of tools instead of routes. */
+const ADVICE: Partial<Record<FaultCode, Advice>> = {
+  payment_pending: 'Do not pay again. The outcome will be known soon; see hub_balance.',
+  payment_required: PAY,
+  insufficient_credits: PAY,
+  payment_invalid: PAY,
+  price_exceeds_max: ({ price_usd: price }) =>
+    `Call again with max_price_usd "${String(price)}" or more, or search for a cheaper one.`,
+  key_limit_reached: 'This key may not spend more. Ask its owner; hub_balance shows the limits.',
+  service_not_allowed: 'This key may call only the services listed.',
+  not_found: LOOK,
+  method_not_allowed: LOOK,
+  service_not_found: 'hub_search and hub_list_services list the available services.',
+  domain_not_registered: 'hub_search with category "content" lists sites that sell pages here.',
+  page_not_for_sale: 'Fetch the page directly, or request another page of this site.',
+  validation_failed: `Correct what the message names. ${LOOK}`,
+  text_too_large: 'Send less text per call, at most limit_bytes.',
+  idempotency_key_reused: 'Use a new idempotency_key, or repeat the first call unchanged.',
+  idempotency_in_progress: WAIT,
+  payment_in_progress: WAIT,
+  answer_expired: 'The call was paid and answered. Its response is no longer stored.',
+  not_payable: 'Fetch the URL directly: it asks for no payment. hub_search_external lists others.',
+  rate_limited: 'Wait, and call less often.',
+  plugin_failed: `You were not charged. ${AGAIN}`,
+  plugin_unavailable: `You were not charged. ${AGAIN}`,
+  timeout: `You were not charged. ${AGAIN}`,
+  internal_error: AGAIN,
+  service_unavailable: AGAIN,
+  facilitator_unavailable: AGAIN,
+  upstream_unreachable: `Nothing was paid. ${AGAIN}`,
+}
+
+/** Returns undefined if the advice in FAULTS applies to tools too. */
+function toolAdvice(code: FaultCode, extras: JsonObject): string | undefined {
+  const advice = ADVICE[code]
+  return typeof advice === 'function' ? advice(extras) : advice
+}

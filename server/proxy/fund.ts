@@ -20,9 +20,17 @@ export async function fund(deps: CallDeps, priced: PricedCall): Promise<Funds> {
 
 /** The same operation on each funding source; undefined if the source cannot cover the price. */
 export interface FundingSources<Result> {
-  freeCall(deps: CallDeps, caller: Caller, priced: PricedCall): Promise<Result | undefined>
-  credits(deps: CallDeps, caller: Caller, priced: PricedCall): Promise<Result | undefined>
-  x402(deps: CallDeps, priced: PricedCall): Promise<Result | undefined>
+  readonly freeCall: (
+    deps: CallDeps,
+    caller: Caller,
+    priced: PricedCall,
+  ) => Promise<Result | undefined>
+  readonly credits: (
+    deps: CallDeps,
+    caller: Caller,
+    priced: PricedCall,
+  ) => Promise<Result | undefined>
+  readonly x402: (deps: CallDeps, priced: PricedCall) => Promise<Result | undefined>
 }
 
 const RESERVE: FundingSources<Funds> = {
