@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { RULES, type Tree } from './support/architecture.ts'
+import { RULES } from './support/architecture.ts'
+import type { Tree } from './support/source-text.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -99,6 +100,15 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
     'a folder without a layer': [
       { 'core/new/a.ts': '' },
       /core\/new has no layer: add it to CORE_LAYERS/,
+    ],
+  },
+  'imports have no circles': {
+    'two files that import each other, one by type only': [
+      {
+        'core/a.ts': "import { b } from './b.ts'\n",
+        'core/b.ts': "import type { A } from './a.ts'\n",
+      },
+      /core\/a\.ts → core\/b\.ts → core\/a\.ts: move what they share/,
     ],
   },
   'what is banned has a place or a replacement': {
@@ -200,6 +210,36 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
   },
   'each folder explains itself': {
     'a folder without a page': [{ 'jobs/a.ts': '' }, /jobs\/README\.md is missing: explain/],
+  },
+  'doc comments say what a thing is or does': {
+    'a comment that opens with a relative clause': [
+      { 'core/a.ts': '/** What nobody has claimed. */\nexport const a = 1\n' },
+      /core\/a\.ts:1 opens a doc comment with "What": say what it is or does/,
+    ],
+    'the same over several lines': [
+      { 'server/a.ts': 'const b = 1\n/**\n * Whether it is so.\n */\nconst a = 1\n' },
+      /server\/a\.ts:2 opens a doc comment with "Whether"/,
+    ],
+  },
+  'names and comments keep to the glossary': {
+    'a banned word in a name': [
+      { 'core/a.ts': 'export const walletsOfHouse = 1\n' },
+      /core\/a\.ts:1 says "house": say platform/,
+    ],
+    'a banned word in a comment': [
+      { 'core/a.ts': comment('Opens the doors.') },
+      /core\/a\.ts:1 says "doors": say entry points/,
+    ],
+  },
+  'citations name documents of this repository': {
+    'a section of a document elsewhere': [
+      { 'core/a.ts': comment('See specification §5.3.') },
+      /core\/a\.ts:1 cites "specification §": state the rule here/,
+    ],
+    'a case that is not listed': [
+      { 'test/a.test.ts': "it('A999 is refused', () => {})\n" },
+      /test\/a\.test\.ts:1 names case A999: add it to \.github\/THREAT-MODEL\.md/,
+    ],
   },
   'migrations are numbered without gaps': {
     'a gap': [

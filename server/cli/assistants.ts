@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import type { Context } from './context.ts'
-import type { Run } from './program.ts'
+import type { Context, Run } from './context.ts'
 
 /** Adds the commands for AI assistants and for those who set them up. */
 export function assistants(program: Command, run: Run): void {

@@ -36,6 +36,11 @@ export async function createContext(flags: CommonFlags): Promise<Context> {
   }
 }
 
+/** Runs a command. Its modules are loaded only now, so that help stays fast. */
+export type Run = (
+  work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
+) => (...given: unknown[]) => Promise<void>
+
 /** Returns a client with the key for this hub. @throws Failure if there is none */
 export const clientWithKey = async ({ client, store }: Context): Promise<HubClient> =>
   client({ apiKey: await store.apiKey() })

@@ -1,13 +1,8 @@
 import { Command, Option } from 'commander'
 import { assistants } from './assistants.ts'
-import type { CommonFlags, Context } from './context.ts'
+import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
 import { pluginCommands } from './plugin/program.ts'
-
-/** Runs a command. Its modules are loaded only now, so that help stays fast. */
-export type Run = (
-  work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
-) => (...given: unknown[]) => Promise<void>
 
 /** Builds the command line. @param version of the package */
 export function createProgram(version: string, run: Run): Command {

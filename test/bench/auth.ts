@@ -18,7 +18,7 @@ import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { redisProgram, startRedis } from '../support/redis.ts'
 import { newFolder } from './folder.ts'
 import { median, rounded } from './load.ts'
-import type { Report, Table } from './main.ts'
+import type { Report, Table } from './report.ts'
 
 const KEYS = 320
 const ROUNDS = 3

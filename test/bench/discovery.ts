@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
-import type { Report, Table, Target } from './main.ts'
+import type { Report, Table, Target } from './report.ts'
 
 const SMALL = 20_000
 const LARGE = 100_000

@@ -14,7 +14,7 @@ import {
 } from './extraction/metric.ts'
 import { type Page, readPages } from './extraction/pages.ts'
 import { EXTRACTORS, type Extractor } from './extraction/peers.ts'
-import type { Report, Target } from './main.ts'
+import type { Report, Target } from './report.ts'
 
 const DATA = fileURLToPath(new URL('../../../shared/data/article-extraction/', import.meta.url))
 const ROUNDS = 2_000

@@ -18,7 +18,7 @@ import { type BulkBooks, bulkBooks } from './bulk-books.ts'
 import type { ExportResult } from './export-child.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
-import type { Report, Target } from './main.ts'
+import type { Report, Target } from './report.ts'
 
 /** A year of calls on two shards: 200 entries, about 500 postings, under a seal. */
 const BATCH = 200

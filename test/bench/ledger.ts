@@ -8,7 +8,7 @@ import { openBooks } from './ledger/calls.ts'
 import { CELLS, type Cell, nameOf } from './ledger/cells.ts'
 import { type Crew, startCrew } from './ledger/crew.ts'
 import { type LoadResult, median, rounded, summary } from './load.ts'
-import type { Report, Table, Target } from './main.ts'
+import type { Report, Table, Target } from './report.ts'
 
 const ROUNDS = 3
 const PROCESSES = 4

@@ -1,28 +1,8 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Report, Table } from './report.ts'
 
-export interface Target {
-  readonly name: string
-  readonly goal: string
-  readonly value: number
-  readonly met: boolean
-}
-
-export interface Table {
-  readonly title: string
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly (string | number)[])[]
-}
-
-/** What a benchmark measured, in one run beside its peers. */
-export interface Report {
-  readonly name: string
-  readonly figures: Readonly<Record<string, number>>
-  readonly tables?: readonly Table[]
-  readonly targets: readonly Target[]
-}
-
-/** Loaded when it is asked for: what others need is no part of its memory. */
+/** Benchmarks by name, loaded on demand so that each has only its own modules in memory. */
 const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> = {
   'analysis-quality': async (data) => (await import('./analysis/quality.ts')).analysisQuality(data),
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),

@@ -7,7 +7,7 @@ import { elapsedMs, sleep } from '../../core/clock.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
-import type { Report, Target } from './main.ts'
+import type { Report, Target } from './report.ts'
 import { SERVE, type Shop, shopOf, start } from './x402/shops.ts'
 
 const ECHO = new URL('./mcp/echo.ts', import.meta.url).pathname

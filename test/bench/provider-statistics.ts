@@ -4,10 +4,10 @@ import { daysBefore, elapsedMs, systemClock } from '../../core/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
+import { listCustomers, readCallStatistics } from '../../core/usage/provider-statistics.ts'
 import { newFolder } from './folder.ts'
 import { median, rounded } from './load.ts'
-import type { Report } from './main.ts'
+import type { Report } from './report.ts'
 
 const CALLS = 1_000_000
 const DAYS = 90
@@ -66,9 +66,9 @@ async function measure(pool: Pool, days: number): Promise<Record<string, number>
     }
     figures[`${name}_${days}_days_ms`] = rounded(median(taken))
   }
-  await time('statistics', () => callFigures(pool, { ...range, by: 'day' }))
-  await time('outcomes', () => callFigures(pool, { ...range, by: 'outcome' }))
+  await time('statistics', () => readCallStatistics(pool, { ...range, by: 'day' }))
+  await time('outcomes', () => readCallStatistics(pool, { ...range, by: 'outcome' }))
   const order = { limit: 21, after: undefined, secret: Buffer.alloc(32) }
-  await time('customers', () => customersOf(pool, { ...range, ...order }))
+  await time('customers', () => listCustomers(pool, { ...range, ...order }))
   return figures
 }

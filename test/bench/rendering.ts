@@ -3,10 +3,10 @@ import nock from 'nock'
 import { ProcessGroup } from '../../core/browser/watchdog.ts'
 import { elapsedMs } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
-import { createEgress } from '../../core/egress/http.ts'
+import { createEgress } from '../../core/egress/egress.ts'
 import { read } from '../../plugins/content/extract/index.ts'
-import { openReading } from '../support/browser.ts'
-import type { Report } from './main.ts'
+import { openRenderer } from '../support/renderer-fixture.ts'
+import type { Report } from './report.ts'
 
 const WARM = 12
 const PAGES = { browser: 120, static: 1_500 }
@@ -21,7 +21,7 @@ const PATHS = ['/plain', '/arabic', '/japanese', '/consent']
 export async function rendering(): Promise<Report> {
   nock.restore() // comes with the site of the tests
   const { browsers } = readConfig({}).browser
-  const { site, renderer, close } = await openReading({ browsers, limits: {} })
+  const { site, renderer, close } = await openRenderer({ browsers, limits: {} })
   const egress = createEgress({ userAgent: 'bench', sandboxHosts: site.hosts })
   const urlOf = (turn: number): string => `http://owner.test${PATHS[turn % PATHS.length]}`
   const browser = async (turn: number): Promise<void> => {

@@ -11,7 +11,7 @@ import { readNotice } from '../../plugins/tenders/parse/notice.ts'
 import { openStore } from '../../plugins/tenders/store/store.ts'
 import { injectedHost } from '../support/injected-host.ts'
 import { newFolder } from './folder.ts'
-import type { Report } from './main.ts'
+import type { Report } from './report.ts'
 import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
 const DAY_NOTICES = 3_190

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { newFolder } from './folder.ts'
 import { median, rounded, type Sample, summary } from './load.ts'
-import type { Report, Table, Target } from './main.ts'
+import type { Report, Table, Target } from './report.ts'
 import { drive } from './upstream/drive.ts'
 import {
   BODY,

@@ -4,7 +4,7 @@ import { sleep } from '../../core/clock.ts'
 import type { Terms } from '../../core/payments/paying/terms.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
-import type { Report, Table, Target } from './main.ts'
+import type { Report, Table, Target } from './report.ts'
 import { buy, gather, offerOf, sign } from './x402/buyers.ts'
 import { type Shop, startHub, startPeer } from './x402/shops.ts'
 

@@ -11,13 +11,8 @@ import {
   SQL_COLUMNS_MAX,
   TOP_LEVEL,
 } from './decisions.ts'
-import { type SourceText, sourceOf } from './source-text.ts'
-
-/** The repository as the checks see it: path → text. Tests plant violations by adding files. */
-export type Tree = ReadonlyMap<string, string>
-
-/** A sentence for each violation: where it is, what is wrong, and what to do instead. */
-export type Rule = (tree: Tree) => string[]
+import { citations, docComments, glossary } from './language.ts'
+import { type Rule, type SourceText, sourceOf, type Tree } from './source-text.ts'
 
 /** How a file names another one; the specifier follows, in quotes. */
 const SPECIFIERS = [
@@ -26,6 +21,9 @@ const SPECIFIERS = [
   /\bnew URL\(\s*(?=(['"`])[^'"`]*['"`],\s*import\.meta\.url)/g,
   /\bimport\.meta\.dirname,\s*(?=(['"`]))/g,
 ]
+
+/** The specifiers of imports, without workers and data. */
+const IMPORTS = SPECIFIERS.slice(0, 2)
 
 const isChecked = (path: string): boolean => /\.(ts|sql|cjs)$/.test(path) && !DATA.test(path)
 const isSource = (path: string): boolean => /\.(ts|cjs)$/.test(path)
@@ -38,10 +36,10 @@ function viewsOf(text: string): SourceText {
 }
 
 /** The repository's own files that a file names: imports, types too, workers, and data. */
-function targetsOf(path: string, tree: Tree): string[] {
+function targetsOf(path: string, tree: Tree, specifiers = SPECIFIERS): string[] {
   const { code, whole } = viewsOf(tree.get(path) ?? '')
   const targets = new Set<string>()
-  for (const pattern of SPECIFIERS) {
+  for (const pattern of specifiers) {
     for (const found of code.matchAll(pattern)) {
       const from = found.index + found[0].length + 1
       const specifier = whole.slice(from, whole.indexOf(found[1]!, from))
@@ -97,6 +95,27 @@ const coreLayers: Rule = (tree) => {
       return [`${path} may not import ${target}: core/${other} is not below core/${folder}`]
     })
   })
+}
+
+/** Reports import circles, types included. Starting a worker by URL is not an import. */
+const circles: Rule = (tree) => {
+  const state = new Map<string, 'open' | 'done'>()
+  const found: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      const circle = [...trail.slice(trail.indexOf(path)), path]
+      found.push(`${circle.join(' → ')}: move what they share to a file of its own`)
+      return
+    }
+    state.set(path, 'open')
+    for (const target of targetsOf(path, tree, IMPORTS)) {
+      if (tree.has(target)) visit(target, [...trail, path])
+    }
+    state.set(path, 'done')
+  }
+  for (const path of tree.keys()) if (isSource(path)) visit(path, [])
+  return found
 }
 
 const bans: Rule = (tree) =>
@@ -207,6 +226,7 @@ const migrations: Rule = (tree) =>
 export const RULES = {
   'every import stays within its layer': imports,
   'core is layered: no folder imports one above it': coreLayers,
+  'imports have no circles': circles,
   'what is banned has a place or a replacement': bans,
   'files fit a screen and a head': sizes,
   'functions have a limit': functions,
@@ -214,4 +234,7 @@ export const RULES = {
   'the top level is the list of the design': topLevel,
   'each folder explains itself': readmes,
   'migrations are numbered without gaps': migrations,
+  'doc comments say what a thing is or does': docComments,
+  'names and comments keep to the glossary': glossary,
+  'citations name documents of this repository': citations,
 } as const satisfies Readonly<Record<string, Rule>>

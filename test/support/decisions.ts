@@ -104,7 +104,7 @@ export const BANS: readonly Ban[] = [
     pattern: /\bperformance\.now\b|\bhrtime\b/,
     view: 'code',
     files: /^(core|jobs|server)\//,
-    except: /^(core\/clock\.ts$|core\/browser\/inside\/|server\/cli\/)/, // inside: of pages
+    except: /^(core\/clock\.ts$|core\/browser\/in-page\/|server\/cli\/)/, // runs in pages
     instead: 'use elapsedMs of core/clock.ts',
   },
   {

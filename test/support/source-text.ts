@@ -1,3 +1,9 @@
+/** The repository as the checks see it: path → text. Tests plant violations by adding files. */
+export type Tree = ReadonlyMap<string, string>
+
+/** A sentence for each violation: where it is, what is wrong, and what to do instead. */
+export type Rule = (tree: Tree) => string[]
+
 /** A file's text in three views of the same length and lines; what a view leaves out is blank. */
 export interface SourceText {
   readonly whole: string

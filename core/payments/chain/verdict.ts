@@ -85,7 +85,7 @@ const LOOK_BACK_BLOCKS = 1_000n
 
 /** Returns a block mined before `instant`, assuming at most one block per second. */
 export function blockBefore(head: ChainHead, instant: Date): bigint {
-  const ms = Math.max(0, head.time.getTime() - instant.getTime())
-  const block = head.number - BigInt(Math.floor(ms / 1_000)) - LOOK_BACK_BLOCKS
+  const ms = BigInt(Math.max(0, head.time.getTime() - instant.getTime()))
+  const block = head.number - ms / 1_000n - LOOK_BACK_BLOCKS
   return block > 0n ? block : 0n
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Run } from '../program.ts'
+import type { Run } from '../context.ts'
 
 /** Adds the commands for providers: `hub plugin new` and `hub plugin test`. */
 export function pluginCommands(program: Command, run: Run): void {

@@ -5,8 +5,7 @@ import { examinePlugin } from '../../../core/hosting/host-plugin.ts'
 import { createLog } from '../../../core/log.ts'
 import { conformance, misbehavingVariants } from '../../../core/testing/index.ts'
 import { EXIT_FAILED, toJson } from '../command.ts'
-import type { PluginsCommandDeps } from './index.ts'
-import { startTrial, type TrialHub } from './trial.ts'
+import { type PluginsCommandDeps, startTrial, type TrialHub } from './trial.ts'
 
 interface Result {
   readonly name: string

@@ -1,11 +1,8 @@
 import type { Pool } from 'pg'
-import type { Config } from '../../../core/config.ts'
 import { type PluginEntry, parseEntry } from '../../../core/hosting/entry.ts'
 import { examinePlugin } from '../../../core/hosting/host-plugin.ts'
 import { resolveSpec } from '../../../core/hosting/settings.ts'
 import { createLog } from '../../../core/log.ts'
-import type { Host } from '../../../core/plugin/index.ts'
-import type { Parts } from '../../boot/start.ts'
 import { type Command, EXIT_FAILED, required, toJson, UsageError, type Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
 import { runConformance, runSandbox } from './conformance.ts'
@@ -16,18 +13,7 @@ import {
   requestReload,
   waitForGeneration,
 } from './plugin-registry.ts'
-
-export interface PluginsCommandDeps {
-  readonly config: Config
-  /** The parts of the hub, to start a sandbox. */
-  readonly parts: Parts
-  /** Capabilities injected into a plugin while it is examined. */
-  readonly host: Host
-  /** Opens connections of the database owner, the only role that may change plugins. */
-  readonly connect: () => Promise<Pool>
-  readonly write: Write
-  readonly tell: Write
-}
+import type { PluginsCommandDeps } from './trial.ts'
 
 const JSON_OPTION = { json: { type: 'boolean' } } as const
 

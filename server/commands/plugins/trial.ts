@@ -1,14 +1,29 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Pool } from 'pg'
 import { HubClient } from '../../../core/client/index.ts'
 import { type Config, readConfig } from '../../../core/config.ts'
 import type { PluginEntry } from '../../../core/hosting/entry.ts'
 import { createLog } from '../../../core/log.ts'
-import type { AnyService } from '../../../core/plugin/index.ts'
+import type { AnyService, Host } from '../../../core/plugin/index.ts'
 import { CREDITS_ONLY } from '../../boot/options.ts'
 import { type Parts, type RunningHub, startHub } from '../../boot/start.ts'
 import { registerFirstAgent } from '../../sandbox/agent.ts'
+import type { Write } from '../command.ts'
+
+/** Dependencies of the commands. */
+export interface PluginsCommandDeps {
+  readonly config: Config
+  /** The parts of the hub, to start a sandbox. */
+  readonly parts: Parts
+  /** Capabilities injected into a plugin while it is examined. */
+  readonly host: Host
+  /** Opens connections of the database owner, the only role that may change plugins. */
+  readonly connect: () => Promise<Pool>
+  readonly write: Write
+  readonly tell: Write
+}
 
 /** A sandbox that sells one plugin. */
 export interface TrialHub {

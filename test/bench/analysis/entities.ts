@@ -3,7 +3,7 @@ import { brotliDecompressSync } from 'node:zlib'
 import { ENTITY_TYPES } from '../../../plugins/analysis/engine.ts'
 import { extractEntities } from '../../../plugins/analysis/entities.ts'
 import { type Weights } from '../../../plugins/analysis/tagger/decode.ts'
-import { weightsFrom } from '../../../plugins/analysis/tagger/model.ts'
+import { parseWeights } from '../../../plugins/analysis/tagger/model.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { compromiseNames, compromiseValues, winkValues } from './peers.ts'
 import { type Row, SHIPPED, TWIN } from './rows.ts'
@@ -18,7 +18,7 @@ let loaded: Weights | undefined
 /** The tagger that has read no development text. */
 const twin = (): Weights => {
   const packed = readFileSync(new URL('./names-twin.br', import.meta.url))
-  return (loaded ??= weightsFrom(new Uint8Array(brotliDecompressSync(packed))))
+  return (loaded ??= parseWeights(new Uint8Array(brotliDecompressSync(packed))))
 }
 
 const ours = (text: string, isSeen: boolean): Found[] =>

@@ -1,5 +1,5 @@
 import { mentionAt, mentionsOf } from '../../../plugins/analysis/aspects.ts'
-import { type PolarityModel, polarity } from '../../../plugins/analysis/polarity.ts'
+import { type PolarityModel, polarityModel } from '../../../plugins/analysis/polarity.ts'
 import { overallOf, readSentences } from '../../../plugins/analysis/sentiment.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { foldsOf } from '../../../plugins/analysis/train/sentiment.ts'
@@ -24,7 +24,7 @@ export const moodRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.map(({ name, texts, isSeen }) => {
     const judged = isSeen
       ? foldsOf(texts).flatMap(({ model, held }) => held.map((one) => told(one, model)))
-      : texts.map((one) => told(one, polarity()))
+      : texts.map((one) => told(one, polarityModel()))
     const isThreeWay = texts.some(({ label }) => label === 'neutral')
     const isRight = ({ label, overall }: (typeof judged)[number]): boolean =>
       isThreeWay

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Report, Target } from '../main.ts'
+import type { Report, Target } from '../report.ts'
 import { classRows } from './classes.ts'
 import { entityRows } from './entities.ts'
 import { aspectRows, moodRows } from './moods.ts'

@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { answer } from '../../../plugins/analysis/answer.ts'
 import { embedded } from '../../../plugins/analysis/embedded.ts'
-import { Pool } from '../../../plugins/analysis/pool.ts'
+import { answer } from '../../../plugins/analysis/envelope.ts'
 import type { Request } from '../../../plugins/analysis/request.ts'
-import type { Report } from '../main.ts'
+import { WorkerPool } from '../../../plugins/analysis/worker-pool.ts'
+import type { Report } from '../report.ts'
 import { ADVERSARIAL, plainText } from './inputs.ts'
 
 const KB = 1_024
@@ -118,10 +118,10 @@ const hostileRatio = (): { name: string; slowest: number; ratio: number } => {
 
 /** The longest wait of this process's event loop: idle, and with every worker of a pool busy. */
 const longestDelay = async (): Promise<{ idle: number; working: number }> => {
-  const pool = new Pool(WORKER, {
+  const pool = new WorkerPool(WORKER, {
     size: Math.max(1, availableParallelism() - 1),
     queue: 64,
-    deadline: 60_000,
+    deadlineMs: 60_000,
   })
   const signal = AbortSignal.timeout(120_000)
   const requests = requestsFor(plainText(LARGE, 3))

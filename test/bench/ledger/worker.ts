@@ -22,8 +22,8 @@ async function prepare(job: Job, pool: Pool): Promise<Once> {
   if (job.what === 'naive') return naiveCalls(pool, job.accounts)
   if (job.what === 'insert') return inserts(pool, 1)
   if (job.what === 'insert 100') return inserts(pool, 100)
-  if (job.what === 'batch') return ourCalls(pool, job.accounts, { lanes: LANES_OF_HUB })
-  return ourCalls(pool, job.accounts, { lanes: job.connections / SHARDS, batchMax: 1 })
+  if (job.what === 'batch') return ourCalls(pool, job.accounts, { concurrency: LANES_OF_HUB })
+  return ourCalls(pool, job.accounts, { concurrency: job.connections / SHARDS, batchMax: 1 })
 }
 
 const url = process.argv[2]!

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { joinDatabase } from '../../../core/db/open.ts'
-import { type Kept, keep } from '../../../core/runtime/managed-process.ts'
+import { type ManagedProcess, startManagedProcess } from '../../../core/runtime/managed-process.ts'
 import manifest from '../../../package.json' with { type: 'json' }
 import { fund } from '../../../server/sandbox/wallets.ts'
 
@@ -54,9 +54,9 @@ export async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   ready: RegExp,
-): Promise<{ readonly kept: Kept; readonly found: RegExpExecArray }> {
+): Promise<{ readonly kept: ManagedProcess; readonly found: RegExpExecArray }> {
   const { PATH = '' } = process.env
-  const kept = keep(process.execPath, args, { env: { PATH, ...env } })
+  const kept = startManagedProcess(process.execPath, args, { env: { PATH, ...env } })
   const ended = kept.exited.then(() => true)
   const deadline = elapsedMs() + READY_MS
   while (elapsedMs() < deadline) {
@@ -68,7 +68,7 @@ export async function start(
   throw new Error(`${args[0]} did not start: ${kept.tail()}`)
 }
 
-export const shopOf = (kept: Kept, url: string): Shop => ({
+export const shopOf = (kept: ManagedProcess, url: string): Shop => ({
   url,
   pause: () => process.kill(kept.pid, 'SIGSTOP'),
   resume: () => process.kill(kept.pid, 'SIGCONT'),

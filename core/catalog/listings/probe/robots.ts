@@ -54,18 +54,18 @@ export class Robots {
     const now = this.#clock.now().getTime()
     const cached = this.#cache.get(origin)
     if (cached && cached.expiresAt > now) return refusalOf(cached.rules, url)
-    const fetched = await this.#fetchRules(origin)
+    const fetched = await this.#loadRules(origin)
     const isUnknown = 'unknown' in fetched
     const rules = isUnknown && cached ? cached.rules : fetched
     this.#cache.set(origin, { rules, expiresAt: now + (isUnknown ? RETRY_MS : TTL_MS) })
     return refusalOf(rules, url)
   }
 
-  async #fetchRules(origin: string): Promise<RobotsRules> {
+  async #loadRules(origin: string): Promise<RobotsRules> {
     const robots = `${origin}/robots.txt`
     let url = robots
     for (let hops = 0; hops <= REDIRECTS_MAX; hops++) {
-      const response = await this.#fetch(url)
+      const response = await this.#request(url)
       if ('unknown' in response) return url === robots ? response : { unknown: 'robots_unreadable' }
       const { status, headers, body } = response
       const target = redirectTarget(headers, url)
@@ -76,7 +76,7 @@ export class Robots {
     return parseRobots(robots, '') // too many redirects count as a missing file
   }
 
-  async #fetch(url: string): Promise<EgressResponse | { readonly unknown: Reason }> {
+  async #request(url: string): Promise<EgressResponse | { readonly unknown: Reason }> {
     const timeouts = { totalMs: 5_000 }
     try {
       const request = { url, method: 'GET', maxBytes: BYTES_MAX, streams: true, timeouts }
