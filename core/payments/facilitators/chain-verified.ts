@@ -124,7 +124,7 @@ async function checkChain(chain: Chain, payment: AuthorizedPayment, hash?: Hex):
   }
 }
 
-/** Finds the transaction that made a payment, whoever sent it. */
+/** Finds the transaction that made a payment, from any sender. */
 async function findTransaction(chain: Chain, payment: AuthorizedPayment): Promise<Hex | undefined> {
   const { number } = await chain.head()
   const from = number > LOOK_BACK_BLOCKS ? number - LOOK_BACK_BLOCKS : 0n

@@ -49,7 +49,7 @@ export async function startServices(timeoutMs = 15_000): Promise<Services> {
       return res.end(JSON.stringify(await asks))
     })
   const watched: Services['watched'] = (url, chain = stack.chain) => {
-    const timing = { patienceMs: 200, pollMs: 20 }
+    const timing = { searchMs: 200, pollMs: 20 }
     const witness = { chain, asset: USDC_BASE, name: 'liar.test', log, ...timing }
     return chainVerified(httpFacilitator({ url, timeoutMs }), witness)
   }
