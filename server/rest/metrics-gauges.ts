@@ -19,8 +19,8 @@ import {
 const READ_TIMEOUT_MS = 6_000
 
 /**
- * Reads payments, wallets and ledger, and renders them in Prometheus' text format. Omits what cannot
- * be read, because an old value would look current, and reports it by `hub_database_up` or
+ * Reads payments, wallets and ledger, and renders them in Prometheus' text format. Omits what
+ * cannot be read, because an old value would look current, and reports it by `hub_database_up` or
  * `hub_chain_up`.
  */
 export async function collectGauges(deps: BalancesDeps): Promise<string> {

@@ -42,8 +42,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly summary: string
   /**
    * Credentials that the route accepts. `key`: an agent key. `session`: a signed-in person.
-   * `owner`: either of them. `provider`: either of them, or a provider key. `finance`, `admin`: staff
-   * with that role (administrators have both), signed in or by a main key.
+   * `owner`: either of them. `provider`: either of them, or a provider key. `finance`, `admin`:
+   * staff with that role (administrators have both), signed in or by a main key.
    */
   readonly auth: 'none' | 'key' | 'finance' | 'admin' | 'session' | 'owner' | 'provider'
   /** True if the route accepts HTML forms in addition to JSON. */

@@ -85,7 +85,7 @@ interface KeyDeps {
 
 /**
  * Main keys and sub-keys. Sub-keys spend the credits of their main key, within limits that never
- * change. A key manages itself and its sub-keys; a signed-in person manages all keys of the account.
+ * change. A key manages itself and its sub-keys; a signed-in person manages all of the account.
  */
 export const keyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   ...collectionRoutes(deps),

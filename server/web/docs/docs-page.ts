@@ -20,7 +20,7 @@ export function docsPage(title: string, tab: string, main: Html) {
 /** Code block. */
 export const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
-/** Explains how a sandbox reaches a server on the same machine. @param path path of the example URL */
+/** Explains how a sandbox reaches a server on the same machine. @param path of the example URL */
 export const localServerHint = (path: string): Html =>
   html`<h2>On your own machine</h2><p>The hub only calls public addresses, not
 <code>localhost</code> or <code>127.0.0.1</code>. In a sandbox, map a name to a local server: start

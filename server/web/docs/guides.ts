@@ -9,20 +9,21 @@ export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>
   docsPage(
     'Guide for agents',
     'For agents',
-    html`<p class="lead">Make a paid call in five steps. No human is needed, and failed calls are not
-charged.</p>
+    html`<p class="lead">Make a paid call in five steps. No human is needed, and failed calls are
+not charged.</p>
 <h2>1. Get a key</h2><p>Sign a message with a wallet to get a key. The command line creates a wallet
 if you have none, and stores the key. The examples below expect the key in
 <code>HUB_API_KEY</code>:</p>${code(`npx agenthub register --hub ${baseUrl} --show-key
 export HUB_API_KEY=ahk_…   # the key shown`)}<p>Without the command line:
 <code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> with
-<code>personal_sign</code>, and send the signature to <code>POST ${baseUrl}/v1/register</code>. People
-can also <a href="/sign-in">sign in by email</a> and create keys in their account.</p>
+<code>personal_sign</code>, and send the signature to <code>POST ${baseUrl}/v1/register</code>.
+People can also <a href="/sign-in">sign in by email</a> and create keys in their account.</p>
 <h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each result shows
-why it matched, its price and its track record. In a browser, use the <a href="/search">search</a>.</p>
-<h2>3. Check the price</h2><p>Add <code>?dry_run</code> to any call to get its price and payment source
-without charge. <code>X-Max-Price</code>, in microdollars, refuses more expensive calls.
+why it matched, its price and its track record. In a browser, use the <a
+href="/search">search</a>.</p>
+<h2>3. Check the price</h2><p>Add <code>?dry_run</code> to any call to get its price and payment
+source without charge. <code>X-Max-Price</code>, in microdollars, refuses more expensive calls.
 <code>POST ${baseUrl}/v1/quotes</code> guarantees a price for five minutes.</p>
 <h2>4. Call</h2>${code(`curl -i ${proxyUrl}/analysis/sentiment \\
   -H "Authorization: Bearer $HUB_API_KEY" \\
@@ -34,13 +35,14 @@ repeated requests are charged once.</p>
 5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
 offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code>.</p>
 <h2>After the call</h2><p><code>X-Charged-Microdollars</code> is the cost; 1,000,000 = 1 USD.
-<code>X-Receipt</code> is signed by the hub and can be verified at any time. Failed calls are refunded
-immediately; see <a href="/docs/problems">error codes</a>.</p>
+<code>X-Receipt</code> is signed by the hub and can be verified at any time. Failed calls are
+refunded immediately; see <a href="/docs/problems">error codes</a>.</p>
 <h2>A key for each agent</h2><p>A main key can create sub-keys that spend its credits within limits:
 per call, per day, in total, by service or until a date. <a href="/account/keys">Your account</a>
 shows them as a tree; <code>POST ${baseUrl}/v1/keys</code> creates one.</p>
-<h2>MCP</h2><p>To use the hub as tools of an assistant, connect to <code>${mcpUrl}</code> with your key
-as Bearer token. <code>npx agenthub install</code> configures the assistants on this machine.</p>`,
+<h2>MCP</h2><p>To use the hub as tools of an assistant, connect to <code>${mcpUrl}</code> with your
+key as Bearer token. <code>npx agenthub install</code> configures the assistants on this
+machine.</p>`,
   )
 
 /** `/docs/providers`: three ways to sell, and payouts. */
@@ -68,16 +70,16 @@ yours (a file, a meta tag or a DNS record), and set prices by path. Readers get 
 headings. The hub respects robots.txt and your opt-out.</p>
 <h2>Write a plugin</h2><p>A service is one TypeScript file with a price, and runs in the hub.
 <code>npx agenthub plugin new NAME</code> creates one, with a test that makes a paid call.</p>
-<h2>Prices</h2><p>Price decreases apply immediately, increases after a notice period. Every price has
-a version, which is named in every receipt.</p>
+<h2>Prices</h2><p>Price decreases apply immediately, increases after a notice period. Every price
+has a version, which is named in every receipt.</p>
 <h2>Commission and payouts</h2><p>The hub keeps a commission on each paid call (10% unless agreed
 otherwise; see <code>GET ${baseUrl}/v1/provider/commission</code>), rounded down. The rest is yours.
-Set a <a href="/provider/payouts">payout address</a>, confirmed by a signature of that wallet. Changes
-take effect after a waiting period, which protects you against theft. Earnings above the minimum
-payout are sent once a day. Each payout has a statement of journal entries that sum to the transfer,
-exact to the microdollar.</p>
-<h2>Statistics</h2><p><a href="/provider/statistics">Statistics</a> show calls, success rate, latency,
-refunds and earnings by day, service, endpoint and outcome. Callers are pseudonymous. A <a
+Set a <a href="/provider/payouts">payout address</a>, confirmed by a signature of that wallet.
+Changes take effect after a waiting period, which protects you against theft. Earnings above the
+minimum payout are sent once a day. Each payout has a statement of journal entries that sum to the
+transfer, exact to the microdollar.</p>
+<h2>Statistics</h2><p><a href="/provider/statistics">Statistics</a> show calls, success rate,
+latency, refunds and earnings by day, service, endpoint and outcome. Callers are pseudonymous. A <a
 href="/account/webhooks">webhook</a> can notify you of each payout.</p>
 <h2>Provider keys</h2><p><code>POST ${baseUrl}/v1/provider/keys</code> creates a key for your own
 programs that manages your services and cannot spend.</p>`,
@@ -88,31 +90,32 @@ export const financeGuide = ({ baseUrl }: Site) =>
   docsPage(
     'Guide for finance',
     'For finance',
-    html`<p class="lead">Every movement of money is a balanced, permanent entry in the journal. Every
-figure is derived from the journal, and every entry links to its call.</p>
+    html`<p class="lead">Every movement of money is a balanced, permanent entry in the journal.
+Every figure is derived from the journal, and every entry links to its call.</p>
 ${roles(baseUrl)}
 <h2>Ledger</h2>
-<p>The <a href="/finance/trial-balance">trial balance</a> shows every account balance at the end of any
-day, by value date; debits equal credits for each asset. Numerous accounts, such as those of keys, are
-grouped in one line that links to each of them. Each account links to its statement: opening balance,
-movements with running balance, and closing balance, also as CSV. Assets and expenses are debit
-balances; liabilities, income and equity are credit balances. In REST, amounts are whole units of the
-asset (USDC: microdollars), and credits are positive.</p>
+<p>The <a href="/finance/trial-balance">trial balance</a> shows every account balance at the end of
+any day, by value date; debits equal credits for each asset. Numerous accounts, such as those of
+keys, are grouped in one line that links to each of them. Each account links to its statement:
+opening balance, movements with running balance, and closing balance, also as CSV. Assets and
+expenses are debit balances; liabilities, income and equity are credit balances. In REST, amounts
+are whole units of the asset (USDC: microdollars), and credits are positive.</p>
 ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
   -H "Authorization: Bearer $HUB_API_KEY"`)}
 <h2>From a posting to its call, and back</h2>
 <p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each entry links to
-everything known under its id: the hold, charge and refund of a call, its endpoint, its payer and the
-price version. You can also enter the call id of a receipt or a customer inquiry.</p>
+everything known under its id: the hold, charge and refund of a call, its endpoint, its payer and
+the price version. You can also enter the call id of a receipt or a customer inquiry.</p>
 ${corrections()}
 <h2>Reconciliation</h2>
-<p>Every minute, the hub reads the USDC transfers of its wallets from the blockchain and matches them
-with journal entries. An unexplained difference becomes an <a href="/finance/exceptions">exception</a>
-with a reason. Resolve it by posting an entry (surplus, shortfall, or credits of a key), or by linking
-exceptions that cancel it out. For <a href="/finance/transfers">transfers</a> between platform
-wallets, enter the transaction hash; the hub reads the amount from the blockchain and posts it.
-Pending <a href="/finance/payments">payments</a> resolve automatically; overdue ones are marked.
-Payments to sellers can be paused in all processes at once.</p>
+<p>Every minute, the hub reads the USDC transfers of its wallets from the blockchain and matches
+them with journal entries. An unexplained difference becomes an <a
+href="/finance/exceptions">exception</a> with a reason. Resolve it by posting an entry (surplus,
+shortfall, or credits of a key), or by linking exceptions that cancel it out. For <a
+href="/finance/transfers">transfers</a> between platform wallets, enter the transaction hash; the
+hub reads the amount from the blockchain and posts it. Pending <a
+href="/finance/payments">payments</a> resolve automatically; overdue ones are marked. Payments to
+sellers can be paused in all processes at once.</p>
 <h2>Month end</h2>
 <ol><li>Check that there are no open exceptions and no overdue payments (<a
 href="/finance">overview</a>).</li>
@@ -124,10 +127,10 @@ corrections are dated when posted and name the day that they belong to.</li></ol
 <h2>Audit</h2>
 <p>Every privileged action adds one line to the <a href="/finance/audit">audit log</a>, in the same
 database transaction: actor, action, before and after, reason and network. The database rejects
-changes to existing lines. Each line contains the hash of the previous one, so a copy of the last hash,
-stored elsewhere, proves the whole log. The journal has its own seals: <code>npm run ledger --
-verify</code> recomputes every balance, and <code>verify --file export.jsonl</code> does so without a
-database.</p>
+changes to existing lines. Each line contains the hash of the previous one, so a copy of the last
+hash, stored elsewhere, proves the whole log. The journal has its own seals: <code>npm run ledger --
+verify</code> recomputes every balance, and <code>verify --file export.jsonl</code> does so without
+a database.</p>
 <p>All of this is also available through REST: see <a href="/docs/reference/finance">finance</a> and
 <a href="/docs/reference/admin">admin</a> in the API reference.</p>`,
   )
@@ -145,11 +148,12 @@ ${code(`curl ${baseUrl}/v1/admin/roles -H "Authorization: Bearer $ADMIN_KEY" \\
 immediately; the grant remains on record. The last administrator cannot be revoked.</p>`
 
 const corrections = (): Html => html`<h2>Corrections</h2>
-<p>Entries never change: an error is corrected by another entry. Refund a call on its page, in full or
-in part, once: the provider returns its share and the hub its commission. For anything else, post an
-<a href="/finance/adjustments">adjustment</a>: debit, credit, amount, reason, and a value date if it
-belongs to another day. Up to <code>HUB_ADJUST_ALONE</code> (default: 100 USD), one person can post it.
-Above that, a second person must confirm. An account and its linked wallets count as one person.</p>`
+<p>Entries never change: an error is corrected by another entry. Refund a call on its page, in full
+or in part, once: the provider returns its share and the hub its commission. For anything else, post
+an <a href="/finance/adjustments">adjustment</a>: debit, credit, amount, reason, and a value date if
+it belongs to another day. Up to <code>HUB_ADJUST_ALONE</code> (default: 100 USD), one person can
+post it. Above that, a second person must confirm. An account and its linked wallets count as one
+person.</p>`
 
 /** Complete Node module; a test runs it as published on the page. */
 const VERIFY_CODE = `import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -182,8 +186,8 @@ export const webhooksGuide = ({ sandbox }: { readonly sandbox: boolean }) =>
   docsPage(
     'Guide for webhooks',
     'Webhooks',
-    html`<p class="lead">Receive events about your keys, money and listings on your own server. Add a
-webhook in <a href="/account/webhooks">your account</a> or through <a
+    html`<p class="lead">Receive events about your keys, money and listings on your own server. Add
+a webhook in <a href="/account/webhooks">your account</a> or through <a
 href="/docs/reference/webhooks">REST</a>.</p>
 <h2>Request format</h2>${code(EXAMPLE_REQUEST)}${cardTable(
       'Events',
@@ -193,15 +197,16 @@ href="/docs/reference/webhooks">REST</a>.</p>
       ],
       Object.entries(EVENTS),
     )}
-<h2>Verify the signature</h2><p>Anyone can send requests to your URL, so accept only signed ones. Events
-follow <a href="https://www.standardwebhooks.com">Standard Webhooks</a>: verify them with one of its
-libraries and the secret shown when you added the webhook. In Node, without a library:</p>${code(
+<h2>Verify the signature</h2><p>Anyone can send requests to your URL, so accept only signed ones.
+Events follow <a href="https://www.standardwebhooks.com">Standard Webhooks</a>: verify them with one
+of its libraries and the secret shown when you added the webhook. In Node, without a
+library:</p>${code(
       VERIFY_CODE,
     )}<p>After a secret is replaced, both secrets sign for a day: accept the event if one of the
 signatures matches.</p>
-<h2>Respond</h2><p>Respond with any 2xx status within ten seconds. Otherwise the hub retries for a day:
-after 5 seconds, 20, 80 and so on, at most six hours apart. The same event can therefore arrive more
-than once, with the same <code>webhook-id</code>, and events can arrive out of order. Status
+<h2>Respond</h2><p>Respond with any 2xx status within ten seconds. Otherwise the hub retries for a
+day: after 5 seconds, 20, 80 and so on, at most six hours apart. The same event can therefore arrive
+more than once, with the same <code>webhook-id</code>, and events can arrive out of order. Status
 <code>410</code> disables the webhook; so do three days without a single
 success.</p>${sandbox && localServerHint('/hub-events')}`,
   )

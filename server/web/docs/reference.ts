@@ -118,12 +118,13 @@ const operationOf = ({ method, path, operation }: NamedOperation): Html => {
   const bodies = Object.entries(requestBody?.content ?? {})
   return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
-<p>${security.length === 0 ? 'No authentication.' : `Requires ${security.map(schemeOf).join(' or ')}.`}${
+<p>${security.length === 0 ? 'Public.' : `Requires ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<h3>Parameters</h3><dl class="definitions schema-fields">${parameters.map(parameterOf)}</dl>`
+      : html`<h3>Parameters</h3>
+<dl class="definitions schema-fields">${parameters.map(parameterOf)}</dl>`
   }${bodies.map(([type, media]) => mediaDetails('Body', type, media))}${Object.entries(
     responses,
   ).flatMap(([status, { content = {} }]) =>
@@ -178,8 +179,8 @@ export const problemsPage = () =>
   docsPage(
     'Error codes',
     'Error codes',
-    html`<p>Every error has one of these codes. Its <code>charged_microdollars</code> is 0, unless an
-external seller took the money.</p>${cardTable(
+    html`<p>Every error has one of these codes. Its <code>charged_microdollars</code> is 0, unless
+an external seller took the money.</p>${cardTable(
       'Error codes',
       [
         { head: 'Code', noWrap: true, cell: linkTo },
@@ -212,7 +213,9 @@ export function problemPage(code: string, document: ApiDocument) {
         ? undefined
         : html`<h2>Where it occurs</h2><ul>${occurrences.map(
             (named) =>
-              html`<li><a href="${operationUrl(named)}"><code>${named.method} ${named.path}</code></a>
+              html`<li><a href="${operationUrl(named)}"><code>${named.method} ${
+                named.path
+              }</code></a>
 </li>`,
           )}</ul>`
     }`,

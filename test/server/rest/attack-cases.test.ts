@@ -151,7 +151,7 @@ describe('the attack catalog at REST and the proxy', () => {
     expect(all.filter(({ status }) => status === 402)).to.have.length(25)
   })
 
-  it('A067 charges once after a disconnect and replays the response by idempotency key', async () => {
+  it('A067 charges once after a disconnect and replays by idempotency key', async () => {
     const before = await hub().balance(ada.keyId)
     const started = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
