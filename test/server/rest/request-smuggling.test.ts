@@ -65,7 +65,7 @@ describe('an ambiguous request', () => {
     '/proxy/watched//a': 'empty',
     '/proxy/watched/..%5cadmin': 'with the other slash',
   })) {
-    it(`A028 is 400 malformed_path for a dot segment and reaches no service (${where})`, async () => {
+    it(`A028 is 400 malformed_path and reaches no service (${where})`, async () => {
       const { apiKey, keyId } = await hub().agent()
       await hub().credit(keyId, usd('1'))
       const done = work.calls.length
