@@ -14,7 +14,7 @@ const TYPES = {
 
 const assets = new Map<string, Asset>()
 
-/** Registers a file under a path that contains a hash of its content, and so can be cached forever. */
+/** Registers a file under a path with a hash of its content, so that it can be cached forever. */
 function registerAsset(file: URL): string {
   const name = file.pathname.slice(file.pathname.lastIndexOf('/') + 1)
   const [stem, extension] = name.split('.') as [string, keyof typeof TYPES]

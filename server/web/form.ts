@@ -144,7 +144,7 @@ const suggestionList = (field: string, texts: readonly string[]): Html =>
     (text) => html`<option value="${text}">`,
   )}</datalist>`
 
-/** File input without a name, so that it is not submitted: `file.js` copies its text to the field. */
+/** File input without a name, so not submitted: `file.js` copies its text to the field. */
 const fileInput = (into: string, label: string, file: FileSource): Html =>
   html`<input type="file" hidden data-into="${into}" data-max-bytes="${
     file.maxBytes

@@ -38,7 +38,7 @@ export const formatDollars = (amount: bigint | number): string =>
 export const groupThousands = (text: string): string =>
   text.replace(/\d+/, (whole) => whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','))
 
-/** Returns a formatter that aligns decimal points: all `amounts` get the decimals of the longest. */
+/** Returns a formatter that aligns decimal points: all amounts get the most decimals of any. */
 export function alignedFormatter<Amount extends bigint | number>(
   amounts: readonly Amount[],
 ): (amount: Amount) => string {

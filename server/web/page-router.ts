@@ -205,7 +205,7 @@ function sendPage(ctx: Context, content: PageContent, site: Site): void {
   ctx.body = Buffer.from(layout(content, site).text)
   ctx.type = 'text/html; charset=utf-8'
   ctx.set('Content-Security-Policy', CSP)
-  // With `no-referrer` browsers send `Origin: null` with forms, which the same-origin check rejects.
+  // With `no-referrer`, browsers send `Origin: null` with forms: the same-origin check rejects it.
   ctx.set('Referrer-Policy', 'same-origin')
 }
 

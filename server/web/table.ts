@@ -100,7 +100,8 @@ export function pager(
     cursor && html`<a class="button plain" href="${withQuery(path, filters)}">First page</a>`
   }${
     next !== null &&
-    html`<a class="button plain" rel="next" href="${withQuery(path, { ...filters, [parameter]: next })}">
+    html`<a class="button plain" rel="next"
+href="${withQuery(path, { ...filters, [parameter]: next })}">
 Next page</a>`
   }</nav>`
 }

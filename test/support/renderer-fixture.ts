@@ -16,7 +16,9 @@ export interface RendererFixture {
   readonly close: () => Promise<void>
 }
 
-export async function openRenderer(options: Partial<BrowserOptions> = {}): Promise<RendererFixture> {
+export async function openRenderer(
+  options: Partial<BrowserOptions> = {},
+): Promise<RendererFixture> {
   const site = await openSite()
   const logged: string[] = []
   const renderer = new Renderer({

@@ -24,15 +24,15 @@ const callWallet = (method, params = []) => globalThis.ethereum.request({ method
 
 async function connect() {
   if (!globalThis.ethereum) {
-    throw new PaymentError('No wallet found in this browser. Open this page in the browser that has your wallet.')
+    throw new PaymentError('No wallet found in this browser. Open this page where your wallet is.')
   }
   showStatus('Waiting for your wallet…', 'busy')
   const [from] = await callWallet('eth_requestAccounts')
-  const targetChain = `0x${Number(chainId).toString(16)}`
+  const target = `0x${Number(chainId).toString(16)}`
   if (Number(await callWallet('eth_chainId')) !== Number(chainId)) {
-    await callWallet('wallet_switchEthereumChain', [{ chainId: targetChain }]).catch(() => undefined)
+    await callWallet('wallet_switchEthereumChain', [{ chainId: target }]).catch(() => undefined)
     if (Number(await callWallet('eth_chainId')) !== Number(chainId)) {
-      throw new PaymentError(`Your wallet is on another chain. Switch to Base (chain id ${chainId}).`)
+      throw new PaymentError(`Your wallet is on another chain. Switch to Base (chain ${chainId}).`)
     }
   }
   if (genesis) await assertTestChain()
@@ -131,11 +131,12 @@ async function settle(payment) {
     const body = await response?.json().catch(() => null)
     if (response?.status === 201) return body
     if (response?.status === 402 && payment && i === 0) {
-      throw new PaymentError(`The payment was rejected (${body?.reason ?? body?.code}). You were not charged.`)
+      const reason = body?.reason ?? body?.code
+      throw new PaymentError(`The payment was rejected (${reason}). You were not charged.`)
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new PaymentError('The payment is still pending. Do not pay again; reload this page later to see the result.')
+  throw new PaymentError('The payment is pending. Do not pay again; reload this page later.')
 }
 
 async function pay() {

@@ -42,7 +42,8 @@ async function useWallet() {
     await (section.dataset.wallet === 'sign' ? fillSignature() : fillAddress())
   } catch (error) {
     const isDeclined = error?.code === DECLINED
-    showStatus(isDeclined ? 'You declined. Nothing was changed.' : 'Your wallet reported an error.', 'bad')
+    const text = isDeclined ? 'You declined. Nothing was changed.' : 'Your wallet failed.'
+    showStatus(text, 'bad')
   }
 }
 

@@ -12,7 +12,7 @@ export function auditTests(
 ): void {
   for (const scripts of [true, false]) {
     const how = scripts ? 'with' : 'without'
-    it(`the audit log shows changes and is verified again by a button, ${how} JavaScript`, async () => {
+    it(`the audit log shows changes and is verified by a button, ${how} JavaScript`, async () => {
       const tab = await tabs.open({ scripts, cookie: person().cookie })
       const { admin: owner } = hub().database
       const setReason = async (expression: string) => {

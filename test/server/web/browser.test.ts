@@ -93,7 +93,7 @@ describe('pages in a browser', function () {
       expect(errors.filter((text) => !text.includes('402'))).to.deep.equal([])
     })
 
-    it('shows the credited purchase when its link is opened again, without a second signature', async () => {
+    it('shows the credited purchase when its link is opened again, unsigned', async () => {
       const { pageLink } = await payWith({ usdc: 5_000_000n })
       const { status, signed } = await payWith({ usdc: 5_000_000n }, pageLink)
       expect(status).to.match(/^Credited\. Transaction 0x/)

@@ -10,7 +10,7 @@ export function flashMessageTests(tabs: ReturnType<typeof useTabs>, person: () =
       const tab = await tabs.open({ scripts, cookie: person().cookie, width: 360 })
       const { page, send } = tab
       const assertSeen = async (words: string) => {
-        const message = await page.waitForSelector('#flash:focus') // focused, so that screen readers announce it
+        const message = await page.waitForSelector('#flash:focus') // and announced
         expect(await message!.evaluate((box) => box.textContent)).to.include(words)
         expect(await message!.isIntersectingViewport({ threshold: 1 }), words).to.equal(true)
       }

@@ -22,7 +22,7 @@ describe('pages of the hub', () => {
     '/docs': 'API reference',
   }
   for (const [path, words] of Object.entries(PAGES)) {
-    it(`${path} is complete, loads resources only from the hub and has no inline scripts`, async () => {
+    it(`${path} is complete, loads resources of the hub only, no inline scripts`, async () => {
       const { status, text, headers } = await open(path)
       expect(status).to.equal(200)
       expect(text.toLowerCase()).to.include(words.toLowerCase())

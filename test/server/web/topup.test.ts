@@ -28,7 +28,7 @@ describe('top-up by anyone with the page link', () => {
     return { 'PAYMENT-SIGNATURE': value }
   }
 
-  it('credits the key once, however often it is sent, and does not reveal the balance', async () => {
+  it('credits the key once, however often it is sent, and hides the balance', async () => {
     const { keyId } = await hub().agent()
     const asked = order(keyId)
     expect((await post(asked)).status).to.equal(402)
