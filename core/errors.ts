@@ -261,7 +261,9 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
-/** Expected failure, safe to show to the caller. Any other thrown error is a bug and becomes a 500. */
+/**
+ * Expected failure, safe to show to the caller. Any other thrown error is a bug and becomes a 500.
+ */
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly code: FaultCode

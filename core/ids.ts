@@ -31,8 +31,8 @@ function formatUuid(bytes: Buffer): string {
 }
 
 /**
- * Creates a UUID version 7 for the instant `ms`. Ids of one process ascend within a millisecond too,
- * so that journal rows are appended at the right edge of their index.
+ * Creates a UUID version 7 for the instant `ms`. Ids of one process ascend within a millisecond
+ * too, so that journal rows are appended at the right edge of their index.
  */
 export function uuidv7(ms: number): string {
   const bytes = Buffer.from(takeRandomBytes(16))

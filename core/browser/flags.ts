@@ -51,8 +51,8 @@ const NO_THROTTLING = [
 
 /**
  * Command-line flags of a browser. All traffic must use a proxy: without `<-loopback>` the browser
- * connects directly to this machine and to 169.254/16, without the WebRTC policies it sends UDP, and
- * without the resolver rules it looks up some names itself.
+ * connects directly to this machine and to 169.254/16, without the WebRTC policies it sends UDP,
+ * and without the resolver rules it looks up some names itself.
  */
 export const chromiumFlags = ({
   profile,

@@ -96,7 +96,7 @@ export class Pool {
   /** Returns the busiest browser with a free slot, so that others can become idle. */
   #findFree(): PooledBrowser | undefined {
     return [...this.#browsers]
-      .filter(({ retired, openPages: busy }) => !retired && busy < this.#options.pages)
+      .filter(({ retired, openPages }) => !retired && openPages < this.#options.pages)
       .toSorted((a, b) => b.openPages - a.openPages)[0]
   }
 
@@ -156,9 +156,9 @@ export class Pool {
   }
 
   async #endWhenIdle(browser: PooledBrowser): Promise<void> {
-    const { openedPages: opened } = browser.chromium
+    const { openedPages } = browser.chromium
     await unrefSleep(this.#options.idleMs)
-    if (browser.openPages === 0 && !browser.retired && browser.chromium.openedPages === opened)
+    if (browser.openPages === 0 && !browser.retired && browser.chromium.openedPages === openedPages)
       await this.#end(browser)
   }
 
@@ -179,8 +179,8 @@ export class Pool {
 }
 
 /** Probable error code of a crash. */
-export const crashCode = ({ lastKillMs: bitten }: PooledBrowser): RenderError['code'] =>
-  elapsedMs() - bitten < KILL_BLAME_MS ? 'render_limit_exceeded' : 'render_failed'
+export const crashCode = ({ lastKillMs }: PooledBrowser): RenderError['code'] =>
+  elapsedMs() - lastKillMs < KILL_BLAME_MS ? 'render_limit_exceeded' : 'render_failed'
 
 function occupy(browser: PooledBrowser): PooledBrowser {
   browser.openPages += 1

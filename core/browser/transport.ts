@@ -8,8 +8,8 @@ import type { ConnectionTransport } from 'puppeteer-core'
 const MESSAGE_BYTES = 16 * 1_048_576
 
 /**
- * Transport to a browser over two pipes, with a NUL after each message. No port is open, so no other
- * process can control the browser, and the browser exits when the hub closes the pipe.
+ * Transport to a browser over two pipes, with a NUL after each message. No port is open, so no
+ * other process can control the browser, and the browser exits when the hub closes the pipe.
  */
 export class PipeTransport implements ConnectionTransport {
   onmessage?: (message: string) => void

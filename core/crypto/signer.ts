@@ -12,8 +12,8 @@ interface PendingSignature {
 }
 
 /**
- * Signs in batches: while the thread works on one batch, the next one collects. A signature costs as
- * much as a small request, and so does each message to a thread.
+ * Signs in batches: while the thread works on one batch, the next one collects. A signature costs
+ * as much as a small request, and so does each message to a thread.
  */
 export class Signer {
   readonly #key: KeyObject

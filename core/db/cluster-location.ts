@@ -19,8 +19,8 @@ export interface ClusterLocation {
 }
 
 /**
- * Locates the cluster of `dataDir`, or chooses a location for a new one. If it has to be outside the
- * data directory, a link there leads to it on later starts.
+ * Locates the cluster of `dataDir`, or chooses a location for a new one. If it has to be outside
+ * the data directory, a link there leads to it on later starts.
  * @throws Error if the cluster belongs to another user or cannot be reached
  */
 export async function findClusterLocation(

@@ -35,7 +35,9 @@ export async function createPluginLogin(
   return login.href
 }
 
-/** Comment on a role that names its hub, because databases share roles: `agenthub 3fa9… of NAME`. */
+/**
+ * Comment on a role that names its hub, because databases share roles: `agenthub 3fa9… of NAME`.
+ */
 const HUB_MARK = /^agenthub ([\da-f]{16}) of (.+)$/s
 
 /** Marks the role as this hub's: another hub's password would lock out that hub's plugin. */
@@ -53,8 +55,8 @@ async function claimRole(client: Client, role: string, password: string): Promis
   const name = client.escapeIdentifier(role)
   if (known !== undefined && known !== key && others.includes(owner)) {
     throw new Error(
-      `The role ${role} belongs to a hub with another HUB_SIGNING_KEY, whose database is ${owner} ` +
-        'on the same server. Use separate servers or, if that hub no longer exists, run: ' +
+      `The role ${role} belongs to a hub with another HUB_SIGNING_KEY, whose database is ` +
+        `${owner} on the same server. Use separate servers or, if that hub is gone, run: ` +
         `COMMENT ON ROLE ${name} IS NULL`,
     )
   }

@@ -9,8 +9,8 @@ export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
   readonly folder?: string
   /**
-   * Schema and role of a plugin: the files run in this role and cannot touch other schemas. Both are
-   * created if missing. @defaultValue the hub's own migrations, in the role of the login
+   * Schema and role of a plugin: the files run in this role and cannot touch other schemas. Both
+   * are created if missing. @defaultValue the hub's own migrations, in the role of the login
    */
   readonly schema?: string
   /**

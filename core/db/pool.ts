@@ -46,8 +46,8 @@ const INT8_ARRAY = 1_016
 const DATE = 1_082
 
 /**
- * Type parsers: int8 as BigInt (money does not fit a double), date as text (pg would return midnight
- * in the process's time zone), all else as pg does; numeric stays text.
+ * Type parsers: int8 as BigInt (money does not fit a double), date as text (pg would return
+ * midnight in the process's time zone), all else as pg does; numeric stays text.
  */
 const types: CustomTypesConfig = {
   getTypeParser(oid, format) {
@@ -74,8 +74,8 @@ function int8Array(text: string): unknown {
 
 /**
  * Creates a connection pool. A lost connection does not end the process; the next query gets
- * another one. With `role`, a connection without it is refused (PgBouncer may drop startup options),
- * because it would have the rights of the login.
+ * another one. With `role`, a connection without it is refused (PgBouncer may drop startup
+ * options), because it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options

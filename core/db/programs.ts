@@ -61,8 +61,8 @@ function packageRoot(): string {
 
 /**
  * Creates the library symlinks, which npm packages cannot contain, in case npm did not run the
- * install script. `pg-symlinks.json` lists `source` (existing file) and `target` (link), relative to
- * the root.
+ * install script. `pg-symlinks.json` lists `source` (existing file) and `target` (link), relative
+ * to the root.
  */
 async function createSymlinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')

@@ -51,7 +51,7 @@ async function runInTransaction<T>(
 /**
  * SQL for the FROM clause of a single-statement transaction: its commit does not wait for the disk.
  * Use it only for data that is useless without a later, synchronous commit. The WAL is written in
- * order, so a crash or failover loses neither, the later one or both. A client that survives a crash
- * between the two and repeats only the later commit has lost the first.
+ * order, so a crash or failover loses neither, the later one or both. A client that survives a
+ * crash between the two and repeats only the later commit has lost the first.
  */
 export const ASYNC_COMMIT = `set_config('synchronous_commit', 'off', true)`

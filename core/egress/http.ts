@@ -24,8 +24,8 @@ export interface EgressRequest {
   readonly maxBytes?: number | undefined
   readonly timeouts?: EgressTimeouts | undefined
   /**
-   * True to stream a successful response larger than `maxBytes` instead of refusing it; `at-once` to
-   * stream every successful response from its first byte.
+   * True to stream a successful response larger than `maxBytes` instead of refusing it; `at-once`
+   * to stream every successful response from its first byte.
    */
   readonly streams?: boolean | 'at-once' | undefined
 }

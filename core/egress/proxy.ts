@@ -37,10 +37,10 @@ interface Tunnel {
 }
 
 /**
- * HTTP proxy on 127.0.0.1 that connects to public hosts only, with the same guard as `createEgress`.
- * Forwards plain requests and tunnels `CONNECT`. Serves one client and counts its bytes. Refused
- * connections are cut off without an error page, which could be mistaken for the site's response;
- * `faultOf` returns the reason.
+ * HTTP proxy on 127.0.0.1 that connects to public hosts only, with the same guard as
+ * `createEgress`. Forwards plain requests and tunnels `CONNECT`. Serves one client and counts its
+ * bytes. Refused connections are cut off without an error page, which could be mistaken for the
+ * site's response; `faultOf` returns the reason.
  */
 export class Proxy {
   readonly #options: ProxyOptions

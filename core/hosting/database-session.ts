@@ -49,10 +49,10 @@ export class DatabaseSession {
   #endReason: DatabaseRequestError | undefined
   #isReleased = false
 
-  constructor(client: PoolClient, leaseMs: number, terminate: Terminate) {
+  constructor(client: PoolClient, timeLimitMs: number, terminate: Terminate) {
     this.#client = client
     this.#terminate = terminate
-    this.#timer = setTimeout(() => this.end(timeLimitExceeded(leaseMs)), leaseMs).unref()
+    this.#timer = setTimeout(() => this.end(timeLimitExceeded(timeLimitMs)), timeLimitMs).unref()
     client.connection.stream.on('data', this.#countBytes)
   }
 
@@ -71,7 +71,9 @@ export class DatabaseSession {
     this.#releaseClient(true)
   }
 
-  /** Returns the connection to the pool without transactions, locks, settings or temporary tables. */
+  /**
+   * Returns the connection to the pool without transactions, locks, settings or temporary tables.
+   */
   async release(): Promise<void> {
     this.#endReason ??= noSuchTransaction()
     await this.#queue

@@ -159,15 +159,16 @@ export class InjectedDatabase {
     { transaction, reading }: Extract<Request, { do: 'begin' }>,
     signal: AbortSignal,
   ): Promise<StatementResult> {
-    const begun = this.#transactions
-    if (begun.has(transaction) || begun.size >= OPEN_TRANSACTIONS_MAX) throw noSuchTransaction()
+    const transactions = this.#transactions
+    if (transactions.has(transaction) || transactions.size >= OPEN_TRANSACTIONS_MAX)
+      throw noSuchTransaction()
     const opening = this.#openSession(BEGIN[`${reading}`], signal)
-    begun.set(transaction, opening)
+    transactions.set(transaction, opening)
     try {
       await opening
       return NO_ROWS
     } catch (error) {
-      if (begun.get(transaction) === opening) begun.delete(transaction)
+      if (transactions.get(transaction) === opening) transactions.delete(transaction)
       throw error
     }
   }
@@ -227,7 +228,7 @@ export class InjectedDatabase {
     void this.#cleanup.add(session.release())
   }
 
-  /** Ends a session of the role, or all of them: a statement could catch that it is cancelled. */
+  /** Terminates a session of the role, or all of them; SQL could catch a mere cancellation. */
   async #terminate(pid?: number): Promise<void> {
     const { url, role, log } = this.#options
     const client = new Client({ connectionString: url, application_name: 'agenthub terminate' })

@@ -2,8 +2,8 @@ import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Modules of this hub by import name. Third-party plugins always get these, whatever copy of the hub
- * they have installed.
+ * Modules of this hub by import name. Third-party plugins always get these, whatever copy of the
+ * hub they have installed.
  */
 const HUB_MODULES: ReadonlyMap<string, string> = new Map([
   ['agenthub/plugin', new URL('../plugin/index.ts', import.meta.url).href],

@@ -3,8 +3,8 @@ import type { Rows } from '../plugin/index.ts'
 
 /**
  * Encoding of values between an isolated plugin and its database. Parameters are sent as
- * PostgreSQL's text format, so that the hub deserializes only data that it wrote itself. Result rows
- * are serialized by V8, which preserves bigint, Date and Buffer.
+ * PostgreSQL's text format, so that the hub deserializes only data that it wrote itself. Result
+ * rows are serialized by V8, which preserves bigint, Date and Buffer.
  */
 
 /** Encoded parameter: null, text, bytes, or a list of these. */

@@ -34,8 +34,9 @@ export function startRuntime(launch: () => PluginRuntime): PluginRuntime {
 const STACK_MB = 4
 const YOUNG_MB = 32
 /**
- * Heap limit above the plugin's limit. A worker that exceeds its heap limit in one allocation (seen:
- * a string of 100 MB, heap of 64) crashes the whole process, so a timer enforces the plugin's limit.
+ * Heap limit above the plugin's limit. A worker that exceeds its heap limit in one allocation
+ * (seen: a string of 100 MB, heap of 64) crashes the whole process, so a timer enforces the
+ * plugin's limit.
  */
 const HEADROOM_MB = 2_048
 const WATCH_MS = 250
@@ -151,7 +152,7 @@ export function runInProcess(
 }
 
 export const NODE_REQUIRED =
-  'an untrusted plugin requires a Node 26, whose permission model covers sockets: set HUB_PLUGIN_NODE'
+  'an untrusted plugin requires a Node 26, which can block sockets: set HUB_PLUGIN_NODE'
 
 const memoryOf = async (pid: number): Promise<number> =>
   privateBytes(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''))

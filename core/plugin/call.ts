@@ -16,8 +16,8 @@ export interface Call<Input> {
    */
   readonly input: Input
   /**
-   * Stable id of the payer: a key id, or `x402:` and a verified wallet address; `nobody` if the call
-   * is free for everyone.
+   * Stable id of the payer: a key id, or `x402:` and a verified wallet address; `nobody` if the
+   * call is free for everyone.
    */
   readonly payer: string
   /** Request headers passed to providers, by lower-case name: no keys, cookies or addresses. */

@@ -7,12 +7,13 @@
  * input, calls `handle`, and settles or refunds.
  *
  * This is version 1 (`agenthub.apiVersion` in the plugin's package.json), and frozen: existing
- * members keep their meaning and additions are optional; `test/core/plugin/api.txt` pins it. Members
- * injected into first-party plugins only (`buyer`, `domains`, `upstreams`, `park`, `Unresolved`,
- * `Taken`) are not part of the promise.
+ * members keep their meaning and additions are optional; `test/core/plugin/api.txt` pins it.
+ * Members injected into first-party plugins only (`buyer`, `domains`, `upstreams`, `park`,
+ * `Unresolved`, `Taken`) are not part of the promise.
  *
- * A plugin may run in a worker, or in a process without any access. It then receives only the `Host`
- * members that the operator injects by name, and all values it exchanges with the hub are JSON.
+ * A plugin may run in a worker, or in a process without any access. It then receives only the
+ * `Host` members that the operator injects by name, and all values it exchanges with the hub are
+ * JSON.
  *
  * @example
  * export default defineService({

@@ -60,9 +60,9 @@ export interface Transaction {
  * names need no schema prefix. Statements time out after 30 seconds. Errors have the SQLSTATE as
  * `code`.
  *
- * In an isolated plugin, a transaction has 30 seconds in total and a result at most 4 MiB (`54000`);
- * four transactions or statements run at a time, further ones wait; and connections keep no session
- * state.
+ * In an isolated plugin, a transaction has 30 seconds in total and a result at most 4 MiB
+ * (`54000`); four transactions or statements run at a time, further ones wait; and connections keep
+ * no session state.
  */
 export interface Database extends Transaction {
   /** Runs `work` in one transaction, committed as a whole or not at all. */
@@ -96,12 +96,14 @@ export interface RenderedPage {
   /** As sent by the site, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * For HTML, the page as seen by a reader, as UTF-8 HTML: scripts have run, shadow roots are inlined,
-   * and so are frames of the allowed hosts, as `<section data-frame="URL">`. For any other type, the
-   * bytes as sent.
+   * For HTML, the page as seen by a reader, as UTF-8 HTML: scripts have run, shadow roots are
+   * inlined, and so are frames of the allowed hosts, as `<section data-frame="URL">`. For any other
+   * type, the bytes as sent.
    */
   readonly body: Buffer
-  /** Type of `body`: `text/html; charset=utf-8` if rendered, else as sent by the site, if at all. */
+  /**
+   * Type of `body`: `text/html; charset=utf-8` if rendered, else as sent by the site, if at all.
+   */
   readonly contentType: string | undefined
 }
 

@@ -27,9 +27,9 @@ const STOP_TIMEOUT_MS = 2_000
 const HANG_SECONDS = 1
 
 /**
- * Returns the requirements of every service, for any test runner: a valid declaration, no charge for
- * invalid input, the declared price, a prompt stop on abort, and no charge for handlers that throw
- * or hang.
+ * Returns the requirements of every service, for any test runner: a valid declaration, no charge
+ * for invalid input, the declared price, a prompt stop on abort, and no charge for handlers that
+ * throw or hang.
  *
  * @example
  * for (const { name, meet } of conformance(echo, { client })) it(name, meet)

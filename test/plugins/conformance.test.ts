@@ -53,7 +53,7 @@ const services: readonly AnyService[] = [
   magazine,
 ]
 
-/** What the plainest input would not show. */
+/** Inputs for endpoints that reject the simplest input. */
 const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>>>> = {
   magazine: { 'GET /fetch': { url: 'http://magazine.test/articles/bread' } },
   analysis: {
@@ -92,7 +92,7 @@ const bad = defineService({
   },
 })
 
-/** What the example of a wrapper asks. */
+/** Server called by the example of a wrapper. */
 const weather = createServer((request, response) => {
   const { searchParams } = new URL(request.url ?? '', 'http://weather.test')
   const isKnown = searchParams.get('appid') === SECRETS.FORECAST_KEY

@@ -14,9 +14,9 @@ export interface FlattenedPage {
  * Serializes a page as seen by a reader, as one tree, with shadow roots, slotted content and frames
  * of the allowed hosts inlined. Omits invisible content except metadata.
  *
- * Runs inside the page in an isolated world, so that scripts of the page cannot change the functions
- * it calls. Form fields still shadow properties by name, as in `<input name=firstChild>`, so the tree
- * is read by the getters of the prototypes.
+ * Runs inside the page in an isolated world, so that scripts of the page cannot change the
+ * functions it calls. Form fields still shadow properties by name, as in `<input name=firstChild>`,
+ * so the tree is read by the getters of the prototypes.
  */
 export class Flattener {
   readonly #limit: number

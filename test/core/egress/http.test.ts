@@ -21,7 +21,7 @@ async function fault(answer: RequestListener, more: Sent = {}): Promise<EgressEr
 describe('an egress request', () => {
   realSockets()
 
-  it('sends the user agent, asks for uncompressed bodies, and carries headers and body', async () => {
+  it('sends user agent, headers and body, and requests an uncompressed body', async () => {
     await against(undefined, async (egress, seller) => {
       await ask(egress, {
         url: 'http://seller.test/a%20b?c=d#e',

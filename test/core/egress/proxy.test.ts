@@ -41,7 +41,7 @@ describe('the filtering proxy', () => {
   }
   afterEach(() => Promise.all(opened.splice(0).map((proxy) => proxy.close())))
 
-  /** What a client of the proxy gets for a URL; undefined when it is cut off. */
+  /** Requests a URL through the proxy; undefined if the connection is cut off. */
   async function get(proxy: Proxy, path: string) {
     const { hostname, port } = new URL(proxy.url)
     const asked = request({ hostname, port, path, agent: false })

@@ -78,7 +78,7 @@ describe('a located plugin', () => {
   }
   const find = (spec: string) => locate(spec, [join(home, 'node_modules')])
 
-  it('is found by package name, compiled, with the isolation that its package requires', async () => {
+  it('is found by package name, compiled, with the isolation of its package', async () => {
     const agenthub = { apiVersion: 1, isolation: 'worker', needs: ['http'] }
     const exports = { '.': { types: './dist/index.d.ts', default: './dist/index.js' } }
     const about = { name: '@me/shout', version: '1.2.3', type: 'module', exports, agenthub }

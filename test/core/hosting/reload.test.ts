@@ -89,7 +89,7 @@ describe('a plugin that changes while the hub runs', function () {
   })
 
   for (const isolation of ['inline', 'worker']) {
-    it(`is added, changed with calls under way, and removed: ${isolation}`, async () => {
+    it(`is added, changed with pending calls, and removed: ${isolation}`, async () => {
       await write('1')
       const added = await command('add', `${folder}=${isolation}`)
       expect(added).to.deep.include({ code: 0 })

@@ -1,6 +1,6 @@
 import wordy from './wordy.ts'
 
-/** Cannot be declared: its summary is longer than a message may be. */
+/** Plugin whose summary exceeds the maximum message size. */
 export default (host: Parameters<typeof wordy>[0]) => ({
   ...wordy(host),
   summary: 'x'.repeat(9 * 1_048_576),

@@ -15,7 +15,7 @@ import {
   usd,
 } from 'agenthub/plugin'
 
-/** Everything that a plugin may do to a hub, an endpoint each. `say` is the good one among them. */
+/** Endpoints for everything a malicious plugin can do to a hub; `say` is well-behaved. */
 const price = usd('0.001')
 const input = s.object({ words: s.optional(s.string()) })
 
@@ -28,7 +28,7 @@ const endpoint = (handle: AnyEndpoint['handle'], more: Partial<AnyEndpoint> = {}
   ...more,
 })
 
-/** Of what takes all the time that it is given. */
+/** Short deadline for endpoints that never end. */
 const SHORT = { deadlineSeconds: 1 } as const
 
 const forEver = (): never => {
@@ -57,7 +57,7 @@ const dial = (): Promise<unknown> =>
     const socket = connect(22, '127.0.0.1').on('error', reject)
     socket.on('connect', () => resolve('connected'))
   })
-/** What an untrusted plugin would like to do. */
+/** Accesses that an untrusted plugin must not have. */
 const tries = async () => ({
   file: await caught(() => readFileSync('/etc/passwd', 'utf8')),
   write: await caught(() => writeFileSync('/tmp/evil', '')),

@@ -1,6 +1,6 @@
 import { defineService, type Host, s, usd } from 'agenthub/plugin'
 
-/** Works by itself, says when it is listed, and knows how to die. */
+/** Plugin with schedules and listing state, which can also exit. */
 let runs = 0
 
 export default (host: Host) =>

@@ -2,7 +2,7 @@ import { defineService, type Host, s, usd } from 'agenthub/plugin'
 
 const LONG = 9 * 1_048_576
 
-/** Says more than a message between hub and plugin may have. */
+/** Plugin that sends oversized messages. */
 export default ({ http, log }: Host) => {
   const endpoint = (handle: () => unknown) => ({
     summary: 'Says much.',

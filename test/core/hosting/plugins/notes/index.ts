@@ -5,7 +5,7 @@ const STATEMENTS = s.object({
   ending: s.oneOf(['commit', 'throw', 'exit', 'hang', 'swallow']),
 })
 
-/** Says what it is told to its database, and what came of it. */
+/** Plugin that executes statements on its database and returns their results. */
 const notes: DataPlugin = {
   slug: 'notes',
   migrations: new URL('./migrations/', import.meta.url),
