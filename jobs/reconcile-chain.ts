@@ -29,7 +29,7 @@ export async function reconcileChain(deps: ReconcileDeps): Promise<void> {
   for (const result of results) logResult(deps.log, result)
 }
 
-/** Pauses once per exception: whoever resumes payments has seen the earlier ones. */
+/** Pauses once per exception: the person who resumes payments has seen the earlier ones. */
 async function pauseWhenDrained(
   { pool, log }: ReconcileDeps,
   results: readonly ReconciliationResult[],

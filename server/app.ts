@@ -12,11 +12,11 @@ import type { PreKoaHandler } from './http/pre-koa.ts'
 import { methodNotAllowed, problem, reportFault } from './http/problem.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
 import { type Observers, observe } from './observability/observe.ts'
-import { type ProxyPorts, proxyDoor } from './proxy/entry.ts'
+import { type ProxyDeps, proxyEntry } from './proxy/entry.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { type RestDeps, serveRest } from './rest/serve.ts'
 
-export interface AppDeps extends RestDeps, ProxyPorts, Observers {
+export interface AppDeps extends RestDeps, ProxyDeps, Observers {
   readonly routes: readonly AnyRoute[]
   readonly mcp: PreKoaHandler
   /** Serves the web pages. */
@@ -30,8 +30,8 @@ export interface AppDeps extends RestDeps, ProxyPorts, Observers {
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /**
- * Creates the HTTP application: REST, proxy, MCP and web pages, with one error format. The proxy and
- * MCP run before Koa because they have the most traffic and serve programs only.
+ * Creates the HTTP application: REST, proxy, MCP and web pages, with one error format. The proxy
+ * and MCP run before Koa because they have the most traffic and serve programs only.
  */
 export function createApp(deps: AppDeps): RequestHandler {
   const app = new Koa({ proxy: deps.proxies > 0, maxIpsCount: deps.proxies })
@@ -62,7 +62,7 @@ export function createApp(deps: AppDeps): RequestHandler {
     deps.log.error({ err: error }, 'unexpected error of the server')
   })
   const answer = app.callback()
-  const proxy = proxyDoor(deps)
+  const proxy = proxyEntry(deps)
   return (request, response) => {
     const koa = () => app.createContext(request, response)
     return (

@@ -29,7 +29,8 @@ export interface CallRecord {
 
 /** Columns of `RecordRow`, from `hub.call c` and its endpoint `e`. */
 export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service,
-  e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome, c.status AS call_status,
+  e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome,
+  c.status AS call_status,
   c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry`
 
 export interface RecordRow {

@@ -96,7 +96,8 @@ export class CallLog {
 }
 
 const CALL_COLUMNS = `hub.call (id, at, request_id, principal, key_id, service, endpoint,
-  price_version, source, charged, outcome, status, latency_ms, reason, request_hash, response_hash, entry)`
+  price_version, source, charged, outcome, status, latency_ms, reason, request_hash,
+  response_hash, entry)`
 
 const toCells = (r: CallRecord): readonly Cell[] => [
   r.id,

@@ -13,7 +13,7 @@ import type { HubOptions } from './options.ts'
 export async function openHostedPlugins(
   { hosting, databaseUrl, databaseDirectUrl, signingKey, log }: HubOptions,
   lent: Host,
-  house: readonly OpenedPlugin[],
+  firstParty: readonly OpenedPlugin[],
   pool: Pool,
 ): Promise<PluginSet> {
   const lending = {
@@ -26,7 +26,7 @@ export async function openHostedPlugins(
     pool,
     entries: hosting.entries,
     reservedSlugs: new Set(
-      house.map(({ declaration: sold }) => (isFamily(sold) ? sold.family : sold.slug)),
+      firstParty.map(({ declaration: sold }) => (isFamily(sold) ? sold.family : sold.slug)),
     ),
     open: (entry) => hostPlugin(entry, lending, hosting),
     process: `${hostname()}:${process.pid}`,

@@ -33,11 +33,11 @@ export async function openPluginCatalog(
   host: Host,
   privileges: Privileges,
 ): Promise<OpenedCatalog> {
-  const house = await openPlugins(options, host, privileges)
-  const set = await openHostedPlugins(options, host, house, pool)
+  const firstParty = await openPlugins(options, host, privileges)
+  const set = await openHostedPlugins(options, host, firstParty, pool)
   const declared = {
-    ...splitDeclarations(house),
-    families: splitDeclarations([...house, ...set.hosted]).families,
+    ...splitDeclarations(firstParty),
+    families: splitDeclarations([...firstParty, ...set.hosted]).families,
     startingSlugs: splitDeclarations(set.hosted).services.map(({ slug }) => slug),
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
@@ -50,10 +50,10 @@ export async function openPluginCatalog(
   })
   const onSold = (listener: (service: AnyService) => void): void => void listeners.push(listener)
   return {
-    pluginCatalog: { ...splitDeclarations([...house, ...set.hosted]), catalog, onSold },
+    pluginCatalog: { ...splitDeclarations([...firstParty, ...set.hosted]), catalog, onSold },
     async close() {
       await set.close()
-      await Promise.all(house.map((plugin) => plugin.close()))
+      await Promise.all(firstParty.map((plugin) => plugin.close()))
     },
   }
 }

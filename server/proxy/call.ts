@@ -25,7 +25,7 @@ import { stream } from './stream.ts'
  * - Free calls pay first, then credits, then x402. A payment received for a failed attempt pays
  *   before all of them. An endpoint that costs nothing needs no funds.
  * - A call is charged only if it is delivered, or if an external seller has taken the money. The
- *   response is stored before the charge, so that whoever is charged can obtain it.
+ *   response is stored before the charge, so that the charged payer can obtain it.
  * - Every other failure releases the funds and the Idempotency-Key, and a caller who disconnected
  *   before the handler starts is not charged. An upfront x402 payment then pays for the next
  *   attempt. Parked funds and those of an unresolved call stay reserved until the outcome is known.

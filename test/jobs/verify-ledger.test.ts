@@ -15,7 +15,7 @@ describe('the ledger verification job', () => {
   })
   after(() => database.drop())
 
-  it('signs a valid ledger, and logs an error each time without signing an invalid one', async () => {
+  it('signs a valid ledger; logs an error and does not sign an invalid one', async () => {
     const lines: string[] = []
     const log = createLog('info', { write: (line: string) => void lines.push(line) }, [])
     const run = () => verifyLedgerJob({ pool: database.pool, signingKey, log })

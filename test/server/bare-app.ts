@@ -57,11 +57,11 @@ const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
   }),
 ]
 
-/** What the test at hand has the application do, and what it finds. */
+/** Behavior that the current test defines, and what it observes. */
 class BareApp {
-  /** What the pipeline answers. */
+  /** Response of the call. */
   call!: () => Promise<HttpResponse>
-  /** What `/v1/download` sends. */
+  /** Stream that `/v1/download` sends. */
   flow!: ResponseStream
   asked!: CallRequest[]
   logged!: string[]
@@ -80,7 +80,7 @@ class BareApp {
   }
 }
 
-/** The application without a database, an MCP endpoint or pages: fresh for each test. */
+/** Creates the application without a database, MCP or pages for each test. */
 export function bareApp(): BareApp {
   const app = new BareApp()
   let end: () => Promise<void>

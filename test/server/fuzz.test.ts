@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Findings, fuzz } from '../fuzz/fuzz.ts'
 import { FUZZED, fuzzHub } from '../fuzz/hub.ts'
-import type { Document } from '../fuzz/judge.ts'
+import type { Document } from '../fuzz/response-checker.ts'
 import { useHub } from '../support/suite.ts'
 import { listen } from './http.ts'
 

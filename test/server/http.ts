@@ -5,16 +5,16 @@ import { Readable } from 'node:stream'
 import nock from 'nock'
 import { Client } from 'undici'
 
-/** A real server on loopback, with nothing between it and its callers. */
+/** A real server on loopback. */
 export interface Listening {
   readonly port: number
   close(): Promise<void>
 }
 
-/** What answers: a Koa callback, for one. */
+/** Request handler, such as a Koa callback. */
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** The mocks of other tests read along on every socket, and change what they read: not here. */
+/** Disables the mocks of other tests, which intercept every socket. */
 export async function listen(listener: Listener): Promise<Listening> {
   nock.restore()
   const server = createServer((request, response) => void listener(request, response)).listen(
@@ -35,10 +35,10 @@ export async function listen(listener: Listener): Promise<Listening> {
 
 export interface Sent {
   readonly method?: string
-  /** Sent as it stands: nothing is normalised. */
+  /** Sent without normalization. */
   readonly path?: string
   readonly headers?: Readonly<Record<string, string | string[]>>
-  /** An array is sent in chunks, without a length. */
+  /** Body; an array is sent in chunks without a length. */
   readonly body?: string | Buffer | readonly (string | Buffer)[]
 }
 
@@ -49,7 +49,7 @@ export interface Answer {
   readonly json: Record<string, unknown>
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on its own connection. */
 export async function send(port: number, { method, path, headers, body }: Sent): Promise<Answer> {
   const client = new Client(`http://127.0.0.1:${port}`)
   try {

@@ -13,7 +13,7 @@ const USER = 'hub_web_of_a_test'
 const BARE = 'hub_bare_of_a_test'
 const PASSWORD = 'a-password-of-a-test'
 
-/** As the README tells operators to make it. */
+/** Setup as documented in core/CONFIGURATION.md. */
 const LOGIN = `
   CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}' IN ROLE hub_app;
   ALTER ROLE ${USER} SET role = hub_app;
@@ -39,7 +39,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
     database = await freshDatabase()
     await database.admin.query(LOGIN)
     await database.admin.query(`CREATE ROLE ${BARE} LOGIN PASSWORD '${PASSWORD}'`)
-    // Fewer connections than the hub asks for: each is passed on from transaction to transaction.
+    // Fewer connections than the hub opens: each is shared between transactions.
     const logins = { [USER]: PASSWORD, [BARE]: PASSWORD }
     bouncer = await startPgBouncer(database.url, logins, 3)
     hub = await startTestHub({
@@ -73,7 +73,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
     expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
     expect(await hub.balance(ada.keyId)).to.equal(usd('0.995'))
     const { headers } = await ask(hub.url, '/v1/credits/balance', { key: ada.apiKey })
-    const asked = 2 + 51 + 1 // the purchase is two, and this is one
+    const asked = 2 + 51 + 1 // the purchase counts as two, this as one
     expect(headers['x-ratelimit-remaining']).to.equal(String(1_000 - asked))
   })
 

@@ -86,11 +86,11 @@ describe('an account', () => {
     expect((await ada.ask(`/v1/keys/${id}`, { method: 'DELETE' })).status).to.equal(200)
   })
 
-  it('a root has no limits but its credits', async () => {
+  it('limits a main key only by its credits', async () => {
     refused(await post(ada, '/v1/keys', { max_day_microdollars: 1 }), 422, 'validation_failed')
   })
 
-  it('its session is no key: it calls nothing, and is no administrator', async () => {
+  it('cannot call or administer with its session', async () => {
     for (const path of ['/v1/credits/balance', '/v1/wallet/balance']) {
       refused(await ada.ask(path), 401, 'invalid_api_key')
     }
@@ -98,7 +98,7 @@ describe('an account', () => {
     refused(await ada.ask('/v1/admin/roles'), 403, 'admin_only')
   })
 
-  it('manages the keys of a wallet that agreed, and no row of them moves', async () => {
+  it('manages the keys of a wallet that agreed, without moving their rows', async () => {
     const wallet = await walletOf()
     await hub().credit(wallet.keyId, usd('2'))
     const rows = async () => {
@@ -129,7 +129,7 @@ describe('an account', () => {
     expect(wallets.map(({ wallet_address }) => wallet_address)).to.include(wallet.account.address)
   })
 
-  it('the wallet decides: it goes over to another account, or is let go', async () => {
+  it('lets the wallet move to another account, or leave', async () => {
     const wallet = await walletOf()
     await link(ada, wallet)
     await link(bob, wallet)
@@ -143,7 +143,7 @@ describe('an account', () => {
     expect(status, 'its keys work on').to.equal(200)
   })
 
-  it('gets a wallet by nothing but its own signature, for this account, once', async () => {
+  it('gets a wallet only by its signature for this account, once', async () => {
     const [wallet, other] = [await walletOf(), await walletOf()]
     const { nonce, message } = await challengeFor(ada, wallet)
     expect(message).to.include('ada@example.test').and.include(wallet.account.address)

@@ -1,11 +1,11 @@
 import { useHub } from '../support/suite.ts'
-import { dollar, flawed, gift } from './flawed.ts'
+import { dollar, flawed, gift } from './failing-services.ts'
 import { tell } from './table.ts'
 
 describe('story: charge', () => {
   const hub = useHub({ plugins: [flawed, gift, dollar] })
 
-  it('credits pay: nine tenths to the provider, one to the platform', () =>
+  it('splits credits: nine tenths to the provider, one to the platform', () =>
     tell(
       hub(),
       `
@@ -22,14 +22,14 @@ describe('story: charge', () => {
       `,
     ))
 
-  it('the house sells without commission', () =>
+  it('charges the platform no commission on its own services', () =>
     tell(
       hub(),
       `
       ada  joins
       ada  has    0.004000
-      ada  calls  analysis/sentiment ×15   => free ×15  ada 0.004000  house 0.000000
-      ada  calls  analysis/sentiment ×2    => credits ×2  ada 0.000000  house 0.004000
+      ada  calls  analysis/sentiment ×15   => free ×15  ada 0.004000  platform 0.000000
+      ada  calls  analysis/sentiment ×2    => credits ×2  ada 0.000000  platform 0.004000
       ada  calls  analysis/sentiment       => 402 insufficient_credits  commission 0.000000
       `,
     ))

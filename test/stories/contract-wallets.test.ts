@@ -46,7 +46,7 @@ describe('wallets that are contracts register', () => {
     })) as Hex
   })
 
-  /** As the contract wants it: a word, and the signature of its owner. */
+  /** Signature in the contract's format: one word and the owner's signature. */
   const signatureOf = async (message: string, by = owner): Promise<Hex> =>
     concat([`0x${'00'.repeat(32)}`, await by.signMessage({ message })])
   const undeployed = (signature: Hex): Hex =>

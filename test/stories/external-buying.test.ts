@@ -9,7 +9,7 @@ import { useHub } from '../support/suite.ts'
 const PRICE = usd('0.01')
 const ELSEWHERE = '0x00000000000000000000000000000000000e15e0'
 
-/** What a caller is told of money that went to a seller, and what stops it from going there. */
+/** Reports of money sent to sellers, and the limits that stop it. */
 describe('payments to sellers', () => {
   const platform = usd('0.08')
   const hub = useHub({
@@ -98,7 +98,7 @@ describe('payments to sellers', () => {
     gone.abort()
     body.on('error', () => undefined)
     const id = (await asked).headers['x-call-id']
-    // Closing the hub at the end waits for every connection that is left.
+    // Closing the hub waits for every open connection.
     await eventually(async () => (await told(id))['reason'] !== null)
     expect(await balance()).to.equal(usd('1') - PRICE)
     const left = await told(id)
@@ -114,7 +114,7 @@ describe('payments to sellers', () => {
     expect(String(headers['x-upstream-pay-to']).toLowerCase()).to.equal(ELSEWHERE)
   })
 
-  it('stop while they are paused, before a byte leaves, and go on afterwards', async () => {
+  it('stop while paused, before a byte is sent, and continue afterwards', async () => {
     const { pool } = hub().hub
     const set = (paused: boolean) =>
       pool.query('SELECT hub.switch_outgoing($1, $2, $3)', [paused, 'ops', 'test'])
@@ -127,7 +127,7 @@ describe('payments to sellers', () => {
     expect(await weather('city=Oslo')).to.have.property('status', 200)
   })
 
-  it('end at the daily caps, of which what no seller took is given back', async () => {
+  it('stop at the daily caps, to which untaken payments return', async () => {
     const left = platform - (await outflow('platform'))
     const calls = Number(left / PRICE)
     const bob = await hub().agent()

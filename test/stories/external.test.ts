@@ -8,7 +8,7 @@ import { useHub } from '../support/suite.ts'
 import { paying } from './payments.ts'
 import { result, tell, type Verb } from './table.ts'
 
-/** `asks GET /weather?fault=late max 0.005000`: a call of the sample seller through the hub. */
+/** `asks GET /weather?fault=late max 0.005000`: calls the sample seller through the hub. */
 const asks: Verb = async ({ hub, actor }, who, rest) => {
   const [, method = '', path = '', max] = /^(\w+) (\S+)(?: max (\S+))?$/.exec(rest) ?? []
   const url = path.startsWith('/') ? `${hub.sandbox!.sellerUrl}${path}` : path
@@ -30,7 +30,7 @@ describe('story: an external call, paid from credits', () => {
     hanging = patient.client.external({ url }).catch((error: unknown) => error)
   })
 
-  it('costs exactly what the seller asks', () =>
+  it('costs exactly the price of the seller', () =>
     tell(
       hub(),
       `
@@ -46,7 +46,7 @@ describe('story: an external call, paid from credits', () => {
       verbs,
     ))
 
-  it('costs nothing when nothing was paid', () =>
+  it('costs nothing if nothing was paid', () =>
     tell(
       hub(),
       `
@@ -65,7 +65,7 @@ describe('story: an external call, paid from credits', () => {
       verbs,
     ))
 
-  it('is charged once when the seller took the money and did not say so', () =>
+  it('is charged once if the seller took the money without saying so', () =>
     tell(
       hub(),
       `
@@ -81,8 +81,8 @@ describe('story: an external call, paid from credits', () => {
       verbs,
     ))
 
-  it("is the house's loss when the hold went back before the payment was seen", async () => {
-    /** What must never happen, done by hand: the hold of an open payment goes back. */
+  it("is the platform's loss if the hold was released before the payment was seen", async () => {
+    /** Releases the hold of an open payment, which must never happen by itself. */
     const frees: Verb = async ({ hub: { hub }, actor }, who) => {
       const owner = await hub.ledger.account(creditsOf(actor(who).keyId!))
       const { rows } = await hub.pool.query<{ id: string }>(
@@ -106,7 +106,7 @@ describe('story: an external call, paid from credits', () => {
     )
   })
 
-  it('is given back when the seller never took the money', async function () {
+  it('is refunded if the seller never took the money', async function () {
     this.timeout(60_000)
     const expire: Verb = async () => {
       const told = await hanging

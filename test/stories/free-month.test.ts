@@ -4,7 +4,7 @@ import { ask, type Told } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-import { gift } from './flawed.ts'
+import { gift } from './failing-services.ts'
 
 const nextMonth = monthStart(systemClock.now(), 1)
 const lastMoment = new Date(nextMonth.getTime() - 1)
@@ -23,7 +23,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
       body: {},
       headers: { 'idempotency-key': 'month' },
     })
-  /** As if the process had died before it noted the end of an attempt. */
+  /** Simulates a process that died before it recorded the end of an attempt. */
   const loseEnd = () =>
     hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
 
@@ -38,12 +38,12 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
     })
   }
 
-  it('is not made again, though the next month has come and its end was never noted', async () => {
+  it('is not repeated in the next month if its end was never recorded', async () => {
     time = lastMoment
     await isRepeated(await call())
   })
 
-  it('is not made again either where the month turned before the call was held', async () => {
+  it('is not repeated if the month changed before the hold', async () => {
     time = lastMoment
     const first = await turned()
     const { rows } = await hub().hub.pool.query<{ code: string }>(
@@ -55,7 +55,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
     await isRepeated(first)
   })
 
-  /** A call whose id is of one month, and whose hold is of the next. */
+  /** Makes a call whose id is of one month and whose hold of the next. */
   async function turned(): Promise<Told> {
     const client = await hub().database.admin.connect()
     try {

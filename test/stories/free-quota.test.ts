@@ -1,25 +1,25 @@
 import { useHub } from '../support/suite.ts'
-import { gift } from './flawed.ts'
+import { gift } from './failing-services.ts'
 import { tell } from './table.ts'
 
 describe('story: free quota', () => {
   const hub = useHub({ plugins: [gift] })
 
-  it('fifteen calls a month are free, the sixteenth is charged, over all endpoints', () =>
+  it('makes fifteen calls a month free and charges the sixteenth, over all endpoints', () =>
     tell(
       hub(),
       `
       ada  joins
       ada  has    0.005000
       ada  calls  analysis/sentiment ×14                       => free ×14  ada 0.005000
-      ada  calls  analysis/extract-entities {"text":"Oslo"}    => free  house 0.000000
+      ada  calls  analysis/extract-entities {"text":"Oslo"}    => free  platform 0.000000
       ada  calls  analysis/extract-entities {"text":"Oslo"}    => credits  ada 0.002000
-      ada  calls  analysis/sentiment                           => credits  house 0.005000
+      ada  calls  analysis/sentiment                           => credits  platform 0.005000
       ada  calls  analysis/sentiment                           => 402 insufficient_credits
       `,
     ))
 
-  it('a free call is given back when the handler fails', () =>
+  it('returns a free call when the handler fails', () =>
     tell(
       hub(),
       `
@@ -33,7 +33,7 @@ describe('story: free quota', () => {
       `,
     ))
 
-  it('free calls are a wallet’s, however many keys it has; credits are a key’s', () =>
+  it('counts free calls per wallet and credits per key', () =>
     tell(
       hub(),
       `
@@ -49,7 +49,7 @@ describe('story: free quota', () => {
       `,
     ))
 
-  it('twenty calls at once over two keys use two free calls', () =>
+  it('uses two free calls for twenty concurrent calls over two keys', () =>
     tell(
       hub(),
       `

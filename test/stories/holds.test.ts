@@ -5,12 +5,12 @@ import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
-import { flawed } from './flawed.ts'
+import { flawed } from './failing-services.ts'
 import { type Scene, tell, type Verb } from './table.ts'
 
 const PAYEE = 'liabilities:providers:example:flawed'
 
-/** What a process does to the ledger for a call, without the process that would finish it. */
+/** Ledger operations of a call whose process died. */
 function dying(): Readonly<Record<string, Verb>> {
   const calls = new Map<string, string>()
   const holdOf = async ({ hub, actor }: Scene, who: string) => ({
@@ -32,13 +32,13 @@ function dying(): Readonly<Record<string, Verb>> {
       told(await scene.hub.hub.ledger.settle(await holdOf(scene, who), usd(rest))),
     releases: async (scene, who) =>
       told(await scene.hub.hub.ledger.release(await holdOf(scene, who))),
-    /** Until the time of the hold is up. */
+    /** Waits until the hold has expired. */
     waits: async ({ hub: { hub } }, who) => {
       const sql = 'SELECT FROM ledger.journal WHERE id = $1 AND phase = 1 AND expires_at <= now()'
       await eventually(async () => (await hub.pool.query(sql, [calls.get(who)])).rowCount === 1)
       return []
     },
-    /** As the ledger answers whose clock is behind that of the look. */
+    /** Simulates a ledger whose clock is behind. */
     finds: async ({ hub: { hub } }) => {
       const early = { outcome: 'no_such_hold', balance: 0n } as const
       await expireHolds(hub.pool, { expire: async () => early })
@@ -51,10 +51,10 @@ function dying(): Readonly<Record<string, Verb>> {
   }
 }
 
-describe('story: a hold whose process died', () => {
+describe('story: the hold of a process that died', () => {
   const hub = useHub({ plugins: [flawed] })
 
-  it('goes back when its time is up, and cannot be charged afterwards', () =>
+  it('is released when it expires and cannot be charged afterwards', () =>
     tell(
       hub(),
       `
@@ -72,7 +72,7 @@ describe('story: a hold whose process died', () => {
       dying(),
     ))
 
-  it('one that was settled in time is not given back', () =>
+  it('is not released if it was settled in time', () =>
     tell(
       hub(),
       `
@@ -87,7 +87,7 @@ describe('story: a hold whose process died', () => {
       dying(),
     ))
 
-  it('one whose time turned out not to be up, since a clock was set back, goes back later', () =>
+  it('is released later if a clock was set back', () =>
     tell(
       hub(),
       `
@@ -101,7 +101,7 @@ describe('story: a hold whose process died', () => {
       dying(),
     ))
 
-  it('a call in flight is not expired under its feet', () =>
+  it('does not expire while its call is in flight', () =>
     tell(
       hub(),
       `

@@ -7,7 +7,7 @@ import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Question, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted.ts'
+import { anew, counted, PRICE, work } from './counted-service.ts'
 
 describe('the Idempotency-Key of a call', () => {
   const hub = useHub({ plugins: [counted] })
@@ -25,7 +25,7 @@ describe('the Idempotency-Key of a call', () => {
     })
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
 
-  it('A060 gives twenty requests at once one charge, one answer, one piece of work', async () => {
+  it('A060 gives twenty concurrent requests one charge, one response, one execution', async () => {
     work.before = () => sleep(100)
     const told = await Promise.all(Array.from({ length: 20 }, () => call('same')))
     const served = told.filter(({ status }) => status === 200)
@@ -42,7 +42,7 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('repeats the call, its receipt and all; it is no call of its own', async () => {
+  it('replays the response with its receipt, without a call of its own', async () => {
     const first = await call('again')
     const again = await call('again')
     expect(again.headers).to.include({
@@ -58,7 +58,7 @@ describe('the Idempotency-Key of a call', () => {
     expect(rows, 'one call').to.have.length(1)
   })
 
-  it('A061 stands for one request, and for one key of the hub', async () => {
+  it('A061 belongs to one request and one API key', async () => {
     await call('"quoted"')
     const other = await call('quoted', 'b')
     expect(other.status).to.equal(422)
@@ -77,7 +77,7 @@ describe('the Idempotency-Key of a call', () => {
     expect(await call('x'.repeat(255))).to.have.property('status', 200)
   })
 
-  it('is not used up by what failed, nor by bad input', async () => {
+  it('is not used up by failures or bad input', async () => {
     work.before = async () => {
       throw new Error('down')
     }
@@ -89,7 +89,7 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(2n * PRICE)
   })
 
-  it('has its answer although its end could not be noted, and once only', async () => {
+  it('keeps its response if its end could not be recorded, once', async () => {
     const { admin } = hub().database
     await admin.query(`CREATE FUNCTION public.refuse_end() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'no room'; END $$`)
@@ -106,7 +106,7 @@ describe('the Idempotency-Key of a call', () => {
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
-  it('is charged once, though a crash of the database lost the note before the hold', async () => {
+  it('is charged once if a database crash lost the record before the hold', async () => {
     const { pool } = hub().hub
     work.before = async () => {
       await hub().database.admin.query('DELETE FROM hub.idempotent_call')
@@ -120,7 +120,7 @@ describe('the Idempotency-Key of a call', () => {
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
-  it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
+  it('is in progress while an attempt may be charged; a crash causes no second charge', async () => {
     const first = await call('crash')
     const { pool } = hub().hub
     const busyFor = (time: string) =>
@@ -155,12 +155,12 @@ describe('the Idempotency-Key of a call', () => {
         { 'idempotency-key': 'paid', ...(payment && { 'payment-signature': payment }) },
         bob.apiKey,
       )
-    /** As if the process had died before it noted the end of an attempt. */
+    /** Simulates a process that died before it recorded the end of an attempt. */
     const loseEnd = () =>
       hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
     const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
 
-    it('is paid once, whatever payment a retry brings after a crash', async () => {
+    it('is paid once, whatever payment a retry sends after a crash', async () => {
       expect((await buy(await sign())).headers).to.include({ 'x-payment-source': 'x402' })
       await loseEnd()
       const again = await buy(await sign())
@@ -179,7 +179,7 @@ describe('the Idempotency-Key of a call', () => {
       afterEach(async () => expect(await paid()).to.equal(PRICE))
 
       const upfront = async () => sign(await order({ 'payment-signature': await sign() }))
-      /** The first attempt: its payment comes, and its work fails. */
+      /** Makes the first attempt: its payment arrives and its work fails. */
       const failOnce = async () => {
         const payment = await upfront()
         expect((await buy(payment)).body).to.have.nested.property('payment.state', 'kept')
@@ -187,7 +187,7 @@ describe('the Idempotency-Key of a call', () => {
         return payment
       }
 
-      it('is paid once, also when the second attempt dies before the note of its end', async () => {
+      it('is paid once if the second attempt dies before its end is recorded', async () => {
         const payment = await failOnce()
         expect((await buy(payment)).body).to.deep.equal({ done: 1 })
         await loseEnd()
@@ -196,7 +196,7 @@ describe('the Idempotency-Key of a call', () => {
         expect([third.body, work.done]).to.deep.equal([{ done: 1 }, 1])
       })
 
-      it('is paid by what has come, whatever the next attempt brings', async () => {
+      it('is paid by the received payment, whatever the next attempt sends', async () => {
         await failOnce()
         const second = await buy(await upfront())
         expect([second.body, second.headers['x-payment-source']]).to.deep.equal([
@@ -205,7 +205,7 @@ describe('the Idempotency-Key of a call', () => {
         ])
       })
 
-      it('has the answer of its payment, though that came without the key', async () => {
+      it('gets the response of its payment even if that came without the key', async () => {
         const payment = await failOnce()
         const keyless = await order({ 'payment-signature': payment }, bob.apiKey)
         const again = await buy(payment)
@@ -216,7 +216,7 @@ describe('the Idempotency-Key of a call', () => {
         expect([again.status, again.body, work.done]).to.deep.equal([200, { done: 1 }, 1])
       })
 
-      it('is paid by what has come, though there are credits by now', async () => {
+      it('is paid by the received payment even if there are credits now', async () => {
         const payment = await failOnce()
         await hub().credit(bob.keyId, usd('1'))
         work.before = async () => {
@@ -230,7 +230,7 @@ describe('the Idempotency-Key of a call', () => {
     })
   })
 
-  /** Takes the hold of the call that is at work away, as if its time were up. */
+  /** Expires the hold of the call in flight. */
   const loseHold = async () => {
     const { ledger, pool } = hub().hub
     const owner = await ledger.account(creditsOf(ada.keyId))
@@ -239,7 +239,7 @@ describe('the Idempotency-Key of a call', () => {
     await ledger.release({ call: rows[0]!.call, owner })
   }
 
-  it('repeats what was charged, and not an answer that came after its hold', async () => {
+  it('replays charged responses, not one that came after its hold', async () => {
     work.before = loseHold
     const late = await call('late')
     expect(late.status).to.equal(503)
@@ -271,7 +271,7 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('passes on what costs nothing, whatever became of its hold', async () => {
+  it('delivers failures even if their hold has expired', async () => {
     work.before = loseHold
     work.answer = () => new Reply({ sorry: true }, { status: 418 })
     const told = await call('teapot')

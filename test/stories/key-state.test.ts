@@ -6,7 +6,7 @@ import { ask, type Question, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
-describe('what is set for a key', () => {
+describe('the state of a key', () => {
   const operator = privateKeyToAccount(generatePrivateKey())
   const hub = useHub({ config: { admins: [operator.address.toLowerCase()] } })
   let admin: string
@@ -35,7 +35,7 @@ describe('what is set for a key', () => {
     return { id: String(body['key_id']), key: String(body['api_key']) }
   }
 
-  it('by nobody but an administrator', async () => {
+  it('is set only by an administrator', async () => {
     refused(await set(ada.keyId, { rate_per_minute: 5 }, ada.apiKey), 403, 'admin_only')
     refused(await set('key_0000000000000000', { rate_per_minute: 5 }), 404, 'not_found')
     for (const rate_per_minute of [0, -1, 1.5, 1_000_001, '5']) {
@@ -45,7 +45,7 @@ describe('what is set for a key', () => {
     refused(await set(below.id, { rate_per_minute: 5 }), 422, 'validation_failed')
   })
 
-  it('a rate of its own holds within a second, for its children too, and ends again', async () => {
+  it('applies a custom rate within a second, to sub-keys too, until removed', async () => {
     const below = await child(ada.apiKey)
     const told = await set(ada.keyId, { rate_per_minute: 3 })
     expect(told.body).to.include({ key_id: ada.keyId, rate_per_minute: 3 })
@@ -61,7 +61,7 @@ describe('what is set for a key', () => {
     expect((await balance()).body['rate_limit']).to.deep.include({ tier: 'paid' })
   })
 
-  it('a frozen key does nothing, nor do those below it, until it is thawed', async () => {
+  it('blocks a frozen key and its sub-keys until thawed', async () => {
     const below = await child(ada.apiKey)
     await set(ada.keyId, { frozen: { reason: 'leaked' } })
     hub().advanceCaches(1_000)
@@ -78,7 +78,7 @@ describe('what is set for a key', () => {
     expect([await say(ada.apiKey), await say(below.key)]).to.deep.equal([200, 200])
   })
 
-  it('an owner freezes what is below, and thaws nothing that an administrator froze', async () => {
+  it('lets a main key freeze sub-keys but not thaw what an administrator froze', async () => {
     const below = await child(ada.apiKey)
     const as = { key: ada.apiKey }
     const freeze = { ...as, body: { reason: 'on holiday' } }

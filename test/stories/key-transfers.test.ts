@@ -6,7 +6,7 @@ import { usd } from '../../core/money.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
-describe('credits move between the keys of a wallet', () => {
+describe('key-to-key transfers', () => {
   const hub = useHub()
   const account = privateKeyToAccount(generatePrivateKey())
   const register = (from = account) =>
@@ -37,7 +37,7 @@ describe('credits move between the keys of a wallet', () => {
   const refused = ({ status, body }: Told, expected: number, code: string) =>
     expect([status, body['code']]).to.deep.equal([expected, code])
 
-  it('once for a signature, however often it is sent', async () => {
+  it('happen once per signature, however often it is sent', async () => {
     const challenge = await signed(order(250_000))
     expect(challenge.message).to.include(
       `Move 0.250000 USD of credits from key ${one.keyId} to key ${two.keyId}.`,
@@ -54,7 +54,7 @@ describe('credits move between the keys of a wallet', () => {
     expect(await balances()).to.deep.equal([usd('0.75'), usd('0.25')])
   })
 
-  it('and stand in the history of both', async () => {
+  it('appear in the history of both keys', async () => {
     const { body } = await send(await signed(order(300_000)))
     for (const [key, other, change] of [
       [one, two, -300_000],
@@ -73,7 +73,7 @@ describe('credits move between the keys of a wallet', () => {
     }
   })
 
-  it('never more than there is, and nothing else for the signature', async () => {
+  it('never exceed the balance or the signed terms', async () => {
     const challenge = await signed(order(1_000_001))
     refused(await send(challenge), 402, 'insufficient_credits')
     expect(await balances()).to.deep.equal([usd('1'), 0n])
@@ -82,7 +82,7 @@ describe('credits move between the keys of a wallet', () => {
     expect(await balances()).to.deep.equal([0n, 1_000_001n])
   })
 
-  it('by many transfers at once pass no microdollar twice', async () => {
+  it('move no microdollar twice when concurrent', async () => {
     const challenges = []
     for (let i = 0; i < 8; i++) challenges.push(await signed(order(200_000)))
     const told = await Promise.all(challenges.map((challenge) => send(challenge)))
@@ -91,7 +91,7 @@ describe('credits move between the keys of a wallet', () => {
     expect(await balances()).to.deep.equal([0n, usd('1')])
   })
 
-  it('by nothing but a fresh signature of the wallet for this transfer', async () => {
+  it('require a fresh signature of the wallet for this transfer', async () => {
     const mallory = privateKeyToAccount(generatePrivateKey())
     const [small, large] = [await signed(order(1)), await signed(order(999_999))]
     refused(await send(await signed(order(5), mallory)), 401, 'invalid_signature')
@@ -105,7 +105,7 @@ describe('credits move between the keys of a wallet', () => {
     expect(await balances()).to.deep.equal([usd('1'), 0n])
   })
 
-  it('between two roots of one wallet alone', async () => {
+  it('are possible only between main keys of one wallet', async () => {
     const stranger = await register(privateKeyToAccount(generatePrivateKey()))
     const made = await ask(hub().url, '/v1/keys', { key: one.apiKey, body: {} })
     const child = String(made.body['key_id'])
@@ -120,7 +120,7 @@ describe('credits move between the keys of a wallet', () => {
     }
   })
 
-  it('from a revoked key, whose credits would be lost else, but to none', async () => {
+  it('rescue credits of a revoked key but cannot send to one', async () => {
     await ask(hub().url, `/v1/keys/${one.keyId}`, { key: one.apiKey, method: 'DELETE' })
     const told = await request(order(1_000_000), two.apiKey)
     expect(told.status, told.text).to.equal(201)
@@ -131,7 +131,7 @@ describe('credits move between the keys of a wallet', () => {
     refused(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
   })
 
-  it('neither from nor to a frozen key, though it was signed for before', async () => {
+  it('do not involve frozen keys, even if signed before', async () => {
     const [done, from, to] = [
       await signed(order(100_000)),
       await signed(order(200_000)),

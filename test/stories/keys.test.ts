@@ -6,7 +6,7 @@ import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
 const PRICE = usd('0.001')
-/** Of what ends in time: long enough for a call on a busy machine. */
+/** Lifetime of expiring keys: long enough for a call on a busy machine. */
 const LIFE_MS = 4_000
 const worked = defineService({
   slug: 'worked',
@@ -32,7 +32,7 @@ interface Key {
   readonly secret: string
 }
 
-describe('keys that keys make', () => {
+describe('sub-keys', () => {
   const hub = useHub({ plugins: [worked] })
   let ada: TestAgent
   let root: Key
@@ -61,14 +61,14 @@ describe('keys that keys make', () => {
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const micros = (calls: number) => calls * Number(PRICE)
 
-  it('spend the credits of their root', async () => {
+  it('spend the credits of their main key', async () => {
     const child = await make(root, { name: 'reader' })
     const { headers } = await work(child)
     expect(headers['x-balance-microdollars']).to.equal(String(usd('1') - PRICE))
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('three deep, with two hundred calls at once, pass no limit by a microdollar', async () => {
+  it('exceed no limit by a microdollar, three levels deep, with 200 concurrent calls', async () => {
     const child = await make(root, { max_total_microdollars: micros(60) })
     const grandchild = await make(child, { max_day_microdollars: micros(45) })
     const last = await make(grandchild, { max_total_microdollars: micros(20) })
@@ -84,7 +84,7 @@ describe('keys that keys make', () => {
     expect(await codes([work(root)])).to.deep.equal({ served: 1 })
   })
 
-  it('get back what failed', async () => {
+  it('are refunded for failures', async () => {
     const child = await make(root, { max_total_microdollars: micros(1) })
     expect(await work(child, 'worked/fail')).to.have.property('status', 502)
     expect(await codes([work(child), work(child)])).to.deep.equal({
@@ -93,7 +93,7 @@ describe('keys that keys make', () => {
     })
   })
 
-  it('are held to the price of a call, and to their services', async () => {
+  it('are limited by price per call and by service', async () => {
     const cheap = await make(root, { max_call_microdollars: micros(1) - 1 })
     const dear = await work(cheap)
     expect(dear.status).to.equal(403)
@@ -109,7 +109,7 @@ describe('keys that keys make', () => {
     expect(await spent()).to.equal(100n)
   })
 
-  it('pay sellers outside from the credits of their root, within their limits', async () => {
+  it("pay sellers from their main key's credits, within their limits", async () => {
     const child = await make(root, { max_total_microdollars: 10_000 })
     const buy = () =>
       ask(hub().url, '/proxy/external', {
@@ -121,7 +121,7 @@ describe('keys that keys make', () => {
     expect(await spent()).to.equal(10_000n)
   })
 
-  it('end with the one that made them, everywhere within a second (A051)', async () => {
+  it('end with their parent, everywhere within a second (A051)', async () => {
     const child = await make(root)
     const below = await make(child)
     expect(await codes([work(below)])).to.deep.equal({ served: 1 })
@@ -133,7 +133,7 @@ describe('keys that keys make', () => {
     })
   })
 
-  it('end in time', async () => {
+  it('expire', async () => {
     const expires_at = new Date(systemClock.now().getTime() + LIFE_MS).toISOString()
     const child = await make(root, { expires_at })
     expect(await codes([work(child)])).to.deep.equal({ served: 1 })
@@ -141,7 +141,7 @@ describe('keys that keys make', () => {
     expect(await codes([work(child)])).to.deep.equal({ revoked_api_key: 1 })
   })
 
-  it('keep their name, credits and limits when they get another secret', async () => {
+  it('keep name, credits and limits when rotated', async () => {
     const child = await make(root, { max_total_microdollars: micros(2) })
     expect(await codes([work(child)])).to.deep.equal({ served: 1 })
     const { body } = await keys(child, `/${child.id}/rotate`, {
@@ -155,7 +155,7 @@ describe('keys that keys make', () => {
     expect(await codes([work(child)])).to.deep.equal({ revoked_api_key: 1 })
   })
 
-  it('are listed for those above them, a page at a time, and managed by nobody else', async () => {
+  it('are listed in pages and managed only by their ancestors', async () => {
     const child = await make(root, { name: 'a', services: ['echo'], max_day_microdollars: 5 })
     const below = await make(child, { name: 'b' })
     const first = await keys(root, '?limit=2')
@@ -177,7 +177,7 @@ describe('keys that keys make', () => {
     expect(renamed.status).to.equal(200)
   })
 
-  it('go four deep', async () => {
+  it('nest four levels deep', async () => {
     let key = root
     for (let depth = 0; depth < 4; depth++) key = await make(key)
     const { status, body } = await keys(key, '', { body: {} })

@@ -24,7 +24,7 @@ const CALLS = 200
 const KILL_AFTER = 80
 const PROGRAM = new URL('../support/hub-process.ts', import.meta.url).pathname
 
-/** Starts the hub as a process and waits until it says that it is ready. */
+/** Starts the hub as a process and waits until it is ready. */
 async function start(
   dataDir: string,
   stderr: 'inherit' | 'ignore' = 'inherit',
@@ -68,7 +68,7 @@ describe('kill -9', function () {
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  it('of the server amid 200 calls loses and doubles no charge, and leaves no hold', async () => {
+  it('of the server during 200 calls loses or doubles no charge and leaves no hold', async () => {
     const first = await start(dataDir)
     running = first.child
     const acknowledged = await callUntilKilled(first)
@@ -103,8 +103,8 @@ describe('kill -9', function () {
     }
   })
 
-  it('of its own database is 503 until that runs again, and moves no money', async () => {
-    const { child, ready } = await start(dataDir, 'ignore') // its log is full of what failed
+  it('of its database causes 503 until it runs again and moves no money', async () => {
+    const { child, ready } = await start(dataDir, 'ignore') // the log is full of expected failures
     running = child
     const pool = createPool(ready.databaseUrl, { max: 1, role: 'hub_app' })
     try {
@@ -113,7 +113,7 @@ describe('kill -9', function () {
       const callers = new KeyedCallers(ready)
       const made = callers.run()
       await eventually(() => callers.done.size >= KEYED)
-      process.kill(pid, 'SIGSTOP') // beside what is left of it, no other one starts
+      process.kill(pid, 'SIGSTOP') // no second one can start beside its remains
       process.kill(await postmasterOf(dataDir), 'SIGKILL')
       await eventually(() => callers.refused.length >= KEYED)
       process.kill(pid, 'SIGKILL')
@@ -138,10 +138,10 @@ describe('kill -9', function () {
 
 const KEYED = 4
 
-/** Each makes one call after another, and sends each under its key until it is answered. */
+/** Makes calls one after another and repeats each under its key until it gets a response. */
 class KeyedCallers {
   enough = false
-  /** Ids of calls that were answered. */
+  /** Ids of calls with a response. */
   readonly done = new Set<string>()
   readonly refused: Told[] = []
   readonly #ready: Ready
@@ -172,7 +172,7 @@ class KeyedCallers {
   }
 }
 
-/** Sends all calls, kills the hub in the middle, and gives the answers that arrived. */
+/** Sends all calls, kills the hub in the middle, and returns the responses that arrived. */
 async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: Ready }) {
   const client = new HubClient({ baseUrl: ready.url, apiKey: ready.apiKey })
   const acknowledged: HubResponse[] = []
@@ -190,8 +190,8 @@ async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: R
 }
 
 /**
- * The sweeper of the restarted hub runs by itself; holds live five seconds. Where the kill came in
- * the middle of a sweep, it begins half a minute later.
+ * Waits for the restarted hub to expire holds, which live five seconds. If the kill interrupted the
+ * job, it runs again half a minute later.
  */
 async function sweptClean(pool: ReturnType<typeof createPool>): Promise<void> {
   for (let waited = 0; waited < 90_000; waited += 250) {

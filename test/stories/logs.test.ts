@@ -9,7 +9,7 @@ import { ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 
-/** Fails, and says in its error whatever it was given. */
+/** Service that fails with its whole input in the error. */
 const gossip = defineService({
   slug: 'gossip',
   name: 'Gossip',
@@ -33,7 +33,7 @@ const SECRET = 'a-metrics-token-of-a-test'
 describe('A102 the log of a whole story', function () {
   this.timeout(60_000)
   const hub = useHub({ plugins: [gossip], config: { metricsToken: SECRET } })
-  /** Everything that opens something, or proves something, by what it is. */
+  /** Secrets by kind: everything that grants access or proves something. */
   const secrets = new Map<string, string>()
 
   const register = async () => {
@@ -87,7 +87,7 @@ describe('A102 the log of a whole story', function () {
     const paid = await ask(hub().url, url, { ...say, headers: { 'payment-signature': payment } })
     expect(paid.status).to.equal(200)
 
-    // Whatever a service says of what it was given, and whatever stands in a wrong place.
+    // Whatever a service repeats of its input, and values in the wrong place.
     for (const value of secrets.values()) {
       const words = `Authorization: Bearer ${value} and token=${value}`
       const told = await ask(hub().url, '/proxy/gossip/tell', { key: apiKey, body: { words } })
@@ -115,7 +115,7 @@ describe('A102 the log of a whole story', function () {
     ).to.include({ method: 'POST', status: 200, service: 'echo', charged: 100 })
   })
 
-  it('would show them without the scrubber: the story has every one of them', () => {
+  it('would show them without the scrubber, because the story has every secret', () => {
     const lines: string[] = []
     const log = createLog('info', { write: (line) => lines.push(line) })
     const unknown = [...secrets].filter(([, value]) => {
@@ -123,7 +123,7 @@ describe('A102 the log of a whole story', function () {
       log.info(`plain ${value}`)
       return value !== '' && lines.join('').includes(value)
     })
-    // Tokens and raw keys look like nothing: only where they stand, or their value, tells them.
+    // Tokens and raw keys have no pattern: only position or value identifies them.
     const names = unknown.map(([what]) => what)
     expect(names).to.include.members(['token of a mail', 'token of a session', 'key'])
     expect(names).not.to.include.members(['apiKey', 'signature', 'payment', 'secret of a webhook'])

@@ -8,7 +8,7 @@ import type { Actor, Result, Scene, Verb } from './table.ts'
 const TRIES = 80
 const PAUSE_MS = 150
 
-/** What an x402 payment pays: a purchase of credits, or a call. */
+/** Target of an x402 payment: a purchase of credits, or a call. */
 interface Order {
   readonly path: string
   readonly body: unknown
@@ -28,7 +28,7 @@ const resultOf = ({ status, headers, body }: Told): Result => {
   return typeof code === 'string' ? { status, code } : { status }
 }
 
-/** Keeps the payments of a story, so that they can be sent again. */
+/** Remembers the payments of a story, so that they can be sent again. */
 export function paying(): Readonly<Record<string, Verb>> {
   const signatures = new Map<string, string>()
   const send = async (scene: Scene, { apiKey }: Actor, order: Order, signature: string) => {
@@ -43,28 +43,28 @@ export function paying(): Readonly<Record<string, Verb>> {
     return payFor(account, scene.hub.url, offered)
   }
 
-  /** `sends bob for echo/say ∥2`: sends the payment that bob signed, for this. */
+  /** `sends bob for echo/say ∥2`: sends the payment that bob signed for this. */
   const sends: Verb = async (scene, who, rest) => {
     const [, signer = '', what = '', parallel] = /^(\w+) for (.*?)(?: ∥(\d+))?$/.exec(rest) ?? []
     const once = () => send(scene, scene.actor(who), orderOf(what), signatures.get(signer)!)
     return Promise.all(Array.from({ length: Number(parallel ?? 1) }, once))
   }
   return {
-    /** `signs for credits 5.000000`, `signs for echo/say`: has a payment, and sends nothing. */
+    /** `signs for credits 5.000000`, `signs for echo/say`: signs a payment without sending it. */
     signs: async (scene, who, rest) => {
       signatures.set(who, await sign(scene, who, orderOf(rest.replace('for ', ''))))
       return []
     },
     sends,
     /**
-     * Sends as above, and tells only who was not served (402): those that come while the first is
-     * still judged hear 409, and which they are is chance.
+     * Sends as above and reports only the refused (402): those that arrive while the first is being
+     * verified get 409, and their number is random.
      */
     floods: async (scene, who, rest) => {
       const came = await sends(scene, who, rest)
       return came.map(({ status }) => ({ status: status === 409 ? 402 : status }))
     },
-    /** Spoils the payment that was signed, so that its signature is wrong. */
+    /** Corrupts the signature of the signed payment. */
     spoils: async (_, who) => {
       const text = Buffer.from(signatures.get(who)!, 'base64').toString()
       const value = /"signature":"0x(..)/.exec(text)![1]!
@@ -77,7 +77,7 @@ export function paying(): Readonly<Record<string, Verb>> {
   }
 }
 
-/** `hub resolves payments`: asks the chain until nothing is open, `but 1` that stays so. */
+/** `hub resolves payments`: resolves until nothing is open, except `but 1`. */
 export const resolves: Verb = async ({ hub }, _, rest) => {
   await untilResolved(hub, Number(/but (\d+)/.exec(rest)?.[1] ?? 0))
   return []

@@ -63,7 +63,7 @@ describe('a provider', () => {
   const calls = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i++) expect((await call()).status).to.equal(200)
   }
-  /** Waits until the database counts so many. */
+  /** Waits until the database has the given number of rows. */
   const count = (sql: string, expected: number) =>
     eventually(async () => Number((await hub().hub.pool.query(sql)).rows[0].n) >= expected)
   const ADDRESS = '/v1/provider/payout-address'
@@ -78,7 +78,7 @@ describe('a provider', () => {
   const wallet = newWallet()
   const listOf = ({ body }: Told) => body['data'] as Json[]
 
-  it('has keys that manage what is sold, and never spend', async () => {
+  it('has keys that manage services and never spend', async () => {
     const made = await as(owner.apiKey, '/v1/provider/keys', { body: { name: 'the shop' } })
     expect([made.status, made.body['role']]).to.deep.equal([201, 'provider'])
     const key = String(made.body['api_key'])
@@ -118,12 +118,12 @@ describe('a provider', () => {
     refused(await as(key, ADDRESS), 401, 'revoked_api_key')
   })
 
-  it('is paid at the wallet that signs for it; a change waits, and can be taken back', async () => {
+  it('is paid at a wallet that signed; a change waits and can be canceled', async () => {
     const holding = async () => listOf(await as(owner.apiKey, '/v1/provider/balance'))[0]
     expect(await holding()).to.include({ waits_for: 'address' })
     refused(await put(wallet, newWallet()), 401, 'invalid_signature')
-    const house = hub().sandbox!.wallets.treasury.account
-    refused(await challenge(house), 422, 'validation_failed')
+    const treasury = hub().sandbox!.wallets.treasury.account
+    refused(await challenge(treasury), 422, 'validation_failed')
     const set = await put(wallet)
     expect(set.body).to.include({ address: wallet.address, next_address: null })
     const next = newWallet()
@@ -140,7 +140,7 @@ describe('a provider', () => {
     refused(await as(buyer.apiKey, ADDRESS, stolen), 400, 'nonce_unknown')
   })
 
-  it('is paid on chain, and sees each call that it was paid for', async () => {
+  it('is paid on chain and sees each call that it was paid for', async () => {
     await calls(3)
     const hook = await as(owner.apiKey, '/v1/webhooks', {
       body: { url: `http://receiver.test:${receiver.port}/paid`, events: ['payout.sent'] },
@@ -156,7 +156,7 @@ describe('a provider', () => {
     }
     const never = new AbortController().signal
     await payProviders({ ...running.paymentDeps, pool: running.pool, payouts }, never)
-    // By the job of the hub, if that was first.
+    // Possibly by the hub's job already.
     await count(`SELECT count(*) AS n FROM hub.payout WHERE state = 'confirmed'`, 1)
     expect(await sandbox!.money.chain.balanceOf(wallet.address)).to.equal(1_080_000n)
     const [payout] = listOf(await as(owner.apiKey, '/v1/provider/payouts'))
@@ -196,7 +196,7 @@ describe('a provider', () => {
     expect(JSON.parse(notice!.body).data).to.include({ amount_microdollars: 1_080_000 })
   })
 
-  it('earns by the commission of the time of each call, and sees what was agreed on', async () => {
+  it('earns by the commission rate at the time of each call and sees all rates', async () => {
     const earned = () => hub().hub.ledger.balance('liabilities:providers:vendor-co:vendor')
     const agree = (bps: number | null, effectiveFrom?: Date) =>
       setCommission(hub().hub.pool, {

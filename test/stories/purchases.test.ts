@@ -9,7 +9,7 @@ import { useHub } from '../support/suite.ts'
 
 const AMOUNT = usd('1')
 
-/** Runtime code that answers every call with 32 bytes: the four given ones, then zeros. */
+/** Runtime code that returns 32 bytes for every call: the four given ones, then zeros. */
 const answering = (selector: string): string => `0x63${selector}60e01b60005260206000f3`
 const VALID = answering('1626ba7e') // the magic value of ERC-1271
 const INVALID = answering('ffffffff')
@@ -32,9 +32,9 @@ describe('purchases of credits', () => {
   const sign = async (order?: object, by = wallet): Promise<string> =>
     payFor(by, hub().url, await buy(order))
   const credits = () => hub().balance(ada.keyId)
-  const usdc = () => hub().hub.ports.chain.balanceOf(wallet.address)
+  const usdc = () => hub().hub.paymentDeps.chain.balanceOf(wallet.address)
 
-  it('that have a name are paid once, also by another payment', async () => {
+  it('with an id are paid once, even by another payment', async () => {
     const order = { purchase_id: 'order-1' }
     const [one, other] = [await sign(order), await sign(order)]
     const first = await buy(order, one)
@@ -48,7 +48,7 @@ describe('purchases of credits', () => {
     expect(asked.body).to.deep.equal(second.body)
   })
 
-  it('that have a name are paid once by eight payments at the same time', async () => {
+  it('with an id are paid once by eight concurrent payments', async () => {
     const order = { purchase_id: 'order-2' }
     const payments = await Promise.all(Array.from({ length: 8 }, () => sign(order)))
     const told = await Promise.all(payments.map((payment) => buy(order, payment)))
@@ -58,7 +58,7 @@ describe('purchases of credits', () => {
     expect(await usdc()).to.equal(9n * AMOUNT)
   })
 
-  it('keep their name for one amount, and for one key', async () => {
+  it('bind their id to one amount and one key', async () => {
     const order = { purchase_id: 'order-3' }
     await buy(order, await sign(order))
     const dearer = { ...order, amount_microdollars: 2 * Number(AMOUNT) }
@@ -70,7 +70,7 @@ describe('purchases of credits', () => {
     expect(await credits()).to.equal(AMOUNT)
   })
 
-  it('are paid by a wallet that is a contract, if it says so (ERC-1271)', async () => {
+  it('can be paid by a contract wallet (ERC-1271)', async () => {
     const signature = `0x${'5a'.repeat(66)}` as const
     const contract = { ...wallet, signTypedData: async () => signature } as LocalAccount
     await callRpc(hub().sandbox!.rpcUrl, 'anvil_setCode', [wallet.address, INVALID])

@@ -1,11 +1,11 @@
 import { useHub } from '../support/suite.ts'
-import { flawed, gift } from './flawed.ts'
+import { flawed, gift } from './failing-services.ts'
 import { tell } from './table.ts'
 
 describe('story: refund', () => {
   const hub = useHub({ plugins: [flawed, gift] })
 
-  it('whoever gets no answer pays nothing', () =>
+  it('charges nothing without a delivered response', () =>
     tell(
       hub(),
       `
@@ -24,7 +24,7 @@ describe('story: refund', () => {
       `,
     ))
 
-  it('an answer that HTTP or JSON cannot say is no answer', () =>
+  it('refunds a response that HTTP or JSON cannot express', () =>
     tell(
       hub(),
       `
@@ -41,7 +41,7 @@ describe('story: refund', () => {
       `,
     ))
 
-  it('what is wrong with a request is told before anything is held', () =>
+  it('reports input errors before anything is reserved', () =>
     tell(
       hub(),
       `

@@ -6,7 +6,7 @@ import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { cookieOf, personWith, signIn, tokenIn } from '../support/person.ts'
 import { useHub } from '../support/suite.ts'
 
-describe('people sign in by mail', () => {
+describe('sign-in by email', () => {
   let mailbox: Mailbox
   const hub = useHub(async () => {
     mailbox = await openMailbox()
@@ -23,7 +23,7 @@ describe('people sign in by mail', () => {
     return tokenIn((await mailbox.next(email, seen)).text)
   }
 
-  it('whoever looks at the link uses nothing up: it signs in once, by POST (A053)', async () => {
+  it('is not used up by viewing the link: it signs in once, by POST (A053)', async () => {
     const token = await linkTo(newAddress())
     for (const method of ['GET', 'HEAD', 'GET']) {
       const { status, headers } = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
@@ -44,7 +44,7 @@ describe('people sign in by mail', () => {
     }
   })
 
-  it('of twenty uses of one link at once, one opens a session', async () => {
+  it('opens one session for twenty concurrent uses of a link', async () => {
     const email = newAddress()
     const token = await linkTo(email)
     const told = await Promise.all(Array.from({ length: 20 }, () => confirm(token)))
@@ -70,7 +70,7 @@ describe('people sign in by mail', () => {
     expect([unknown.status, unknown.body['code']]).to.deep.equal([400, 'link_unknown'])
   })
 
-  it('one address is one account: signing up and in look the same to everybody', async () => {
+  it('has one account per address, and sign-up looks like sign-in', async () => {
     const email = newAddress()
     const first = await request(email)
     const token = tokenIn((await mailbox.next(email)).text)
@@ -87,7 +87,7 @@ describe('people sign in by mail', () => {
     expect(one.body['session_id']).to.not.equal(two.body['session_id'])
   })
 
-  it('a mail goes to one address, whatever is written into it', async () => {
+  it('sends to one address, whatever the field contains', async () => {
     const before = mailbox.mails.length
     for (const email of [
       'a@example.test, b@example.test',
@@ -108,7 +108,7 @@ describe('people sign in by mail', () => {
     expect(mailbox.mails.slice(before).map(({ to }) => to)).to.deep.equal([[email]])
   })
 
-  it('no table and no log has the token, nor that of the session', async () => {
+  it('keeps link and session tokens out of tables and logs', async () => {
     const email = newAddress()
     const token = await linkTo(email)
     const session = cookieOf(await confirm(token)).split('=')[1] ?? ''
@@ -126,7 +126,7 @@ describe('people sign in by mail', () => {
     }
   })
 
-  it('a mail that the server does not take comes later', async () => {
+  it('retries an email that the server refuses', async () => {
     const email = newAddress()
     mailbox.refuse(1)
     expect((await request(email)).status).to.equal(202)
@@ -140,10 +140,10 @@ describe('people sign in by mail', () => {
     const { text } = await mailbox.next(email)
     expect((await confirm(tokenIn(text))).status).to.equal(201)
     const isOut = async () => (await pool.query(sql, [email])).rowCount === 0
-    await eventually(isOut) // of the queue
+    await eventually(isOut) // of the job queue
   })
 
-  it('an address gets five mails an hour, and nobody learns that it had them', async () => {
+  it('limits an address to five emails an hour without revealing it', async () => {
     const email = newAddress()
     const told = []
     for (let i = 0; i < 7; i++) told.push(await request(email))
@@ -153,7 +153,7 @@ describe('people sign in by mail', () => {
     expect(mailbox.mails.filter(({ to }) => to.includes(email))).to.have.length(5)
   })
 
-  it('shows its sessions, and ends one or all at once', async () => {
+  it('lists sessions and ends one or all', async () => {
     const email = newAddress()
     const [desk, phone, other] = [
       await signIn(hub().url, mailbox, email),
@@ -175,7 +175,7 @@ describe('people sign in by mail', () => {
     expect((await other.ask('/v1/account')).status, 'of somebody else').to.equal(200)
   })
 
-  it('a session ends after 30 days', async () => {
+  it('ends a session after 30 days', async () => {
     const person = await signIn(hub().url, mailbox, newAddress())
     const { pool } = hub().hub
     const account = await person.ask('/v1/account')
@@ -186,7 +186,7 @@ describe('people sign in by mail', () => {
     expect((await person.ask('/v1/account')).status).to.equal(401)
   })
 
-  it('takes the cookie from its own pages alone (A054)', async () => {
+  it('accepts the cookie only from its own pages (A054)', async () => {
     const person = await signIn(hub().url, mailbox, newAddress())
     const make = (headers: Record<string, string>) =>
       ask(hub().url, '/v1/keys', { body: {}, headers: { cookie: person.cookie, ...headers } })
@@ -216,7 +216,7 @@ describe('people sign in by mail', () => {
     expect(await keys()).to.equal(2)
   })
 
-  it('the form of the page works, and says to a browser what went wrong', async () => {
+  it('works with the form of the page and shows errors to a browser', async () => {
     const token = await linkTo(newAddress())
     const origin = new URL(hub().url).origin
     const told = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
@@ -240,7 +240,7 @@ describe('people sign in by mail', () => {
     expect(twice.status).to.equal(422)
   })
 
-  it('keeps its cookie from scripts, other sites and plain http', () => {
+  it('hides its cookie from scripts, other sites and plain HTTP', () => {
     expect(sessionCookie('http://hub.example', 'secret')).to.equal(
       'hub_session=secret; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax',
     )
@@ -249,7 +249,7 @@ describe('people sign in by mail', () => {
     )
   })
 
-  it('a network that asks for too many mails is refused, and says when to come again', async () => {
+  it('refuses a network that requests too many emails, with Retry-After', async () => {
     await hub().hub.pool.query(
       `INSERT INTO hub.magic_link (id, hash, email, network, expires_at)
        SELECT 'lnk_' || lpad(n::text, 16, '0'), sha256(n::text::bytea), n || '@example.test',

@@ -8,15 +8,15 @@ import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { useHub } from '../support/suite.ts'
-import { flawed, gift } from './flawed.ts'
+import { flawed, gift } from './failing-services.ts'
 import { resolves } from './payments.ts'
 import { result } from './table.ts'
 
 const AGENTS = 8
 const PRICE = usd('0.01')
 
-/** Everybody does everything at once, while the jobs that clean up never rest. */
-describe('story: a storm', () => {
+/** All agents do everything at once while cleanup jobs run continuously. */
+describe('story: everything at once', () => {
   const hub = useHub({ plugins: [flawed, gift] })
 
   async function jobsUntil(done: () => boolean): Promise<void> {
@@ -32,7 +32,7 @@ describe('story: a storm', () => {
     return new HubClient({ baseUrl: hub().url, wallet: { account, sandbox: true } })
   }
 
-  /** What one agent does; answers what it was charged on the spot, in microdollars. */
+  /** Runs one agent. Returns what it was charged by x402, in microdollars. */
   async function live(client: HubClient): Promise<bigint> {
     await insist(() => client.purchase(usd('1')))
     const outside = (fault: string) =>
@@ -48,7 +48,7 @@ describe('story: a storm', () => {
     return told.reduce((sum, { charged }) => sum + charged, 0n)
   }
 
-  it('leaves nothing unpaid or paid twice, and books like the chain’s', async function () {
+  it('leaves nothing unpaid or paid twice, and a ledger equal to the chain', async function () {
     this.timeout(60_000)
     const { hub: open, sandbox } = hub()
     const { chain, treasury, spend } = sandbox!.money
@@ -97,7 +97,7 @@ describe('story: a storm', () => {
 const HOLDS = 'liabilities:holds'
 const SELLERS = ['', '?fault=v1', '?fault=silent', '?fault=lost', '?fault=late', '?fault=free']
 
-/** Pays again what was refused: under load the chain of a sandbox cannot check every payment. */
+/** Repeats refused payments: under load the sandbox chain cannot verify every one. */
 async function insist(pay: () => Promise<HubResponse>): Promise<HubResponse> {
   for (let tries = 0; tries < 5; tries++) {
     try {

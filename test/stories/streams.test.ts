@@ -11,11 +11,11 @@ import { ask, payFor, type Told } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-import { endless, PRICE, piped, Source, sample } from './piped.ts'
+import { endless, PRICE, piped, Source, sample } from './piped-service.ts'
 
 const sha = (data: string): string => createHash('sha256').update(data).digest('base64url')
 
-describe('an answer that is a stream', () => {
+describe('a streaming response', () => {
   const source = new Source()
   const hub = useHub(async () => {
     await source.open()
@@ -31,7 +31,7 @@ describe('an answer that is a stream', () => {
   })
   afterEach(() => client.destroy())
 
-  /** Asks; the answer is read piece by piece. */
+  /** Sends a request; the response is read in chunks. */
   const begin = (path: string, headers: Record<string, string> = {}, body: object = {}) =>
     client.request({
       method: 'POST',
@@ -59,7 +59,7 @@ describe('an answer that is a stream', () => {
   const textOf = async (answer: Dispatcher.ResponseData): Promise<string> =>
     answer.body.text().catch(() => 'broken off')
 
-  it('is held while it flows, and charged at its end, which trailers tell', async () => {
+  it('is reserved while it runs and charged at its end, with trailers', async () => {
     const connection = source.next()
     const answer = await begin('piped/on')
     const upstream = await connection
@@ -94,7 +94,7 @@ describe('an answer that is a stream', () => {
     expect(claims).to.include({ response_sha256: sha('data: 1\n\ndata: 2\n\n') })
   })
 
-  it('that its source breaks off is broken off, and refunded', async () => {
+  it('is cut off and refunded if its source fails', async () => {
     const connection = source.next()
     const answer = await begin('piped/on')
     ;(await connection).write('data: 1\n\n', () => void connection.then((it) => it.destroy()))
@@ -104,7 +104,7 @@ describe('an answer that is a stream', () => {
     expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
   })
 
-  it('gives a free call back when it breaks off', async () => {
+  it('returns a free call if it is cut off', async () => {
     for (const state of ['broken', 'whole', 'paid']) {
       const connection = source.next()
       const answer = await begin('sample/on')
@@ -118,7 +118,7 @@ describe('an answer that is a stream', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('whose caller leaves is read to its end, charged, and had again by its key', async () => {
+  it('is read to its end, charged and replayable if its caller disconnects', async () => {
     const connection = source.next()
     const answer = await begin('piped/on', { 'idempotency-key': 'left' })
     const upstream = await connection
@@ -137,7 +137,7 @@ describe('an answer that is a stream', () => {
     expect([await spent(), await holds()]).to.deep.equal([PRICE, 0n])
   })
 
-  it('whose caller leaves before its source fails is refunded', async () => {
+  it('is refunded if its source fails after the caller disconnected', async () => {
     const connection = source.next()
     const answer = await begin('piped/on', { 'idempotency-key': 'failing' })
     answer.body.on('error', () => undefined)
@@ -162,7 +162,7 @@ describe('an answer that is a stream', () => {
       expect(await spent()).to.equal(0n)
     })
 
-    it('is charged if its caller did not take it; no more was read than was taken', async () => {
+    it('is charged if its caller was too slow; no more was read than taken', async () => {
       const socket = deaf('piped/endless', { mebibytes: 200 })
       const [head] = await once(socket, 'data')
       socket.pause()
@@ -174,7 +174,7 @@ describe('an answer that is a stream', () => {
     })
   })
 
-  it('of more than 256 MiB is broken off, and refunded', async () => {
+  it('is cut off and refunded beyond 256 MiB', async () => {
     const answer = await begin('piped/large', {}, { mebibytes: 300 })
     answer.body.on('error', () => undefined)
     await client.destroy()
@@ -183,14 +183,14 @@ describe('an answer that is a stream', () => {
     expect(endless.mebibytes).to.be.within(256, 258)
   })
 
-  it('may cost less than was held, by what its handler says while it flows', async () => {
+  it('may cost less than reserved if its handler lowers the charge', async () => {
     const answer = await begin('piped/metered')
     expect(await answer.body.text()).to.equal('one two')
     expect(answer.trailers).to.include({ 'x-charged-microdollars': '200' })
     expect(await spent()).to.equal(200n)
   })
 
-  it('of an endpoint that does not say that it streams is not sent, and refunded', async () => {
+  it('is not sent, and refunded, if the endpoint does not declare streams', async () => {
     const answer = await begin('piped/undeclared')
     const told = (await answer.body.json()) as Record<string, unknown>
     expect([answer.statusCode, told['code'], told['reason']]).to.deep.equal([
@@ -201,7 +201,7 @@ describe('an answer that is a stream', () => {
     expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
   })
 
-  it('bought by x402 is paid before it; what broke off comes for the same payment', async () => {
+  it('is paid upfront by x402 and repeatable with the same payment if cut off', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
     const offered = await ask(hub().url, '/proxy/piped/on', { body: {} })
@@ -235,7 +235,7 @@ describe('an answer that is a stream', () => {
     expect(rows, 'sold once').to.have.length(1)
   })
 
-  it('bought by x402 under an Idempotency-Key tells of its payment too', async () => {
+  it('reports its x402 payment under an Idempotency-Key too', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
     const { apiKey } = await hub().agent()
@@ -257,7 +257,7 @@ describe('an answer that is a stream', () => {
     expect(await answer.body.text()).to.equal('data: 1\n\n')
   })
 
-  /** A caller who reads nothing. */
+  /** Creates a caller that reads nothing. */
   function deaf(path: string, body: object): Socket {
     const { hostname, port, host } = new URL(hub().url)
     const socket = connect(Number(port), hostname)

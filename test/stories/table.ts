@@ -6,16 +6,16 @@ import { decimal, usd } from '../../core/money.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import type { TestHub } from '../support/hub.ts'
 
-/** Somebody in a story: a wallet, and a client with the key that the wallet got. */
+/** An actor in a story: a wallet and a client with its key. */
 export interface Actor {
   readonly account: ReturnType<typeof privateKeyToAccount>
-  /** Undefined for one who never registered. */
+  /** Undefined if never registered. */
   readonly keyId: string | undefined
   readonly apiKey: string | undefined
   readonly client: HubClient
 }
 
-/** What one request came to. */
+/** Outcome of one request. */
 export interface Result {
   readonly status: number
   readonly code?: string
@@ -25,14 +25,14 @@ export interface Result {
 export interface Scene {
   readonly hub: TestHub
   readonly actors: ReadonlyMap<string, Actor>
-  /** Lets somebody onto the stage. */
+  /** Adds an actor. */
   readonly enter: (name: string, actor: Actor) => void
   readonly actor: (name: string) => Actor
 }
 
 export type Verb = (scene: Scene, who: string, rest: string) => Promise<readonly Result[]>
 
-/** Runs requests and notes what each came to; all at once when `parallel`. */
+/** Runs requests and records their outcomes; all at once if `parallel`. */
 async function results(
   times: number,
   parallel: boolean,
@@ -54,7 +54,7 @@ export async function result(request: Promise<HubResponse>): Promise<Result> {
   }
 }
 
-/** An input for the endpoints that need one. */
+/** Default input for endpoints that need one. */
 const INPUTS: Readonly<Record<string, unknown>> = {
   'echo/say': { words: 'hello' },
   'analysis/sentiment': { text: 'A lovely day.' },
@@ -85,7 +85,7 @@ async function join(scene: Scene, who: string, rest: string): Promise<readonly R
   return []
 }
 
-/** Calls every endpoint as its payer, by credits or, when told how much at most, by x402. */
+/** Calls an endpoint, paid from credits, or by x402 up to a maximum. */
 const calling =
   (more: { readonly payUpTo?: bigint } = {}): Verb =>
   (scene, who, rest) => {
@@ -96,7 +96,7 @@ const calling =
 
 const VERBS: Readonly<Record<string, Verb>> = {
   joins: join,
-  /** Has a wallet with so much USDC, and no key. */
+  /** Gives an actor a wallet with USDC and no key. */
   stays: async (scene, who, rest) => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(scene.hub.sandbox!.rpcUrl, account.address, { usdc: usd(rest.split(' ').at(-1)!) })
@@ -104,23 +104,23 @@ const VERBS: Readonly<Record<string, Verb>> = {
     scene.enter(who, { account, client, keyId: undefined, apiKey: undefined })
     return []
   },
-  /** Gets credits without the chain. */
+  /** Grants credits without the chain. */
   has: async (scene, who, rest) => {
     await scene.hub.credit(scene.actor(who).keyId!, usd(rest))
     return []
   },
-  /** Buys credits, by a payment on the chain. */
+  /** Buys credits with a payment on the chain. */
   buys: async (scene, who, rest) => [await result(scene.actor(who).client.purchase(usd(rest)))],
   calls: calling(),
   pays: calling({ payUpTo: usd('1') }),
 }
 
 /**
- * Tells a story, one line at a time: `who does what => what came of it, and what everybody has`.
- * On the right, two spaces apart: `free`, `credits` or `x402` (a success, paid from there), a
- * status with its code and how often (`402 insufficient_credits ×40`), and accounts with amounts
- * (`ada 4.999900  example 0.000090`). Nothing said about a request means that it succeeded.
- * Accounts of agents are new in each story; all others are counted from its beginning.
+ * Runs a story line by line: `actor action => outcome, and balances`.
+ * On the right, separated by two spaces: `free`, `credits` or `x402` (success, paid from there), a
+ * status with its code and count (`402 insufficient_credits ×40`), and accounts with amounts
+ * (`ada 4.999900  example 0.000090`). A request without a stated outcome must succeed.
+ * Accounts of agents are new in each story; all others are measured from its beginning.
  */
 export async function tell(
   hub: TestHub,
@@ -149,7 +149,7 @@ export async function tell(
   }
 }
 
-/** Of a line that goes on with what everybody has. */
+/** Prefix of a line that only states balances. */
 const nothing: Verb = async () => []
 
 const linesOf = (story: string): string[] =>
@@ -184,7 +184,7 @@ async function compare(
   expect(has, line).to.deep.equal(items.filter(isBalance))
 }
 
-/** `free` is short for `200 free`; whatever happens once is not counted. */
+/** Normalizes outcomes: `free` is short for `200 free`; ×1 is omitted. */
 const spell = (item: string): string => {
   const [, what = item, times = '1'] = /^(.*?)(?: ×(\d+))?$/.exec(item) ?? []
   return `${/^\d{3}/.test(what) ? what : `200 ${what}`} ×${times}`
@@ -199,17 +199,17 @@ function tally(came: readonly Result[]): string[] {
   return [...sums].map(([what, times]) => `${what} ×${times}`).toSorted()
 }
 
-/** What the accounts that all share are called in a story; debit balances count as positive. */
+/** Names of shared accounts in stories; debit balances count as positive. */
 const ACCOUNTS: Readonly<Record<string, readonly [pattern: string, sign: 1n | -1n]>> = {
   commission: ['income:commission', 1n],
-  house: ['income:services:%', 1n],
+  platform: ['income:services:%', 1n],
   holds: ['liabilities:holds', 1n],
   sellers: ['liabilities:x402-out:in-transit', 1n],
   spent: ['assets:usdc:base:spend', 1n],
   lost: ['expenses:x402-loss', -1n],
   treasury: ['assets:usdc:base:treasury', -1n],
   transit: ['assets:usdc:base:in-transit', -1n],
-  /** Received from the chain, final or not. */
+  /** Received on the chain, final or not. */
   cash: ['assets:usdc:base:%t%r%', -1n],
   example: ['liabilities:providers:example:%', 1n],
 }
@@ -224,7 +224,7 @@ async function shared({ hub }: TestHub, name: string): Promise<bigint> {
   return BigInt(rows[0]!.sum) * sign
 }
 
-/** `ada`: her credits. `ada.usdc`: her wallet, on chain. Else one of `ACCOUNTS`. */
+/** `ada`: her credits; `ada.usdc`: her wallet on the chain; otherwise one of `ACCOUNTS`. */
 async function balanceOf(
   { hub, actor }: Scene,
   start: ReadonlyMap<string, bigint>,

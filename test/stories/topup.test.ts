@@ -5,7 +5,7 @@ import { tell } from './table.ts'
 describe('story: top-up', () => {
   const hub = useHub()
 
-  it('credits are bought by one transfer, which the chain confirms', () =>
+  it('buys credits with one transfer that the chain confirms', () =>
     tell(
       hub(),
       `
@@ -20,7 +20,7 @@ describe('story: top-up', () => {
       paying(),
     ))
 
-  it('the same payment again is the same purchase, and never another one', () =>
+  it('treats the same payment as the same purchase', () =>
     tell(
       hub(),
       `
@@ -39,7 +39,7 @@ describe('story: top-up', () => {
       paying(),
     ))
 
-  it('one payment sent twice at once is one purchase', () =>
+  it('makes one purchase of a payment sent twice at once', () =>
     tell(
       hub(),
       `
@@ -51,7 +51,7 @@ describe('story: top-up', () => {
       paying(),
     ))
 
-  it('a payment with a wrong signature buys nothing, however often it is sent', () =>
+  it('buys nothing with a wrong signature, however often it is sent', () =>
     tell(
       hub(),
       `

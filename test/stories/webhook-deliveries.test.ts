@@ -3,10 +3,10 @@ import { Webhook } from 'standardwebhooks'
 import { eventually } from '../support/eventually.ts'
 import { type Json, refused, useHooks } from '../support/hooks.ts'
 
-describe('deliveries of webhooks', () => {
+describe('webhook deliveries', () => {
   const hooks = useHooks()
 
-  it('try again, later each time, with the same id, until it is taken', async () => {
+  it('are retried with growing delays and the same id until accepted', async () => {
     let failures = 2
     const made = await hooks.add(['call.refunded'], (out) =>
       out.writeHead(failures-- > 0 ? 503 : 200).end(),
@@ -32,7 +32,7 @@ describe('deliveries of webhooks', () => {
     expect((await hooks.shown(made))?.['failing_since']).to.equal(null)
   })
 
-  it('give an event up after a day, and a receiver after three without success', async () => {
+  it('give up an event after a day, and a receiver after three failed days', async () => {
     const made = await hooks.add(['call.refunded'], (out) => out.writeHead(500).end())
     await hooks.test(made)
     await hooks.tried(made)
@@ -60,7 +60,7 @@ describe('deliveries of webhooks', () => {
     expect(await hooks.tried(made)).to.include({ state: 'delivered' })
   })
 
-  it('end at once when the receiver answers 410', async () => {
+  it('end at once if the receiver returns 410', async () => {
     const made = await hooks.add(['call.refunded'], (out) => out.writeHead(410).end())
     await hooks.test(made)
     await eventually(async () => (await hooks.shown(made))?.['disabled'] !== null)
@@ -80,7 +80,7 @@ describe('deliveries of webhooks', () => {
     expect(hooks.receiver().notices.some(({ path }) => path === target)).to.equal(false)
   })
 
-  it('read little of an answer: who says 200 and talks on has taken it', async () => {
+  it('read little of a response: a 200 counts whatever follows', async () => {
     let written = 0
     const made = await hooks.add(['call.refunded'], (out) => {
       out.writeHead(200)
@@ -117,7 +117,7 @@ describe('deliveries of webhooks', () => {
     expect(await hooks.tried(other)).to.include({ state: 'delivered' })
   })
 
-  it('reach public addresses alone, whatever a name resolves to', async () => {
+  it('reach only public addresses, whatever a name resolves to', async () => {
     for (const url of ['http://127.0.0.1/x', 'http://[::1]/x', 'http://169.254.169.254/latest']) {
       refused(
         await hooks.api('', { body: { url, events: ['balance.low'] } }),

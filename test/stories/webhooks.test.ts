@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
 import { sleep } from '../../core/clock.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
-import { emit } from '../../core/webhooks/emit.ts'
+import { emit } from '../../core/webhooks/events.ts'
 import { ask } from '../support/ask.ts'
 import { type Json, refused, useHooks } from '../support/hooks.ts'
 import type { Notice } from '../support/receiver.ts'
@@ -33,7 +33,7 @@ describe('webhooks', () => {
     ask(hooks.hub().url, `/proxy/worked/${path}`, { key: hooks.ada().apiKey, body: {} })
   const dataOf = ({ body }: Notice) => JSON.parse(body) as { type: string; data: Json }
 
-  it('are signed as Standard Webhooks has it, and arrive as they were sent', async () => {
+  it('are signed according to Standard Webhooks and arrive unchanged', async () => {
     const made = await hooks.add(['balance.low'])
     expect(made.secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/)
     const event = await hooks.test(made)
@@ -51,7 +51,7 @@ describe('webhooks', () => {
     expect(line['last_attempt']).to.have.property('duration_ms').that.is.a('number')
   })
 
-  it('balance.low tells of credits that fell below the threshold of their key', async () => {
+  it("send balance.low when credits fall below their key's threshold", async () => {
     const made = await hooks.add(['balance.low'])
     const low = { low_balance_microdollars: 9_850_000 }
     const set = await ask(hooks.hub().url, `/v1/keys/${hooks.ada().keyId}`, {
@@ -79,7 +79,7 @@ describe('webhooks', () => {
     expect(hooks.arrived(made)).to.equal(1)
   })
 
-  it('call.refunded tells of what went back, and of nothing that was delivered', async () => {
+  it('send call.refunded for refunds, not for deliveries', async () => {
     const made = await hooks.add(['call.refunded'])
     await work()
     const failed = await work('fail')
@@ -101,7 +101,7 @@ describe('webhooks', () => {
     expect(hooks.arrived(made)).to.equal(1)
   })
 
-  it('payment.resolved tells what became of a payment whose outcome was open', async () => {
+  it('send payment.resolved with the outcome of an open payment', async () => {
     const made = await hooks.add(['payment.resolved'])
     const { pool } = hooks.hub().hub
     const { rows } = await pool.query<{ payee: string }>(
@@ -133,7 +133,7 @@ describe('webhooks', () => {
     await pool.query(`DELETE FROM hub.payment_claim WHERE network = 'test'`)
   })
 
-  it('tell if, and only if, the transaction commits; and nobody else', async () => {
+  it('are sent only if the transaction commits, and only to their principal', async () => {
     const made = await hooks.add(['payout.sent'])
     const stranger = await hooks.hub().agent()
     const { pool } = hooks.hub().hub
@@ -165,7 +165,7 @@ describe('webhooks', () => {
     refused(await hooks.api(`/${made.id}/rotate`, { body: {} }, stranger.apiKey), 404, 'not_found')
   })
 
-  it('are signed by both secrets while one goes over into the next', async () => {
+  it('are signed with both secrets during a rotation', async () => {
     const made = await hooks.add(['call.refunded'])
     const rotated = await hooks.api(`/${made.id}/rotate`, { body: { overlap_seconds: 60 } })
     const secret = String(rotated.body['secret'])
@@ -184,7 +184,7 @@ describe('webhooks', () => {
     expect(() => new Webhook(made.secret).verify(later!.body, { ...later!.headers })).to.throw()
   })
 
-  it('have secrets that no table holds', async () => {
+  it('have secrets that no table contains', async () => {
     const made = await hooks.add(['call.refunded'])
     const bytes = Buffer.from(made.secret.slice(6), 'base64').toString('hex')
     const { rows } = await hooks
@@ -200,7 +200,7 @@ describe('webhooks', () => {
     expect(JSON.stringify((await hooks.api('')).body)).to.not.include(made.secret)
   })
 
-  it('are a matter of roots, twenty at most, with the events that there are', async () => {
+  it('belong to main keys, at most twenty, with known events', async () => {
     const child = await ask(hooks.hub().url, '/v1/keys', { key: hooks.ada().apiKey, body: {} })
     refused(await hooks.api('', {}, String(child.body['api_key'])), 403, 'root_key_required')
     const url = 'http://hooks.receiver().test/x'

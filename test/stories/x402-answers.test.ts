@@ -10,9 +10,9 @@ import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
-import { anew, counted, PRICE, work } from './counted.ts'
+import { anew, counted, PRICE, work } from './counted-service.ts'
 
-/** What a payer without a key gets for its money, whatever happens on the way. */
+/** Guarantees for payers without a key, whatever happens on the way. */
 describe('calls paid by x402', () => {
   const hub = useHub({ plugins: [counted] })
   let eve: ReturnType<typeof privateKeyToAccount>
@@ -33,7 +33,7 @@ describe('calls paid by x402', () => {
   const usdc = (): Promise<bigint> => hub().hub.paymentDeps.chain.balanceOf(eve.address)
   const query = async (sql: string) => (await hub().hub.pool.query(sql)).rows
 
-  it('are answered again by the same payment, without work or money', async () => {
+  it('are replayed for the same payment, without work or charge', async () => {
     const payment = await sign()
     const first = await send(payment)
     const again = await send(payment)
@@ -50,7 +50,7 @@ describe('calls paid by x402', () => {
     expect(await usdc()).to.equal(usd('1') - PRICE)
   })
 
-  it('are answered to nobody else who read the payment on the chain', async () => {
+  it('are not replayed to others who read the payment on the chain', async () => {
     const payment = await sign()
     await send(payment)
     const ada = await hub().agent()
@@ -65,7 +65,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(1)
   })
 
-  it('are not paid again from credits that came later', async () => {
+  it('are not paid again from later credits', async () => {
     const ada = await hub().agent()
     const send = (payment: string) =>
       ask(hub().url, '/proxy/counted/work', {
@@ -81,7 +81,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(1)
   })
 
-  it('may not be paid by what is valid for ever', async () => {
+  it('cannot be paid by an authorization that never expires', async () => {
     const terms = await send()
     const late = { ...offered(terms), accepts: offered(terms).accepts }
     late.accepts[0].maxTimeoutSeconds = 86_400
@@ -92,13 +92,13 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(0)
   })
 
-  it('keep the answer where nobody can read it', async () => {
+  it('store the response encrypted', async () => {
     await send(await sign())
     const [row] = await query('SELECT sealed FROM hub.kept_answer ORDER BY id DESC LIMIT 1')
     expect(row.sealed.includes('done')).to.equal(false)
   })
 
-  it('tell that an answer is no longer kept, and what paid it', async () => {
+  it('report that a response has expired, and its payment', async () => {
     const payment = await sign()
     await send(payment)
     await hub().hub.pool.query('DELETE FROM hub.kept_answer')
@@ -109,7 +109,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(1)
   })
 
-  it('whose payer cannot pay after the work must be paid before it the next time', async () => {
+  it('must be paid upfront after a payer failed to pay for work', async () => {
     const spent = await spending()
     work.before = spent
     const failed = await send(await sign())
@@ -140,7 +140,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(2)
   })
 
-  it('are booked when a payment that failed comes all the same', async () => {
+  it('are posted if a failed payment arrives after all', async () => {
     work.before = await spending()
     const payment = await sign()
     expect(await send(payment)).to.have.property('status', 402)
@@ -158,7 +158,7 @@ describe('calls paid by x402', () => {
     expect.fail('not booked')
   })
 
-  /** Signs for a day, and accepts what was really offered. */
+  /** Signs a payment valid for a day, for the actual offer. */
   const signLong = async (header: string): Promise<string> => {
     const policy = { host: new URL(hub().url).hostname, maxAmount: usd('1'), ownWallets: [] }
     const headers = { 'payment-required': header }
@@ -169,7 +169,7 @@ describe('calls paid by x402', () => {
     return Buffer.from(JSON.stringify(payload)).toString('base64')
   }
 
-  /** Sends all that eve has away, as soon as it is called. */
+  /** Sends all of eve's money away when called. */
   const spending = async (): Promise<() => Promise<void>> => {
     const { rpcUrl } = hub().sandbox!
     await callRpc(rpcUrl, 'anvil_setBalance', [eve.address, '0xde0b6b3a7640000'])
@@ -184,7 +184,7 @@ describe('calls paid by x402', () => {
     }
   }
 
-  /** Brings a payment on chain behind the hub's back, as a facilitator could that lied. */
+  /** Settles a payment on the chain without the hub's knowledge, as a lying facilitator could. */
   const submit = async (payment: string): Promise<void> => {
     const payload = JSON.parse(Buffer.from(payment, 'base64').toString())
     await hub().sandbox!.money.facilitator.settle(payload, payload.accepted)

@@ -1,12 +1,12 @@
 import { useHub } from '../support/suite.ts'
-import { flawed } from './flawed.ts'
+import { flawed } from './failing-services.ts'
 import { paying } from './payments.ts'
 import { tell } from './table.ts'
 
 describe('story: x402 for one request', () => {
   const hub = useHub({ plugins: [flawed] })
 
-  it('pays a request, with a key that has no credits or with no key at all', () =>
+  it('pays a request with a key without credits, or without a key', () =>
     tell(
       hub(),
       `
@@ -15,13 +15,13 @@ describe('story: x402 for one request', () => {
       eve  stays     outside with 1.000000
       eve  calls     echo/say    => 402 payment_required  eve.usdc 1.000000
       eve  pays      echo/say    => x402  eve.usdc 0.999900  example 0.000180  commission 0.000020
-      eve  pays      analysis/sentiment  => x402  eve.usdc 0.997900  house 0.002000  cash 0.002200
+      eve  pays      analysis/sentiment  => x402  eve.usdc 0.997900  platform 0.002000  cash 0.002200
       hub  resolves  payments    => treasury 0.002200  transit 0.000000
       `,
       paying(),
     ))
 
-  it('free calls and credits come first', () =>
+  it('pays with free calls and credits first', () =>
     tell(
       hub(),
       `
@@ -34,7 +34,7 @@ describe('story: x402 for one request', () => {
       paying(),
     ))
 
-  it('a call that fails moves nothing, and its payment may be used again', () =>
+  it('moves nothing for a failed call, whose payment may be used again', () =>
     tell(
       hub(),
       `
@@ -53,7 +53,7 @@ describe('story: x402 for one request', () => {
       paying(),
     ))
 
-  it('of one payment sent many times at once, one is served', () =>
+  it('serves one of many concurrent uses of a payment', () =>
     tell(
       hub(),
       `
@@ -64,7 +64,7 @@ describe('story: x402 for one request', () => {
       paying(),
     ))
 
-  it('an empty wallet and a wrong signature are refused before the work', () =>
+  it('refuses an empty wallet and a wrong signature before the work', () =>
     tell(
       hub(),
       `

@@ -17,7 +17,6 @@ const BANNED_WORDS: Readonly<Record<string, string>> = {
   sparing: 'singleFlight',
   patience: 'timeout',
   presumed: 'unprivileged',
-  troubled: 'misbehaving',
   whoever: 'the subject',
 }
 

@@ -232,7 +232,8 @@ const definedOnly = (change: object): Partial<NewUpstream> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
 const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output,
-  query, body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
+  query, body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes",
+  streams,
   idempotent, retries`
 
 export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>

@@ -27,7 +27,8 @@ const ASK = {
 } as const
 
 /**
- * Answers a query from one snapshot as of one instant; samples as of the time they were written for.
+ * Answers a query from one snapshot as of one instant; samples as of the time they were written
+ * for.
  * @returns undefined before there is a complete snapshot
  * @throws Refusal for an invalid query
  */

@@ -41,7 +41,7 @@ function changedBetween(before: Notice, after: Notice): Found[] {
   const same = aligned(before, after)
   const lots = new Set(before.lots.map(({ id }) => id).filter((id) => hasLot(same, id)))
   const real = differences(factsOf(before), factsOf(same)).filter(
-    ({ lotId }) => lotId === null || lots.has(lotId), // new and removed lots are changes of their own
+    ({ lotId }) => lotId === null || lots.has(lotId), // others are new or removed
   )
   return grouped(real).map(({ difference, lotIds }) => {
     const isConflicting =

@@ -36,7 +36,7 @@ export class PostpaidFunds implements Funds {
     this.#priced = priced
   }
 
-  /** Stores the response before the money moves, so that whoever pays can obtain it. */
+  /** Stores the response before the money moves, so that the payer can obtain it. */
   async settle(outcome: CallOutcome): Promise<Charge> {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, amount: ZERO, balance: undefined }

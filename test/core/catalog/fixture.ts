@@ -16,13 +16,13 @@ export type SiteHandler = (request: IncomingMessage, response: ServerResponse) =
 
 /** Sites of other people, all on this machine. */
 export interface TestSites {
-  /** What the hub's way out has to let through. */
+  /** Hosts that the hub's egress must allow. */
   readonly sandboxHosts: ReadonlyMap<string, number>
-  /** Who was asked for what, as `GET host/path?query`. */
+  /** Received requests, as `GET host/path?query`. */
   readonly visits: string[]
   /** Headers of the last visit. */
   readonly last: { headers: IncomingMessage['headers'] }
-  /** What a host answers; it answers 404 otherwise. */
+  /** Responses by host; 404 by default. */
   at(host: string, site: SiteHandler): void
   /** Forgets the sites and the visits. */
   clear(): void

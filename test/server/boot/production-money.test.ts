@@ -40,7 +40,7 @@ describe('real money', () => {
       () => expect.fail('it started'),
       (error: unknown) => error as ConfigError,
     )
-  /** A facilitator that says what it supports, and answers payments by `settle`. */
+  /** A facilitator that lists what it supports and settles with `settle`. */
   const service = async (
     settle: Parameters<typeof serve>[0],
     told: object = {},

@@ -28,7 +28,7 @@ describe('hub mcp', function () {
         if (request.headers['mcp-method'] !== 'tools/call') return void response.end()
         response.writeHead(200, { 'content-type': 'text/event-stream' })
         response.write(`event: message\ndata: ${JSON.stringify(EVENT)}\n\n`)
-        response.once('close', resolve) // no answer is ever given
+        response.once('close', resolve) // never responds
       })
     })
     const env = { ...user({ HUB_API_KEY: 'ahk_any' }).env }

@@ -40,7 +40,7 @@ describe('hub, on failure,', function () {
       const { exit, err } = await bea.hub(['topup', '5'])
       expect(exit).to.equal(3)
       expect(err)
-        .to.match(/Nobody is there to ask/)
+        .to.match(/There is no terminal to ask/)
         .and.match(/--yes/)
       expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
     })
@@ -114,7 +114,7 @@ describe('hub, on failure,', function () {
       const cid = await customer()
       const { exit, err } = await cid.hub(['call', 'echo/say', '-d', '{words:hello}'])
       expect(exit).to.equal(2)
-      expect(err).to.include('begins like JSON, and is none')
+      expect(err).to.include('looks like JSON but is invalid')
     })
 
     it('as one JSON object on stderr with --json, and nothing on stdout', async () => {

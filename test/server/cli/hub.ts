@@ -8,7 +8,7 @@ export const MAIN = new URL('../../../server/cli/hub.mjs', import.meta.url).path
 /** Compile cache shared by all test users. */
 const COMPILED = join(tmpdir(), 'agenthub-test-compiled')
 
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 
 /** Result of one run of the command line. */
 export interface Ran {
@@ -44,7 +44,7 @@ export class User {
   }
 
   /**
-   * Runs `hub` at a pseudo-terminal that `script` makes, and types. Undefined where there is no
+   * Runs `hub` at a pseudo-terminal created by `script`, with typed input. Undefined if there is no
    * such program.
    */
   async typed(args: readonly string[], keys: string): Promise<Ran | undefined> {
@@ -57,7 +57,7 @@ export class User {
     })
     if (!started) return undefined
     const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
-    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+    const timeout = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
     let out = ''
     let asked = false
     child.stdout.on('data', (chunk) => {
@@ -67,7 +67,7 @@ export class User {
       child.stdin.write(keys)
     })
     const exit = await ended
-    clearTimeout(patience)
+    clearTimeout(timeout)
     return { exit, out, err: '' }
   }
 

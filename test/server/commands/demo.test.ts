@@ -18,9 +18,7 @@ describe('npm run demo', () => {
       expect(told).to.include({ ok: true, trial_balance: 0, holds_open: 0 })
       const booked = Number(/income:services:analysis +-([\d.]+)/.exec(stdout)?.[1])
       const [, calls, price] = /(\d+) calls +([\d.]+) USD each/.exec(stdout) ?? []
-      expect(booked, 'the output matches the ledger').to.equal(
-        Number(calls) * Number(price),
-      )
+      expect(booked, 'the output matches the ledger').to.equal(Number(calls) * Number(price))
     } finally {
       await rm(home, { recursive: true })
     }

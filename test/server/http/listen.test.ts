@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { send } from '../http.ts'
 
-/** Sends a piece every few milliseconds until the other side has closed; what that said. */
+/** Sends a chunk every few milliseconds until the server closes. @returns its response */
 async function drip(port: number, head: string, piece: string): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1')
   let said = ''
@@ -85,8 +85,8 @@ describe('an answer that nobody reads', () => {
   it('is held no longer than its connection may be silent', async () => {
     const large = Buffer.alloc(32_000_000)
     const place = { host: '127.0.0.1', port: 0 }
-    const patience = { ...TIMEOUTS_MS, idle: 1_000 }
-    const server = await listen((_, response) => response.end(large), place, patience)
+    const timeouts = { ...TIMEOUTS_MS, idle: 1_000 }
+    const server = await listen((_, response) => response.end(large), place, timeouts)
     const connected = once(server, 'connection')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -121,7 +121,7 @@ describe('a body that never comes', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     await sleep(300)
     const { pool } = hub().hub
-    await eventually(() => pool.totalCount === pool.idleCount) // nor has one of them taken any
+    await eventually(() => pool.totalCount === pool.idleCount) // and none of them was read
     expect(await hub().balance(keyId)).to.equal(1_000n)
     for (const socket of sockets) socket.destroy()
     const gone = () =>

@@ -28,7 +28,7 @@ describe('a broken request behind one that is being answered', () => {
   })
   after(() => drain(server, { graceSeconds: 1 }))
 
-  /** Sends this over one connection; what comes back until it is closed. */
+  /** Sends text over one connection and returns everything received until it closes. */
   function say(text: string) {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     let said = ''

@@ -6,7 +6,7 @@ const CODES = Object.keys(FAULTS) as FaultCode[]
 const bodyOf = (fault: Fault) =>
   problem(fault, 'req_12345678', '/v1/x').body as Record<string, unknown>
 
-/** An error as a library throws it: with a name, a code, and things that are nobody's business. */
+/** An error as libraries throw it: with a name, a code and private details. */
 const thrown = (message: string, members: object): Error =>
   Object.assign(new Error(message), members)
 

@@ -21,21 +21,21 @@ import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 interface Sold {
-  /** Dollars. */
+  /** Price in dollars. */
   readonly price: string
-  /** Left out where the method is GET. */
+  /** Undefined for GET. */
   readonly input?: unknown
-  /** Of a GET, with its question mark. */
+  /** Query of a GET, with its question mark. */
   readonly query?: string
-  /** The least and the most, where the price depends on the input. */
+  /** Minimum and maximum, if the price depends on the input. */
   readonly range?: string
-  /** Who may not buy it without a key. */
+  /** True if it requires a key. */
   readonly keyed?: true
 }
 
 const text = 'Jane Smith of Acme paid 20 EUR in Paris. The staff was lovely.'
 
-/** Every route that x402 pays, with an input. One that is added needs a line here. */
+/** Every route payable by x402, with an input. Add new ones here. */
 const SOLD: Readonly<Record<string, Sold>> = {
   '/proxy/analysis/analyze': {
     price: '0.003000',
@@ -60,7 +60,7 @@ const SOLD: Readonly<Record<string, Sold>> = {
   },
 }
 
-/** A request as any client of HTTP makes it. */
+/** Sends a plain HTTP request. */
 interface Shopping {
   readonly url: string
   readonly init: {
@@ -70,7 +70,7 @@ interface Shopping {
   }
 }
 
-/** Another's client, which we only use: it reads the header of the 402. */
+/** Pays with a third-party client, which reads the header of the 402. */
 const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Response> => {
   const client = new x402Client().register(USDC_BASE.network, new ExactEvmScheme(account))
   return wrapFetchWithPayment(fetch, client)(url, init)
@@ -90,7 +90,7 @@ interface Offered {
   }[]
 }
 
-/** Somebody who knows the specification and a wallet, and reads nothing of a 402 but its JSON. */
+/** Pays by the x402 specification alone, reading only the JSON of the 402. */
 async function byBodyAlone(account: LocalAccount, { url, init }: Shopping): Promise<Response> {
   const unpaid = await fetch(url, init)
   if (unpaid.status !== 402) return unpaid
@@ -223,5 +223,5 @@ describe('outside readers of our offers', () => {
   })
 })
 
-/** The offer names no schemas: they are in /openapi.json. */
+/** Input from /openapi.json, because the offer contains no schemas. */
 const NO_SCHEMAS = { requireInputSchema: false, requireOutputSchema: false }

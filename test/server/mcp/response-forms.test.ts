@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { PRICE } from '../../stories/counted.ts'
+import { PRICE } from '../../stories/counted-service.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from './ask.ts'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s } from 'agenthub/plugin'
 import { sleep } from '../../../core/clock.ts'
-import { PRICE } from '../../stories/counted.ts'
+import { PRICE } from '../../stories/counted-service.ts'
 
 const none = s.object({})
 const endpoint = <T>(input: s.Schema<T>, handle: (call: { input: T }) => unknown) => ({

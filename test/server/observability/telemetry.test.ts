@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { realSockets } from '../../core/egress/world.ts'
+import { realSockets } from '../../core/egress/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
 
@@ -15,7 +15,7 @@ interface Span {
   readonly endTimeUnixNano: string
 }
 
-/** What a collector is sent (OTLP, as JSON). */
+/** Request to a collector (OTLP as JSON). */
 interface Export {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: Span[] }[] }[]
 }
@@ -65,9 +65,9 @@ describe('spans', function () {
     expect(timing.split(', ').map((part) => part.split(';')[0])).to.deep.equal(STEPS)
     for (const part of timing.split(', ')) expect(part).to.match(/^\w+;dur=\d+\.\d\d$/)
 
-    await say({ traceparent: `00-${TRACE}-${'1'.repeat(16)}-00` }) // not to be recorded
+    await say({ traceparent: `00-${TRACE}-${'1'.repeat(16)}-00` }) // not sampled
     await say({ traceparent: 'nonsense' })
-    await hub.close() // sends what is still to be sent
+    await hub.close() // flushes pending spans
 
     const root = spans.find(({ parentSpanId }) => parentSpanId === PARENT)
     expect(root).to.include({ traceId: TRACE, name: 'POST /proxy/{slug}' })

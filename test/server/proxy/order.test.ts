@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../core/client/index.ts'
 import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { flawed, gift } from '../../stories/flawed.ts'
+import { flawed, gift } from '../../stories/failing-services.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -149,7 +149,7 @@ describe('a call', () => {
     expect(response.body).to.include({ reason: 'too_dull', detail: 'Say something else.' })
   })
 
-  it('passes the paying key or wallet to the provider, and nothing else of the caller', async () => {
+  it('passes only the paying key or wallet of the caller to the provider', async () => {
     const { client, keyId } = await agentWith(usd('1'))
     expect((await client.call('flawed', '/who', {})).body).to.deep.equal({ payer: keyId })
     const account = privateKeyToAccount(generatePrivateKey())

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
-import { anew, counted } from '../../stories/counted.ts'
-import { flawed } from '../../stories/flawed.ts'
+import { anew, counted } from '../../stories/counted-service.ts'
+import { flawed } from '../../stories/failing-services.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 

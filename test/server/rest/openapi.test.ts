@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { flawed } from '../../stories/flawed.ts'
+import { flawed } from '../../stories/failing-services.ts'
 import { ask, type Question } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 

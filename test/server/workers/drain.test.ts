@@ -18,7 +18,7 @@ const work = (hub: ProcessHub, key: string, ms: number) =>
     body: JSON.stringify({ ms }),
   })
 
-/** Whether somebody accepts connections there. */
+/** Returns true if connections are accepted. */
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -29,7 +29,7 @@ const accepts = (port: number): Promise<boolean> =>
 const openHolds = async ({ database }: ProcessHub): Promise<number> =>
   (await database.pool.query('SELECT FROM ledger.open_hold')).rows.length
 
-/** A call of ten pieces in three seconds, once its first piece is there. */
+/** Starts a call with ten chunks in three seconds; resolves at the first chunk. */
 async function beginStream({ url }: ProcessHub, key: string): Promise<Readable> {
   const { body } = await request(`${url}/proxy/slow/stream`, {
     headers: { authorization: `Bearer ${key}` },
@@ -97,7 +97,7 @@ describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
     hub = await ProcessHub.start({ HUB_WORKERS: workers, HUB_DRAIN_SECONDS: seconds })
     const agent = await hub.agent(PRICE * 2n)
     const stream = await beginStream(hub, agent.apiKey)
-    // far longer than a process takes to end: what is done by then is charged
+    // far longer than a process takes to exit: what is done by then is charged
     const call = work(hub, agent.apiKey, 4_900).then(
       ({ status }) => status,
       () => 'cut off',
@@ -107,7 +107,7 @@ describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
   }
   const resolved = async (keyId: string): Promise<void> => {
     await eventually(async () => {
-      await expireHolds(hub.database.pool, hub.ledger) // as another instance does
+      await expireHolds(hub.database.pool, hub.ledger) // as another process does
       return (await openHolds(hub)) === 0
     })
     expect(await hub.balance(keyId)).to.equal(PRICE * 2n)

@@ -14,8 +14,8 @@ const counts = (answers: readonly Answer[]): Readonly<Record<number, number>> =>
   return found
 }
 /**
- * Each on a connection of its own, ten every few milliseconds: the kernel gives them to a process
- * that waits, and those at work leave some to the other one.
+ * Sends each request on its own connection, ten every few milliseconds, so that the kernel
+ * distributes them over both processes.
  */
 const atOnce = (count: number, one: (i: number) => Promise<Answer>): Promise<Answer[]> =>
   Promise.all(
@@ -40,7 +40,7 @@ describe('limits over two processes', function () {
 
   it('A055 let exactly 100 of 150 calls at once through on a key of the free tier', async () => {
     let processes = 0
-    // One may have taken all before the other one woke: then others ask, just as many.
+    // One process may have taken all before the other one woke up: send as many again.
     for (let round = 0; round < 8 && processes < 2; round++) {
       const { apiKey, keyId } = await hub.agent()
       const answers = await atOnce(150, () => whoAnswers(apiKey))
@@ -94,7 +94,7 @@ describe('limits over two processes', function () {
           body: JSON.stringify(limits),
         })
       ).json as { key_id: string; api_key: string }
-    // Caps that are no multiples of the price: the rest must stay.
+    // Caps that are no multiples of the price: the remainder must stay.
     const child = await make(root.apiKey, { max_total_microdollars: 100_500 })
     const daily = await make(child.api_key, { max_day_microdollars: 40_999 })
     const total = await make(child.api_key, { max_total_microdollars: 30_001 })

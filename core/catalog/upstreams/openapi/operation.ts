@@ -36,7 +36,7 @@ interface Inputs {
   readonly headers: string[]
 }
 
-/** Converts an operation to an endpoint; undefined if it cannot be sold, with a gap as the reason. */
+/** Converts an operation to an endpoint, or to a gap that says why it cannot be sold. */
 export function proposeEndpoint(
   refs: RefResolver,
   operation: Operation,

@@ -44,7 +44,7 @@ describe('an import that is killed', () => {
       json(response, { items, pagination: { limit: PAGE, offset, total: ROWS } })
     })
 
-  it('leaves whole pages, loses and repeats nothing, and continues where it stopped', async function () {
+  it('leaves whole pages and continues where it stopped, without loss', async function () {
     this.timeout(60_000)
     const begun: number[] = []
     for (let kill = 0; kill < KILLS; kill++) {

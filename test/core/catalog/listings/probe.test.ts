@@ -192,7 +192,7 @@ describe('a probe', () => {
     })
   }
 
-  it('degrades a listing at the first failure, marks it down at the third, and active again at once', async () => {
+  it('degrades a listing at one failure, marks it down at three, active again at once', async () => {
     let up = true
     fixture.at('shop.test', (request, response) => {
       if (request.url === '/rain' && up) sells()(request, response)

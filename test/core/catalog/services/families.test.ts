@@ -130,7 +130,7 @@ describe('services of a family', () => {
     )
   })
 
-  it('compile each schema at its first call, so that an invalid one breaks only its endpoint', async () => {
+  it('compile each schema at its first call: an invalid one breaks only its endpoint', async () => {
     await open('whisperer')
     await catalog().refresh('whisperer')
     const wrong = await ask(hub().url, '/proxy/whisperer/whisper', { key, body: {} })

@@ -13,7 +13,7 @@ import {
 
 const PRICE = usd('0.01')
 const ROUTES = ['overview', 'wallets', 'payments', 'outgoing']
-const GOODS = 'http://watchful.test/goods'
+const PRODUCT_URL = 'http://watchful.test/goods'
 
 describe('finance routes', () => {
   const admin = createAdmin()
@@ -97,7 +97,7 @@ describe('finance routes', () => {
       })
       const before = { ...seller.seen }
       for (const { url } of [hub(), another]) {
-        const { body } = await buyExternal({ url }, ada.apiKey, GOODS)
+        const { body } = await buyExternal({ url }, ada.apiKey, PRODUCT_URL)
         expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
       }
       expect(seller.seen).to.deep.equal(before)
@@ -107,7 +107,7 @@ describe('finance routes', () => {
       }
       expect(await ada.client.purchase(usd('1'))).to.have.property('status', 201)
       expect((await pause(false)).body).to.include({ paused: false, reason: 'the test is over' })
-      for (const { url } of [hub(), another]) await buyExternal({ url }, ada.apiKey, GOODS)
+      for (const { url } of [hub(), another]) await buyExternal({ url }, ada.apiKey, PRODUCT_URL)
       expect(seller.seen.connections).to.be.greaterThan(before.connections)
     } finally {
       await another.close()
@@ -118,7 +118,7 @@ describe('finance routes', () => {
     const before = { credits: await hub().balance(ada.keyId), signed: seller.seen.signed }
     const asked = seller.seen.unpaid
     seller.onRequest(() => pause(true))
-    const { body } = await buyExternal(hub(), ada.apiKey, GOODS)
+    const { body } = await buyExternal(hub(), ada.apiKey, PRODUCT_URL)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
     expect(seller.seen).to.include({ unpaid: asked + 1, signed: before.signed })
     expect(await hub().balance(ada.keyId)).to.equal(before.credits)

@@ -11,7 +11,7 @@ const cycle = (): unknown => {
 }
 const flaw = (summary: string, handle: () => unknown) => ({ summary, price, input, handle })
 
-/** A service that fails in every way that a provider's code can fail. */
+/** Service that fails in every way that a provider's code can fail. */
 export const flawed = defineService({
   slug: 'flawed',
   name: 'Flawed',
@@ -121,7 +121,7 @@ export const flawed = defineService({
   },
 })
 
-/** Two free calls a month, and a handler that fails when asked to. */
+/** Service with two free calls a month and a handler that fails on request. */
 export const gift = defineService({
   slug: 'gift',
   name: 'Gift',
@@ -142,7 +142,7 @@ export const gift = defineService({
   },
 })
 
-/** A dollar a call, and slow enough for calls to meet. */
+/** Service that costs a dollar and is slow enough for calls to overlap. */
 export const dollar = defineService({
   slug: 'dollar',
   name: 'Dollar',

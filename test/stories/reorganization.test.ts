@@ -11,12 +11,12 @@ import { useHub } from '../support/suite.ts'
 
 const AMOUNT = usd('200')
 
-describe('a payment that the chain forgets', () => {
+describe('a payment lost in a chain reorganization', () => {
   const hub = useHub()
   const rpc = (method: string, ...params: unknown[]) =>
     callRpc(hub().sandbox!.rpcUrl, method, params)
 
-  it('is taken back from the credits that are left, and the rest is a loss', async function () {
+  it('is deducted from the remaining credits, and the rest is a loss', async function () {
     this.timeout(60_000)
     const wallet = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: AMOUNT })
@@ -49,7 +49,7 @@ describe('a payment that the chain forgets', () => {
     expect(again.body).to.include({ code: 'payment_replayed' })
   })
 
-  it('is waited for longer, the more it is worth', () => {
+  it('requires more confirmations the larger it is', () => {
     const waits = ['0.01', '99.99', '100', '9999', '10000'].map((text) =>
       requiredConfirmations(10n, usd(text)),
     )

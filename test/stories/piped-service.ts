@@ -8,7 +8,7 @@ import { request } from 'undici'
 export const PRICE = usd('0.001')
 const MIB = 1_048_576
 
-/** A real server that sends what a test tells it to, when it tells it. */
+/** Server that sends what a test defines, when it defines it. */
 export class Source {
   readonly #asked: ServerResponse[] = []
   #server: Server | undefined
@@ -28,7 +28,7 @@ export class Source {
     return `http://127.0.0.1:${(this.#server!.address() as AddressInfo).port}`
   }
 
-  /** Its end of the next connection. */
+  /** The server's end of the next connection. */
   next(): Promise<ServerResponse> {
     return this.#next.promise
   }
@@ -40,7 +40,7 @@ export class Source {
   }
 }
 
-/** How many MiB the endless endpoint was asked for. */
+/** MiB read from the endless endpoint. */
 export const endless = { mebibytes: 0 }
 
 function* mebibytes(count: number): Generator<Buffer> {
@@ -50,7 +50,7 @@ function* mebibytes(count: number): Generator<Buffer> {
 
 const input = s.object({})
 
-/** Passes streams on, from a source or of its own. */
+/** Service that relays streams from a source or of its own. */
 export const piped = (source: Source) => {
   const open = async (signal: AbortSignal): Promise<Reply> => {
     const { body } = await request(source.url, { signal })
@@ -104,7 +104,7 @@ export const piped = (source: Source) => {
   })
 }
 
-/** The same with a free call a month. */
+/** The same service with one free call a month. */
 export const sample = (source: Source) => ({
   ...piped(source),
   slug: 'sample',

@@ -3,21 +3,21 @@ import { defineService, s, usd } from 'agenthub/plugin'
 export const PRICE = usd('0.001')
 
 interface Work {
-  /** How often it came to its end. */
+  /** Number of completed calls. */
   done: number
-  /** Done first; may throw, or wait. */
+  /** Runs first; may throw or wait. */
   before: () => Promise<void>
-  /** What it answers instead of its count. */
+  /** Response to return instead of the count. */
   answer?: (() => unknown) | undefined
 }
 
-/** The work of the service below, to be watched and held up. Test files share it: begin `anew`. */
+/** State of the service's work, which tests observe and block. Shared: call `anew` first. */
 export const work: Work = { done: 0, before: async () => {} }
 
 export const anew = (): Work =>
   Object.assign(work, { done: 0, before: async () => {}, answer: undefined })
 
-/** A provider whose work is counted, and can be watched or made to fail. */
+/** Service that counts its calls and can be blocked or made to fail. */
 export const counted = defineService({
   slug: 'counted',
   name: 'Counted',
