@@ -2,11 +2,11 @@ import units from './data/units.json' with { type: 'json' }
 import { DIGITS, LEFT, NUMBER_WORDS, numberOf } from './numbers.ts'
 import type { Span } from './tokens.ts'
 
-/** A normalised amount; `upper` is the other end of a range. */
+/** A normalized amount; `upper` is the other end of a range. */
 export interface AmountValue {
   readonly number: number
   readonly upper?: number
-  /** ISO 4217 (or the ticker of a coin), where the text tells it. */
+  /** ISO 4217 code or cryptocurrency ticker, if the text states one. */
   readonly currency?: string
   readonly unit?: string
 }
@@ -28,7 +28,7 @@ const NAME =
 const UNIT = [...UNITS.keys()].sort((a, b) => b.length - a.length).join('|')
 const SCALE = 'hundred|thousand|million|billion|trillion'
 
-/** What may stand before a number, read from the few characters there. */
+/** Currency before a number, matched against the last few characters. */
 const BEFORE = new RegExp(
   `(?<!\\p{L})([€£¥₹₽₩₺₪₿]|(?:US|AU?|CA?|NZ|HK|S|R)?\\$|Rs\\.?|${CODE})\\s?$`,
   'u',
@@ -36,23 +36,23 @@ const BEFORE = new RegExp(
 const BEFORE_LAST = /[$€£¥₹₽₩₺₪₿A-Zs.]\s?$/u
 const WORD_AFTER = /[\s-]?[^\s\d,.;:!?()$-]/uy
 const NUMBER = new RegExp(`${LEFT}(?:${DIGITS}|${NUMBER_WORDS})`, 'giu')
-/** Between the two numbers of a range. */
+/** Separator of the two numbers of a range. */
 const BETWEEN = /^(?:\s?[-–—]\s?|\s(?:to|or)\s)$/u
 const END = '(?![\\p{L}\\p{N}]|[.,]\\d)'
 const after = (source: string): RegExp => new RegExp(source, 'iuy')
 const SCALED = after(`[\\s-]?(${SCALE})s?(?![\\p{L}\\p{N}])`)
-/** Only a currency tells that `m` is a million and not a metre. */
+/** Short scales need a currency: without one, `m` may mean meters. */
 const SCALED_SHORT = after(`\\s?(${SCALE}|mln|mn|bn|trn|tn|[kmb])s?(?![\\p{L}\\p{N}])`)
 const CURRENCY = after(`[\\s-]?(${NAME}|${CODE}|[€£¥₹₽₩₺₪])${END}`)
 const CURRENCY_SHORT = after(`\\s?(mln|mn|bn|[kmb])\\s?(${CODE}|${NAME}|[€£])${END}`)
 const PERCENT = after(`[\\s-]?(%|per\\s?cent|pct|percentage points?|basis points?|bps)(?!\\p{L})`)
 const QUANTITY = after(`[\\s-]?(${UNIT})s?${END}`)
-const COUNTED = after(
+const COUNTED_NOUN = after(
   '\\s(?:\\p{Ll}{2,20}\\s)?(people|persons|women|men|children|police|troops|staff' +
     '|\\p{Ll}{2,20}(?<![siu])s)(?!\\p{L})',
 )
-/** Words that end like plurals and count nothing, or count time. */
-const NOT_COUNTED =
+/** Words that end like plurals but count nothing, or count time. */
+const UNCOUNTED =
   /^(?:was|has|does|as|hers|ours|yours|theirs|times|(?:year|month|week|day|hour|minute|second)s)$/iu
 
 interface Numeral extends Span {
@@ -60,7 +60,7 @@ interface Numeral extends Span {
   readonly text: string
 }
 
-/** All amounts of `text`, in order, none overlapping another. Linear in the length of the text. */
+/** Finds all amounts of `text`, in order and without overlaps. Runs in linear time. */
 export const findAmounts = (text: string): Amount[] => {
   const numerals = Array.from(text.matchAll(NUMBER), ({ 0: written, index }) => ({
     start: index,
@@ -69,7 +69,7 @@ export const findAmounts = (text: string): Amount[] => {
     number: numberOf(written),
   }))
   const amounts: Amount[] = []
-  let taken = 0
+  let lastEnd = 0
   for (const [at, numeral] of numerals.entries()) {
     const next = numerals[at + 1]
     const ranged =
@@ -77,14 +77,14 @@ export const findAmounts = (text: string): Amount[] => {
     const amount =
       (ranged && next.start - numeral.end < 6 ? read(text, numeral, next) : undefined) ??
       read(text, numeral)
-    if (amount === undefined || amount.start < taken) continue
+    if (amount === undefined || amount.start < lastEnd) continue
     amounts.push(amount)
-    taken = amount.end
+    lastEnd = amount.end
   }
   return amounts
 }
 
-/** Reads one number, or the range from `first` to `last`, with what stands around it. */
+/** Reads one number, or the range from `first` to `last`, with its currency, scale and unit. */
 const read = (text: string, first: Numeral, last?: Numeral): Amount | undefined => {
   const number = last ?? first
   const before = unitBefore(text, first.start)
@@ -93,7 +93,7 @@ const read = (text: string, first: Numeral, last?: Numeral): Amount | undefined 
   const tail = number.end + (scale?.[0].length ?? 0)
   const found =
     before === null
-      ? suffixed(text, tail, number.text, scale !== null)
+      ? readSuffix(text, tail, number.text, scale !== null)
       : { subtype: 'money' as const, end: tail, factor: 1, ...moneyOf(before[1] ?? '') }
   if (found === undefined || (last !== undefined && found.subtype === 'number')) return undefined
   if (before !== null && /[\p{L}\p{N}]/u.test(text.charAt(tail))) return undefined
@@ -116,14 +116,14 @@ const unitBefore = (text: string, end: number): RegExpExecArray | null =>
     ? BEFORE.exec(text.slice(Math.max(0, end - 6), end))
     : null
 
-type Suffixed = Pick<Amount, 'subtype' | 'end'> & { factor: number } & Partial<AmountValue>
+type Suffix = Pick<Amount, 'subtype' | 'end'> & { factor: number } & Partial<AmountValue>
 
-const suffixed = (
+const readSuffix = (
   text: string,
   end: number,
   number: string,
   scaled: boolean,
-): Suffixed | undefined => {
+): Suffix | undefined => {
   if (at(WORD_AFTER, text, end) === null && !/\D/u.test(number)) return undefined
   const short = scaled ? null : at(CURRENCY_SHORT, text, end)
   if (short !== null) {
@@ -146,8 +146,8 @@ const suffixed = (
     const unit = UNITS.get((quantity[1] ?? '').toLowerCase()) ?? ''
     return { subtype: 'quantity', end: end + quantity[0].length, factor: 1, unit }
   }
-  const noun = at(COUNTED, text, end)?.[1]
-  const counts = noun !== undefined && !NOT_COUNTED.test(noun) && !/^(?:one|\d)$/iu.test(number)
+  const noun = at(COUNTED_NOUN, text, end)?.[1]
+  const counts = noun !== undefined && !UNCOUNTED.test(noun) && !/^(?:one|\d)$/iu.test(number)
   const large = /^\d{1,3}[,'’]\d{3}|(?:hundred|thousand|[mb]illion|dozen)$/iu.test(number)
   if (!scaled && !counts && !large) return undefined
   return /^[\p{L}\p{N}]/u.test(text.charAt(end)) ? undefined : { subtype: 'number', end, factor: 1 }

@@ -3,42 +3,42 @@ import { classify } from './classify.ts'
 import type { Analysis, AnalyzeTask } from './engine.ts'
 import {
   type Fact,
-  factNamed,
+  type FactInput,
+  type FactItem,
+  factByName,
   factOf,
-  type Reading,
-  sourcesAsked,
-  spelled,
-  type Thing,
+  normalizeName,
+  requestedSources,
 } from './facts.ts'
 import { type Shape, shapeOf } from './format.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A filled place, with the schema that it satisfies. */
+/** A computed value with the schema that it satisfies. */
 interface Filled {
   readonly value: unknown
   readonly schema: Json
 }
 
-interface Filling {
-  readonly reading: Reading
+interface FillState {
+  readonly reading: FactInput
   readonly choices: readonly string[]
   readonly unresolved: string[]
   resolved: number
 }
 
 /**
- * Fills in what is asked from what can be computed; the rest is null and listed.
- * Throws `Refusal('unsupported_by_engine')` when nothing can be computed.
+ * Computes the requested fields; those that cannot be computed are null and listed in `unresolved`.
+ * @throws Refusal `unsupported_by_engine` if nothing can be computed
  */
-export const analyze = (reading: Reading, task: AnalyzeTask): Analysis => {
+export const analyze = (reading: FactInput, task: AnalyzeTask): Analysis => {
   const { format } = task
   const shape = format.kind === 'schema' ? shapeOf(format.schema) : undefined
   const prose = format.kind === 'prose' ? format.prose : ''
-  const wanted = `${task.instructions}\n${prose}`
-  const choices = choicesIn(wanted)
-  const filling: Filling = { reading, choices, unresolved: [], resolved: 0 }
-  const { value, schema } = fill('', shape ?? derivedShape(wanted, choices), '', filling)
+  const request = `${task.instructions}\n${prose}`
+  const choices = choicesIn(request)
+  const filling: FillState = { reading, choices, unresolved: [], resolved: 0 }
+  const { value, schema } = fill('', shape ?? derivedShape(request, choices), '', filling)
   if (filling.resolved === 0) {
     throw new Refusal(
       'unsupported_by_engine',
@@ -51,11 +51,11 @@ export const analyze = (reading: Reading, task: AnalyzeTask): Analysis => {
   return { output: value, schema, unresolved: filling.unresolved }
 }
 
-/** The fields that instructions ask for, when no format is given. */
+/** Derives the output fields from the instructions, if no format is given. */
 const derivedShape = (instructions: string, choices: readonly string[]): Shape => ({
   kind: 'object',
   properties: [
-    ...sourcesAsked(instructions).map(({ name }) => [name, { kind: 'any' }] as const),
+    ...requestedSources(instructions).map(({ name }) => [name, { kind: 'any' }] as const),
     ...(choices.length > 1 ? [['category', { kind: 'string', choices }] as const] : []),
   ],
 })
@@ -63,14 +63,14 @@ const derivedShape = (instructions: string, choices: readonly string[]): Shape =
 const CUES =
   '\\b(?:classif(?:y|ied)|categori[sz]ed?|label(?:led)?)\\b[^.:\\n]{0,80}?' +
   '\\b(?:as|into|among|between|one of)\\b:?\\s{0,4}([^.\\n]{3,400})'
-const LISTED = [
+const CATEGORY_LISTS = [
   new RegExp(CUES, 'i'),
   /\b(?:categories|classes|labels|options|one of)(?: are)?\s{0,4}[:=(]\s{0,4}([^.)\n]{3,400})/i,
 ]
 
-/** The categories that instructions name: `classify as billing, bug or other`. */
+/** Extracts the categories named in the instructions: `classify as billing, bug or other`. */
 const choicesIn = (instructions: string): string[] => {
-  for (const pattern of LISTED) {
+  for (const pattern of CATEGORY_LISTS) {
     const list = pattern.exec(instructions)?.[1] ?? ''
     const choices = list
       .replace(/^(?:either|one of)[: ]/i, '')
@@ -83,7 +83,7 @@ const choicesIn = (instructions: string): string[] => {
   return []
 }
 
-const fill = (name: string, shape: Shape, path: string, filling: Filling): Filled => {
+const fill = (name: string, shape: Shape, path: string, filling: FillState): Filled => {
   if (shape.kind === 'object') return fillObject(name, shape, path, filling)
   const fact = factFor(name, shape, filling)
   const filled = fact === undefined ? undefined : fit(fact, shape, path, filling)
@@ -95,7 +95,7 @@ const fill = (name: string, shape: Shape, path: string, filling: Filling): Fille
   return { value: null, schema: { anyOf: [schemaOf(shape), { type: 'null' }] } }
 }
 
-const fillObject = (name: string, shape: Shape, path: string, filling: Filling): Filled => {
+const fillObject = (name: string, shape: Shape, path: string, filling: FillState): Filled => {
   const entries = (shape.properties ?? []).map(([key, inner]) => {
     const pointer = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
     return [key, fill(memberName(name, key), inner, pointer, filling)] as const
@@ -111,42 +111,43 @@ const fillObject = (name: string, shape: Shape, path: string, filling: Filling):
   }
 }
 
-/** Within `sentiment`, `score` is the score of the sentiment. */
+/** Inside an object named `sentiment`, `score` means the sentiment score. */
 const memberName = (parent: string, key: string): string => {
-  const own = spelled(key)
-  return spelled(parent) === 'sentiment' && /^(?:label|score|confidence|overall)$/.test(own)
-    ? `sentiment ${own === 'overall' ? 'label' : own}`
+  const normalized = normalizeName(key)
+  return normalizeName(parent) === 'sentiment' &&
+    /^(?:label|score|confidence|overall)$/.test(normalized)
+    ? `sentiment ${normalized === 'overall' ? 'label' : normalized}`
     : key
 }
 
 const CATEGORY = /^(?:category|class|classification|label|type|topic|intent|department)$/
 
-const factFor = (name: string, shape: Shape, filling: Filling): Fact | undefined => {
+const factFor = (name: string, shape: Shape, filling: FillState): Fact | undefined => {
   const { reading } = filling
-  const named = name === '' ? rootFact(filling) : factNamed(name, reading)
-  const choices = shape.choices ?? (CATEGORY.test(spelled(name)) ? filling.choices : [])
+  const named = name === '' ? rootFact(filling) : factByName(name, reading)
+  const choices = shape.choices ?? (CATEGORY.test(normalizeName(name)) ? filling.choices : [])
   if (choices.length === 0) return named
   const text = typeof named === 'string' ? named.toLowerCase() : undefined
   const match = choices.find((one) => one.toLowerCase() === text)
-  return match ?? (named === undefined ? chosen(choices, reading) : undefined)
+  return match ?? (named === undefined ? likeliestChoice(choices, reading) : undefined)
 }
 
-/** An output that is no object takes the first thing that the instructions ask for. */
-const rootFact = ({ reading }: Filling): Fact | undefined => {
-  const [first] = sourcesAsked(reading.instructions)
+/** For an output that is not an object: the first fact that the instructions ask for. */
+const rootFact = ({ reading }: FillState): Fact | undefined => {
+  const [first] = requestedSources(reading.instructions)
   return first === undefined ? undefined : factOf(first, reading)
 }
 
-/** The likeliest choice, if any word of the text speaks for it. */
-const chosen = (choices: readonly string[], reading: Reading): string | undefined => {
+/** The most likely choice, if any word of the text supports it. */
+const likeliestChoice = (choices: readonly string[], reading: FactInput): string | undefined => {
   const categories = choices.map((name) => ({ name }))
   const mood = reading.sentiment().overall.score
   const [best] = classify(reading.sentences, categories, { several: false, mood })
   return best !== undefined && best.evidence > 0 ? best.name : undefined
 }
 
-/** Brings a fact into the asked form; undefined when it does not fit. */
-const fit = (fact: Fact, shape: Shape, path: string, filling: Filling): Filled | undefined => {
+/** Converts a fact to the requested shape; undefined if it does not fit. */
+const fit = (fact: Fact, shape: Shape, path: string, filling: FillState): Filled | undefined => {
   if (shape.kind === 'array')
     return fitList(Array.isArray(fact) ? fact : [fact as string], shape, path, filling)
   if (shape.kind === 'any')
@@ -160,7 +161,7 @@ const fit = (fact: Fact, shape: Shape, path: string, filling: Filling): Filled |
   return texts.length === 0 ? undefined : scalar(texts.join(', '), shape)
 }
 
-const firstNumber = (list: readonly (string | Thing)[]): Fact | undefined => {
+const firstNumber = (list: readonly (string | FactItem)[]): Fact | undefined => {
   const [first] = list
   return typeof first === 'object' ? first['number'] : undefined
 }
@@ -180,10 +181,10 @@ const scalar = (fact: Fact | undefined, shape: Shape): Filled | undefined => {
 }
 
 const fitList = (
-  list: readonly (string | Thing)[],
+  list: readonly (string | FactItem)[],
   shape: Shape,
   path: string,
-  filling: Filling,
+  filling: FillState,
 ): Filled | undefined => {
   const limited = shape.maxItems ?? Infinity
   const { items } = shape
@@ -206,11 +207,11 @@ const fitList = (
   }
 }
 
-const textOf = (one: string | Thing): string =>
+const textOf = (one: string | FactItem): string =>
   typeof one === 'string' ? one : String(one['text'])
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)]
 
-/** What callers call the members of an entity or an aspect. */
+/** Names that callers use for the members of an entity or an aspect. */
 const MEMBERS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:text|name|entity|value|mention|surface|aspect|word|keyword|term)$/, ['text']],
   [/^(?:type|kind|category|label|entity type)$/, ['type', 'sentiment']],
@@ -224,14 +225,19 @@ const MEMBERS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:currency|unit|subtype|granularity|relative|count)$/, []],
 ]
 
-const members = (one: string | Thing, shape: Shape, path: string, filling: Filling): unknown => {
-  const thing: Thing = typeof one === 'string' ? { text: one } : one
+const members = (
+  one: string | FactItem,
+  shape: Shape,
+  path: string,
+  filling: FillState,
+): unknown => {
+  const thing: FactItem = typeof one === 'string' ? { text: one } : one
   return Object.fromEntries(
     (shape.properties ?? []).map(([key, inner]) => {
-      const name = spelled(key)
-      const known = MEMBERS.find(([pattern]) => pattern.test(name))
-      const source = [...(known?.[1] ?? []), ...(known === undefined ? [] : [name])].find(
-        (member) => Object.hasOwn(thing, member),
+      const name = normalizeName(key)
+      const member = MEMBERS.find(([pattern]) => pattern.test(name))
+      const source = [...(member?.[1] ?? []), ...(member === undefined ? [] : [name])].find(
+        (name) => Object.hasOwn(thing, name),
       )
       const fact = source === undefined ? undefined : thing[source]
       const filled = fact === undefined ? undefined : scalar(fact, inner)

@@ -1,8 +1,8 @@
 import { confidenceAt } from './calibration.ts'
-import type { Aspect, Evidence } from './engine.ts'
+import type { Aspect, OpinionEvidence } from './engine.ts'
 import { words } from './lexicon.ts'
-import { oddsOf, polarity, signsOf } from './polarity.ts'
-import { type ReadSentence, round } from './sentiment.ts'
+import { oddsOf, polarityFeatures, polarityModel } from './polarity.ts'
+import { round, type SentenceReading } from './sentiment.ts'
 import type { Span, Token } from './tokens.ts'
 import { isOpinion, type Opinion } from './valence.ts'
 
@@ -10,7 +10,7 @@ import { isOpinion, type Opinion } from './valence.ts'
 export interface Mention extends Span {
   readonly aspect: string
   readonly polarity: number
-  readonly evidence: readonly Evidence[]
+  readonly evidence: readonly OpinionEvidence[]
 }
 
 const FUNCTION_WORDS = words('function-words.txt')
@@ -24,17 +24,17 @@ const COPULAS = new Set(
     'feels felt tastes tasted'
   ).split(' '),
 )
-const LONGEST = 3
-const NEAR = 24
-/** What a boundary of clauses, and what a comma or `and`, leaves of an opinion beyond it. */
-const ACROSS = 0.25
-const BEYOND_COMMA = 0.6
-/** What the mood of its whole clause adds to the opinions near an aspect. */
-const CLAUSE = 0.3
-const NEEDED = 0.35
-/** Things that are mostly mentioned in passing need a clearer word. */
-const NEEDED_IN_PASSING = 0.7
-const IN_PASSING = new Set(
+const ASPECT_TOKENS_MAX = 3
+const NEAR_TOKENS = 24
+/** Weight factor of an opinion beyond the end of its clause. */
+const CLAUSE_END_FACTOR = 0.25
+const SOFT_END_FACTOR = 0.6
+/** Weight of the clause's overall sentiment, added to the opinions near an aspect. */
+const CLAUSE_WEIGHT = 0.3
+const POLARITY_MIN = 0.35
+/** Nouns that are usually mentioned in passing; they need a clearer opinion. */
+const INCIDENTAL_POLARITY_MIN = 0.7
+const INCIDENTAL = new Set(
   (
     'bar table tables reservation reservations menu dinner lunch meal drink drinks brunch ' +
     'breakfast dining kitchen chef waiter waitress check bill course courses dish dishes entree ' +
@@ -42,13 +42,13 @@ const IN_PASSING = new Set(
     'ram game games warranty internet'
   ).split(' '),
 )
-/** `Try the curry` recommends it; a wait is no good. */
+/** `Try the curry` is a recommendation; waiting is a complaint. */
 const RECOMMENDS = /^(?:try|get|order)$/
 const IMPATIENCE = /^(?:wait|waiting|wait time)$/
-const MOST_ASPECTS = 50
+const ASPECTS_MAX = 50
 
 /** The aspects of a text, most mentioned first; at most 50. */
-export const aspectsOf = (text: string, read: readonly ReadSentence[]): Aspect[] => {
+export const aspectsOf = (text: string, read: readonly SentenceReading[]): Aspect[] => {
   const groups = new Map<string, Mention[]>()
   for (const mention of read.flatMap((one) => mentionsOf(text, one))) {
     const group = groups.get(mention.aspect)
@@ -57,16 +57,16 @@ export const aspectsOf = (text: string, read: readonly ReadSentence[]): Aspect[]
   }
   return Array.from(groups, ([aspect, mentions]) => summarize(aspect, mentions))
     .sort((a, b) => b.mentions.length - a.mentions.length)
-    .slice(0, MOST_ASPECTS)
+    .slice(0, ASPECTS_MAX)
 }
 
-/** A polarity brought to -1 to 1. */
+/** Maps a polarity to -1 to 1. */
 export const strengthOf = (polarity: number): number =>
   polarity / Math.sqrt(polarity * polarity + 2)
 
 const summarize = (aspect: string, mentions: readonly Mention[]): Aspect => {
-  const praised = mentions.some(({ polarity }) => polarity > NEEDED)
-  const blamed = mentions.some(({ polarity }) => polarity < -NEEDED)
+  const praised = mentions.some(({ polarity }) => polarity > POLARITY_MIN)
+  const blamed = mentions.some(({ polarity }) => polarity < -POLARITY_MIN)
   const mean = mentions.reduce((sum, { polarity }) => sum + polarity, 0) / mentions.length
   const score = strengthOf(mean)
   return {
@@ -79,8 +79,8 @@ const summarize = (aspect: string, mentions: readonly Mention[]): Aspect => {
   }
 }
 
-/** The mentions of one sentence that an opinion is near enough to. */
-export const mentionsOf = (text: string, read: ReadSentence): Mention[] => {
+/** Mentions in one sentence that have an opinion near them. */
+export const mentionsOf = (text: string, read: SentenceReading): Mention[] => {
   const { tokens } = read.sentence
   if (read.opinions.length === 0) return []
   return candidates(text, tokens).flatMap(({ from, to }) => {
@@ -90,12 +90,12 @@ export const mentionsOf = (text: string, read: ReadSentence): Mention[] => {
 }
 
 /**
- * What a sentence says of the tokens `from` (inclusive) to `to` (exclusive): the opinions on
- * them by distance, and the mood of their clause. A polarity of 0 is neutral.
+ * Sums the opinions on the tokens `from` (inclusive) to `to` (exclusive), weighted by distance, and
+ * the sentiment of their clause. A polarity of 0 is neutral.
  */
 export const mentionAt = (
   text: string,
-  { sentence: { tokens }, opinions }: ReadSentence,
+  { sentence: { tokens }, opinions }: SentenceReading,
   from: number,
   to: number,
 ): Mention => {
@@ -106,8 +106,8 @@ export const mentionAt = (
   let direct = near.reduce((sum, { valence, weight }) => sum + valence * weight, 0)
   if (RECOMMENDS.test(tokens[0]?.lower ?? '') && from < 6) direct += 1
   if (IMPATIENCE.test(aspect) && Math.abs(direct) < 1) direct -= 1
-  const sum = direct + CLAUSE * clauseOdds(tokens, opinions, from, to)
-  const needed = IN_PASSING.has(aspect) ? NEEDED_IN_PASSING : NEEDED
+  const sum = direct + CLAUSE_WEIGHT * clauseOdds(tokens, opinions, from, to)
+  const needed = INCIDENTAL.has(aspect) ? INCIDENTAL_POLARITY_MIN : POLARITY_MIN
   const evidence = near
     .filter(({ weight }) => weight >= 0.3)
     .map(({ text, start, end, negated }) => ({ text, start, end, negated }))
@@ -124,16 +124,24 @@ const clauseOdds = (
   to: number,
 ): number => {
   let first = from
-  while (first > 0 && from - first < NEAR && !CLAUSE_END.test(tokens[first - 1]?.lower ?? '')) {
+  while (
+    first > 0 &&
+    from - first < NEAR_TOKENS &&
+    !CLAUSE_END.test(tokens[first - 1]?.lower ?? '')
+  ) {
     first -= 1
   }
   let last = to
-  while (last - to < NEAR && last < tokens.length && !CLAUSE_END.test(tokens[last]?.lower ?? '')) {
+  while (
+    last - to < NEAR_TOKENS &&
+    last < tokens.length &&
+    !CLAUSE_END.test(tokens[last]?.lower ?? '')
+  ) {
     last += 1
   }
   const inside = between(opinions, first, last)
-  const model = polarity()
-  return oddsOf(signsOf(tokens.slice(first, last), inside, model), model)
+  const model = polarityModel()
+  return oddsOf(polarityFeatures(tokens.slice(first, last), inside, model), model)
 }
 
 const nameOf = (surface: string): string => surface.toLowerCase().replace(/\s+/g, ' ')
@@ -144,19 +152,19 @@ const nearOpinions = (
   from: number,
   to: number,
 ): (Opinion & { weight: number })[] =>
-  between(opinions, from - NEAR, to + NEAR).flatMap((opinion) => {
+  between(opinions, from - NEAR_TOKENS, to + NEAR_TOKENS).flatMap((opinion) => {
     const { at } = opinion
     const distance = at < from ? from - at : at - to + 1
     if (at >= from && at < to) return []
     let weight = 1 / (0.7 + distance * 0.3)
     for (const { lower } of at < from ? tokens.slice(at, from) : tokens.slice(to, at)) {
-      if (CLAUSE_END.test(lower)) weight *= ACROSS
-      else if (SOFT_END.test(lower)) weight *= BEYOND_COMMA
+      if (CLAUSE_END.test(lower)) weight *= CLAUSE_END_FACTOR
+      else if (SOFT_END.test(lower)) weight *= SOFT_END_FACTOR
     }
     return [{ ...opinion, weight }]
   })
 
-/** The opinions at tokens from `low` (inclusive) to `high` (exclusive), found by halving. */
+/** Opinions at tokens from `low` (inclusive) to `high` (exclusive), by binary search. */
 const between = (opinions: readonly Opinion[], low: number, high: number): Opinion[] => {
   const first = (place: number): number => {
     let [from, to] = [0, opinions.length]
@@ -179,14 +187,15 @@ const isNounLike = (token: Token | undefined): token is Token =>
   !/(?:ly|'ve|'re|'ll|n't|'m|'d)$/.test(token.lower) &&
   !isOpinion(token)
 
-/** Runs of up to three noun-like words that stand where nouns stand. */
+/** Runs of up to three noun-like words in a noun position. */
 const candidates = (text: string, tokens: readonly Token[]): { from: number; to: number }[] => {
   const runs: { from: number; to: number }[] = []
   for (let at = 0; at < tokens.length; at += 1) {
     if (!isNounLike(tokens[at])) continue
     let to = at + 1
-    while (to - at < LONGEST && isNounLike(tokens[to]) && isOneSpace(text, tokens, to)) to += 1
-    if (standsAsNoun(tokens, at, to)) runs.push({ from: at, to })
+    while (to - at < ASPECT_TOKENS_MAX && isNounLike(tokens[to]) && isOneSpace(text, tokens, to))
+      to += 1
+    if (isNounPosition(tokens, at, to)) runs.push({ from: at, to })
     at = to - 1
   }
   return runs
@@ -195,7 +204,7 @@ const candidates = (text: string, tokens: readonly Token[]): { from: number; to:
 const isOneSpace = (text: string, tokens: readonly Token[], at: number): boolean =>
   text.slice(tokens[at - 1]?.end, tokens[at]?.start) === ' '
 
-const standsAsNoun = (tokens: readonly Token[], from: number, to: number): boolean => {
+const isNounPosition = (tokens: readonly Token[], from: number, to: number): boolean => {
   const before = tokens[from - 1]
   const after = tokens[to]
   return (

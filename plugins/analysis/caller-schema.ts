@@ -1,140 +1,147 @@
 import { Refusal } from 'agenthub/plugin'
 
 /**
- * The JSON Schema that a caller's `output_format` means. A stranger's schema is never run as it
- * is: patterns can take seconds, references can lead away or grow without bounds. What comes out
- * of here has the keywords of `KEPT` alone, no references, and the sizes of `LIMITS`.
+ * Restricts the JSON Schema of a caller's `output_format`. Schemas of strangers are never used
+ * directly: patterns can take seconds, references can lead elsewhere or expand without bounds. The
+ * result has only the keywords of `KEYWORD_READERS`, no references, and the sizes of `LIMITS`.
  */
 export type Json = Readonly<Record<string, unknown>>
 
 export interface CallerSchema {
   readonly schema: Json
-  /** Keywords that the caller used and that are not kept, sorted. */
+  /** Unsupported keywords in the caller's schema, sorted. */
   readonly ignored: readonly string[]
 }
 
-/** Of `output_format`: its bytes, the levels and the properties of what it describes. */
+/** Limits of `output_format`: bytes, levels and properties. */
 export const LIMITS = { bytes: 16_384, depth: 8, properties: 200 } as const
 const KINDS = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 const LIST_MAX = 200
 
-export const refuse = (detail: string): Refusal => new Refusal('invalid_output_format', detail)
+export const invalidFormat = (detail: string): Refusal =>
+  new Refusal('invalid_output_format', detail)
 
 export const isRecord = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-interface Reading {
-  /** Of the document's root: what `#/$defs/name` refers to. */
+interface SchemaReader {
+  /** Definitions of the document root, the targets of `#/$defs/name`. */
   readonly defs: ReadonlyMap<string, unknown>
   readonly ignored: Set<string>
-  left: number
+  propertiesLeft: number
 }
 
-/** @throws Refusal `invalid_output_format` for what is malformed, too deep or too large */
+/**
+ * Reads a caller's schema.
+ * @throws Refusal `invalid_output_format` if it is malformed, too deep or too large
+ */
 export const readSchema = (root: Json): CallerSchema => {
   const named = { ...definitionsOf(root, 'definitions'), ...definitionsOf(root, '$defs') }
-  const reading: Reading = {
+  const reader: SchemaReader = {
     defs: new Map(Object.entries(named)),
     ignored: new Set(),
-    left: LIMITS.properties,
+    propertiesLeft: LIMITS.properties,
   }
-  const schema = read(root, { reading, depth: 0, within: [] })
-  return { schema, ignored: [...reading.ignored].sort() }
+  const schema = read(root, { reader, depth: 0, refs: [] })
+  return { schema, ignored: [...reader.ignored].sort() }
 }
 
 const definitionsOf = (root: Json, name: string): Json => {
   const value = root[name] ?? {}
-  if (!isRecord(value)) throw refuse(`${name} must be an object.`)
+  if (!isRecord(value)) throw invalidFormat(`${name} must be an object.`)
   return value
 }
 
-interface Place {
-  readonly reading: Reading
+interface ReadContext {
+  readonly reader: SchemaReader
   readonly depth: number
-  /** References that lead here: none of them may come again. */
-  readonly within: readonly string[]
+  /** References followed so far; none of them may repeat. */
+  readonly refs: readonly string[]
 }
 
-const read = (given: unknown, place: Place): Json => {
-  if (given === true) return {}
-  if (!isRecord(given)) throw refuse('A schema must be an object.')
-  if (place.depth > LIMITS.depth) throw tooDeep()
-  if (given['$ref'] !== undefined) return referred(given['$ref'], place)
-  const kept: [string, unknown][] = []
-  for (const [keyword, value] of Object.entries(given)) {
-    const keep = Object.hasOwn(KEPT, keyword) ? KEPT[keyword] : undefined
-    if (keep !== undefined) kept.push(keep(value, place))
-    else if (!SILENT.has(keyword)) place.reading.ignored.add(keyword.slice(0, 40))
+const read = (schema: unknown, context: ReadContext): Json => {
+  if (schema === true) return {}
+  if (!isRecord(schema)) throw invalidFormat('A schema must be an object.')
+  if (context.depth > LIMITS.depth) throw tooDeep()
+  if (schema['$ref'] !== undefined) return resolveRef(schema['$ref'], context)
+  const result: [string, unknown][] = []
+  for (const [keyword, value] of Object.entries(schema)) {
+    const readKeyword = Object.hasOwn(KEYWORD_READERS, keyword)
+      ? KEYWORD_READERS[keyword]
+      : undefined
+    if (readKeyword !== undefined) result.push(readKeyword(value, context))
+    else if (!SKIPPED.has(keyword)) context.reader.ignored.add(keyword.slice(0, 40))
   }
-  return Object.fromEntries(kept)
+  return Object.fromEntries(result)
 }
 
 export const tooDeep = (): Refusal =>
-  refuse(`output_format may be ${LIMITS.depth} levels deep at most.`)
+  invalidFormat(`output_format may be ${LIMITS.depth} levels deep at most.`)
 
-/** What is referred to stands in its place; what leads away, or back to itself, may be anything. */
-const referred = (ref: unknown, { reading, depth, within }: Place): Json => {
+/** Inlines a reference. One that is external or recursive allows any value. */
+const resolveRef = (ref: unknown, { reader, depth, refs }: ReadContext): Json => {
   const [, name] = /^#\/(?:\$defs|definitions)\/([^/~%]{1,200})$/.exec(String(ref)) ?? []
-  if (name === undefined || !reading.defs.has(name) || within.includes(name)) {
-    reading.ignored.add('$ref')
+  if (name === undefined || !reader.defs.has(name) || refs.includes(name)) {
+    reader.ignored.add('$ref')
     return {}
   }
-  spend(reading, 1)
-  return read(reading.defs.get(name), { reading, depth, within: [...within, name] })
+  countProperties(reader, 1)
+  return read(reader.defs.get(name), { reader, depth, refs: [...refs, name] })
 }
 
-/** Each property, option and reference counts, wherever it comes up again. */
-const spend = (reading: Reading, count: number): void => {
-  reading.left -= count
-  if (reading.left < 0) {
-    throw refuse(`output_format may have ${LIMITS.properties} properties at most.`)
+/** Counts properties, options and references against the limit, each time they occur. */
+const countProperties = (reader: SchemaReader, count: number): void => {
+  reader.propertiesLeft -= count
+  if (reader.propertiesLeft < 0) {
+    throw invalidFormat(`output_format may have ${LIMITS.properties} properties at most.`)
   }
 }
 
-const deeper = (place: Place): Place => ({ ...place, depth: place.depth + 1 })
+const deeper = (context: ReadContext): ReadContext => ({ ...context, depth: context.depth + 1 })
 
-/** Say nothing about a value, or are read elsewhere. */
-const SILENT = new Set(['$schema', '$id', '$defs', 'definitions', '$comment', 'title', 'examples'])
+/** Keywords without constraints, or read elsewhere; not reported as ignored. */
+const SKIPPED = new Set(['$schema', '$id', '$defs', 'definitions', '$comment', 'title', 'examples'])
 
-type Keep = (value: unknown, place: Place) => [keyword: string, kept: unknown]
+type KeywordReader = (value: unknown, context: ReadContext) => [keyword: string, result: unknown]
 
-const options: Keep = (value, place) => {
+const options: KeywordReader = (value, context) => {
   const listed = listOf('anyOf', value)
-  spend(place.reading, listed.length)
-  return ['anyOf', listed.map((one) => read(one, place))]
+  countProperties(context.reader, listed.length)
+  return ['anyOf', listed.map((one) => read(one, context))]
 }
 
 const limit =
-  (keyword: string): Keep =>
+  (keyword: string): KeywordReader =>
   (value) => {
     if (typeof value === 'number' && Number.isFinite(value)) return [keyword, value]
-    throw refuse(`${keyword} must be a number.`)
+    throw invalidFormat(`${keyword} must be a number.`)
   }
 
-const KEPT: Readonly<Record<string, Keep>> = {
+const KEYWORD_READERS: Readonly<Record<string, KeywordReader>> = {
   type: (value) => {
     const listed = Array.isArray(value) ? value : [value]
     const known = listed.every((one) => KINDS.some((kind) => kind === one))
-    if (!known || listed.length === 0) throw refuse(`A type must be one of ${KINDS.join(', ')}.`)
+    if (!known || listed.length === 0)
+      throw invalidFormat(`A type must be one of ${KINDS.join(', ')}.`)
     return ['type', value]
   },
-  properties: (value, place) => {
-    if (!isRecord(value)) throw refuse('properties must be an object.')
+  properties: (value, context) => {
+    if (!isRecord(value)) throw invalidFormat('properties must be an object.')
     const entries = Object.entries(value)
-    spend(place.reading, entries.length)
-    const inner = deeper(place)
+    countProperties(context.reader, entries.length)
+    const inner = deeper(context)
     return ['properties', Object.fromEntries(entries.map(([key, one]) => [key, read(one, inner)]))]
   },
   required: (value) => {
     const names = listOf('required', value)
     if (names.every((name) => typeof name === 'string')) return ['required', [...new Set(names)]]
-    throw refuse('required must be a list of names.')
+    throw invalidFormat('required must be a list of names.')
   },
-  additionalProperties: (value, place) => [
+  additionalProperties: (value, context) => [
     'additionalProperties',
-    typeof value === 'boolean' ? value : read(value, deeper(place)),
+    typeof value === 'boolean' ? value : read(value, deeper(context)),
   ],
-  items: (value, place) => ['items', read(value, deeper(place))],
+  items: (value, context) => ['items', read(value, deeper(context))],
   enum: (value) => ['enum', listOf('enum', value).map(primitive)],
   const: (value) => ['enum', [primitive(value)]],
   anyOf: options,
@@ -149,10 +156,10 @@ const KEPT: Readonly<Record<string, Keep>> = {
 const listOf = (keyword: string, value: unknown): readonly unknown[] => {
   if (Array.isArray(value) && value.length > 0 && value.length <= LIST_MAX) return value
   if (keyword === 'required' && Array.isArray(value) && value.length === 0) return value
-  throw refuse(`${keyword} must be a list of 1 to ${LIST_MAX}.`)
+  throw invalidFormat(`${keyword} must be a list of 1 to ${LIST_MAX}.`)
 }
 
 const primitive = (value: unknown): unknown => {
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value
-  throw refuse('The values of an enum must be strings, numbers, booleans or null.')
+  throw invalidFormat('The values of an enum must be strings, numbers, booleans or null.')
 }

@@ -1,31 +1,31 @@
 import type { Category } from './engine.ts'
 import { wordList, words } from './lexicon.ts'
-import { addWord, likeness, type Meaning, noMeaning } from './meaning.ts'
 import { type Sentence, stem } from './text.ts'
+import { addWord, cosineSimilarity, type TextVector, zeroVector } from './text-vector.ts'
 import { type Token, tokenize } from './tokens.ts'
 
-export interface Scored {
+export interface CategoryScore {
   readonly name: string
   readonly index: number
   readonly confidence: number
-  /** The weight of the words of the text that speak for the label; 0 is no evidence at all. */
+  /** Weight of the words in the text that support the label; 0 is no evidence. */
   readonly evidence: number
 }
 
 const FUNCTION_WORDS = words('function-words.txt')
-/** Beyond so many labels a topic word fits several of them, and only blurs. */
-const MOST_EXPANDED = 20
+/** With more labels than this, topic words are not used: they fit several labels. */
+const EXPANDED_LABELS_MAX = 20
 const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 0.7 } as const
-/** What the likeness of meanings weighs beside a word of the name in the text. */
-const LIKENESS = 8
-/** Of a text with fewer words the meaning is less sure. */
-const MANY_WORDS = 25
-/** Divides evidence before it becomes a confidence; see README.md. */
+/** Weight of vector similarity relative to a word of the label's name in the text. */
+const SIMILARITY_WEIGHT = 8
+/** Texts with fewer known words get less weight for vector similarity. */
+const RELIABLE_WORDS = 25
+/** Softmax temperature for turning evidence into confidence; see README.md. */
 const TEMPERATURE = 0.55
-/** The evidence at which an independent label is as likely as not. */
-const HALF = 5.5
+/** Evidence at which an independent label has a confidence of 0.5. */
+const HALF_EVIDENCE = 5.5
 
-/** The words of a label or a text about one: `card_lost` and `CardLost` are two words. */
+/** Content words of a label or text: `card_lost` and `CardLost` are two words each. */
 const wordsOf = (text: string): Token[] =>
   tokenize(text.replace(/[_/]/g, ' ').replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')).filter(
     ({ shape, lower }) => shape !== 'mark' && !FUNCTION_WORDS.has(lower),
@@ -33,14 +33,14 @@ const wordsOf = (text: string): Token[] =>
 
 const stemsOf = (text: string): string[] => wordsOf(text).map(({ lower }) => stem(lower))
 
-/** Topic words by the stem of each of the names of a topic. */
+/** Topic words by the stem of each topic name. */
 const TOPICS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
   const topics = new Map<string, Set<string>>()
   for (const line of wordList('topics.txt')) {
     const [names = '', about = ''] = line.split(': ')
-    const told = wordsOf(about).map(({ lower }) => lower)
+    const topicWords = wordsOf(about).map(({ lower }) => lower)
     for (const name of stemsOf(names)) {
-      topics.set(name, new Set([...(topics.get(name) ?? []), ...told]))
+      topics.set(name, new Set([...(topics.get(name) ?? []), ...topicWords]))
     }
   }
   return topics
@@ -61,9 +61,12 @@ const profileOf = (category: Category, expands: boolean): Map<string, number> =>
 
 const topicStems = (name: string): string[] => Array.from(TOPICS.get(name) ?? [], stem)
 
-/** What a category is about, as one vector. */
-const meaningOf = ({ name, description, examples }: Category, expands: boolean): Meaning => {
-  const meaning = noMeaning()
+/** Weighted sum of the word vectors of a category. */
+const categoryVector = (
+  { name, description, examples }: Category,
+  expands: boolean,
+): TextVector => {
+  const meaning = zeroVector()
   const put = (text: string, weight: number): void => {
     for (const { lower } of wordsOf(text)) addWord(meaning, lower, weight)
   }
@@ -79,34 +82,34 @@ const meaningOf = ({ name, description, examples }: Category, expands: boolean):
 const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
 
 /**
- * All categories with confidences, in descending order. One label holds: the confidences sum
- * to 1. Several may hold: each is judged by itself. `mood` is the sentiment score of the text,
+ * Scores all categories, in descending order. With one label, the confidences sum to 1; with
+ * `multiLabel`, each category is judged independently. `mood` is the sentiment score of the text,
  * for labels such as `positive`.
  */
 export const classify = (
   sentences: readonly Sentence[],
   categories: readonly Category[],
   { several, mood }: { several: boolean; mood: number },
-): Scored[] => {
+): CategoryScore[] => {
   const counts = countStems(sentences)
-  const expands = categories.length <= MOST_EXPANDED
+  const expands = categories.length <= EXPANDED_LABELS_MAX
   const profiles = categories.map((category) => profileOf(category, expands))
   const spread = spreadOf(profiles)
-  const meanings = categories.map((category) => meaningOf(category, expands))
-  const read = noMeaning()
-  let known = 0
+  const meanings = categories.map((category) => categoryVector(category, expands))
+  const vector = zeroVector()
+  let knownWords = 0
   for (const { tokens } of sentences) {
-    for (const token of tokens) if (isWord(token) && addWord(read, token.lower)) known += 1
+    for (const token of tokens) if (isWord(token) && addWord(vector, token.lower)) knownWords += 1
   }
-  const trust = LIKENESS * Math.min(1, Math.sqrt(known / MANY_WORDS))
+  const trust = SIMILARITY_WEIGHT * Math.min(1, Math.sqrt(knownWords / RELIABLE_WORDS))
   const evidence = profiles.map((profile, index) => {
     const { name } = categories[index] as Category
-    const like = Math.max(0, likeness(read, meanings[index] as Meaning))
+    const like = Math.max(0, cosineSimilarity(vector, meanings[index] as TextVector))
     const words = weigh(counts, profile, spread, categories.length)
     return words + trust * like + moodEvidence(name, mood)
   })
   const confidences = several
-    ? evidence.map((one) => 1 / (1 + Math.exp(HALF - one)))
+    ? evidence.map((one) => 1 / (1 + Math.exp(HALF_EVIDENCE - one)))
     : shares(evidence)
   return categories
     .map(({ name }, index) => ({
@@ -130,7 +133,7 @@ const countStems = (sentences: readonly Sentence[]): Map<string, number> => {
   return counts
 }
 
-/** How many categories each stem speaks for. */
+/** Number of categories that each stem supports. */
 const spreadOf = (profiles: readonly ReadonlyMap<string, number>[]): Map<string, number> => {
   const spread = new Map<string, number>()
   for (const key of profiles.flatMap((profile) => [...profile.keys()])) {
@@ -162,7 +165,7 @@ const moodEvidence = (label: string, mood: number): number => {
   return name === 'neutral' ? Math.max(0, 0.3 - Math.abs(mood)) * 4 : 0
 }
 
-/** Softmax: shares that sum to 1. */
+/** Softmax over the evidence; the shares sum to 1. */
 const shares = (evidence: readonly number[]): number[] => {
   const top = Math.max(...evidence)
   const powers = evidence.map((one) => Math.exp((one - top) / TEMPERATURE))

@@ -1,54 +1,58 @@
 import type { Command, Invocation } from 'agenthub/plugin'
-import type { Costs, DayOfEngine } from './costs.ts'
-import type { Listed } from './engines.ts'
+import type { Costs, EngineDay } from './costs.ts'
+import type { ConfiguredEngine } from './engines.ts'
 import type { EngineSettings, ModelSettings } from './llm/settings.ts'
 import { nameOf } from './llm/settings.ts'
 import { Spending } from './llm/spending.ts'
 import { readRequest } from './request.ts'
 
-interface Ports {
+interface CommandDeps {
   readonly settings: readonly EngineSettings[]
-  readonly listed: readonly Listed[]
+  readonly engines: readonly ConfiguredEngine[]
   readonly costs: Costs
 }
 
 const JSON_OPTION = { json: { type: 'boolean' } } as const
 
-/** For the operator: `npm run analysis -- NAME`. */
-export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => ({
+/** Operator commands: `npm run analysis -- NAME`. */
+export const commandsOf = (ports: CommandDeps): Readonly<Record<string, Command>> => ({
   engines: {
     usage: '[--try] [--json]',
-    about: 'The engines in the order in which they are asked; --try asks each a small question.',
+    about: 'Lists the engines in order of use; --try sends each a test request.',
     options: { ...JSON_OPTION, try: { type: 'boolean' } },
     run: (invocation) => engines(ports, invocation),
   },
   costs: {
     usage: '[--days N] [--json]',
-    about: 'What engines cost, day by day, in microdollars; default 31 days.',
+    about: 'Shows engine costs by day in microdollars; default 31 days.',
     options: { ...JSON_OPTION, days: { type: 'string' } },
     run: (invocation) => costs(ports, invocation),
   },
 })
 
-const engines = async ({ settings, listed, costs }: Ports, invocation: Invocation) => {
+const engines = async (
+  { settings, engines: configured, costs }: CommandDeps,
+  invocation: Invocation,
+) => {
   const { values, write } = invocation
   const rows: Record<string, string>[] = []
   for (const [index, one] of settings.entries()) {
-    const engine = listed[index]
-    const tried = values['try'] && engine ? await tryOut(engine, invocation.signal) : undefined
+    const engine = configured[index]
+    const outcome =
+      values['try'] && engine ? await testEngine(engine, invocation.signal) : undefined
     rows.push({
       engine: nameOf(one),
       dialect: one.dialect,
-      ...('model' in one ? about(one) : {}),
+      ...('model' in one ? describeModel(one) : {}),
       today_microdollars: String(await costs.today(nameOf(one))),
-      ...(tried !== undefined && { answer: tried }),
+      ...(outcome !== undefined && { answer: outcome }),
     })
   }
   await write(values['json'] ? `${JSON.stringify({ engines: rows })}\n` : table(rows))
   return rows.some((row) => row['answer']?.startsWith('no:')) ? 1 : 0
 }
 
-const about = (one: ModelSettings): Record<string, string> => ({
+const describeModel = (one: ModelSettings): Record<string, string> => ({
   model: one.model,
   url: one.url,
   price_per_million: `${one.input_price}/${one.output_price}`,
@@ -56,21 +60,21 @@ const about = (one: ModelSettings): Record<string, string> => ({
   max_cost_per_day: String(one.max_cost_per_day ?? 'none'),
 })
 
-const QUESTION = {
+const TEST_REQUEST = {
   id: '00000000-0000-7000-8000-000000000000',
   endpoint: 'classify',
   input: { text: 'The invoice is wrong.', categories: ['billing', 'travel'] },
 } as const
 
-/** What an engine says to a question whose answer is known. Not written down as a call. */
-const tryOut = async (engine: Listed, signal: AbortSignal): Promise<string> => {
+/** Sends an engine a question with a known answer. Not recorded as a call. */
+const testEngine = async (engine: ConfiguredEngine, signal: AbortSignal): Promise<string> => {
   try {
     if (engine.kind === 'local') {
-      await engine.answer(QUESTION, signal)
+      await engine.answer(TEST_REQUEST, signal)
       return 'yes'
     }
     const spending = new Spending(engine.prices)
-    const { found } = await engine.answer(readRequest(QUESTION), spending, signal)
+    const { found } = await engine.answer(readRequest(TEST_REQUEST), spending, signal)
     const label = found.kind === 'classify' ? found.value.labels[0] : undefined
     return `yes: ${label ?? 'nothing'}, ${spending.cost} microdollars`
   } catch (error) {
@@ -78,19 +82,19 @@ const tryOut = async (engine: Listed, signal: AbortSignal): Promise<string> => {
   }
 }
 
-const DAYS = 31
+const DEFAULT_DAYS = 31
 
-const costs = async ({ costs: store }: Ports, { values, write }: Invocation) => {
-  const days = Math.min(4_000, Math.max(1, Number(values['days'] ?? DAYS) || DAYS))
+const costs = async ({ costs: store }: CommandDeps, { values, write }: Invocation) => {
+  const days = Math.min(4_000, Math.max(1, Number(values['days'] ?? DEFAULT_DAYS) || DEFAULT_DAYS))
   const rows = (await store.days(days)).map(textOf)
   await write(values['json'] ? `${JSON.stringify({ days: rows })}\n` : table(rows))
   return 0
 }
 
-const textOf = (row: DayOfEngine): Record<string, string> =>
+const textOf = (row: EngineDay): Record<string, string> =>
   Object.fromEntries(Object.entries(row).map(([key, value]) => [key, String(value)]))
 
-/** Columns as wide as what is in them. */
+/** Formats rows as a table with aligned columns. */
 const table = (rows: readonly Readonly<Record<string, string>>[]): string => {
   if (rows.length === 0) return 'nothing yet\n'
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]

@@ -1,18 +1,18 @@
 import type { Clock, Database } from 'agenthub/plugin'
+import type { EngineErrorReason } from './llm/engine-error.ts'
 import type { Spending } from './llm/spending.ts'
-import type { TroubleReason } from './llm/trouble.ts'
 
-/** What became of a call with one engine. */
-export interface Spent {
+/** Outcome and cost of one call with one engine. */
+export interface EngineCall {
   readonly callId: string
   readonly endpoint: string
   readonly engine: string
   readonly model: string
-  readonly outcome: 'answered' | 'aborted' | TroubleReason
+  readonly outcome: 'answered' | 'aborted' | EngineErrorReason
   readonly spending: Spending
 }
 
-export interface DayOfEngine {
+export interface EngineDay {
   readonly engine: string
   readonly day: string
   readonly calls: bigint
@@ -22,19 +22,19 @@ export interface DayOfEngine {
   readonly cost_microdollars: bigint
 }
 
-/** The house's own record of what engines cost. */
+/** The platform's record of engine costs. */
 export interface Costs {
-  /** Writes what a call cost, once. */
-  readonly record: (spent: Spent) => Promise<void>
-  /** What an engine has cost since 0:00 UTC, over all processes, in microdollars. */
+  /** Records the cost of a call, once. */
+  readonly record: (spent: EngineCall) => Promise<void>
+  /** Cost of an engine since 00:00 UTC across all processes, in microdollars. */
   readonly today: (engine: string) => Promise<bigint>
-  /** Day by day, the last one first. */
-  readonly days: (count: number) => Promise<readonly DayOfEngine[]>
-  /** Forgets single calls, not days, that are older than so many days. */
+  /** Costs by day, the latest first. */
+  readonly days: (count: number) => Promise<readonly EngineDay[]>
+  /** Deletes call records older than `days`; the daily totals remain. */
   readonly prune: (days: number) => Promise<number>
 }
 
-const RECORD = `
+const RECORD_SQL = `
   WITH call AS (
     INSERT INTO engine_call (call_id, engine, at, endpoint, model, outcome, requests, input_tokens,
       output_tokens, estimated, cost_microdollars)
@@ -57,7 +57,7 @@ export const costsIn = (database: Database, clock: Clock): Costs => ({
   async record({ callId, endpoint, engine, model, outcome, spending }) {
     const { requests, input, output, estimated, cost } = spending
     const who = [callId, engine, clock.now(), endpoint, model, outcome]
-    await database.query(RECORD, [...who, requests, input, output, estimated, cost])
+    await database.query(RECORD_SQL, [...who, requests, input, output, estimated, cost])
   },
   async today(engine) {
     const { rows } = await database.query<{ cost: bigint }>(
@@ -68,7 +68,7 @@ export const costsIn = (database: Database, clock: Clock): Costs => ({
     return rows[0]?.cost ?? 0n
   },
   async days(count) {
-    const { rows } = await database.query<DayOfEngine>(
+    const { rows } = await database.query<EngineDay>(
       `SELECT engine, day, calls, answered, input_tokens, output_tokens, cost_microdollars
        FROM engine_day
        WHERE day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $1::int

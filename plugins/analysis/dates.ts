@@ -5,7 +5,7 @@ import type { Span } from './tokens.ts'
 
 export type { DateValue } from './relative.ts'
 
-/** A date, a period or a duration; `rule` names the grammar rule, which has a known precision. */
+/** A date, a period or a duration. `rule` names the grammar rule, whose precision is measured. */
 export interface DateSpan extends Span {
   readonly value: DateValue
   readonly rule: string
@@ -36,15 +36,15 @@ const BEFORE_MONTH =
   '(?<=(?:[Ii]n|[Ss]ince|[Bb]y|[Uu]ntil|of|from|to|through|during|early|late|last|next|this) )'
 const END = '(?![\\p{L}\\p{N}])'
 
-/** What follows a number of four digits that is no year. */
-const COUNTED =
+/** Nouns after a four-digit number that is not a year. */
+const COUNTED_NOUNS =
   'people|men|women|children|dollars|euros|pounds|percent|per|million|miles?|km|m|kg|tons?|tonnes'
 
 const monthOf = (written = ''): number => MONTHS.indexOf(written.slice(0, 3).toLowerCase()) + 1
 const weekdayNumber = (written = ''): number =>
   WEEKDAYS.indexOf(written.slice(0, 3).toLowerCase()) + 1
 
-/** A named day: without a year it is relative, and resolved only by a reference date. */
+/** Reads a named day. Without a year it is relative and needs a reference date. */
 const namedDay = ({ year, month, day, last }: Groups, reference: Day | undefined) => {
   const on = Number(day)
   if (on < 1 || on > 31) return undefined
@@ -57,7 +57,7 @@ const namedDay = ({ year, month, day, last }: Groups, reference: Day | undefined
   return { ...base, iso: isoDay(at) + to }
 }
 
-/** `03/04/2020` is ambiguous, and then no day is claimed. */
+/** Reads a numeric date; an ambiguous one such as `03/04/2020` has no `iso`. */
 const numericDay = ({ first, second, year }: Groups): DateValue | undefined => {
   const [a, b, y] = [Number(first), Number(second), Number(year)]
   const inYear = (year ?? '').length === 2 ? (y < 50 ? 2000 + y : 1900 + y) : y
@@ -75,8 +75,8 @@ const partOfYear = ({ n, word, kind, year }: Groups): DateValue => {
   const number = n === undefined ? ORDINALS.indexOf((word ?? '').toLowerCase()) + 1 : Number(n)
   const half = /^h/i.test(kind ?? '')
   const base = { granularity: half ? 'half' : 'quarter', relative: year === undefined } as const
-  const known = year !== undefined && number > 0
-  return known ? { ...base, iso: `${year}-${half ? 'H' : 'Q'}${number}` } : base
+  const isComplete = year !== undefined && number > 0
+  return isComplete ? { ...base, iso: `${year}-${half ? 'H' : 'Q'}${number}` } : base
 }
 
 const absolute = (granularity: DateValue['granularity'], iso: string): DateValue => ({
@@ -166,7 +166,7 @@ const RULES: readonly Rule[] = [
   rule(
     'year',
     `(?<![$€£¥#] ?)${PART}(?<year>(?:1[4-9]|20)\\d{2})` +
-      `(?![-–,.:/]\\d|-\\p{L}| ?[%€£$°]| (?:${COUNTED}))`,
+      `(?![-–,.:/]\\d|-\\p{L}| ?[%€£$°]| (?:${COUNTED_NOUNS}))`,
     ({ year = '' }) => absolute('year', year),
   ),
   rule(
@@ -211,7 +211,7 @@ function monthAlone({ month }: Groups, reference: Day | undefined): DateValue {
   return reference === undefined ? base : { ...base, iso: isoMonth(reference.year, monthOf(month)) }
 }
 
-/** All dates of `text`, in order, the longest reading of each place, none overlapping another. */
+/** Finds all dates of `text`, in order and without overlaps; the longest match wins. */
 export const findDates = (text: string, reference?: Day): DateSpan[] => {
   const found = RULES.flatMap(({ name, pattern, read }) =>
     Array.from(text.matchAll(pattern)).flatMap((match): DateSpan[] => {
@@ -221,10 +221,10 @@ export const findDates = (text: string, reference?: Day): DateSpan[] => {
     }),
   )
   found.sort((a, b) => a.start - b.start || b.end - a.end)
-  let taken = 0
+  let lastEnd = 0
   return found.filter(({ start, end }) => {
-    if (start < taken) return false
-    taken = end
+    if (start < lastEnd) return false
+    lastEnd = end
     return true
   })
 }

@@ -3,14 +3,14 @@ import { type Sentence, stem } from './text.ts'
 import type { Token } from './tokens.ts'
 
 const FUNCTION_WORDS = words('function-words.txt')
-const MOST_KEYWORDS = 10
+const KEYWORDS_MAX = 10
 
 const isContent = ({ shape, lower }: Token): boolean =>
   (shape === 'title' || shape === 'lower' || shape === 'upper') &&
   lower.length > 2 &&
   !FUNCTION_WORDS.has(lower)
 
-/** Weight of each stem: how often it occurs, later occurrences counting less. */
+/** Weight of each stem: grows with the logarithm of its count. */
 const stemWeights = (sentences: readonly Sentence[]): Map<string, number> => {
   const counts = new Map<string, number>()
   for (const { tokens } of sentences) {
@@ -24,8 +24,8 @@ const stemWeights = (sentences: readonly Sentence[]): Map<string, number> => {
 }
 
 /**
- * The sentences that hold most of what the text repeats, in the order of the text.
- * @param size how many sentences at most
+ * Selects the sentences with the most repeated content, in text order.
+ * @param size maximum number of sentences
  */
 export const keySentences = (
   text: string,
@@ -51,15 +51,15 @@ export const keySentences = (
 const sliceOf = (text: string, sentence: Sentence | undefined): string =>
   sentence === undefined ? '' : text.slice(sentence.start, sentence.end).replace(/\s+/g, ' ')
 
-/** The extractive summary: by default about a fifth of the text, one to three sentences. */
+/** Extractive summary; by default a fifth of the text, one to three sentences. */
 export const summaryOf = (
   text: string,
   sentences: readonly Sentence[],
   size = Math.max(1, Math.min(3, Math.ceil(sentences.length / 5))),
 ): string => keySentences(text, sentences, size).join(' ')
 
-/** The words and two-word phrases that the text is about, the weightiest first. */
-export const keywordsOf = (sentences: readonly Sentence[], size = MOST_KEYWORDS): string[] => {
+/** Keywords and two-word key phrases, by descending weight. */
+export const keywordsOf = (sentences: readonly Sentence[], size = KEYWORDS_MAX): string[] => {
   const found = new Map<string, { surface: string; count: number; size: number }>()
   const count = (tokens: readonly Token[]): void => {
     const key = tokens.map(({ lower }) => stem(lower)).join(' ')
@@ -97,7 +97,7 @@ export const keywordsOf = (sentences: readonly Sentence[], size = MOST_KEYWORDS)
 const isName = (text: string): boolean => /^\p{Lu}\p{Lu}/u.test(text)
 const lengthBonus = (surface: string): number => 0.6 + Math.min(surface.length, 12) / 12
 
-/** The title: a short first line without a full stop, or else the best sentence, cut short. */
+/** Title: a short first line without a full stop, otherwise the best sentence, shortened. */
 export const titleOf = (text: string, sentences: readonly Sentence[]): string => {
   const line = text.trim().split('\n', 1)[0]?.trim().slice(0, 200) ?? ''
   if (line.length <= 120 && line !== '' && !/[.!?]$/.test(line))

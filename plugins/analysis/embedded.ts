@@ -9,18 +9,18 @@ import {
   type Sentiment,
 } from './engine.ts'
 import { extractEntities } from './entities.ts'
-import type { Reading } from './facts.ts'
+import type { FactInput } from './facts.ts'
 import { overallOf, readSentences, round } from './sentiment.ts'
 import { type Sentence, sentencesOf } from './text.ts'
 
-const MOST_SENTENCES = 500
+const SENTENCES_MAX = 500
 const ALL_TYPES = new Set(ENTITY_TYPES)
-/** Labels that the sentiment of a text speaks for. */
-const MOODS = /^(?:positive|negative|neutral)$/i
-/** Independent labels at least this likely hold. */
-const LIKELY = 0.5
+/** Labels supported by the sentiment of a text. */
+const SENTIMENT_LABELS = /^(?:positive|negative|neutral)$/i
+/** Minimum confidence for an independent label to apply. */
+const CONFIDENCE_MIN = 0.5
 
-/** The engine that needs nothing but the processor: small models and rules, English, offline. */
+/** Engine with small models and rules: English, offline, processor only. */
 export const embedded: Engine = {
   about: {
     name: 'embedded',
@@ -37,11 +37,11 @@ export const embedded: Engine = {
     const sentences = sentencesOf(document.text)
     const { instructions, offset, referenceDate } = task
     const dated = referenceDate === undefined ? {} : { referenceDate }
-    const entities = once(() =>
+    const entities = lazy(() =>
       extractEntities(document, sentences, { types: ALL_TYPES, ...dated }),
     )
-    const sentiment = once(() => sentimentOf(document.text, sentences))
-    const reading: Reading = {
+    const sentiment = lazy(() => sentimentOf(document.text, sentences))
+    const reading: FactInput = {
       document,
       sentences,
       instructions,
@@ -54,34 +54,34 @@ export const embedded: Engine = {
   },
 }
 
-const once = <T>(compute: () => T): (() => T) => {
+const lazy = <T>(compute: () => T): (() => T) => {
   let value: { readonly of: T } | undefined
   return () => (value ??= { of: compute() }).of
 }
 
-/** A text of more than 500 sentences has its first 500 listed, and all of them counted. */
+/** Sentiment of a text. Lists at most 500 sentences but counts all of them. */
 const sentimentOf = (text: string, sentences: readonly Sentence[]): Sentiment => {
   const read = readSentences(sentences)
   return {
     overall: overallOf(read),
-    sentences: read.slice(0, MOST_SENTENCES).map(({ sentence: { start, end }, label, score }) => ({
+    sentences: read.slice(0, SENTENCES_MAX).map(({ sentence: { start, end }, label, score }) => ({
       start,
       end,
       label,
       score: round(score),
     })),
-    sentences_omitted: Math.max(0, read.length - MOST_SENTENCES),
+    sentences_omitted: Math.max(0, read.length - SENTENCES_MAX),
     aspects: aspectsOf(text, read),
   }
 }
 
 const choose = (sentences: readonly Sentence[], task: ClassifyTask): Classification => {
   const { categories, multiLabel, allowNone } = task
-  const isMood = categories.some(({ name }) => MOODS.test(name.trim()))
+  const isMood = categories.some(({ name }) => SENTIMENT_LABELS.test(name.trim()))
   const mood = isMood ? overallOf(readSentences(sentences)).score : 0
   const scored = classify(sentences, categories, { several: multiLabel, mood })
   const likely = scored.filter(({ confidence, evidence }, rank) =>
-    multiLabel ? confidence >= LIKELY : rank === 0 && evidence > 0,
+    multiLabel ? confidence >= CONFIDENCE_MIN : rank === 0 && evidence > 0,
   )
   const chosen = likely.length > 0 || allowNone ? likely : scored.slice(0, 1)
   return {

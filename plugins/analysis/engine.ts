@@ -3,29 +3,31 @@ import type { Language } from './language.ts'
 import type { Span } from './tokens.ts'
 
 /**
- * The seam between the service and what reads texts. An engine answers the four tasks; the
- * service checks inputs, tells languages, wraps answers and keeps time. Every span that an
- * engine gives is in UTF-16 units, `document.text.slice(start, end)` being what it names.
- * This one computes at once, in a thread of the pool; one that asks a model is a `RemoteEngine`.
+ * Interface between the service and the code that reads texts. An engine performs the four tasks;
+ * the service validates inputs, detects languages, wraps results and enforces deadlines. Spans are
+ * in UTF-16 units: `document.text.slice(start, end)` is the named text. An `Engine` is synchronous
+ * and runs in a pool thread; an engine that calls a model is a `RemoteEngine`.
  */
 export interface Engine {
-  readonly about: About
+  readonly about: EngineInfo
   readonly entities: (document: Document, task: EntitiesTask) => readonly Entity[]
   readonly classify: (document: Document, task: ClassifyTask) => Classification
   readonly sentiment: (document: Document) => Sentiment
-  /** Throws `Refusal('unsupported_by_engine')` when it can fill in nothing of what is asked. */
+  /** @throws Refusal `unsupported_by_engine` if no requested field can be filled in */
   readonly analyze: (document: Document, task: AnalyzeTask) => Analysis
 }
 
-/** What an answer says about the engine that gave it. */
-export interface About {
+/** Engine description in a response. */
+export interface EngineInfo {
   readonly name: string
   readonly version: string
   readonly model: string
   readonly prompt_version: string | null
-  /** Whether the same input always has the same answer. */
+  /** True if the same input always produces the same output. */
   readonly deterministic: boolean
-  /** What a confidence is: a measured share of right answers, or what the model says of itself. */
+  /**
+   * Meaning of a confidence: the measured share of correct results, or the model's own estimate.
+   */
   readonly confidence_source: 'calibrated' | 'model_self_report'
 }
 
@@ -55,18 +57,18 @@ export interface Entity extends Span {
   readonly text: string
   readonly type: EntityType
   readonly subtype?: string
-  /** The measured share of right ones among those found alike, 0 to 1. */
+  /** Measured share of correct entities among similar ones, 0 to 1. */
   readonly confidence: number
   readonly value?: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface EntitiesTask {
   readonly types: ReadonlySet<EntityType>
-  /** `YYYY-MM-DD`: what `yesterday` is told from. */
+  /** `YYYY-MM-DD`, the day to which relative dates such as `yesterday` refer. */
   readonly referenceDate?: string
 }
 
-/** A label to choose from, with what the caller says about it. */
+/** A label to choose from, with the caller's description. */
 export interface Category {
   readonly name: string
   readonly description?: string
@@ -80,7 +82,7 @@ export interface ClassifyTask {
 }
 
 export interface Classification {
-  /** All categories, the likeliest first; `index` is the place in the request. */
+  /** All categories by descending confidence; `index` is the position in the request. */
   readonly categories: readonly {
     readonly name: string
     readonly confidence: number
@@ -96,9 +98,9 @@ export interface Overall {
   readonly label: SentimentLabel
   /** -1 to 1. */
   readonly score: number
-  /** The measured share of texts with such a score whose label is right. */
+  /** Measured share of texts with this score whose label is correct. */
   readonly confidence: number
-  /** Sum of the strengths of all sentences: grows with the text. */
+  /** Sum of the absolute scores of all sentences: grows with the text. */
   readonly magnitude: number
 }
 
@@ -107,25 +109,25 @@ export interface SentenceSentiment extends Span {
   readonly score: number
 }
 
-export interface Evidence extends Span {
+export interface OpinionEvidence extends Span {
   readonly text: string
   readonly negated: boolean
 }
 
-/** What opinions are about, with all its mentions. */
+/** The subject of opinions, with all its mentions. */
 export interface Aspect {
   readonly aspect: string
   readonly label: SentimentLabel
   readonly score: number
   readonly confidence: number
   readonly mentions: readonly Span[]
-  readonly evidence: readonly Evidence[]
+  readonly evidence: readonly OpinionEvidence[]
 }
 
 export interface Sentiment {
   readonly overall: Overall
   readonly sentences: readonly SentenceSentiment[]
-  /** How many sentences the list leaves out. */
+  /** Number of sentences that the list omits. */
   readonly sentences_omitted: number
   readonly aspects: readonly Aspect[]
 }
@@ -142,7 +144,7 @@ export interface Analysis {
   readonly output: unknown
   /** The JSON Schema that `output` satisfies. */
   readonly schema: Readonly<Record<string, unknown>>
-  /** JSON Pointers to what the engine could not fill in; null stands there. */
+  /** JSON Pointers to fields that could not be filled in and are null. */
   readonly unresolved: readonly string[]
 }
 
@@ -153,8 +155,8 @@ export type Task =
   | { readonly kind: 'sentiment' }
   | ({ readonly kind: 'analyze' } & AnalyzeTask)
 
-/** What an engine found, with of its task what the form of the answer depends on. */
-export type Found =
+/** Result of a task, with the parts of the task that shape the response. */
+export type TaskResult =
   | { readonly kind: 'entities'; readonly task: EntitiesTask; readonly value: readonly Entity[] }
   | { readonly kind: 'classify'; readonly task: ClassifyTask; readonly value: Classification }
   | { readonly kind: 'sentiment'; readonly value: Sentiment }

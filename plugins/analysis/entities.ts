@@ -9,9 +9,9 @@ import type { Sentence } from './text.ts'
 import type { Span } from './tokens.ts'
 
 /**
- * The entities of a document, by start, none overlapping another. In a language that the
- * engine does not read, dates and amounts only.
- * @param tagger another than the shipped one
+ * Extracts the entities of a document, by start and without overlaps. For languages that the engine
+ * does not support, only dates and amounts.
+ * @param tagger replaces the shipped model
  */
 export const extractEntities = (
   { text, language }: Document,
@@ -26,7 +26,7 @@ export const extractEntities = (
   )
   const amounts = findAmounts(text).map(
     ({ start, end, subtype, value }): Entity => ({
-      ...entity(text, { start, end }, 'amount', confidenceAt(subtype, 1), recordOf(value)),
+      ...entity(text, { start, end }, 'amount', confidenceAt(subtype, 1), valueOf(value)),
       subtype,
     }),
   )
@@ -57,9 +57,9 @@ const entity = (
   ...(value === undefined ? {} : { value }),
 })
 
-const recordOf = (value: AmountValue): NonNullable<Entity['value']> => ({ ...value })
+const valueOf = (value: AmountValue): NonNullable<Entity['value']> => ({ ...value })
 
-/** Keeps, where two overlap, the one that comes first in `ranked`. */
+/** Resolves overlaps: the first in `ranked` wins. */
 const withoutOverlaps = (ranked: readonly Entity[], length: number): Entity[] => {
   const taken = new Uint8Array(length)
   const kept = ranked.filter(({ start, end }) => {

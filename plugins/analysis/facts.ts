@@ -2,36 +2,36 @@ import { keySentences, keywordsOf, summaryOf, titleOf } from './digest.ts'
 import type { Document, Entity, EntityType, Sentiment } from './engine.ts'
 import type { Sentence } from './text.ts'
 
-/** What can be computed of a text: a value, or a list of values or of things with members. */
-export type Fact = string | number | boolean | readonly (string | Thing)[]
-export type Thing = Readonly<Record<string, string | number | boolean>>
+/** A computed fact about a text: a value, or a list of values or objects. */
+export type Fact = string | number | boolean | readonly (string | FactItem)[]
+export type FactItem = Readonly<Record<string, string | number | boolean>>
 
-/** What the facts are computed from, each part at most once and only when it is asked for. */
-export interface Reading {
+/** Input of the facts; expensive parts are computed once, on first use. */
+export interface FactInput {
   readonly document: Document
   readonly sentences: readonly Sentence[]
   readonly instructions: string
   readonly entities: () => readonly Entity[]
   readonly sentiment: () => Sentiment
   readonly offset: (index: number) => number
-  /** What has been computed already, by the name of its source. */
+  /** Computed facts by the name of their source. */
   readonly facts: Map<string, Fact>
 }
 
 interface Source {
-  /** The name of the field when the caller names none. */
+  /** Default field name. */
   readonly name: string
-  /** What callers call it, as an alternation without groups that capture. */
+  /** Field names that callers use, as an alternation without capturing groups. */
   readonly words: string
-  readonly fact: (reading: Reading) => Fact
+  readonly fact: (input: FactInput) => Fact
 }
 
 const entitiesOf =
   (type: EntityType) =>
-  (reading: Reading): Fact =>
-    reading.entities().flatMap((entity) => (entity.type === type ? [thingOf(reading, entity)] : []))
+  (input: FactInput): Fact =>
+    input.entities().flatMap((entity) => (entity.type === type ? [itemOf(input, entity)] : []))
 
-const thingOf = ({ offset }: Reading, entity: Entity): Thing => ({
+const itemOf = ({ offset }: FactInput, entity: Entity): FactItem => ({
   text: entity.text,
   type: entity.type,
   start: offset(entity.start),
@@ -41,7 +41,7 @@ const thingOf = ({ offset }: Reading, entity: Entity): Thing => ({
   ...entity.value,
 })
 
-const aspectsOf = ({ sentiment }: Reading): Fact =>
+const aspectsOf = ({ sentiment }: FactInput): Fact =>
   sentiment().aspects.map(({ aspect, label, score, confidence, mentions }) => ({
     text: aspect,
     sentiment: label,
@@ -52,7 +52,7 @@ const aspectsOf = ({ sentiment }: Reading): Fact =>
 
 const matches =
   (pattern: RegExp) =>
-  ({ document }: Reading): Fact => [
+  ({ document }: FactInput): Fact => [
     ...new Set(Array.from(document.text.matchAll(pattern), ([one]) => one)),
   ]
 
@@ -60,13 +60,13 @@ const EMAIL = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}(?![\w
 const URL_PATTERN = /(?<!\w)(?:https?:\/\/|www\.)[^\s<>"')\]]{2,500}(?<![.,;:!?])/g
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
 const wordsIn = (text: string): number => text.match(WORD)?.length ?? 0
-/** Words that a person reads in a minute. */
+/** Reading speed in words per minute. */
 const READING_SPEED = 230
 
 const NUMBERS = 'one two three four five six seven eight nine ten'.split(' ')
 
-/** How many of something the instructions ask for: `in two sentences`, `top 5 keywords`. */
-const asked = (instructions: string, of: string): number | undefined => {
+/** Count requested in the instructions: `in two sentences`, `top 5 keywords`. */
+const requestedCount = (instructions: string, of: string): number | undefined => {
   const pattern = new RegExp(`\\b(\\d{1,2}|${NUMBERS.join('|')})[ -](?:\\w{1,12} )?(?:${of})`, 'i')
   const word = pattern.exec(instructions)?.[1]?.toLowerCase()
   if (word === undefined) return undefined
@@ -74,13 +74,13 @@ const asked = (instructions: string, of: string): number | undefined => {
   return number > 0 ? number : undefined
 }
 
-/** In order of preference: the first whose words match a name gives its fact. */
+/** Sources of facts, in order of preference; the first whose words match a name is used. */
 const SOURCES: readonly Source[] = [
   {
     name: 'summary',
     words: 'summary|summari[sz]e[ds]?|abstract|tl;?dr|overview|synopsis|gist',
     fact: ({ document, sentences, instructions }) =>
-      summaryOf(document.text, sentences, asked(instructions, 'sentence')),
+      summaryOf(document.text, sentences, requestedCount(instructions, 'sentence')),
   },
   {
     name: 'key_points',
@@ -91,7 +91,7 @@ const SOURCES: readonly Source[] = [
       keySentences(
         document.text,
         sentences,
-        asked(instructions, 'points?|bullets?|takeaways|highlights|sentences') ?? 3,
+        requestedCount(instructions, 'points?|bullets?|takeaways|highlights|sentences') ?? 3,
       ),
   },
   {
@@ -103,7 +103,10 @@ const SOURCES: readonly Source[] = [
     name: 'keywords',
     words: 'key ?(?:words?|phrases?|terms?)|tags|topics|themes|hashtags|subjects',
     fact: ({ sentences, instructions }) =>
-      keywordsOf(sentences, asked(instructions, 'key ?(?:words|phrases|terms)|tags|topics|themes')),
+      keywordsOf(
+        sentences,
+        requestedCount(instructions, 'key ?(?:words|phrases|terms)|tags|topics|themes'),
+      ),
   },
   {
     name: 'main_topic',
@@ -178,9 +181,9 @@ const SOURCES: readonly Source[] = [
   {
     name: 'money',
     words: 'money|prices?|costs?|monetary (?:amounts|values)|sums',
-    fact: (reading) => {
-      const amounts = reading.entities().filter(({ subtype }) => subtype === 'money')
-      return amounts.map((amount) => thingOf(reading, amount))
+    fact: (input) => {
+      const amounts = input.entities().filter(({ subtype }) => subtype === 'money')
+      return amounts.map((amount) => itemOf(input, amount))
     },
   },
   {
@@ -192,19 +195,19 @@ const SOURCES: readonly Source[] = [
   {
     name: 'entities',
     words: '(?:named )?entit(?:y|ies)',
-    fact: (reading) => reading.entities().map((entity) => thingOf(reading, entity)),
+    fact: (input) => input.entities().map((entity) => itemOf(input, entity)),
   },
 ]
 
-const BEFORE = 'the|overall|main|document|text|detected|mentioned|all|short|brief|list of'
-const NAMED = SOURCES.map((source) => ({
+const PREFIXES = 'the|overall|main|document|text|detected|mentioned|all|short|brief|list of'
+const SOURCE_PATTERNS = SOURCES.map((source) => ({
   source,
-  pattern: new RegExp(`^(?:(?:${BEFORE}) )?(?:${source.words})(?: list| mentioned)?$`, 'i'),
-  within: new RegExp(`\\b(?:${source.words})\\b`, 'i'),
+  pattern: new RegExp(`^(?:(?:${PREFIXES}) )?(?:${source.words})(?: list| mentioned)?$`, 'i'),
+  anywhere: new RegExp(`\\b(?:${source.words})\\b`, 'i'),
 }))
 
-/** `keyPhrases` and `key_phrases` as `key phrases`. */
-export const spelled = (name: string): string =>
+/** Normalizes a name: `keyPhrases` and `key_phrases` become `key phrases`. */
+export const normalizeName = (name: string): string =>
   name
     .slice(0, 100)
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -212,31 +215,31 @@ export const spelled = (name: string): string =>
     .trim()
     .toLowerCase()
 
-/** The fact of a source; a request that asks for it a hundred times computes it once. */
-export const factOf = ({ name, fact }: Source, reading: Reading): Fact => {
-  const known = reading.facts.get(name)
-  if (known !== undefined) return known
-  const computed = fact(reading)
-  reading.facts.set(name, computed)
+/** Computes the fact of a source, at most once per call. */
+export const factOf = ({ name, fact }: Source, input: FactInput): Fact => {
+  const cached = input.facts.get(name)
+  if (cached !== undefined) return cached
+  const computed = fact(input)
+  input.facts.set(name, computed)
   return computed
 }
 
-/** The source of a field by its name: also `<source> count`, `has <source>`, `is positive`. */
-export const factNamed = (name: string, reading: Reading): Fact | undefined => {
-  const words = spelled(name)
-  const named = NAMED.find(({ pattern }) => pattern.test(words))
-  if (named !== undefined) return factOf(named.source, reading)
+/** Finds a fact by field name, including `<source> count`, `has <source>` and `is positive`. */
+export const factByName = (name: string, input: FactInput): Fact | undefined => {
+  const words = normalizeName(name)
+  const named = SOURCE_PATTERNS.find(({ pattern }) => pattern.test(words))
+  if (named !== undefined) return factOf(named.source, input)
   const mood = /^is (positive|negative|neutral|mixed)$/.exec(words)?.[1]
-  if (mood !== undefined) return reading.sentiment().overall.label === mood
+  if (mood !== undefined) return input.sentiment().overall.label === mood
   const counted = /^(?:number of |num )(.{2,40})$|^(.{2,40}) count$/.exec(words)
   const present = /^(?:has|contains|mentions|includes) (.{2,40})$/.exec(words)?.[1]
   const inner = present ?? counted?.[1] ?? counted?.[2]
-  const counting = NAMED.find(({ pattern }) => pattern.test(inner ?? ''))
-  const list = counting === undefined ? undefined : factOf(counting.source, reading)
+  const counting = SOURCE_PATTERNS.find(({ pattern }) => pattern.test(inner ?? ''))
+  const list = counting === undefined ? undefined : factOf(counting.source, input)
   if (!Array.isArray(list)) return undefined
   return present === undefined ? list.length : list.length > 0
 }
 
-/** The sources that instructions in prose ask for, in the order of the table. */
-export const sourcesAsked = (instructions: string): readonly Source[] =>
-  NAMED.filter(({ within }) => within.test(instructions)).map(({ source }) => source)
+/** Sources requested by instructions in prose, in table order. */
+export const requestedSources = (instructions: string): readonly Source[] =>
+  SOURCE_PATTERNS.filter(({ anywhere }) => anywhere.test(instructions)).map(({ source }) => source)

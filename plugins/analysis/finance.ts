@@ -3,19 +3,19 @@ import type { Token } from './tokens.ts'
 import type { Opinion } from './valence.ts'
 
 /**
- * Business reports praise and blame by direction: profit that rises is good news, costs that rise
- * are not. The general lexicon misreads them, since profit, share and interest are kind words.
+ * Sentiment of business reports depends on direction: rising profit is good news, rising costs are
+ * bad. The general lexicon misreads them because profit, share and interest are positive words.
  */
 const wordsOf = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
-/** What is good to have more of. */
+/** Measures whose rise is good news. */
 const GAINS = wordsOf(
   'profit profits sales revenue revenues turnover earnings income ebit ebitda margin margins ' +
     'profitability orders deliveries dividend volume volumes output production demand traffic ' +
     'exports growth backlog share shares stock price prices market bookings passengers eps cash ' +
     'net operating pretax shipments guidance order productivity efficiency capacity',
 )
-/** What is good to have less of. */
+/** Measures whose rise is bad news. */
 const LOSSES = wordsOf(
   'loss losses cost costs expenses expense debt deficit unemployment charges impairment ' +
     'writedowns layoffs inflation liabilities spending redundancies',
@@ -34,7 +34,7 @@ const FALLS = wordsOf(
     'weakened weaker weaken contracted dipped downgraded reduced reduce cut cuts cutting ' +
     'narrowed narrow halved eased slowed worsened deteriorated underperform',
 )
-/** Events that are good or bad news by themselves. */
+/** Words for events that are good or bad news by themselves. */
 const GOOD = wordsOf(
   'won wins awarded inked signed successful successfully record strong stronger ' +
     'strongest outperformed ' +
@@ -50,7 +50,7 @@ const BAD = wordsOf(
 const MONEY = wordsOf(
   'eur usd euro euros mn mln bn percent pct million billion kroons crowns sek dkk nok m €  $ £',
 )
-const COMPANY = wordsOf(
+const COMPANY_WORDS = wordsOf(
   'company oyj corporation plc group shareholders contract agreement subsidiary quarter fiscal ' +
     'stock acquisition board ceo manufacturer supplier operations annual nasdaq hel helsinki omx',
 )
@@ -64,20 +64,20 @@ const count = (tokens: readonly Token[], list: ReadonlySet<string>): number => {
   return sum
 }
 
-/** Whether a sentence reports on business: figures or measures, and firms or periods. */
-const isReport = (tokens: readonly Token[]): boolean => {
-  const told = count(tokens, MONEY) + count(tokens, COMPANY)
-  if (told === 0) return false
+/** True if a sentence reports on business: measures with figures, companies or periods. */
+const isBusinessReport = (tokens: readonly Token[]): boolean => {
+  const signals = count(tokens, MONEY) + count(tokens, COMPANY_WORDS)
+  if (signals === 0) return false
   const measures = count(tokens, GAINS) + count(tokens, LOSSES)
-  return told + measures + Math.min(1, count(tokens, PERIOD)) >= 2
+  return signals + measures + Math.min(1, count(tokens, PERIOD)) >= 2
 }
 
-const NEAR = 14
+const MEASURE_WINDOW = 14
 const WEIGHT = 2
 
-/** The good and bad news of a business report; undefined for any other sentence. */
+/** Opinions of a business report; undefined for other sentences. */
 export const newsOf = ({ tokens }: Sentence): Opinion[] | undefined => {
-  if (!isReport(tokens)) return undefined
+  if (!isBusinessReport(tokens)) return undefined
   return tokens.flatMap((token, at): Opinion[] => {
     const valence = directionOf(tokens, at) || comparisonOf(tokens, at) || eventOf(token)
     if (valence === 0) return []
@@ -96,10 +96,10 @@ const directionOf = (tokens: readonly Token[], at: number): number => {
   return kind * direction * WEIGHT
 }
 
-/** 1 for a gain, -1 for a loss, 0 for no measure near; what stands before is looked at first. */
+/** 1 for a gain, -1 for a loss, 0 if no measure is near. Looks before the token first. */
 const nearestMeasure = (tokens: readonly Token[], at: number): number => {
   for (const step of [-1, 1]) {
-    for (let distance = 1; distance <= NEAR; distance += 1) {
+    for (let distance = 1; distance <= MEASURE_WINDOW; distance += 1) {
       const lower = tokens[at + step * distance]?.lower
       if (lower === undefined || lower === ';') break
       if (LOSSES.has(lower)) return -1
@@ -110,14 +110,17 @@ const nearestMeasure = (tokens: readonly Token[], at: number): number => {
 }
 
 const COMPARISON = wordsOf('compared from against versus vs')
-const BEFORE = 12
-const AFTER = 8
+const TOKENS_BEFORE = 12
+const TOKENS_AFTER = 8
 
-/** `to EUR 13.1 mn from EUR 8.7 mn`, `a loss of 5 compared to a profit of 3`. */
+/**
+ * Valence of a comparison: `to EUR 13.1 mn from EUR 8.7 mn`, `a loss of 5 compared to a profit of
+ * 3`.
+ */
 const comparisonOf = (tokens: readonly Token[], at: number): number => {
   if (!COMPARISON.has(tokens[at]?.lower ?? '')) return 0
-  const before = tokens.slice(Math.max(0, at - BEFORE), at)
-  const after = tokens.slice(at + 1, at + 1 + AFTER)
+  const before = tokens.slice(Math.max(0, at - TOKENS_BEFORE), at)
+  const after = tokens.slice(at + 1, at + 1 + TOKENS_AFTER)
   const kind = nearestMeasure(tokens, at)
   const turned = after.some(({ lower }) => (kind < 0 ? /^(?:net )?profit$/ : /^loss$/).test(lower))
   if (turned) return kind * WEIGHT
@@ -127,7 +130,7 @@ const comparisonOf = (tokens: readonly Token[], at: number): number => {
   return kind * Math.sign(now - then) * WEIGHT
 }
 
-/** The numbers among the tokens, without years. */
+/** Numbers among the tokens, without years. */
 const figuresIn = (tokens: readonly Token[]): number[] =>
   tokens.flatMap(({ shape, text }, at) => {
     const isFraction = tokens[at - 1]?.text === '.' && tokens[at - 2]?.shape === 'number'

@@ -1,23 +1,26 @@
-import { isRecord, type Json, LIMITS, readSchema, refuse, tooDeep } from './caller-schema.ts'
+import { invalidFormat, isRecord, type Json, LIMITS, readSchema, tooDeep } from './caller-schema.ts'
 
 /**
- * What a caller wants filled in, in the one form that engines read: a JSON Schema of few keywords.
- * `output_format` is such a schema, an example, a sketch of fields, or prose.
+ * Requested output in the form that engines read: a JSON Schema with few keywords, or prose.
+ * `output_format` may be a schema, an example, a sketch of fields, or prose.
  */
 export type Format =
   | { readonly kind: 'schema'; readonly schema: Json; readonly ignored: readonly string[] }
   | { readonly kind: 'prose'; readonly prose: string }
 
-/** @throws Refusal `invalid_output_format` */
+/**
+ * Reads `output_format`.
+ * @throws Refusal `invalid_output_format`
+ */
 export const readFormat = (format: unknown): Format => {
   if (format === undefined) return { kind: 'prose', prose: '' }
   const value = typeof format === 'string' ? parseLoosely(format) : format
   if (value === undefined) return { kind: 'prose', prose: typeof format === 'string' ? format : '' }
   if (Buffer.byteLength(JSON.stringify(value)) > LIMITS.bytes) {
-    throw refuse(`output_format must have at most ${LIMITS.bytes} bytes.`)
+    throw invalidFormat(`output_format must have at most ${LIMITS.bytes} bytes.`)
   }
   if (!isRecord(value) && !Array.isArray(value)) {
-    throw refuse('output_format must describe an object or an array.')
+    throw invalidFormat('output_format must describe an object or an array.')
   }
   if (isSchema(value)) return { kind: 'schema', ...readSchema(value) }
   const schema = schemaOfExample(value, 0, { left: LIMITS.properties })
@@ -25,8 +28,8 @@ export const readFormat = (format: unknown): Format => {
 }
 
 /**
- * A schema as the embedded engine walks it: of several options the first, of everything else only
- * what it acts on.
+ * Simplified schema for the embedded engine: the first of several options, and only the keywords
+ * that the engine uses.
  */
 export interface Shape {
   readonly kind: 'any' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object'
@@ -42,7 +45,7 @@ export interface Shape {
 const KINDS = ['string', 'number', 'integer', 'boolean', 'array', 'object'] as const
 const KEYWORDS = ['type', 'properties', 'items', 'enum', 'const', 'anyOf', 'oneOf', '$schema']
 
-/** Strings hold JSON, a sketch such as `{summary: string, tags: [string]}`, or prose. */
+/** Parses JSON or a sketch such as `{summary: string, tags: [string]}`; undefined for prose. */
 const parseLoosely = (format: string): unknown => {
   const text = format.trim()
   try {
@@ -55,7 +58,7 @@ const parseLoosely = (format: string): unknown => {
 const FIELD =
   /["']?([\p{L}_][\p{L}\p{N}_-]{0,60})["']?\??\s{0,4}:\s{0,4}(["']?[\p{L}]{0,12}|[[{])?/gu
 
-/** Quotes bare names and types; what still is no JSON gives at least the names of its fields. */
+/** Quotes bare names and types; if the result is not JSON, extracts the field names. */
 const sketch = (text: string): unknown => {
   const quoted = text
     .slice(0, LIMITS.bytes)
@@ -79,7 +82,8 @@ const fieldsOf = (text: string): unknown => {
       return [name, word === '[' || /^(?:array|list)/.test(word) ? [] : exampleOf(word)] as const
     },
   )
-  if (fields.length === 0) throw refuse('output_format is neither JSON nor a sketch of fields.')
+  if (fields.length === 0)
+    throw invalidFormat('output_format is neither JSON nor a sketch of fields.')
   return Object.fromEntries(fields)
 }
 
@@ -100,7 +104,7 @@ const isSchema = (value: unknown): value is Json => {
   return typed && (kind !== 'object' || Object.keys(value).every((key) => KEYWORDS.includes(key)))
 }
 
-/** The shape of a schema that `readSchema` has read. */
+/** Shape of a schema returned by `readSchema`. */
 export const shapeOf = (schema: unknown): Shape => {
   if (!isRecord(schema)) return { kind: 'any' }
   const options = schema['anyOf']
@@ -124,10 +128,10 @@ export const shapeOf = (schema: unknown): Shape => {
 }
 
 const kindOf = (schema: Json): Shape['kind'] => {
-  const told: unknown = Array.isArray(schema['type'])
+  const type: unknown = Array.isArray(schema['type'])
     ? schema['type'].find((one) => one !== 'null')
     : schema['type']
-  const kind = KINDS.find((name) => name === told)
+  const kind = KINDS.find((name) => name === type)
   if (kind !== undefined) return kind
   if (isRecord(schema['properties'])) return 'object'
   if (schema['items'] !== undefined) return 'array'
@@ -135,9 +139,9 @@ const kindOf = (schema: Json): Shape['kind'] => {
 }
 
 const choicesOf = (schema: Json): { choices?: readonly string[] } => {
-  const listed = schema['enum']
-  if (!Array.isArray(listed)) return {}
-  const choices = listed.filter((one): one is string => typeof one === 'string')
+  const values = schema['enum']
+  if (!Array.isArray(values)) return {}
+  const choices = values.filter((one): one is string => typeof one === 'string')
   return choices.length > 0 ? { choices } : {}
 }
 
@@ -150,7 +154,10 @@ const limitsOf = (
       .filter(([, limit]) => typeof limit === 'number'),
   )
 
-/** Every property of an example is wanted; a list shows what its items are like. */
+/**
+ * Derives a schema from an example: all properties are required; the first list item describes all
+ * items.
+ */
 const schemaOfExample = (example: unknown, depth: number, budget: { left: number }): Json => {
   if (depth > LIMITS.depth) throw tooDeep()
   if (Array.isArray(example)) {
@@ -161,7 +168,7 @@ const schemaOfExample = (example: unknown, depth: number, budget: { left: number
     const entries = Object.entries(example)
     budget.left -= entries.length
     if (budget.left < 0) {
-      throw refuse(`output_format may have ${LIMITS.properties} properties at most.`)
+      throw invalidFormat(`output_format may have ${LIMITS.properties} properties at most.`)
     }
     const properties = entries.map(([key, one]) => [key, schemaOfExample(one, depth + 1, budget)])
     return {
@@ -176,7 +183,10 @@ const schemaOfExample = (example: unknown, depth: number, budget: { left: number
   return typeof example === 'string' ? schemaOfWord(example) : {}
 }
 
-/** `"a|b|c"` in an example is a choice; any other string is a place for a string. */
+/**
+ * Reads a string of an example: `"a|b|c"` is an enum, a type name is that type, other text is a
+ * description.
+ */
 const schemaOfWord = (word: string): Json => {
   const choices = word.split('|').map((one) => one.trim())
   if (choices.length > 1 && choices.every((one) => one !== '')) {

@@ -2,12 +2,12 @@ import cueLists from './data/entity-cues.json' with { type: 'json' }
 import { wordList, words } from './lexicon.ts'
 import { type Token, tokenize } from './tokens.ts'
 
-/** The kinds of names that the engine tells apart. */
+/** Types of names that the engine distinguishes. */
 export type NameType = 'person' | 'organization' | 'location' | 'product'
 
 const setOf = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
-/** Words that tell, beside or within a name, what it names. All in lower case. */
+/** Words, in lower case, that indicate the type of a name beside or around them. */
 export const cues = {
   honorific: setOf(cueLists.honorific),
   role: setOf(cueLists.role),
@@ -28,10 +28,10 @@ const lower = (set: Iterable<string>): ReadonlySet<string> =>
 
 export const givenNames = lower(words('given-names.txt'))
 export const plainWords = words('function-words.txt')
-/** Capitalised words that name nothing we look for, in lower case. */
+/** Capitalized words that are not names, in lower case. */
 export const notNames = lower(words('capitalized.txt'))
 
-/** A phrase joined by single spaces between its tokens, the key of the gazetteer. */
+/** Gazetteer key: the tokens of a phrase joined by single spaces. */
 export const keyOf = (tokens: readonly Token[]): string => tokens.map(({ text }) => text).join(' ')
 
 const LISTS: readonly (readonly [NameType, string])[] = [
@@ -40,7 +40,7 @@ const LISTS: readonly (readonly [NameType, string])[] = [
   ['location', 'places.txt'],
 ]
 
-/** The known names by their key; the keys of shouted (upper case) forms map to the same type. */
+/** Known names by key; upper-case forms map to the same type. */
 export const gazetteer: ReadonlyMap<string, NameType> = new Map(
   LISTS.flatMap(([type, file]) =>
     wordList(file).flatMap((name): [string, NameType][] => {
@@ -56,5 +56,5 @@ export const gazetteer: ReadonlyMap<string, NameType> = new Map(
   ),
 )
 
-/** No known name has more tokens. */
+/** Maximum tokens of a known name. */
 export const LONGEST_NAME = 5

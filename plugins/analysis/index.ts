@@ -1,11 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { type Call, type DataPlugin, defineService, usd } from 'agenthub/plugin'
 import { commandsOf } from './commands.ts'
+import { configureEngines } from './configured-engines.ts'
 import { costsIn } from './costs.ts'
 import { Engines } from './engines.ts'
-import { listEngines } from './listed.ts'
-import { ENGINES, readEngines } from './llm/settings.ts'
-import { Pool } from './pool.ts'
+import { ENGINES_SECRET, readEngines } from './llm/settings.ts'
 import type { Request } from './request.ts'
 import {
   analyzeInput,
@@ -17,49 +16,48 @@ import {
   sentimentInput,
   sentimentOutput,
 } from './schemas.ts'
+import { WorkerPool } from './worker-pool.ts'
 
-const pool = new Pool(new URL('./worker.ts', import.meta.url), {
+const pool = new WorkerPool(new URL('./worker.ts', import.meta.url), {
   size: Math.max(1, availableParallelism() - 1),
   queue: 64,
-  deadline: 2_000,
+  deadlineMs: 2_000,
 })
 
 const PRICE = usd('0.0030')
 const SENTIMENT_PRICE = usd('0.0020')
-/** Of a call that the embedded engine answers, and of one that may have to wait for a model. */
+/** Deadlines of calls served by local engines only, and of those that may wait for a model. */
 const DEADLINE_SECONDS = { local: 15, remote: 90 } as const
-/** Left for the answer to be told, after the last engine was given up. */
+/** Time reserved for sending the response after the last engine timed out. */
 const MARGIN_MS = 2_000
-const KEPT_DAYS = 400
+const RETENTION_DAYS = 400
 
-/**
- * Text analysis by the engines that the operator configured; without a word, by the embedded one.
- */
+/** Text analysis with the configured engines; the embedded engine by default. */
 const analysis: DataPlugin = {
   slug: 'analysis',
   migrations: new URL('./migrations/', import.meta.url),
   open({ database, ...host }) {
     const costs = costsIn(database, host.clock)
-    const settings = readEngines(host.secret(ENGINES))
-    const listed = listEngines(settings, { host, pool })
-    const engines = new Engines(listed, { costs, clock: host.clock, log: host.log })
+    const settings = readEngines(host.secret(ENGINES_SECRET))
+    const configured = configureEngines(settings, { host, pool })
+    const engines = new Engines(configured, { costs, clock: host.clock, log: host.log })
     const isLocal = settings.every(({ dialect }) => dialect === 'embedded')
     const deadlineSeconds = DEADLINE_SECONDS[isLocal ? 'local' : 'remote']
     const run = (request: Request, { signal }: Call<unknown>): Promise<unknown> => {
-      const ours = AbortSignal.timeout(deadlineSeconds * 1_000 - MARGIN_MS)
-      return engines.answer(request, AbortSignal.any([signal, ours]))
+      const timeout = AbortSignal.timeout(deadlineSeconds * 1_000 - MARGIN_MS)
+      return engines.answer(request, AbortSignal.any([signal, timeout]))
     }
     return defineService({
       slug: 'analysis',
       name: 'Analysis',
       category: 'ai',
       provider: 'agenthub',
-      summary: 'Analyzes, classifies and measures texts, and finds what they name.',
+      summary: 'Analyzes and classifies texts, extracts entities and measures sentiment.',
       freeCallsPerMonth: 15,
       endpoints: {
         'POST /analyze': {
           summary:
-            'Fills in a format of your own from a text: summary, keywords, entities and more.',
+            'Fills your own output format from a text: summary, keywords, entities and more.',
           price: PRICE,
           input: analyzeInput,
           output: analyzeOutput,
@@ -84,7 +82,7 @@ const analysis: DataPlugin = {
             run({ id: call.id, endpoint: 'extract-entities', input: call.input }, call),
         },
         'POST /sentiment': {
-          summary: 'Tells how positive a text is: as a whole, by sentence and by aspect.',
+          summary: 'Measures the sentiment of a text overall, by sentence and by aspect.',
           price: SENTIMENT_PRICE,
           input: sentimentInput,
           output: sentimentOutput,
@@ -92,9 +90,9 @@ const analysis: DataPlugin = {
           handle: (call) => run({ id: call.id, endpoint: 'sentiment', input: call.input }, call),
         },
       },
-      commands: commandsOf({ settings, listed, costs }),
+      commands: commandsOf({ settings, engines: configured, costs }),
       schedules: {
-        'prune-costs': { everySeconds: 86_400, run: () => costs.prune(KEPT_DAYS) },
+        'prune-costs': { everySeconds: 86_400, run: () => costs.prune(RETENTION_DAYS) },
       },
     })
   },

@@ -1,30 +1,31 @@
 import { francAll } from 'franc-min'
 import { words } from './lexicon.ts'
 
-/** What a text is written in. `code` is ISO 639-1 where there is one, `und` when unknown. */
+/** Detected language. `code` is ISO 639-1 if there is one, `und` if unknown. */
 export interface Language {
   readonly code: string
-  /** How sure the detection is, 0 to 1. */
+  /** Confidence of the detection, 0 to 1. */
   readonly confidence: number
-  /** Whether the engine reads this language in full. */
+  /** True if the engine fully supports this language. */
   readonly supported: boolean
 }
 
 const FUNCTION_WORDS = words('function-words.txt')
-const SAMPLE = 4_000
-const WORDS_WANTED = 400
+const SAMPLE_CHARACTERS = 4_000
+const SAMPLE_WORDS = 400
 
 /**
- * The language of a text, from its first 4,000 characters. Function words settle English even
- * in short texts, where trigrams guess; short plain ASCII is taken for English, unsurely.
+ * Detects the language from the first 4,000 characters. Function words decide for English even in
+ * short texts, where trigrams are unreliable; short plain ASCII counts as English with low
+ * confidence.
  */
 export const detectLanguage = (text: string): Language => {
-  const sample = text.slice(0, SAMPLE)
+  const sample = text.slice(0, SAMPLE_CHARACTERS)
   const found =
     sample
       .toLowerCase()
       .match(/\p{L}+/gu)
-      ?.slice(0, WORDS_WANTED) ?? []
+      ?.slice(0, SAMPLE_WORDS) ?? []
   const letters = found.reduce((sum, word) => sum + word.length, 0)
   if (letters === 0) return { code: 'und', confidence: 0, supported: false }
   const share = found.filter((word) => FUNCTION_WORDS.has(word)).length / found.length
@@ -47,7 +48,7 @@ const english = (confidence: number): Language => ({
   supported: true,
 })
 
-/** `deu` is `de`: the canonical tag prefers the shorter code. */
+/** Canonical tag, which prefers the shorter code: `deu` becomes `de`. */
 const canonical = (code: string): string => Intl.getCanonicalLocales(code)[0] ?? code
 
 const round = (value: number): number => Math.round(value * 100) / 100

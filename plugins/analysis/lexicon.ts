@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The words of a file in `data/`: separated by commas or line ends, `#` starts a comment line.
- * Entries may have inner spaces.
+ * Reads the words of a file in `data/`, separated by commas or line breaks. `#` starts a comment
+ * line; entries may contain spaces.
  */
 export const wordList = (file: string): string[] =>
   readFileSync(new URL(`./data/${file}`, import.meta.url), 'utf8')
@@ -11,11 +11,11 @@ export const wordList = (file: string): string[] =>
     .map((word) => word.trim())
     .filter((word) => word !== '')
 
-/** As `wordList`, for membership. */
+/** Reads a word list as a set. */
 export const words = (file: string): ReadonlySet<string> => new Set(wordList(file))
 
-/** The lines `kind: name|name` of a list, by kind. */
-export const kindsOf = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>
+/** Parses lines `kind: name|name` into lists by kind. */
+export const listsByKind = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>
   new Map(
     lines.map((line) => {
       const at = line.indexOf(': ')

@@ -5,36 +5,36 @@ import { bestLabels, emissionsOf, marginalsOf, type Weights } from './tagger/dec
 import { featuresOf } from './tagger/features.ts'
 import { LABELS, runsOf } from './tagger/labels.ts'
 import { isDemonym } from './tagger/lists.ts'
-import { weightsFrom } from './tagger/model.ts'
-import { casesOf, type Trait } from './tagger/traits.ts'
+import { parseWeights } from './tagger/model.ts'
+import { casesOf, type WordTraits } from './tagger/traits.ts'
 import type { Sentence } from './text.ts'
 import type { Span, Token } from './tokens.ts'
-import { unpacked, words } from './words.ts'
+import { readCompressed, words } from './words.ts'
 
 /** A name found in a text. */
 export interface Name extends Span {
   readonly type: NameType
-  /** The calibrated chance that span and type are right. */
+  /** Calibrated probability that span and type are correct. */
   readonly confidence: number
 }
 
-/** A name with what the tagger gave for it, before calibration. */
+/** A name with the tagger's score, before calibration. */
 export interface RawName extends Span {
   readonly type: NameType
-  /** 0 to 1: the smallest probability among the labels of its tokens. */
+  /** Smallest probability among the labels of its tokens, 0 to 1. */
   readonly margin: number
 }
 
-const PEOPLE = listed('demonyms.txt')
+const DEMONYMS = listed('demonyms.txt')
 
-let loaded: Weights | undefined
-const shipped = (): Weights => (loaded ??= weightsFrom(unpacked('names.br')))
+let loadedWeights: Weights | undefined
+const shippedWeights = (): Weights => (loadedWeights ??= parseWeights(readCompressed('names.br')))
 
-/** Person, organization, location and product names, in order, none overlapping another. */
+/** Finds person, organization, location and product names, in order and without overlaps. */
 export const findNames = (
   text: string,
   sentences: readonly Sentence[],
-  tagger: Weights = shipped(),
+  tagger: Weights = shippedWeights(),
 ): Name[] => {
   const products = sentences.flatMap(({ tokens }) => productsIn(tokens))
   const taken = new Set(products.flatMap(({ start, end }) => [start, end]))
@@ -46,25 +46,26 @@ export const findNames = (
     .sort((a, b) => a.start - b.start)
 }
 
-/** Scores become probabilities when divided by this; the calibration does the rest. */
+/** Temperature for turning scores into probabilities, before calibration. */
 const TEMPERATURE = 12
-/** Stretches with fewer characters a token are no prose: tables of digits, ciphers, emoji. */
-const DENSEST = 2.6
-const FEWEST_DENSE = 48
+/** Sentences with fewer characters per token are not prose: tables of digits, ciphers, emoji. */
+const PROSE_DENSITY_MIN = 2.6
+const DENSE_TOKENS_MIN = 48
 
-/** The names that a model sees in a text. */
+/** Finds names with a tagger model. */
 export const tagNames = (
   text: string,
   sentences: readonly Sentence[],
   model: Weights,
 ): RawName[] => {
   const cases = casesOf(sentences)
-  const remember = new Map<string, Trait>()
+  const traitCache = new Map<string, WordTraits>()
   return sentences.flatMap((sentence) => {
     const { tokens, start, end } = sentence
-    const isDense = tokens.length > FEWEST_DENSE && (end - start) / tokens.length < DENSEST
+    const isDense =
+      tokens.length > DENSE_TOKENS_MIN && (end - start) / tokens.length < PROSE_DENSITY_MIN
     if (isDense || !tokens.some(({ shape }) => shape !== 'mark' && shape !== 'number')) return []
-    const emissions = emissionsOf(model, featuresOf(sentence, cases, words(), remember))
+    const emissions = emissionsOf(model, featuresOf(sentence, cases, words(), traitCache))
     const labels = bestLabels(emissions, model.transition)
     const runs = runsOf(labels)
     if (runs.length === 0) return []
@@ -82,17 +83,17 @@ export const tagNames = (
   })
 }
 
-/** Whether a word is one for people, as `Turkish` or `Turks`, which the tagger may not know. */
+/** True for demonyms such as `Turkish` or `Turks`, which the tagger may not know. */
 const isPeople = (lower: string): boolean =>
-  isDemonym(lower) || PEOPLE.has(lower) || PEOPLE.has(lower.replace(/s$/, ''))
+  isDemonym(lower) || DEMONYMS.has(lower) || DEMONYMS.has(lower.replace(/s$/, ''))
 
-/** The full stop of `Inc.` belongs to the name. */
+/** End of a name, including the full stop of `Inc.`. */
 const endOf = (text: string, last: Token): number =>
   /^(?:inc|corp|ltd|co|jr|sr)$/.test(last.lower) && text.charAt(last.end) === '.'
     ? last.end + 1
     : last.end
 
-/** Known products, with the number that follows: `iPhone 15`. */
+/** Finds known products, including a number after the name: `iPhone 15`. */
 export const productsIn = (tokens: readonly Token[]): RawName[] => {
   const found: RawName[] = []
   for (let at = 0; at < tokens.length; at += 1) {

@@ -1,4 +1,4 @@
-/** Numbers as people write them. The sources are fragments for `RegExp` with the flags `iu`. */
+/** Patterns for written numbers: fragments for `RegExp` with the flags `iu`. */
 
 const SMALL =
   'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen ' +
@@ -36,15 +36,15 @@ export const DIGITS =
 
 const UNIT_WORD = `(?:${[...SMALL.split(' '), ...TENS.split(' ')].join('|')})`
 const ANY_WORD = `(?:${UNIT_WORD}|hundred|thousand|million|billion|trillion|dozen)`
-/** A number in words, of nine words at most: `two hundred and five`, `a dozen`. */
+/** Number words, nine at most: `two hundred and five`, `a dozen`. */
 export const NUMBER_WORDS =
   `(?:(?:an?|half a|a couple of) (?:hundred|thousand|million|billion|trillion|dozen)` +
   `|${UNIT_WORD}(?:(?:[ -]|[ -]and[ -])${ANY_WORD}){0,8})`
 
-/** Nothing that could make this the tail of a longer word or number. */
+/** Lookbehind: not the tail of a longer word or number. */
 export const LEFT = "(?<![\\p{L}\\p{N}_]|\\d[.,'’/:])"
 
-/** The value of what `DIGITS` or `NUMBER_WORDS` matched, times its scale; NaN if it is none. */
+/** Value of a match of `DIGITS` or `NUMBER_WORDS`, multiplied by its scale; NaN if invalid. */
 export const numberOf = (written: string, scale = ''): number => {
   const factor = scale === '' ? 1 : (SCALES[scale.toLowerCase().replace(/s$/, '')] ?? 1)
   const value = /^\d/.test(written) ? digitsValue(written) : wordsValue(written)

@@ -2,40 +2,40 @@ import { words as listed } from './lexicon.ts'
 import { hash, mix } from './tagger/hash.ts'
 import { stem } from './text.ts'
 import type { Token } from './tokens.ts'
-import { isKnownOpinion, isNegation, type Opinion, phrasesIn } from './valence.ts'
-import { DIMENSIONS, UNIT, unpacked, vectors, words } from './words.ts'
+import { isInLexicon, isNegation, type Opinion, phrasesIn } from './valence.ts'
+import { DIMENSIONS, readCompressed, UNIT, vectors, words } from './words.ts'
 
-/** What a stretch of text shows of its mood: a few measures, and its words and pairs of words. */
-export interface Signs {
+/** Features of a token range: dense measures and hashed words and word pairs. */
+export interface PolarityFeatures {
   readonly dense: Float64Array
   readonly hashes: readonly number[]
 }
 
-/** A linear model of log-odds of praise against blame. */
+/** Linear model of the log-odds of praise over blame. */
 export interface PolarityModel {
   readonly dense: Float64Array
   readonly hashed: Float64Array | Int8Array
-  /** What one unit of `hashed` stands for. */
+  /** Value of one unit of `hashed`. */
   readonly scale: number
-  /** The valence that a word's vector suggests: a weight for each dimension, and a constant. */
+  /** Regression weights from a word vector to a valence: one per dimension, and a constant. */
   readonly valence: Float64Array
 }
 
-/** How many different words and pairs the model can tell apart. */
+/** Bits of the hashes of words and word pairs. */
 export const POLARITY_BITS = 15
 const MASK = (1 << POLARITY_BITS) - 1
 const MEASURES = 15
-/** Measures, then the mean of the vectors of the words. */
-export const DENSE = MEASURES + DIMENSIONS
+/** Number of dense features: the measures, then the mean word vector. */
+export const DENSE_SIZE = MEASURES + DIMENSIONS
 const FUNCTION_WORDS = listed('function-words.txt')
-/** A negation turns this many words after it. */
-const REACH = 4
-const TURNED = -0.7
-/** Vectors that suggest less than this suggest nothing. */
-const FAINT = 0.3
+/** Number of words that a negation affects. */
+const NEGATION_REACH = 4
+const NEGATION_FACTOR = -0.7
+/** Suggested valences below this are ignored. */
+const SUGGESTION_MIN = 0.3
 
-/** The valence that the vector of a word suggests, about -4 to 4; 0 for an unknown word. */
-const suggestedBy = (row: number, { valence }: PolarityModel): number => {
+/** Valence suggested by the vector of a word, about -4 to 4. */
+const suggestedValence = (row: number, { valence }: PolarityModel): number => {
   const { values } = vectors()
   let sum = 0
   for (let at = 0; at < DIMENSIONS; at += 1) {
@@ -44,16 +44,16 @@ const suggestedBy = (row: number, { valence }: PolarityModel): number => {
   return sum / UNIT + (valence[DIMENSIONS] ?? 0)
 }
 
-/** Reads the signs of a stretch of tokens with the opinions in it. */
-export const signsOf = (
+/** Computes the features of a token range with its opinions. */
+export const polarityFeatures = (
   tokens: readonly Token[],
   opinions: readonly Opinion[],
   model: PolarityModel,
-): Signs => {
+): PolarityFeatures => {
   const { index } = words()
   const { values, size } = vectors()
   const hashes: number[] = []
-  const dense = new Float64Array(DENSE)
+  const dense = new Float64Array(DENSE_SIZE)
   let counted = 0
   let praise = 0
   let blame = 0
@@ -70,7 +70,7 @@ export const signsOf = (
     const denies = isNegation(token)
     const turned = reach > 0 && !denies
     if (denies) denials += 1
-    reach = denies ? REACH - 1 : Math.max(0, reach - 1)
+    reach = denies ? NEGATION_REACH - 1 : Math.max(0, reach - 1)
     hashes.push(mix(turned ? 2 : 1, hash(stem(lower))) & MASK)
     hashes.push(mix(3, hash(lower, hash(' ', hash(before)))) & MASK)
     before = lower
@@ -81,19 +81,19 @@ export const signsOf = (
     for (let at = 0; at < DIMENSIONS; at += 1) {
       dense[MEASURES + at] = (dense[MEASURES + at] ?? 0) + (values[from + at] ?? 0) / UNIT
     }
-    if (isKnownOpinion(lower)) continue
-    const valence = suggestedBy(row, model) * (turned ? TURNED : 1)
-    if (valence > FAINT) praise += valence
-    if (valence < -FAINT) blame -= valence
+    if (isInLexicon(lower)) continue
+    const valence = suggestedValence(row, model) * (turned ? NEGATION_FACTOR : 1)
+    if (valence > SUGGESTION_MIN) praise += valence
+    if (valence < -SUGGESTION_MIN) blame -= valence
   }
   dense.set(measuresOf(tokens, opinions, { praise, blame, denials }))
   const weight = counted > 0 ? 2 / Math.sqrt(counted) : 0
-  for (let at = MEASURES; at < DENSE; at += 1) dense[at] = (dense[at] ?? 0) * weight
+  for (let at = MEASURES; at < DENSE_SIZE; at += 1) dense[at] = (dense[at] ?? 0) * weight
   return { dense, hashes }
 }
 
 interface Counts {
-  /** What vectors suggest of words that no lexicon has. */
+  /** Valence that vectors suggest for words outside the lexicon. */
   readonly praise: number
   readonly blame: number
   readonly denials: number
@@ -129,32 +129,32 @@ const measuresOf = (
   ]
 }
 
-/** The log-odds of praise against blame. */
-export const oddsOf = ({ dense, hashes }: Signs, model: PolarityModel): number => {
+/** Log-odds of praise over blame. */
+export const oddsOf = ({ dense, hashes }: PolarityFeatures, model: PolarityModel): number => {
   let sum = 0
   for (const one of hashes) sum += model.hashed[one] ?? 0
   sum *= model.scale
-  for (let at = 0; at < DENSE; at += 1) sum += (dense[at] ?? 0) * (model.dense[at] ?? 0)
+  for (let at = 0; at < DENSE_SIZE; at += 1) sum += (dense[at] ?? 0) * (model.dense[at] ?? 0)
   return sum
 }
 
-const HASHED = 1 << POLARITY_BITS
+const HASHED_SIZE = 1 << POLARITY_BITS
 
-/** Bytes of a model: valence and dense weights, the scale, and one signed byte a hash. */
-const polarityFrom = (bytes: Uint8Array<ArrayBuffer>): PolarityModel => {
-  const head = new Float32Array(bytes.buffer, 0, DIMENSIONS + 1 + DENSE + 1)
+/** Parses a model: valence and dense weights, the scale, and one signed byte per hash. */
+const parsePolarity = (bytes: Uint8Array<ArrayBuffer>): PolarityModel => {
+  const head = new Float32Array(bytes.buffer, 0, DIMENSIONS + 1 + DENSE_SIZE + 1)
   return {
     valence: Float64Array.from(head.subarray(0, DIMENSIONS + 1)),
-    dense: Float64Array.from(head.subarray(DIMENSIONS + 1, DIMENSIONS + 1 + DENSE)),
+    dense: Float64Array.from(head.subarray(DIMENSIONS + 1, DIMENSIONS + 1 + DENSE_SIZE)),
     scale: head.at(-1) ?? 0,
-    hashed: new Int8Array(bytes.buffer, head.byteLength, HASHED),
+    hashed: new Int8Array(bytes.buffer, head.byteLength, HASHED_SIZE),
   }
 }
 
-/** The bytes that `polarityFrom` reads. */
-export const polarityTo = (model: PolarityModel): Uint8Array<ArrayBuffer> => {
-  const head = DIMENSIONS + 1 + DENSE + 1
-  const bytes = new Uint8Array(head * 4 + HASHED)
+/** Serializes a model for `parsePolarity`. */
+export const serializePolarity = (model: PolarityModel): Uint8Array<ArrayBuffer> => {
+  const head = DIMENSIONS + 1 + DENSE_SIZE + 1
+  const bytes = new Uint8Array(head * 4 + HASHED_SIZE)
   const hashed = Float64Array.from(model.hashed)
   const largest = hashed.reduce((most, one) => Math.max(most, Math.abs(one)), 1e-6)
   const scale = largest / 127
@@ -164,5 +164,6 @@ export const polarityTo = (model: PolarityModel): Uint8Array<ArrayBuffer> => {
 }
 
 let loaded: PolarityModel | undefined
-/** The model of the engine, read once. */
-export const polarity = (): PolarityModel => (loaded ??= polarityFrom(unpacked('sentiment.br')))
+/** Shipped model, loaded once. */
+export const polarityModel = (): PolarityModel =>
+  (loaded ??= parsePolarity(readCompressed('sentiment.br')))

@@ -1,6 +1,6 @@
 import { addDays, addMonths, type Day, isoDay, isoMonth, isoWeek, weekdayOf } from './calendar.ts'
 
-/** A normalised date. `iso` is left out when the text (and reference date) do not settle it. */
+/** A normalized date. `iso` is omitted if text and reference date do not determine it. */
 export interface DateValue {
   /** ISO 8601, with the extensions `2026-Q1`, `2026-H1`, `199X`, `19XX` and `from/to`. */
   readonly iso?: string
@@ -16,16 +16,16 @@ export interface DateValue {
     | 'decade'
     | 'century'
     | 'duration'
-  /** Whether the date depends on when the text was written. */
+  /** True if the date depends on when the text was written. */
   readonly relative: boolean
 }
 
 type Granularity = DateValue['granularity']
 
-const told = (granularity: Granularity, iso: string | undefined): DateValue =>
+const relativeDate = (granularity: Granularity, iso: string | undefined): DateValue =>
   iso === undefined ? { granularity, relative: true } : { iso, granularity, relative: true }
 
-const WORDS: Readonly<Record<string, number>> = {
+const DAY_OFFSETS: Readonly<Record<string, number>> = {
   'the day before yesterday': -2,
   yesterday: -1,
   today: 0,
@@ -34,33 +34,33 @@ const WORDS: Readonly<Record<string, number>> = {
   'the day after tomorrow': 2,
 }
 
-/** `yesterday`, `tomorrow` and the like. */
+/** Resolves `yesterday`, `tomorrow` and similar words. */
 export const relativeWord = (word: string, reference: Day | undefined): DateValue =>
-  told('day', reference && isoDay(addDays(reference, WORDS[word] ?? 0)))
+  relativeDate('day', reference && isoDay(addDays(reference, DAY_OFFSETS[word] ?? 0)))
 
-const BACK = /^(?:last|previous|past)$/
-const ON = /^(?:next|following|coming)$/
+const BACKWARD = /^(?:last|previous|past)$/
+const FORWARD = /^(?:next|following|coming)$/
 
-/** `last week`, `next quarter`, `this year`. */
+/** Resolves `last week`, `next quarter` or `this year`. */
 export const relativeUnit = (which: string, unit: string, reference: Day | undefined): DateValue =>
   shift(
-    BACK.test(which) || ON.test(which) ? 1 : 0,
+    BACKWARD.test(which) || FORWARD.test(which) ? 1 : 0,
     unit,
-    BACK.test(which) ? -1 : 1,
+    BACKWARD.test(which) ? -1 : 1,
     reference,
     true,
   )
 
-/** A weekday: the one of the week of the reference date, or of the week before or after. */
+/** Resolves a weekday in the week of the reference date, or in the week before or after. */
 export const relativeWeekday = (
   which: string,
   weekday: number,
   reference: Day | undefined,
 ): DateValue => {
-  if (reference === undefined) return told('day', undefined)
+  if (reference === undefined) return relativeDate('day', undefined)
   const distance = weekday - weekdayOf(reference)
   const whole = which === 'last' && distance >= 0 ? -7 : which === 'next' && distance <= 0 ? 7 : 0
-  return told('day', isoDay(addDays(reference, distance + whole)))
+  return relativeDate('day', isoDay(addDays(reference, distance + whole)))
 }
 
 const MONTHS_OF: Readonly<Record<string, number>> = {
@@ -71,11 +71,11 @@ const MONTHS_OF: Readonly<Record<string, number>> = {
   century: 1_200,
 }
 const DAYS_OF: Readonly<Record<string, number>> = { day: 1, week: 7, weekend: 7 }
-const FARTHEST_DAYS = 3_000_000
+const DISTANCE_DAYS_MAX = 3_000_000
 
 /**
- * A count of units before or after the reference date. `whole` asks for the calendar unit
- * itself (`last week` is a week), otherwise days and weeks give a day.
+ * Shifts the reference date by a number of units. With `whole`, the result is the calendar unit
+ * itself (`last week` is a week); otherwise days and weeks give a day.
  */
 export const shift = (
   count: number,
@@ -88,20 +88,20 @@ export const shift = (
   const months = MONTHS_OF[unit]
   if (days !== undefined) {
     const granularity = unit !== 'day' && whole ? 'week' : 'day'
-    const isFar = !(Math.abs(count * days) < FARTHEST_DAYS)
-    if (reference === undefined || isFar) return told(granularity, undefined)
+    const isFar = !(Math.abs(count * days) < DISTANCE_DAYS_MAX)
+    if (reference === undefined || isFar) return relativeDate(granularity, undefined)
     const at = addDays(reference, way * Math.round(count * days))
-    return told(granularity, granularity === 'week' ? isoWeek(at) : isoDay(at))
+    return relativeDate(granularity, granularity === 'week' ? isoWeek(at) : isoDay(at))
   }
-  if (months === undefined) return told('instant', undefined)
+  if (months === undefined) return relativeDate('instant', undefined)
   const granularity = unit as Granularity
   if (reference === undefined || !(Math.abs(count * months) < 24_000)) {
-    return told(granularity, undefined)
+    return relativeDate(granularity, undefined)
   }
   const at = addMonths(reference, way * Math.round(count * months))
   return at.year < 1 || at.year > 9_999
-    ? told(granularity, undefined)
-    : told(granularity, isoOf(at, unit))
+    ? relativeDate(granularity, undefined)
+    : relativeDate(granularity, isoOf(at, unit))
 }
 
 const isoOf = ({ year, month }: Day, unit: string): string => {

@@ -13,7 +13,7 @@ import { detectLanguage } from './language.ts'
 import type { AnalyzeInput, ClassifyInput, EntitiesInput, SentimentInput } from './schemas.ts'
 import { type OffsetUnit, offsetsIn, wellFormed } from './text.ts'
 
-/** One call, as it is handed to an engine or a worker; its input satisfies the declared schema. */
+/** One call to an engine or worker; its input satisfies the declared schema. */
 export type Request = { readonly id: string } & (
   | { readonly endpoint: 'analyze'; readonly input: AnalyzeInput }
   | { readonly endpoint: 'classify'; readonly input: ClassifyInput }
@@ -21,12 +21,12 @@ export type Request = { readonly id: string } & (
   | { readonly endpoint: 'sentiment'; readonly input: SentimentInput }
 )
 
-/** A call that has been read: what a schema cannot say has been checked too. */
-export interface Asked {
+/** A validated call, including the checks that a schema cannot express. */
+export interface ParsedRequest {
   readonly id: string
   readonly endpoint: Request['endpoint']
-  /** The text as it was sent; `document.text` is the same, with no lone surrogates. */
-  readonly given: string
+  /** Text as sent; `document.text` is the same without lone surrogates. */
+  readonly rawText: string
   readonly document: Document
   readonly unit: OffsetUnit
   /** Turns a UTF-16 index into the caller's unit. */
@@ -34,8 +34,11 @@ export interface Asked {
   readonly task: Task
 }
 
-/** @throws Refusal for what no engine could serve */
-export const readRequest = (request: Request): Asked => {
+/**
+ * Parses and validates a request.
+ * @throws Refusal if no engine could serve it
+ */
+export const readRequest = (request: Request): ParsedRequest => {
   const { id, endpoint } = request
   const given = request.input.text
   if (given.trim() === '') throw new Refusal('empty_text', 'The text must not be blank.')
@@ -46,7 +49,7 @@ export const readRequest = (request: Request): Asked => {
   return {
     id,
     endpoint,
-    given,
+    rawText: given,
     document: { text, language: detectLanguage(text) },
     unit,
     offset,
@@ -54,25 +57,29 @@ export const readRequest = (request: Request): Asked => {
   }
 }
 
-const taskOf = (request: Request, offset: Asked['offset']): Task => {
+const taskOf = (request: Request, offset: ParsedRequest['offset']): Task => {
   const { endpoint, input } = request
   switch (endpoint) {
     case 'extract-entities':
-      return { kind: 'entities', types: typesOf(input.entity_types ?? []), ...datedBy(input) }
+      return {
+        kind: 'entities',
+        types: typesOf(input.entity_types ?? []),
+        ...referenceDateOf(input),
+      }
     case 'sentiment':
       return { kind: 'sentiment' }
     case 'classify':
-      return { kind: 'classify', ...choiceOf(input) }
+      return { kind: 'classify', ...classifyTaskOf(input) }
     case 'analyze': {
       const { instructions } = input
       const format = readFormat(input.output_format)
-      return { kind: 'analyze', instructions, format, offset, ...datedBy(input) }
+      return { kind: 'analyze', instructions, format, offset, ...referenceDateOf(input) }
     }
   }
 }
 
-/** The day that relative dates are told from; a schema tells only its form. */
-const datedBy = ({
+/** Validates the reference date; the schema checks only its format. */
+const referenceDateOf = ({
   reference_date: date,
 }: Pick<EntitiesInput, 'reference_date'>): { readonly referenceDate?: string } => {
   if (date === undefined) return {}
@@ -97,21 +104,21 @@ const ALIASES = new Map<string, EntityType>([
   ]),
 ])
 
-/** The types that are asked for, in any number and case; all of them for an empty list. */
+/** Resolves the requested entity types, singular or plural and in any case; all if empty. */
 const typesOf = (names: readonly string[]): ReadonlySet<EntityType> => {
   if (names.length === 0) return new Set(ENTITY_TYPES)
   return new Set(
     names.map((name) => {
       const type = ALIASES.get(name.trim().toLowerCase())
       if (type !== undefined) return type
-      throw new Refusal('unsupported_entity_type', `There are no entities of type '${name}'.`, {
+      throw new Refusal('unsupported_entity_type', `Unknown entity type '${name}'.`, {
         allowed: ENTITY_TYPES,
       })
     }),
   )
 }
 
-const choiceOf = (input: ClassifyInput): ClassifyTask => {
+const classifyTaskOf = (input: ClassifyInput): ClassifyTask => {
   const multiLabel = input.multi_label ?? false
   return {
     categories: categoriesOf(input.categories, multiLabel),
@@ -128,7 +135,7 @@ const categoriesOf = (
   const names = categories.map(({ name }) => name.normalize('NFC').trim())
   const fewest = multiLabel ? 1 : 2
   if (names.length < fewest) {
-    throw new Refusal('invalid_categories', `Give ${fewest} categories or more.`)
+    throw new Refusal('invalid_categories', `At least ${fewest} categories are required.`)
   }
   if (names.includes('')) throw new Refusal('invalid_categories', 'A category has no name.')
   const twice = names.find((name, index) => names.indexOf(name) < index)

@@ -1,12 +1,12 @@
 import { type Infer, type Schema, s } from 'agenthub/plugin'
 import { OFFSET_UNITS } from './text.ts'
 
-const text = s.string({ maxBytes: 51_200, description: 'The text: 50 KB of UTF-8 at most.' })
+const text = s.string({ maxBytes: 51_200, description: 'The text, at most 50 KB of UTF-8.' })
 const offset_unit = s.optional(
   s.oneOf(OFFSET_UNITS, { description: 'The unit of all offsets. Default codepoint.' }),
 )
 const reference_date = s.optional(
-  s.string({ format: 'date', description: 'The day that relative dates are told from.' }),
+  s.string({ format: 'date', description: 'The day to which relative dates refer.' }),
 )
 const category = s.anyOf(
   s.string({ maxLength: 200, examples: ['delivery'] }),
@@ -27,7 +27,7 @@ export const analyzeInput = s.object({
   }),
   output_format: s.optional(
     s.anyOf(
-      s.string({ maxBytes: 16_384, description: 'A JSON Schema or an example, or prose.' }),
+      s.string({ maxBytes: 16_384, description: 'A JSON Schema, an example, or prose.' }),
       s.record(s.unknown()),
     ),
   ),
@@ -37,8 +37,8 @@ export const analyzeInput = s.object({
 export const classifyInput = s.object({
   text,
   categories: s.array(category, { maxItems: 200, description: 'Names, or described categories.' }),
-  multi_label: s.optional(s.boolean({ description: 'Whether several may hold. Default false.' })),
-  allow_none: s.optional(s.boolean({ description: 'Whether none may hold. Default false.' })),
+  multi_label: s.optional(s.boolean({ description: 'True if several may apply. Default false.' })),
+  allow_none: s.optional(s.boolean({ description: 'True if none may apply. Default false.' })),
   offset_unit,
 })
 export const entitiesInput = s.object({
@@ -63,7 +63,7 @@ const share = s.number({ minimum: 0, maximum: 1 })
 const index = s.integer({ minimum: 0 })
 const span = { start: index, end: index }
 
-/** What every endpoint answers, around its own result. */
+/** Response schema that all endpoints share, around their own result. */
 const envelope = <T>(result: Schema<T>) =>
   s.object({
     id: s.string(),

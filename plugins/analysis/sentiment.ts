@@ -1,50 +1,51 @@
 import { confidenceAt } from './calibration.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
-import { oddsOf, type PolarityModel, polarity, signsOf } from './polarity.ts'
+import { oddsOf, type PolarityModel, polarityFeatures, polarityModel } from './polarity.ts'
 import type { Sentence } from './text.ts'
 import type { Token } from './tokens.ts'
 import { type Opinion, opinionsOf } from './valence.ts'
 
-/** One sentence read, with what the aspects need. */
-export interface ReadSentence {
+/** Sentiment of one sentence, with the inputs of aspect detection. */
+export interface SentenceReading {
   readonly sentence: Sentence
   readonly opinions: readonly Opinion[]
-  /** The log-odds of praise against blame. */
+  /** Log-odds of praise over blame. */
   readonly odds: number
   readonly score: number
   readonly label: SentimentLabel
 }
 
-/** Where opinion words are weak or absent, the odds have to be this clear. */
-const CLEAR = 2
-const STRONG = 1.3
+/** Minimum absolute odds if opinion words are weak or absent. */
+const CLEAR_ODDS = 2
+const STRONG_VALENCE = 1.3
 const NEUTRAL_BAND = 0.25
 
-/** Reads each sentence: opinion words, score -1 to 1, label. */
+/** Computes opinion words, score (-1 to 1) and label of each sentence. */
 export const readSentences = (
   sentences: readonly Sentence[],
-  model: PolarityModel = polarity(),
-): ReadSentence[] =>
+  model: PolarityModel = polarityModel(),
+): SentenceReading[] =>
   sentences.map((sentence) => {
-    if (!sentence.tokens.some(isWord)) return silent(sentence)
+    if (!sentence.tokens.some(isWord)) return neutralReading(sentence)
     const news = newsOf(sentence)
     const opinions = news ?? opinionsOf(sentence)
     const odds =
       news === undefined
-        ? oddsOf(signsOf(sentence.tokens, opinions, model), model)
+        ? oddsOf(polarityFeatures(sentence.tokens, opinions, model), model)
         : massOf(opinions).praise - massOf(opinions).blame
-    const isStrong = opinions.some(({ valence }) => Math.abs(valence) >= STRONG)
-    const isTold = news === undefined ? isStrong || Math.abs(odds) > CLEAR : opinions.length > 0
+    const isStrong = opinions.some(({ valence }) => Math.abs(valence) >= STRONG_VALENCE)
+    const hasSentiment =
+      news === undefined ? isStrong || Math.abs(odds) > CLEAR_ODDS : opinions.length > 0
     const score = scoreOf(odds)
-    const label = isTold ? labelOf(score, massOf(opinions)) : 'neutral'
+    const label = hasSentiment ? labelOf(score, massOf(opinions)) : 'neutral'
     return { sentence, opinions, odds, score, label }
   })
 
 const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
 
-/** A sentence without words. */
-const silent = (sentence: Sentence): ReadSentence => ({
+/** Result for a sentence without words. */
+const neutralReading = (sentence: Sentence): SentenceReading => ({
   sentence,
   opinions: [],
   odds: 0,
@@ -52,9 +53,9 @@ const silent = (sentence: Sentence): ReadSentence => ({
   label: 'neutral',
 })
 
-/** What praise is over-read by; seen on two development corpora. */
-const LEAN = 0.15
-const scoreOf = (odds: number): number => 2 / (1 + Math.exp(LEAN - odds)) - 1
+/** Bias towards praise, measured on two development corpora. */
+const PRAISE_BIAS = 0.15
+const scoreOf = (odds: number): number => 2 / (1 + Math.exp(PRAISE_BIAS - odds)) - 1
 
 interface Mass {
   readonly praise: number
@@ -66,29 +67,35 @@ const massOf = (opinions: readonly { readonly valence: number }[]): Mass => ({
   blame: opinions.reduce((sum, { valence }) => sum + Math.max(0, -valence), 0),
 })
 
-/** Mixed: praise and blame both strong, neither twice the other, and the odds undecided. */
+/**
+ * Label of a score. Mixed: praise and blame are both strong, neither is twice the other, and the
+ * score is undecided.
+ */
 const labelOf = (score: number, { praise, blame }: Mass): SentimentLabel => {
   const [less, more] = praise < blame ? [praise, blame] : [blame, praise]
   if (less >= 1.2 && less / more >= 0.5 && Math.abs(score) < 0.6) return 'mixed'
   return score >= NEUTRAL_BAND ? 'positive' : score <= -NEUTRAL_BAND ? 'negative' : 'neutral'
 }
 
-/** The sentiment of the whole text: the odds of its sentences add up, ever less. */
-export const overallOf = (read: readonly ReadSentence[]): Overall => {
-  const told = read.filter(({ label }) => label !== 'neutral')
-  const counted = told.length > 0 ? told : read
+/**
+ * Sentiment of the whole text: the sum of the sentence odds, divided by the square root of their
+ * count.
+ */
+export const overallOf = (read: readonly SentenceReading[]): Overall => {
+  const opinionated = read.filter(({ label }) => label !== 'neutral')
+  const counted = opinionated.length > 0 ? opinionated : read
   const sum = counted.reduce((total, { odds }) => total + odds, 0)
   const score = scoreOf(sum / Math.sqrt(Math.max(1, counted.length)))
   const mass =
-    told.length === 1
-      ? massOf(told[0]?.opinions ?? [])
-      : massOf(told.map((one) => ({ valence: one.score * 2 })))
-  const label = told.length === 0 ? 'neutral' : labelOf(score, mass)
+    opinionated.length === 1
+      ? massOf(opinionated[0]?.opinions ?? [])
+      : massOf(opinionated.map((one) => ({ valence: one.score * 2 })))
+  const label = opinionated.length === 0 ? 'neutral' : labelOf(score, mass)
   return {
     label,
     score: round(score),
     confidence: confidenceAt(label, label === 'neutral' || label === 'mixed' ? 1 : Math.abs(score)),
-    magnitude: round(told.reduce((total, one) => total + Math.abs(one.score), 0)),
+    magnitude: round(opinionated.reduce((total, one) => total + Math.abs(one.score), 0)),
   }
 }
 

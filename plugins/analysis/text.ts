@@ -1,6 +1,6 @@
 /**
- * Text as the engine sees it: well-formed UTF-16 with sentence and token spans. Every pattern
- * here is linear: no repetition can match the same characters in two ways.
+ * Sentence and token spans of well-formed UTF-16 text. All patterns are linear: no repetition can
+ * match the same characters in two ways.
  */
 import { type Span, type Token, tokenize } from './tokens.ts'
 
@@ -8,13 +8,13 @@ export interface Sentence extends Span {
   readonly tokens: readonly Token[]
 }
 
-/** The units in which offsets can be told to the caller. */
+/** Units for offsets in responses. */
 export const OFFSET_UNITS = ['codepoint', 'utf16', 'utf8'] as const
 export type OffsetUnit = (typeof OFFSET_UNITS)[number]
 
 const END = new Set('.!?…。！？')
 const LINE = '\n'.charCodeAt(0)
-/** By code: whether a sentence may end here. */
+/** Character codes at which a sentence may end. */
 const STOPS = new Uint8Array(0x1_00_00)
 for (const stop of [...END, '\n']) STOPS[stop.charCodeAt(0)] = 1
 const CLOSING = new Set(`"'”’)]»`)
@@ -32,7 +32,7 @@ const ABBREVIATIONS = new Set(
   ).split(' '),
 )
 
-/** Sentences of `text` with their tokens; blank stretches belong to none. */
+/** Splits `text` into sentences with their tokens; blank ranges belong to none. */
 export const sentencesOf = (text: string): Sentence[] => {
   const sentences: Sentence[] = []
   const close = (from: number, to: number): void => {
@@ -56,7 +56,7 @@ export const sentencesOf = (text: string): Sentence[] => {
   return sentences
 }
 
-/** A line break ends a sentence unless the next line goes on in lower case. */
+/** A line break ends a sentence unless the next line continues in lower case. */
 const lineEnd = (text: string, at: number): number | undefined =>
   /^[^\S\n]{0,80}\p{Ll}/u.test(text.slice(at + 1, at + 100)) ? undefined : at + 1
 
@@ -79,7 +79,7 @@ const sentenceEnd = (text: string, start: number, at: number): number | undefine
   return text.charAt(at) !== '!' && NEXT_SMALL.test(text) ? undefined : end
 }
 
-/** The letters and full stops just before `at`, twelve at most. */
+/** Letters and full stops just before `at`, twelve at most. */
 const wordBefore = (text: string, start: number, at: number): string => {
   let from = at
   const first = Math.max(start, at - LONGEST_WORD)
@@ -87,18 +87,16 @@ const wordBefore = (text: string, start: number, at: number): string => {
   return text.slice(from, at)
 }
 
-/** Words that begin a sentence even after an abbreviation. */
+/** Words that start a sentence even after an abbreviation. */
 const STARTERS = new Set(
   'The This That These Those It He She They We I In On At But And However A An If When'.split(' '),
 )
 
-/**
- * Replaces lone surrogates by U+FFFD, which has the same UTF-16 length: no offset moves.
- */
+/** Replaces lone surrogates with U+FFFD, which has the same UTF-16 length, so no offset changes. */
 export const wellFormed = (text: string): string =>
   text.isWellFormed() ? text : text.toWellFormed()
 
-/** A function that turns a UTF-16 index of `text` into the caller's unit. */
+/** Creates a function that converts a UTF-16 index of `text` to the caller's unit. */
 export const offsetsIn = (text: string, unit: OffsetUnit): ((index: number) => number) => {
   if (unit === 'utf16' || /^[\0-\x7f]*$/.test(text)) return (index) => index
   const table = new Uint32Array(text.length + 1)
@@ -118,7 +116,7 @@ export const offsetsIn = (text: string, unit: OffsetUnit): ((index: number) => n
 const utf8Length = (code: number): number =>
   code < 0x80 ? 1 : code < 0x8_00 ? 2 : code < 0x1_00_00 ? 3 : 4
 
-/** A crude English stem: enough to bring `payments`, `payment` and `pay` close together. */
+/** Simple English stemmer: brings `payments`, `payment` and `pay` close together. */
 export const stem = (word: string): string => {
   const base = word.replace(/['’]s?$/u, '')
   if (base.length < 4) return base

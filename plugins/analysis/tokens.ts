@@ -11,33 +11,33 @@ export interface Token extends Span {
   readonly shape: Shape
 }
 
-/** What the spelling tells; `iPhone` counts as title, any mark or symbol as mark. */
+/** Spelling of a token; `iPhone` is a title, any punctuation or symbol a mark. */
 type Shape = 'title' | 'upper' | 'lower' | 'number' | 'mark'
 
 const DOTTED = '(?:\\p{Lu}\\.){2,12}'
-/** A possessive `'s` is left out of the word, an inner apostrophe is not. */
+/** Excludes a possessive `'s` from the word but keeps inner apostrophes. */
 const WORD = "\\p{L}[\\p{L}\\p{M}\\p{N}\\u200d]*(?:['’](?!s(?!\\p{L}))\\p{L}[\\p{L}\\p{M}]*)?"
 /** Linear: no repetition can match the same characters in two ways. */
 const TOKEN = new RegExp(`${DOTTED}|${WORD}|\\p{N}+|[^\\s\\p{L}\\p{N}]`, 'gu')
 
 /** Kinds of ASCII characters. */
-const [MARK, BLANK, DIGIT, SMALL, CAPITAL, BEYOND] = [0, 1, 2, 3, 4, 5] as const
+const [MARK, BLANK, DIGIT, SMALL, CAPITAL, OTHER] = [0, 1, 2, 3, 4, 5] as const
 const KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => {
   const kinds = [/\s/, /\d/, /[a-z]/, /[A-Z]/]
   return 1 + kinds.findIndex((kind) => kind.test(String.fromCharCode(code)))
 })
-/** The kind of a character; `BEYOND` ASCII, or beyond the end. */
-const kindAt = (text: string, at: number): number => KINDS[text.charCodeAt(at)] ?? BEYOND
-/** Whether one kind goes on with another: words may hold digits, numbers no letters. */
-const goesOn = (kind: number, next: number): boolean =>
+/** Kind of a character; `OTHER` outside ASCII or past the end. */
+const kindAt = (text: string, at: number): number => KINDS[text.charCodeAt(at)] ?? OTHER
+/** True if `next` continues a token of `kind`: words may contain digits, numbers no letters. */
+const continuesToken = (kind: number, next: number): boolean =>
   next === DIGIT || (kind !== DIGIT && (next === SMALL || next === CAPITAL))
 
 /**
- * Tokens of `text`, in order; `offset` is added to every position. What is plain ASCII is read by
- * its codes, at a fraction of what `TOKEN` costs, which says the same.
+ * Splits `text` into tokens, in order; `offset` is added to every position. ASCII is tokenized by
+ * character codes, with the same result as `TOKEN` at a fraction of the cost.
  */
 export const tokenize = (text: string, offset = 0): Token[] => {
-  // Texts of single characters would pay dearly for the room that a list is given to grow.
+  // Avoids allocating a growing array for single-character texts.
   if (text.length === 1 && text.trim() !== '') return [tokenOf(text, offset)]
   const tokens: Token[] = []
   for (let at = 0; at < text.length; ) {
@@ -61,14 +61,14 @@ export const tokenize = (text: string, offset = 0): Token[] => {
   return tokens
 }
 
-/** The end of the token that begins at `at`, or `at` where only `TOKEN` can tell. */
+/** End of the token that starts at `at`, or `at` if `TOKEN` must decide. */
 const plainEnd = (text: string, at: number, kind: number): number => {
-  if (kind === BEYOND) return at
+  if (kind === OTHER) return at
   let end = at + 1
   if (kind === MARK) return end
-  while (goesOn(kind, kindAt(text, end))) end += 1
+  while (continuesToken(kind, kindAt(text, end))) end += 1
   const next = kindAt(text, end)
-  if (next === BEYOND && end < text.length) return at
+  if (next === OTHER && end < text.length) return at
   if (kind === DIGIT) return end
   const mark = text.charAt(end)
   const isDotted = mark === '.' && kind === CAPITAL && end === at + 1

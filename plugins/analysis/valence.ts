@@ -3,18 +3,18 @@ import { wordList, words } from './lexicon.ts'
 import type { Sentence } from './text.ts'
 import { type Span, type Token, tokenize } from './tokens.ts'
 
-/** A word that carries an opinion, with its valence after negation and emphasis. */
+/** An opinion word with its valence after negation and emphasis. */
 export interface Opinion extends Span {
   readonly text: string
-  /** Place of the word among the tokens of its sentence. */
+  /** Index of the word among the tokens of its sentence. */
   readonly at: number
   /** About -5 to 5. */
   readonly valence: number
   readonly negated: boolean
 }
 
-/** Entries of several words are phrases; VADER's single words yield to ours. */
-const OWN = wordList('opinions.txt').map((entry): [string, number] => {
+/** Valences of `opinions.txt`, which override VADER's; entries of several words are phrases. */
+const OVERRIDES = wordList('opinions.txt').map((entry): [string, number] => {
   const at = entry.lastIndexOf(':')
   return [entry.slice(0, at), Number(entry.slice(at + 1))]
 })
@@ -26,13 +26,13 @@ const readLexicon = (): Map<string, number> => {
     const [word = '', valence = ''] = line.split('\t')
     if (/^[\p{L}'-]+$/u.test(word)) lexicon.set(word, Number(valence))
   }
-  for (const [word, valence] of OWN) if (!word.includes(' ')) lexicon.set(word, valence)
+  for (const [word, valence] of OVERRIDES) if (!word.includes(' ')) lexicon.set(word, valence)
   return lexicon
 }
 
-/** Phrases of opinion by their first word: the further words, and the valence. */
+/** Opinion phrases by their first word: the remaining words and the valence. */
 const PHRASES = new Map<string, (readonly [readonly string[], number])[]>()
-for (const [phrase, valence] of OWN) {
+for (const [phrase, valence] of OVERRIDES) {
   const [first, ...rest] = tokenize(phrase).map(({ lower }) => lower)
   if (first === undefined || rest.length === 0) continue
   PHRASES.set(first, [...(PHRASES.get(first) ?? []), [rest, valence]])
@@ -44,7 +44,7 @@ interface Phrase {
   readonly valence: number
 }
 
-/** The phrases of opinion among the tokens. */
+/** Finds the opinion phrases among the tokens. */
 export const phrasesIn = (tokens: readonly Token[]): Phrase[] => {
   const found: Phrase[] = []
   for (const [at, { lower }] of tokens.entries()) {
@@ -58,8 +58,8 @@ export const phrasesIn = (tokens: readonly Token[]): Phrase[] => {
 }
 
 const LEXICON = readLexicon()
-/** Function words carry no opinion, whatever a lexicon says; these few do. */
-const KEPT = new Set(['no', 'like'])
+/** Function words that carry an opinion; all others are ignored, even if a lexicon has them. */
+const OPINION_FUNCTION_WORDS = new Set(['no', 'like'])
 const FUNCTION_WORDS = words('function-words.txt')
 
 const INTENSIFIERS = new Map<string, number>([
@@ -85,16 +85,19 @@ const NEGATIONS = new Set(
     'rarely seldom hardly barely lacks lack lacking nt'
   ).split(' '),
 )
-const NEGATED = -0.74
+const NEGATION_FACTOR = -0.74
 const WINDOW = 4
-const SHOUTED = 0.733
+const CAPITALS_BOOST = 0.733
 
-/** Whether a word denies what follows it. */
+/** True if a word negates what follows it. */
 export const isNegation = ({ lower }: Token): boolean =>
   NEGATIONS.has(lower) ||
   (lower.includes("'") && (lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))))
 
-/** The opinion words of a sentence, in order. `but` weakens what is before it, lifts the rest. */
+/**
+ * Finds the opinion words of a sentence, in order. `but` weakens those before it and strengthens
+ * those after it.
+ */
 export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
   const isShouting = tokens.every(({ shape }) => shape !== 'lower')
   const turn = turningPoint(tokens)
@@ -116,18 +119,21 @@ export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
     const base = baseValence(token)
     if (base === 0) return []
     const { negated, push } = context(tokens, at)
-    const shout = token.shape === 'upper' && !isShouting ? SHOUTED : 0
+    const shout = token.shape === 'upper' && !isShouting ? CAPITALS_BOOST : 0
     const size = Math.max(0.1, Math.abs(base) + shout + push)
     const turned = turn < 0 ? 1 : at < turn ? 0.6 : 1.4
-    const valence = Math.sign(base) * size * (negated ? NEGATED : 1) * turned
+    const valence = Math.sign(base) * size * (negated ? NEGATION_FACTOR : 1) * turned
     return [{ text: token.text, start: token.start, end: token.end, at, valence, negated }]
   })
 }
 
 const baseValence = ({ lower }: Token): number =>
-  FUNCTION_WORDS.has(lower) && !KEPT.has(lower) ? 0 : (LEXICON.get(lower) ?? 0)
+  FUNCTION_WORDS.has(lower) && !OPINION_FUNCTION_WORDS.has(lower) ? 0 : (LEXICON.get(lower) ?? 0)
 
-/** Negation and intensifiers among the few words before; a mark other than `'` ends the reach. */
+/**
+ * Finds negation and intensifiers among the preceding words; punctuation other than `'` ends the
+ * search.
+ */
 const context = (tokens: readonly Token[], at: number): { negated: boolean; push: number } => {
   let negated = false
   let push = 0
@@ -141,7 +147,7 @@ const context = (tokens: readonly Token[], at: number): { negated: boolean; push
   return { negated, push }
 }
 
-/** `not only good` denies nothing. */
+/** True for `not only`, `not just` and `not merely`, which negate nothing. */
 const isOnly = (tokens: readonly Token[], at: number): boolean =>
   /^(?:only|just|merely)$/.test(tokens[at + 1]?.lower ?? '')
 
@@ -150,9 +156,9 @@ const turningPoint = (tokens: readonly Token[]): number => {
   return at > 1 && at < tokens.length - 2 ? at : -1
 }
 
-/** The valences of all words that the lexicon has, for training. */
-export const knownOpinions = (): ReadonlyMap<string, number> => LEXICON
-export const isKnownOpinion = (lower: string): boolean => LEXICON.has(lower)
+/** Valences of all lexicon words, for training. */
+export const opinionLexicon = (): ReadonlyMap<string, number> => LEXICON
+export const isInLexicon = (lower: string): boolean => LEXICON.has(lower)
 
-/** Whether a word is an opinion by itself. */
+/** True if a word is an opinion by itself. */
 export const isOpinion = (token: Token): boolean => Math.abs(baseValence(token)) >= 0.5

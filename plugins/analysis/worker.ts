@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
 import { Refusal } from 'agenthub/plugin'
-import { answer } from './answer.ts'
 import { embedded } from './embedded.ts'
-import type { Outcome } from './pool.ts'
+import { answer } from './envelope.ts'
 import type { Request } from './request.ts'
+import type { WorkerResult } from './worker-pool.ts'
 
-/** Answers requests one after another; a refusal travels as its parts, since classes do not. */
-const outcomeOf = (request: Request): Outcome => {
+/** Handles one request. A refusal is sent as its parts because classes do not survive cloning. */
+const resultOf = (request: Request): WorkerResult => {
   try {
     return { value: answer(embedded, request) }
   } catch (error) {
@@ -17,14 +17,14 @@ const outcomeOf = (request: Request): Outcome => {
   }
 }
 
-const tell = (message: Outcome | 'ready'): void => {
+const post = (message: WorkerResult | 'ready'): void => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
   parentPort?.postMessage(message)
 }
 
-parentPort?.on('message', (request: Request) => tell(outcomeOf(request)))
-// Models are read before the first request, whose time is short.
+parentPort?.on('message', (request: Request) => post(resultOf(request)))
+// Loads the models before the first request, whose deadline is short.
 for (const endpoint of ['extract-entities', 'sentiment'] as const) {
-  outcomeOf({ id: '', endpoint, input: { text: 'Warm words.' } })
+  resultOf({ id: '', endpoint, input: { text: 'Warm words.' } })
 }
-tell('ready')
+post('ready')

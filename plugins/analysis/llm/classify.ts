@@ -1,5 +1,11 @@
 import type { Classification, ClassifyTask } from '../engine.ts'
-import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
+import {
+  type Judgment,
+  type Question,
+  roundToThousandths,
+  schemaPart,
+  versionOf,
+} from './question.ts'
 
 const GUIDE =
   'You sort a text into categories that the user names, each with a number, and perhaps a ' +
@@ -8,15 +14,15 @@ const GUIDE =
   ' words that it shares with a name. If several_may_hold is false, exactly one category is ' +
   'right, and your numbers share 1 among them.'
 
-/** Labels at least this likely hold, where several may, or none. */
-const LIKELY = 0.5
+/** Minimum confidence of a label if several labels or none may apply. */
+const CONFIDENCE_MIN = 0.5
 
 const schemaOf = (count: number) =>
-  part.object({
-    scores: part.list(
-      part.object({
+  schemaPart.object({
+    scores: schemaPart.list(
+      schemaPart.object({
         category: { type: 'integer', minimum: 1, maximum: count },
-        confidence: part.share,
+        confidence: schemaPart.share,
       }),
       count,
     ),
@@ -24,7 +30,7 @@ const schemaOf = (count: number) =>
 
 export const CLASSIFY_VERSION = versionOf(GUIDE, schemaOf(1))
 
-/** Confidences by the place of the category in the request. */
+/** Confidences by the position of the category in the request. */
 export type Scores = readonly number[]
 
 export const classifyQuestion = (text: string, task: ClassifyTask): Question<Scores> => {
@@ -47,7 +53,7 @@ interface Answer {
   readonly scores: readonly { readonly category: number; readonly confidence: number }[]
 }
 
-const judge = (given: Answer['scores'], task: ClassifyTask): Judgement<Scores> => {
+const judge = (given: Answer['scores'], task: ClassifyTask): Judgment<Scores> => {
   const { categories, multiLabel, allowNone } = task
   const scores = categories.map(() => 0)
   for (const { category, confidence } of given) scores[category - 1] = confidence
@@ -55,16 +61,16 @@ const judge = (given: Answer['scores'], task: ClassifyTask): Judgement<Scores> =
   if (sum === 0 && !allowNone) return { issues: ['/scores: name the likeliest category at least'] }
   if (multiLabel) return { value: scores, dropped: 0 }
   if (allowNone) return { value: sum > 1 ? scores.map((one) => one / sum) : scores, dropped: 0 }
-  return { value: shared(scores, sum), dropped: 0 }
+  return { value: normalizeScores(scores, sum), dropped: 0 }
 }
 
 const totalOf = (scores: Scores): number => scores.reduce((total, one) => total + one, 0)
 
 /**
- * One of them is right, so they share 1: what the model was not sure of goes to the categories
- * that it left out, but to none more than half of the least that it named.
+ * Normalizes scores to a sum of 1. Confidence that the model left over is divided among the
+ * categories that it omitted, but none gets more than half of the lowest named score.
  */
-const shared = (scores: Scores, sum: number): Scores => {
+const normalizeScores = (scores: Scores, sum: number): Scores => {
   const left = scores.filter((one) => one === 0).length
   const least = Math.min(...scores.filter((one) => one > 0))
   const rest = left === 0 ? 0 : Math.min(least / 2, Math.max(0, 1 - sum) / left)
@@ -73,7 +79,7 @@ const shared = (scores: Scores, sum: number): Scores => {
   return filled.map((one) => one / whole)
 }
 
-/** What the pieces of a text say, each by its length. */
+/** Averages the scores of all chunks, weighted by length. */
 export const mergeScores = (
   pieces: readonly { readonly length: number; readonly scores: Scores }[],
 ): Scores => {
@@ -84,14 +90,16 @@ export const mergeScores = (
   )
 }
 
-/** All categories, the likeliest first, and those that hold. */
+/** Ranks all categories and selects those that apply. */
 export const choose = (scores: Scores, task: ClassifyTask): Classification => {
   const { categories, multiLabel, allowNone } = task
   const ranked = categories
-    .map(({ name }, index) => ({ name, confidence: rounded(scores[index] ?? 0), index }))
+    .map(({ name }, index) => ({ name, confidence: roundToThousandths(scores[index] ?? 0), index }))
     .toSorted((a, b) => b.confidence - a.confidence || a.index - b.index)
   const likely = ranked.filter(({ confidence }, rank) =>
-    multiLabel ? confidence >= LIKELY : rank === 0 && (!allowNone || confidence >= LIKELY),
+    multiLabel
+      ? confidence >= CONFIDENCE_MIN
+      : rank === 0 && (!allowNone || confidence >= CONFIDENCE_MIN),
   )
   const chosen = likely.length > 0 || allowNone ? likely : ranked.slice(0, 1)
   return {

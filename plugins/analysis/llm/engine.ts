@@ -1,20 +1,20 @@
-import type { Told } from '../answer.ts'
-import type { About, Document, Found, Task } from '../engine.ts'
-import type { Asked } from '../request.ts'
+import type { Document, EngineInfo, Task, TaskResult } from '../engine.ts'
+import type { EngineResult } from '../envelope.ts'
+import type { ParsedRequest } from '../request.ts'
 import { sentencesOf } from '../text.ts'
 import type { Span } from '../tokens.ts'
 import { ANALYZE_VERSION, analyzeQuestion, isEmpty } from './analyze.ts'
+import { askModel, type ModelResult, type ModelSession } from './ask-model.ts'
 import { chunksOf } from './chunks.ts'
 import { CLASSIFY_VERSION, choose, classifyQuestion, mergeScores } from './classify.ts'
-import { converse, type Desk, type Understood } from './converse.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
+import { EngineError } from './engine-error.ts'
 import { ENTITIES_VERSION, entitiesQuestion, mergeEntities } from './entities.ts'
-import { Gate } from './gate.ts'
 import { injectionWarnings } from './injection.ts'
 import type { Model } from './model.ts'
-import { mergeFelt, SENTIMENT_VERSION, sentimentQuestion } from './sentiment.ts'
+import { mergeSentiments, SENTIMENT_VERSION, sentimentQuestion } from './sentiment.ts'
 import type { ModelSettings } from './settings.ts'
 import type { Spending } from './spending.ts'
-import { Trouble } from './trouble.ts'
 
 const VERSIONS: Readonly<Record<Task['kind'], string>> = {
   entities: ENTITIES_VERSION,
@@ -23,25 +23,30 @@ const VERSIONS: Readonly<Record<Task['kind'], string>> = {
   analyze: ANALYZE_VERSION,
 }
 
-/** An engine that asks a model, and takes its word for nothing that can be checked. */
+/** Engine that calls a model and verifies everything verifiable in its output. */
 export interface RemoteEngine {
   /**
-   * @param spending takes what it costs, also of what comes to nothing
-   * @throws Trouble, or the signal's reason
+   * Performs one call.
+   * @param spending accumulates the cost, also of failed requests
+   * @throws EngineError, or the signal's reason
    */
-  readonly answer: (asked: Asked, spending: Spending, signal: AbortSignal) => Promise<Told>
+  readonly answer: (
+    asked: ParsedRequest,
+    spending: Spending,
+    signal: AbortSignal,
+  ) => Promise<EngineResult>
 }
 
 export const remoteEngine = (settings: ModelSettings, model: Model): RemoteEngine => {
-  const gate = new Gate(settings.concurrency)
+  const gate = new ConcurrencyLimit(settings.concurrency)
   return {
     async answer({ document, task }, spending, signal) {
       const desk = { settings, model, gate, spending, signal }
-      const { value, dropped } = await foundBy(document, task, desk)
+      const { value, dropped } = await runTask(document, task, desk)
       return {
         found: value,
-        about: aboutOf(settings, task),
-        readsAll: true,
+        about: engineInfoOf(settings, task),
+        readsAllLanguages: true,
         warnings: [...droppedWarnings(dropped), ...injectionWarnings(document.text)],
         tokens: { input: spending.input, output: spending.output },
       }
@@ -49,7 +54,7 @@ export const remoteEngine = (settings: ModelSettings, model: Model): RemoteEngin
   }
 }
 
-const aboutOf = ({ name, model }: ModelSettings, { kind }: Task): About => ({
+const engineInfoOf = ({ name, model }: ModelSettings, { kind }: Task): EngineInfo => ({
   name,
   version: '1.0.0',
   model,
@@ -64,85 +69,92 @@ const droppedWarnings = (dropped: number) =>
     : [
         {
           code: 'ungrounded_dropped',
-          message: `${dropped} of what the model named is not in the text.`,
+          message: `Dropped items named by the model that are not in the text: ${dropped}.`,
         },
       ]
 
-const foundBy = (document: Document, task: Task, desk: Desk): Promise<Understood<Found>> => {
+const runTask = (
+  document: Document,
+  task: Task,
+  desk: ModelSession,
+): Promise<ModelResult<TaskResult>> => {
   switch (task.kind) {
     case 'entities':
       return findEntities(document, task, desk)
     case 'classify':
       return classify(document, task, desk)
     case 'sentiment':
-      return feel(document, desk)
+      return measureSentiment(document, desk)
     case 'analyze':
       return analyze(document, task, desk)
   }
 }
 
-type Of<K extends Task['kind']> = Extract<Task, { readonly kind: K }>
+type TaskOf<K extends Task['kind']> = Extract<Task, { readonly kind: K }>
 
 const findEntities = async (
   { text }: Document,
-  task: Of<'entities'>,
-  desk: Desk,
-): Promise<Understood<Found>> => {
+  task: TaskOf<'entities'>,
+  desk: ModelSession,
+): Promise<ModelResult<TaskResult>> => {
   const chunks = chunksOf(text, desk.settings.chunk_characters)
-  const pieces = await together(chunks, desk, async ({ start, end }, own) => {
+  const pieces = await runAll(chunks, desk, async ({ start, end }, own) => {
     const question = entitiesQuestion(text.slice(start, end), task)
-    const { value, dropped } = await converse(question, own)
+    const { value, dropped } = await askModel(question, own)
     return { start, entities: value, dropped }
   })
   const value = mergeEntities(text, pieces)
-  return { value: { kind: task.kind, task, value }, dropped: droppedIn(pieces) }
+  return { value: { kind: task.kind, task, value }, dropped: totalDropped(pieces) }
 }
 
-/** What does not fit into the model's context is sorted piece by piece. */
-const CONTEXT_FOR_TEXT = 0.5
+/** Share of the model's context that a chunk may use; longer texts are classified in chunks. */
+const CONTEXT_SHARE = 0.5
 
 const classify = async (
   { text }: Document,
-  task: Of<'classify'>,
-  desk: Desk,
-): Promise<Understood<Found>> => {
-  const size = Math.floor(desk.settings.context_tokens * CONTEXT_FOR_TEXT)
+  task: TaskOf<'classify'>,
+  desk: ModelSession,
+): Promise<ModelResult<TaskResult>> => {
+  const size = Math.floor(desk.settings.context_tokens * CONTEXT_SHARE)
   const chunks = chunksOf(text, size)
-  const pieces = await together(chunks, desk, async ({ start, end }, own) => {
+  const pieces = await runAll(chunks, desk, async ({ start, end }, own) => {
     const question = classifyQuestion(text.slice(start, end), task)
-    const { value, dropped } = await converse(question, own)
+    const { value, dropped } = await askModel(question, own)
     return { length: end - start, scores: value, dropped }
   })
   const value = choose(mergeScores(pieces), task)
-  return { value: { kind: task.kind, task, value }, dropped: droppedIn(pieces) }
+  return { value: { kind: task.kind, task, value }, dropped: totalDropped(pieces) }
 }
 
-const feel = async ({ text }: Document, desk: Desk): Promise<Understood<Found>> => {
-  const groups = grouped(sentencesOf(text), desk.settings.chunk_characters)
-  const pieces = await together(groups, desk, (sentences, own) =>
-    converse(sentimentQuestion(text, sentences), own),
+const measureSentiment = async (
+  { text }: Document,
+  desk: ModelSession,
+): Promise<ModelResult<TaskResult>> => {
+  const groups = groupSentences(sentencesOf(text), desk.settings.chunk_characters)
+  const pieces = await runAll(groups, desk, (sentences, own) =>
+    askModel(sentimentQuestion(text, sentences), own),
   )
-  const value = mergeFelt(pieces.map((one) => one.value))
-  return { value: { kind: 'sentiment', value }, dropped: droppedIn(pieces) }
+  const value = mergeSentiments(pieces.map((one) => one.value))
+  return { value: { kind: 'sentiment', value }, dropped: totalDropped(pieces) }
 }
 
 const analyze = async (
   { text }: Document,
-  task: Of<'analyze'>,
-  desk: Desk,
-): Promise<Understood<Found>> => {
-  const { value, dropped } = await converse(analyzeQuestion(text, task), desk)
+  task: TaskOf<'analyze'>,
+  desk: ModelSession,
+): Promise<ModelResult<TaskResult>> => {
+  const { value, dropped } = await askModel(analyzeQuestion(text, task), desk)
   if (isEmpty(value.output)) {
-    throw new Trouble('unsupported', 'the text says nothing of what was asked for')
+    throw new EngineError('unsupported', 'the text contains nothing that was requested')
   }
   return { value: { kind: task.kind, value }, dropped }
 }
 
-const droppedIn = (pieces: readonly { readonly dropped: number }[]): number =>
+const totalDropped = (pieces: readonly { readonly dropped: number }[]): number =>
   pieces.reduce((sum, { dropped }) => sum + dropped, 0)
 
-/** Sentences that follow each other, of about `size` UTF-16 units together. */
-const grouped = (sentences: readonly Span[], size: number): readonly (readonly Span[])[] => {
+/** Groups consecutive sentences into groups of about `size` UTF-16 units. */
+const groupSentences = (sentences: readonly Span[], size: number): readonly (readonly Span[])[] => {
   const groups: Span[][] = []
   for (const sentence of sentences) {
     const group = groups.at(-1)
@@ -153,11 +165,11 @@ const grouped = (sentences: readonly Span[], size: number): readonly (readonly S
   return groups
 }
 
-/** Works on all pieces at once; when one fails, the others are not paid for any longer. */
-const together = async <T, R>(
+/** Processes all chunks concurrently; if one fails, aborts the others to stop their cost. */
+const runAll = async <T, R>(
   pieces: readonly T[],
-  { signal, spending, ...bench }: Desk,
-  work: (piece: T, desk: Desk) => Promise<R>,
+  { signal, spending, ...bench }: ModelSession,
+  work: (piece: T, desk: ModelSession) => Promise<R>,
 ): Promise<readonly R[]> => {
   const stop = new AbortController()
   const each = { ...bench, signal: AbortSignal.any([signal, stop.signal]) }

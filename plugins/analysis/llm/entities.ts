@@ -3,8 +3,14 @@ import { parseDay } from '../calendar.ts'
 import { findDates } from '../dates.ts'
 import type { EntitiesTask, Entity, EntityType } from '../engine.ts'
 import type { Span } from '../tokens.ts'
-import { finderIn } from './ground.ts'
-import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
+import {
+  type Judgment,
+  type Question,
+  roundToThousandths,
+  schemaPart,
+  versionOf,
+} from './question.ts'
+import { spanFinder } from './span-finder.ts'
 
 const GUIDE =
   'You list the named entities of a text. Types: person (names of people), organization ' +
@@ -17,16 +23,20 @@ const GUIDE =
 
 const NAMES_MAX = 400
 
-interface Named {
+interface NamedEntity {
   readonly text: string
   readonly type: EntityType
   readonly confidence: number
 }
 
 const schemaOf = (types: readonly string[]) =>
-  part.object({
-    entities: part.list(
-      part.object({ text: part.words, type: { enum: types }, confidence: part.share }),
+  schemaPart.object({
+    entities: schemaPart.list(
+      schemaPart.object({
+        text: schemaPart.words,
+        type: { enum: types },
+        confidence: schemaPart.share,
+      }),
       NAMES_MAX,
     ),
   })
@@ -41,43 +51,46 @@ export const entitiesQuestion = (text: string, task: EntitiesTask): Question<rea
     text,
     schema: schemaOf(types),
     expectedTokens: 100 + Math.ceil(text.length / 16),
-    judge: (value) => place(text, (value as { entities: readonly Named[] }).entities, task),
+    judge: (value) => locate(text, (value as { entities: readonly NamedEntity[] }).entities, task),
   }
 }
 
 /**
- * Finds in the text what the model names. It never says where; a name that is not there is left
- * out, and an answer that is mostly made up is none.
+ * Locates the names that a model listed. Names that are not in the text are dropped; if most are
+ * missing, the output is invalid.
  */
-const place = (
+const locate = (
   text: string,
-  named: readonly Named[],
+  named: readonly NamedEntity[],
   task: EntitiesTask,
-): Judgement<readonly Entity[]> => {
-  const finder = finderIn(text)
+): Judgment<readonly Entity[]> => {
+  const finder = spanFinder(text)
   const bySurface = Map.groupBy(named, (one) => one.text.trim())
-  const made: string[] = []
+  const missing: string[] = []
   const found = [...bySurface].flatMap(([surface, items]) => {
     const places = finder.all(surface)
-    if (places.length === 0) made.push(surface)
-    return spread(places, items)
+    if (places.length === 0) missing.push(surface)
+    return assignPlaces(places, items)
   })
-  if (made.length > 2 && made.length > bySurface.size / 2) {
-    return { issues: made.slice(0, 5).map((one) => `not in the text: ${JSON.stringify(one)}`) }
+  if (missing.length > 2 && missing.length > bySurface.size / 2) {
+    return { issues: missing.slice(0, 5).map((one) => `not in the text: ${JSON.stringify(one)}`) }
   }
   const kept = withoutOverlaps(found, text.length)
-  return { value: kept.map((one) => entityOf(text, one, task)), dropped: made.length }
+  return { value: kept.map((one) => entityOf(text, one, task)), dropped: missing.length }
 }
 
-interface Placed extends Span {
-  readonly named: Named
+interface LocatedEntity extends Span {
+  readonly named: NamedEntity
 }
 
 /**
- * A name means the same wherever it stands, unless it was given several types: then each in its
- * turn. A number or a date holds only where it was named, as often as it was.
+ * Assigns types to the occurrences of a name: all get the same type, unless the model gave several,
+ * which are then used in order. Numbers and dates apply only as often as the model listed them.
  */
-const spread = (places: readonly Span[], items: readonly Named[]): readonly Placed[] => {
+const assignPlaces = (
+  places: readonly Span[],
+  items: readonly NamedEntity[],
+): readonly LocatedEntity[] => {
   const [first] = items
   const last = items.at(-1)
   if (first === undefined || last === undefined) return []
@@ -86,8 +99,11 @@ const spread = (places: readonly Span[], items: readonly Named[]): readonly Plac
   return used.map((span, index) => ({ ...span, named: items[index] ?? last }))
 }
 
-/** Where two overlap the longer one stays. */
-const withoutOverlaps = (placed: readonly Placed[], length: number): readonly Placed[] => {
+/** Resolves overlaps: the longer entity wins. */
+const withoutOverlaps = (
+  placed: readonly LocatedEntity[],
+  length: number,
+): readonly LocatedEntity[] => {
   const taken = new Uint8Array(length)
   return placed
     .toSorted((a, b) => b.end - b.start - (a.end - a.start) || a.start - b.start)
@@ -101,15 +117,15 @@ const withoutOverlaps = (placed: readonly Placed[], length: number): readonly Pl
 
 const entityOf = (
   text: string,
-  { start, end, named: { type, confidence } }: Placed,
+  { start, end, named: { type, confidence } }: LocatedEntity,
   task: EntitiesTask,
 ): Entity => {
   const surface = text.slice(start, end)
-  const entity = { text: surface, type, start, end, confidence: rounded(confidence) }
+  const entity = { text: surface, type, start, end, confidence: roundToThousandths(confidence) }
   return { ...entity, ...valueOf(surface, type, task) }
 }
 
-/** Values are reckoned by the house's own grammar: a model's arithmetic is not to be trusted. */
+/** Computes values with the platform's own grammar because a model's arithmetic is unreliable. */
 const valueOf = (
   surface: string,
   type: EntityType,
@@ -125,16 +141,16 @@ const valueOf = (
   return amount === undefined ? {} : { subtype: amount.subtype, value: { ...amount.value } }
 }
 
-/** What the pieces of a text have, as of the whole: what two of them share is there once. */
+/** Merges the entities of all chunks; an entity in the overlap of two chunks is included once. */
 export const mergeEntities = (
   text: string,
   pieces: readonly { readonly start: number; readonly entities: readonly Entity[] }[],
 ): readonly Entity[] => {
-  const moved = pieces.flatMap(({ start, entities }) =>
+  const shifted = pieces.flatMap(({ start, entities }) =>
     entities.map((one) => ({ ...one, start: one.start + start, end: one.end + start })),
   )
   const taken = new Uint8Array(text.length)
-  return moved
+  return shifted
     .toSorted((a, b) => b.end - b.start - (a.end - a.start) || b.confidence - a.confidence)
     .filter(({ start, end }) => {
       if (taken.subarray(start, end).includes(1)) return false

@@ -1,6 +1,6 @@
 import type { Warning } from '../engine.ts'
 
-/** How orders to a model look in a text. Each is bounded, and none repeats within a repetition. */
+/** Patterns of instructions to a model. Each is bounded and has no nested repetition. */
 const SIGNS = [
   new RegExp(
     '\\b(?:ignore|disregard|forget|override|bypass)\\b.{0,40}' +
@@ -16,14 +16,14 @@ const SIGNS = [
   /\b(?:respond|reply|answer|output|return|print|say)\b.{0,20}\b(?:only|exactly|nothing but)\b/iu,
 ] as const
 
-/** Tells that a text seems to speak to the model; it is analyzed all the same. */
+/** Warns if a text appears to address the model; the text is analyzed anyway. */
 export const injectionWarnings = (text: string): readonly Warning[] =>
   SIGNS.some((sign) => sign.test(text))
     ? [
         {
           code: 'possible_prompt_injection',
           message:
-            'The text seems to give orders to the model. They were treated as words; ' +
+            'The text appears to contain instructions to the model. They were treated as data; ' +
             'check the result before you act on it.',
         },
       ]

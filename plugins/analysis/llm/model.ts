@@ -1,8 +1,8 @@
 import type { Json } from '../caller-schema.ts'
 
 /**
- * How a model is held to JSON, the strictest first: by a schema, by a schema as llama.cpp spells
- * it, to any JSON, or by asking nicely. A model that refuses one is asked by the next.
+ * Output modes that make a model return JSON, the strictest first: JSON Schema, JSON Schema in
+ * llama.cpp's format, any JSON, or prompt only. If a server rejects one, the next is used.
  */
 export const OUTPUTS = ['schema', 'flat-schema', 'json', 'text'] as const
 export type Output = (typeof OUTPUTS)[number]
@@ -16,32 +16,32 @@ export interface Prompt {
   readonly system: string
   readonly messages: readonly Message[]
   readonly output: Output
-  /** Sent for `schema` and `flat-schema`. */
+  /** Sent in the modes `schema` and `flat-schema`. */
   readonly schema: Json
   readonly maxOutputTokens: number
 }
 
 export interface Reply {
   readonly text: string
-  /** `length`: cut off. `refused`: the model, or its maker's filter, does not want to. */
+  /** `length`: cut off. `refused`: declined by the model or its provider's filter. */
   readonly finish: 'stop' | 'length' | 'refused'
-  /** Left out by servers that do not count. */
+  /** Omitted by servers that do not report usage. */
   readonly tokens?: { readonly input: number; readonly output: number }
 }
 
-/** One request to a model, once. @throws ModelError */
+/** Sends one request to a model, without retries. @throws ModelError */
 export type Model = (prompt: Prompt, signal: AbortSignal) => Promise<Reply>
 
 /**
- * Why a request came to nothing: `transient` may pass by itself, `format` is a form of output that
- * the model does not know, `denied` will not change until the operator does something.
+ * Reason of a failed request: `transient` may succeed later, `format` is an unsupported output
+ * mode, `denied` requires action by the operator.
  */
 type ModelErrorKind = 'transient' | 'format' | 'denied' | 'timeout'
 
 export class ModelError extends Error {
   override readonly name = 'ModelError'
   readonly kind: ModelErrorKind
-  /** What the server asked for, in milliseconds. */
+  /** Delay requested by the server, in milliseconds. */
   readonly retryAfterMs: number | undefined
   constructor(kind: ModelErrorKind, message: string, retryAfterMs?: number, cause?: unknown) {
     super(message, { cause })
@@ -52,7 +52,7 @@ export class ModelError extends Error {
 
 const TRANSIENT = new Set([408, 409, 425, 429])
 
-/** What a status that is no success means. */
+/** Converts an error status to a `ModelError`. */
 export const errorOfStatus = (
   status: number,
   retryAfterMs: number | undefined,
@@ -64,5 +64,5 @@ export const errorOfStatus = (
       : status === 400 || status === 422
         ? 'format'
         : 'denied'
-  return new ModelError(kind, `the model server answered ${status}`, retryAfterMs, cause)
+  return new ModelError(kind, `the model server returned ${status}`, retryAfterMs, cause)
 }

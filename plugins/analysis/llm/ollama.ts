@@ -11,15 +11,15 @@ const Answer = z.object({
   eval_count: z.number().int().optional(),
 })
 
-interface Ports {
+interface ModelDeps {
   readonly post: Post
   readonly apiKey: string | undefined
   readonly clock: Clock
 }
 
-/** A model behind Ollama's own API, which holds it to a schema by grammar. */
+/** Model behind Ollama's native API, which enforces a schema by grammar. */
 export const ollamaModel =
-  (settings: ModelSettings, { post, apiKey, clock }: Ports): Model =>
+  (settings: ModelSettings, { post, apiKey, clock }: ModelDeps): Model =>
   async (prompt, signal) => {
     const { status, headers, body } = await post(`${settings.url}/api/chat`, {
       headers: {
@@ -31,7 +31,7 @@ export const ollamaModel =
     })
     if (status !== 200) throw errorOfStatus(status, retryAfterMs(headers, clock.now()))
     const parsed = Answer.safeParse(jsonOf(body))
-    if (!parsed.success) throw new ModelError('transient', 'Ollama did not answer properly')
+    if (!parsed.success) throw new ModelError('transient', 'Ollama returned an invalid response')
     const {
       message,
       done_reason: reason,
@@ -60,7 +60,7 @@ const requestOf = (settings: ModelSettings, prompt: Prompt): unknown => {
       ...(temperature !== null && { temperature }),
       ...(seed !== null && { seed }),
       num_predict: maxOutputTokens,
-      // Its default is small, and what does not fit is cut off without a word.
+      // Ollama's default is small, and it silently truncates what does not fit.
       num_ctx: context,
     },
   }

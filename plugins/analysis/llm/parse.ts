@@ -1,33 +1,33 @@
 import { jsonrepair } from 'jsonrepair'
 
-/** Longer answers are not read. */
+/** Maximum characters; longer output is rejected. */
 const LENGTH_MAX = 400_000
 
 /**
- * The JSON in what a model said: as it is, or without what models put around it (thoughts, fences,
- * politeness), or with small mistakes of spelling put right. Undefined when there is none. Whether
- * the answer was cut off is known before, and not repaired here.
+ * Extracts the JSON of a model's output: as is, without surrounding text (thoughts, code fences,
+ * courtesies), or with small syntax errors repaired. Undefined if there is none. Callers reject
+ * truncated output beforehand.
  */
-export const jsonIn = (said: string): unknown => {
-  if (said.length > LENGTH_MAX) return undefined
-  const plain = parsed(said)
+export const jsonIn = (output: string): unknown => {
+  if (output.length > LENGTH_MAX) return undefined
+  const plain = parseJson(output)
   if (plain !== undefined) return plain
-  const text = withoutThoughts(said)
+  const text = stripThoughts(output)
   const start = text.search(/[[{]/)
   if (start < 0) return undefined
   const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
   const body = end > start ? text.slice(start, end + 1) : text.slice(start)
-  return parsed(body) ?? repaired(body)
+  return parseJson(body) ?? repairJson(body)
 }
 
 const THOUGHTS_END = '</think>'
 
-const withoutThoughts = (said: string): string => {
-  const end = said.lastIndexOf(THOUGHTS_END)
-  return end < 0 ? said : said.slice(end + THOUGHTS_END.length)
+const stripThoughts = (output: string): string => {
+  const end = output.lastIndexOf(THOUGHTS_END)
+  return end < 0 ? output : output.slice(end + THOUGHTS_END.length)
 }
 
-const parsed = (text: string): unknown => {
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -35,7 +35,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-const repaired = (text: string): unknown => {
+const repairJson = (text: string): unknown => {
   try {
     return JSON.parse(jsonrepair(text))
   } catch {

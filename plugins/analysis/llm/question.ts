@@ -1,42 +1,42 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Json } from '../caller-schema.ts'
-import { weaken } from './weaken.ts'
+import { toPortableSchema } from './portable-schema.ts'
 
-/** One thing that a model is asked about one piece of text. */
+/** One question to a model about one piece of text. */
 export interface Question<T> {
-  /** The task, in the words of the house: the same for every call. */
+  /** The platform's task description, identical for every call. */
   readonly guide: string
-  /** What of it the caller decides, such as categories. Told to the model as JSON. */
+  /** Parameters of the caller, such as categories. Sent to the model as JSON. */
   readonly details: Json
-  /** What is read: a text, or its numbered sentences. */
+  /** The text, or its numbered sentences. */
   readonly text: unknown
-  /** What an answer has to satisfy in full. */
+  /** Schema for the model's output, validated in full. */
   readonly schema: Json
-  /** About how many tokens an answer takes. */
+  /** Estimated output tokens. */
   readonly expectedTokens: number
-  /** What a schema cannot say, and what the answer means. */
-  readonly judge: (value: unknown) => Judgement<T>
+  /** Checks what a schema cannot express and converts the output. */
+  readonly judge: (value: unknown) => Judgment<T>
 }
 
-export type Judgement<T> =
+export type Judgment<T> =
   | {
       readonly value: T
-      /** What the model named and the text does not have: left out. */
+      /** Number of items that the model named but the text does not contain. */
       readonly dropped: number
     }
-  /** In words that the model can act on. */
+  /** Errors, worded for the model. */
   | { readonly issues: readonly string[] }
 
-/** Drawn anew by every process, so that nobody can tell a marker before. */
+/** Random per process, so that markers are unpredictable. */
 const KEY = randomBytes(32)
 
 const marker = (purpose: string, text: string): string =>
   createHmac('sha256', KEY).update(`${purpose}\0`).update(text).digest('hex').slice(0, 24)
 
-export interface Wording {
+export interface PromptText {
   readonly system: string
   readonly user: string
-  /** Stands in the system message alone: an answer that has it tells what it must not. */
+  /** Occurs only in the system message: output that contains it reveals the prompt. */
   readonly canary: string
 }
 
@@ -50,12 +50,12 @@ const RULES = [
 ]
 
 /**
- * The messages of a question. The text stands between markers that nobody who wrote it could know,
- * as JSON, so that no quotation mark or line of it ends it. The same question of the same process
- * has the same words: it is as repeatable as the model is.
- * @param schema told in words where the server does not enforce it
+ * Builds the messages of a question. The text is enclosed as JSON between unpredictable markers, so
+ * that no content can end it. Within one process the same question gives the same messages, so that
+ * results are as repeatable as the model allows.
+ * @param schema included in the prompt if the server does not enforce it
  */
-export const wordingOf = (question: Question<unknown>, schema: Json | undefined): Wording => {
+export const promptText = (question: Question<unknown>, schema: Json | undefined): PromptText => {
   const text = JSON.stringify(question.text)
   const mark = marker('text', text)
   const canary = `canary-${marker('canary', text)}`
@@ -71,17 +71,17 @@ export const wordingOf = (question: Question<unknown>, schema: Json | undefined)
   }
 }
 
-/** Tells one state of a prompt from another: a hash of what the house says in it. */
+/** Prompt version: a hash of the platform's part of the prompt. */
 export const versionOf = (guide: string, schema: Json): string =>
   createHash('sha256')
-    .update(JSON.stringify([RULES, guide, weaken(schema)]))
+    .update(JSON.stringify([RULES, guide, toPortableSchema(schema)]))
     .digest('hex')
     .slice(0, 12)
 
 const share = { type: 'number', minimum: 0, maximum: 1 } as const
 
-/** Pieces of schemas. */
-export const part = {
+/** Schema building blocks. */
+export const schemaPart = {
   share,
   score: { type: 'number', minimum: -1, maximum: 1 },
   label: { enum: ['positive', 'negative', 'neutral', 'mixed'] },
@@ -95,4 +95,4 @@ export const part = {
   }),
 } as const
 
-export const rounded = (value: number): number => Math.round(value * 1_000) / 1_000 + 0
+export const roundToThousandths = (value: number): number => Math.round(value * 1_000) / 1_000 + 0

@@ -4,20 +4,20 @@ import { errorOfStatus, type Model, ModelError, type Prompt, type Reply } from '
 import type { ModelSettings } from './settings.ts'
 import { type Post, retryAfterMs } from './transport.ts'
 
-interface Ports {
+interface ModelDeps {
   readonly post: Post
   readonly apiKey: string | undefined
   readonly clock: Clock
 }
 
 /**
- * A model behind one of the AI SDK's providers: they know how each maker spells a request, and what
- * an answer means. Sending, repeating and judging are ours. Loaded when the first call needs it.
+ * Model behind one of the AI SDK's providers, which translate requests and responses. Transport,
+ * retries and validation are implemented here. The SDK is loaded on the first call.
  */
-export const sdkModel = (settings: ModelSettings, ports: Ports): Model => {
+export const sdkModel = (settings: ModelSettings, ports: ModelDeps): Model => {
   let opened: Promise<(prompt: Prompt) => LanguageModelV4> | undefined
   return async (prompt, signal) => {
-    opened ??= open(settings, ports)
+    opened ??= openModel(settings, ports)
     const model = (await opened)(prompt)
     try {
       return replyOf(await model.doGenerate(optionsOf(settings, prompt, signal)))
@@ -28,9 +28,9 @@ export const sdkModel = (settings: ModelSettings, ports: Ports): Model => {
   }
 }
 
-const open = async (settings: ModelSettings, { post, apiKey = 'none' }: Ports) => {
+const openModel = async (settings: ModelSettings, { post, apiKey = 'none' }: ModelDeps) => {
   const { url: baseURL, model: id, dialect, name } = settings
-  const options = { baseURL, apiKey, fetch: fetchBy(post) }
+  const options = { baseURL, apiKey, fetch: createFetch(post) }
   if (dialect === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return () => createAnthropic(options)(id)
@@ -44,22 +44,22 @@ const open = async (settings: ModelSettings, { post, apiKey = 'none' }: Ports) =
     createOpenAICompatible({
       ...options,
       name,
-      // Without it the schema would be dropped, and the model asked for any JSON.
+      // Otherwise the SDK drops the schema and requests any JSON.
       supportsStructuredOutputs: true,
-      ...(output === 'flat-schema' && { transformRequestBody: flattened }),
+      ...(output === 'flat-schema' && { transformRequestBody: flattenSchema }),
     })(id)
 }
 
-/** llama.cpp takes the schema beside its type, not inside `json_schema`. */
-const flattened = (body: Record<string, unknown>): Record<string, unknown> => {
+/** Moves the schema beside `type`, where llama.cpp expects it, instead of inside `json_schema`. */
+const flattenSchema = (body: Record<string, unknown>): Record<string, unknown> => {
   const format = body['response_format'] as { json_schema?: { schema?: unknown } } | undefined
   const schema = format?.json_schema?.schema
   if (schema === undefined) return body
   return { ...body, response_format: { type: 'json_schema', schema } }
 }
 
-/** The web's `fetch`, as far as the providers use it, over what the hub lends. */
-const fetchBy =
+/** Implements the part of `fetch` that the providers use, on the injected HTTP client. */
+const createFetch =
   (post: Post) =>
   async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const { status, headers, body } = await post(url instanceof Request ? url.url : String(url), {
@@ -67,10 +67,10 @@ const fetchBy =
       body: typeof init.body === 'string' ? init.body : undefined,
       signal: init.signal ?? undefined,
     })
-    const told = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
       typeof value === 'string' ? [[name, value]] : [],
     )
-    return new Response(status === 204 ? null : new Uint8Array(body), { status, headers: told })
+    return new Response(status === 204 ? null : new Uint8Array(body), { status, headers: pairs })
   }
 
 const optionsOf = (settings: ModelSettings, prompt: Prompt, abortSignal: AbortSignal) => {
@@ -108,7 +108,7 @@ const replyOf = ({ content, finishReason, usage }: LanguageModelV4GenerateResult
   }
 }
 
-/** A provider's error by what its server answered; an answer that is none may be one next time. */
+/** Converts a provider's error by its status; a malformed success response is transient. */
 const errorOf = (error: unknown, now: Date): ModelError => {
   if (error instanceof ModelError) return error
   const { statusCode: status, responseHeaders: headers = {} } = error as {
@@ -116,7 +116,12 @@ const errorOf = (error: unknown, now: Date): ModelError => {
     readonly responseHeaders?: Readonly<Record<string, string>>
   }
   if (status === undefined || (status >= 200 && status < 300)) {
-    return new ModelError('transient', 'the model server did not answer properly', undefined, error)
+    return new ModelError(
+      'transient',
+      'the model server returned an invalid response',
+      undefined,
+      error,
+    )
   }
   return errorOfStatus(status, retryAfterMs(headers, now), error)
 }

@@ -1,7 +1,19 @@
-import type { Aspect, Evidence, SentenceSentiment, Sentiment, SentimentLabel } from '../engine.ts'
+import type {
+  Aspect,
+  OpinionEvidence,
+  SentenceSentiment,
+  Sentiment,
+  SentimentLabel,
+} from '../engine.ts'
 import type { Span } from '../tokens.ts'
-import { type Finder, finderIn } from './ground.ts'
-import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
+import {
+  type Judgment,
+  type Question,
+  roundToThousandths,
+  schemaPart,
+  versionOf,
+} from './question.ts'
+import { type SpanFinder, spanFinder } from './span-finder.ts'
 
 const GUIDE =
   'You tell what a text feels about what it speaks of. It comes as a list of [number, ' +
@@ -15,28 +27,28 @@ const GUIDE =
 
 const ASPECTS_MAX = 60
 const MENTIONS_MAX = 30
-/** As many sentences as the list of an answer has. */
+/** Maximum sentences listed in a response. */
 const SENTENCES_MAX = 500
 
-const feeling = { label: part.label, score: part.score }
+const labelAndScore = { label: schemaPart.label, score: schemaPart.score }
 const schemaOf = (sentences: number) =>
-  part.object({
-    overall: part.object({ ...feeling, confidence: part.share }),
-    sentences: part.list(
-      part.object({
+  schemaPart.object({
+    overall: schemaPart.object({ ...labelAndScore, confidence: schemaPart.share }),
+    sentences: schemaPart.list(
+      schemaPart.object({
         sentence: { type: 'integer', minimum: 1, maximum: Math.max(1, sentences) },
-        ...feeling,
+        ...labelAndScore,
       }),
       Math.max(1, sentences),
     ),
-    aspects: part.list(
-      part.object({
-        aspect: part.words,
-        ...feeling,
-        confidence: part.share,
-        mentions: part.list(part.words, MENTIONS_MAX),
-        evidence: part.list(
-          part.object({ text: part.words, negated: { type: 'boolean' } }),
+    aspects: schemaPart.list(
+      schemaPart.object({
+        aspect: schemaPart.words,
+        ...labelAndScore,
+        confidence: schemaPart.share,
+        mentions: schemaPart.list(schemaPart.words, MENTIONS_MAX),
+        evidence: schemaPart.list(
+          schemaPart.object({ text: schemaPart.words, negated: { type: 'boolean' } }),
           MENTIONS_MAX,
         ),
       }),
@@ -46,15 +58,15 @@ const schemaOf = (sentences: number) =>
 
 export const SENTIMENT_VERSION = versionOf(GUIDE, schemaOf(1))
 
-interface Feeling {
+interface LabeledScore {
   readonly label: SentimentLabel
   readonly score: number
 }
 
 interface Answer {
-  readonly overall: Feeling & { readonly confidence: number }
-  readonly sentences: readonly (Feeling & { readonly sentence: number })[]
-  readonly aspects: readonly (Feeling & {
+  readonly overall: LabeledScore & { readonly confidence: number }
+  readonly sentences: readonly (LabeledScore & { readonly sentence: number })[]
+  readonly aspects: readonly (LabeledScore & {
     readonly aspect: string
     readonly confidence: number
     readonly mentions: readonly string[]
@@ -62,14 +74,17 @@ interface Answer {
   })[]
 }
 
-/** What is felt in some sentences that follow each other; spans are those of the whole text. */
-export interface Felt {
+/** Sentiment of consecutive sentences; spans refer to the whole text. */
+export interface PieceSentiment {
   readonly overall: Answer['overall']
   readonly sentences: readonly SentenceSentiment[]
   readonly aspects: readonly Aspect[]
 }
 
-export const sentimentQuestion = (text: string, sentences: readonly Span[]): Question<Felt> => {
+export const sentimentQuestion = (
+  text: string,
+  sentences: readonly Span[],
+): Question<PieceSentiment> => {
   const start = sentences[0]?.start ?? 0
   const end = sentences.at(-1)?.end ?? 0
   const piece = { text: text.slice(start, end), start }
@@ -85,33 +100,35 @@ export const sentimentQuestion = (text: string, sentences: readonly Span[]): Que
 
 interface Piece {
   readonly text: string
-  /** Where it begins in the whole text. */
+  /** Offset of the piece in the whole text. */
   readonly start: number
 }
 
 const SIGNS = { positive: 1, negative: -1 } as const
 
-const isOdd = ({ label, score }: Feeling): boolean =>
+const contradicts = ({ label, score }: LabeledScore): boolean =>
   (label === 'positive' || label === 'negative') && score * SIGNS[label] <= 0
 
 const judge = (
-  { overall, sentences: told, aspects }: Answer,
+  { overall, sentences: labeled, aspects }: Answer,
   sentences: readonly Span[],
   piece: Piece,
-): Judgement<Felt> => {
-  const odd = [overall, ...told, ...aspects].filter(isOdd)
-  if (odd.length > 0) {
-    return { issues: odd.slice(0, 5).map((one) => `${one.label} with a score of ${one.score}`) }
+): Judgment<PieceSentiment> => {
+  const contradictions = [overall, ...labeled, ...aspects].filter(contradicts)
+  if (contradictions.length > 0) {
+    return {
+      issues: contradictions.slice(0, 5).map((one) => `${one.label} with a score of ${one.score}`),
+    }
   }
-  const byNumber = new Map(told.map((one) => [one.sentence, one]))
-  const finder = finderIn(piece.text)
+  const byNumber = new Map(labeled.map((one) => [one.sentence, one]))
+  const finder = spanFinder(piece.text)
   const grounded = aspects.map((one) => groundAspect(one, finder, piece))
   const kept = grounded.filter((one) => one.mentions.length > 0 || one.evidence.length > 0)
   const value = {
     overall,
     sentences: sentences.map(({ start, end }, index): SentenceSentiment => {
       const { label, score } = byNumber.get(index + 1) ?? { label: 'neutral', score: 0 }
-      return { start, end, label, score: rounded(score) }
+      return { start, end, label, score: roundToThousandths(score) }
     }),
     aspects: kept,
   }
@@ -120,23 +137,23 @@ const judge = (
 
 const groundAspect = (
   { aspect, label, score, confidence, mentions, evidence }: Answer['aspects'][number],
-  finder: Finder,
+  finder: SpanFinder,
   piece: Piece,
 ): Aspect => {
-  const placed = (surface: string): readonly Span[] =>
+  const spansOf = (surface: string): readonly Span[] =>
     finder
       .all(surface.trim())
       .map(({ start, end }) => ({ start: start + piece.start, end: end + piece.start }))
-  const spans = distinct([...new Set([aspect, ...mentions])].flatMap(placed))
+  const spans = distinct([...new Set([aspect, ...mentions])].flatMap(spansOf))
   return {
     aspect,
     label,
-    score: rounded(score),
-    confidence: rounded(confidence),
+    score: roundToThousandths(score),
+    confidence: roundToThousandths(confidence),
     mentions: spans.slice(0, MENTIONS_MAX),
     evidence: distinct(
-      evidence.flatMap(({ text, negated }): Evidence[] => {
-        const [span] = placed(text)
+      evidence.flatMap(({ text, negated }): OpinionEvidence[] => {
+        const [span] = spansOf(text)
         if (span === undefined) return []
         const words = piece.text.slice(span.start - piece.start, span.end - piece.start)
         return [{ text: words, ...span, negated }]
@@ -151,25 +168,28 @@ const distinct = <T extends Span>(spans: readonly T[]): readonly T[] => [
   ).values(),
 ]
 
-/** What the pieces of a text feel, as of the whole. */
-export const mergeFelt = (pieces: readonly Felt[]): Sentiment => {
+/** Merges the sentiments of all chunks. */
+export const mergeSentiments = (pieces: readonly PieceSentiment[]): Sentiment => {
   const sentences = pieces.flatMap((one) => one.sentences)
-  const lengths = pieces.map(({ sentences: own }) => own.length)
+  const lengths = pieces.map(({ sentences }) => sentences.length)
   const overall = mean(pieces.map((one, index) => [one.overall, lengths[index] ?? 0]))
   const named = Map.groupBy(
     pieces.flatMap((one) => one.aspects),
     ({ aspect }) => aspect.normalize('NFKC').trim().toLowerCase(),
   )
   return {
-    overall: { ...overall, magnitude: rounded(sum(sentences.map((one) => Math.abs(one.score)))) },
+    overall: {
+      ...overall,
+      magnitude: roundToThousandths(sum(sentences.map((one) => Math.abs(one.score)))),
+    },
     sentences: sentences.slice(0, SENTENCES_MAX),
     sentences_omitted: Math.max(0, sentences.length - SENTENCES_MAX),
     aspects: [...named.values()].flatMap((same): Aspect[] => {
       const [first] = same
       if (first === undefined) return []
-      const felt = mean(same.map((one) => [one, Math.max(1, one.mentions.length)]))
+      const scored = mean(same.map((one) => [one, Math.max(1, one.mentions.length)]))
       const evidence = distinct(same.flatMap((one) => one.evidence))
-      return [{ aspect: first.aspect, ...felt, mentions: mentionsOf(same), evidence }]
+      return [{ aspect: first.aspect, ...scored, mentions: mentionsOf(same), evidence }]
     }),
   }
 }
@@ -179,14 +199,14 @@ const mentionsOf = (same: readonly Aspect[]): readonly Span[] =>
 
 const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0)
 
-type Sure = Feeling & { readonly confidence: number }
+type ConfidentScore = LabeledScore & { readonly confidence: number }
 
-/** One feeling for several, each by its weight; praise here and blame there is mixed. */
-const mean = (felt: readonly (readonly [Sure, number])[]): Sure => {
-  const whole = sum(felt.map(([, weight]) => weight)) || 1
-  const of = (value: (one: Sure) => number): number =>
-    rounded(sum(felt.map(([one, weight]) => value(one) * weight)) / whole)
-  const labels = new Set(felt.map(([{ label }]) => label).filter((label) => label !== 'neutral'))
+/** Weighted mean of labeled scores; different non-neutral labels give `mixed`. */
+const mean = (scored: readonly (readonly [ConfidentScore, number])[]): ConfidentScore => {
+  const whole = sum(scored.map(([, weight]) => weight)) || 1
+  const of = (value: (one: ConfidentScore) => number): number =>
+    roundToThousandths(sum(scored.map(([one, weight]) => value(one) * weight)) / whole)
+  const labels = new Set(scored.map(([{ label }]) => label).filter((label) => label !== 'neutral'))
   const [only = 'neutral'] = labels
   const label = labels.size > 1 ? 'mixed' : only
   return { label, score: of(({ score }) => score), confidence: of(({ confidence }) => confidence) }

@@ -1,7 +1,7 @@
 import { Refusal } from 'agenthub/plugin'
 import { z } from 'zod'
 
-const amount = z
+const microdollars = z
   .number()
   .int()
   .min(0)
@@ -11,44 +11,42 @@ const amount = z
 const Model = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9.-]{0,39}$/, 'not 1 to 40 of a-z, 0-9, inner . and -'),
   dialect: z.enum(['openai-chat', 'openai-responses', 'anthropic', 'ollama']),
-  /**
-   * What the paths of the dialect follow: `https://api.openai.com/v1`, `http://127.0.0.1:11434`.
-   */
+  /** Base URL of the API: `https://api.openai.com/v1`, `http://127.0.0.1:11434`. */
   url: z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, '')),
   model: z.string().min(1).max(200),
-  /** `NAME`: the key is in `HUB_SECRET_NAME`. */
+  /** Name of the API key: `NAME` reads `HUB_SECRET_NAME`. */
   secret: z
     .string()
     .regex(/^[A-Z][A-Z0-9_]{0,59}$/, 'not a name such as OPENAI')
     .optional(),
-  /** How its output is held to a schema; see `OUTPUTS`. */
+  /** Output mode; see `OUTPUTS`. */
   output: z.enum(['schema', 'flat-schema', 'json', 'text']).default('schema'),
-  /** Null: not sent, for models that do not take it. */
+  /** Null is not sent, for models without this parameter. */
   temperature: z.number().min(0).max(2).nullable().default(0),
   seed: z.number().int().nullable().default(7),
   max_output_tokens: z.number().int().min(256).max(200_000).default(8_192),
-  /** Prompt and answer together. */
+  /** Tokens of prompt and output together. */
   context_tokens: z.number().int().min(2_048).max(10_000_000).default(32_768),
-  /** Texts are cut into pieces of so many characters for entities and sentiment. */
+  /** Maximum characters per chunk for entities and sentiment. */
   chunk_characters: z.number().int().min(1_000).max(60_000).default(10_000),
-  /** For one request to the model, from the first byte to the last. */
+  /** Total time of one request to the model. */
   timeout_seconds: z.number().min(0.1).max(120).default(45),
-  /** Requests at once, of each process of the hub. */
+  /** Concurrent requests per process. */
   concurrency: z.number().int().min(1).max(1_000).default(8),
-  /** What a million tokens cost, in microdollars: 0 on a machine of the house's own. */
-  input_price: amount,
-  output_price: amount,
-  /** Calls that would cost more go to the next engine. In microdollars. */
-  max_cost: amount.optional(),
-  /** The same for all calls of a UTC day, over all processes. */
-  max_cost_per_day: amount.optional(),
+  /** Price of a million tokens in microdollars; 0 for self-hosted models. */
+  input_price: microdollars,
+  output_price: microdollars,
+  /** Maximum cost of a call in microdollars; more expensive calls go to the next engine. */
+  max_cost: microdollars.optional(),
+  /** Maximum cost of all calls per UTC day across all processes, in microdollars. */
+  max_cost_per_day: microdollars.optional(),
 })
 
 const Onnx = z.strictObject({
   name: z.string().min(1).max(40).default('onnx'),
   dialect: z.literal('onnx'),
   folder: z.string().min(1),
-  /** Folders below `folder`, by what their model does; tasks without one go to the next engine. */
+  /** Subfolders of `folder` by task; tasks without one go to the next engine. */
   entities: z.string().min(1).optional(),
   sentiment: z.string().min(1).optional(),
   classify: z.string().min(1).optional(),
@@ -65,13 +63,13 @@ export type ModelSettings = z.infer<typeof Model>
 export type OnnxSettings = z.infer<typeof Onnx>
 export type EngineSettings = z.infer<typeof Engines>[number]
 
-/** The secret that names the engines; unset: the embedded one. */
-export const ENGINES = 'ANALYSIS_ENGINES'
-const VARIABLE = `HUB_SECRET_${ENGINES}`
+/** Secret with the engine configuration; if unset, the embedded engine is used. */
+export const ENGINES_SECRET = 'ANALYSIS_ENGINES'
+const VARIABLE = `HUB_SECRET_${ENGINES_SECRET}`
 
 /**
- * The engines that the operator configured, the preferred one first.
- * @throws Refusal `misconfigured` that names each mistake, and quotes no value
+ * Parses the engine configuration, the preferred engine first.
+ * @throws Refusal `misconfigured` that lists each mistake without quoting values
  */
 export const readEngines = (text: string | undefined): readonly EngineSettings[] => {
   if (text === undefined) return [{ dialect: 'embedded' }]
@@ -86,7 +84,7 @@ export const readEngines = (text: string | undefined): readonly EngineSettings[]
   return parsed.data
 }
 
-/** Told to the operator, when the hub starts. */
+/** Configuration error, shown to the operator at startup. */
 export const misconfigured = (what: string): Refusal => new Refusal('misconfigured', what)
 
 export const nameOf = (engine: EngineSettings): string =>

@@ -1,4 +1,4 @@
-/** Microdollars for a million tokens, and the most that a call may cost. */
+/** Prices in microdollars per million tokens, and the maximum cost of a call. */
 export interface Prices {
   readonly input_price: bigint
   readonly output_price: bigint
@@ -12,19 +12,19 @@ interface Tokens {
 
 const MILLION = 1_000_000n
 
-/** What one call spends with one engine. */
+/** Tokens and cost of one call with one engine. */
 export class Spending {
   readonly #prices: Prices
-  readonly #whole: Spending | undefined
+  readonly #total: Spending | undefined
   requests = 0
   input = 0
   output = 0
-  /** Whether any of it was reckoned, since the server did not count. */
+  /** True if any token count is an estimate because the server reported none. */
   estimated = false
 
   constructor(prices: Prices, whole?: Spending) {
     this.#prices = prices
-    this.#whole = whole
+    this.#total = whole
   }
 
   /** Microdollars, rounded up. */
@@ -32,13 +32,11 @@ export class Spending {
     return this.#costOf(this)
   }
 
-  /**
-   * The part of one piece of so many: it has as large a part of the budget, and counts here too.
-   */
+  /** Share for one of `pieces` chunks: an equal part of the budget; its tokens also count here. */
   share(pieces: number): Spending {
     const { max_cost: most } = this.#prices
-    const own = most === undefined ? undefined : most / BigInt(pieces)
-    return new Spending({ ...this.#prices, max_cost: own }, this)
+    const share = most === undefined ? undefined : most / BigInt(pieces)
+    return new Spending({ ...this.#prices, max_cost: share }, this)
   }
 
   add(tokens: Tokens, estimated: boolean): void {
@@ -46,10 +44,10 @@ export class Spending {
     this.input += tokens.input
     this.output += tokens.output
     this.estimated ||= estimated
-    this.#whole?.add(tokens, estimated)
+    this.#total?.add(tokens, estimated)
   }
 
-  /** Whether so many tokens more stay within what may be spent. */
+  /** True if this many more tokens stay within the maximum cost. */
   covers({ input, output }: Tokens): boolean {
     const { max_cost: most } = this.#prices
     const tokens = { input: this.input + input, output: this.output + output }
@@ -63,9 +61,9 @@ export class Spending {
   }
 }
 
-/** Fewest bytes of UTF-8 that a token is reckoned to have: English has about four. */
+/** Assumed UTF-8 bytes per token, a low estimate: English averages about four. */
 const BYTES_PER_TOKEN = 3
 
-/** About how many tokens a text has, rather too many than too few. */
+/** Estimates the tokens of a text, rather too many than too few. */
 export const tokensOf = (text: string): number =>
   Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)

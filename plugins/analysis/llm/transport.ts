@@ -1,10 +1,10 @@
 import { EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
 import { ModelError } from './model.ts'
 
-/** The largest answer of a model server. */
+/** Maximum response size of a model server in bytes. */
 const BYTES_MAX = 1_048_576
 
-export type Ways = Pick<Host, 'http' | 'backends'>
+export type TransportDeps = Pick<Host, 'http' | 'backends'>
 export type Post = (
   url: string,
   init: {
@@ -15,17 +15,18 @@ export type Post = (
 ) => Promise<EgressResponse>
 
 /**
- * Posts to a model server: to one that the operator named wherever it is, else to a public one.
- * @throws ModelError for what did not come to an answer; the signal's reason when it aborted
+ * Creates a function that posts to a model server: to one listed by the operator at any address,
+ * otherwise to public addresses only.
+ * @throws ModelError if there is no response, or the signal's reason if aborted
  */
-export const postBy =
-  ({ http, backends }: Ways, timeoutMs: number): Post =>
+export const createPost =
+  ({ http, backends }: TransportDeps, timeoutMs: number): Post =>
   async (url, { headers, body, signal }) => {
     const timeouts = { headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs }
     const request = { url, method: 'POST', headers, body, signal, maxBytes: BYTES_MAX, timeouts }
     try {
       return await backends.request(request).catch((error: unknown) => {
-        if (isUnnamed(error)) return http.request(request)
+        if (isUnlisted(error)) return http.request(request)
         throw error
       })
     } catch (error) {
@@ -34,20 +35,20 @@ export const postBy =
     }
   }
 
-const isUnnamed = (error: unknown): boolean =>
+const isUnlisted = (error: unknown): boolean =>
   error instanceof EgressError && error.code === 'destination_not_allowed'
 
-const PASSING = new Set(['upstream_unreachable', 'upstream_error'])
+const TRANSIENT_CODES = new Set(['upstream_unreachable', 'upstream_error'])
 
 const errorOfEgress = (error: EgressError): ModelError => {
   if (error.code === 'upstream_timeout') {
     return new ModelError('timeout', 'the model server took too long', undefined, error)
   }
-  const kind = PASSING.has(error.code) ? 'transient' : 'denied'
+  const kind = TRANSIENT_CODES.has(error.code) ? 'transient' : 'denied'
   return new ModelError(kind, error.message, undefined, error)
 }
 
-/** `Retry-After` in milliseconds: seconds, a date, or the finer header that some servers send. */
+/** Parses `Retry-After` (seconds or a date) or `retry-after-ms`; in milliseconds. */
 export const retryAfterMs = (
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
   now: Date,

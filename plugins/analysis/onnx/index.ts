@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Envelope } from '../answer.ts'
-import type { Listed } from '../engines.ts'
+import type { ConfiguredEngine } from '../engines.ts'
+import type { Envelope } from '../envelope.ts'
+import { EngineError } from '../llm/engine-error.ts'
 import { misconfigured, type OnnxSettings } from '../llm/settings.ts'
-import { Trouble } from '../llm/trouble.ts'
-import { Pool } from '../pool.ts'
 import type { Request } from '../request.ts'
+import { WorkerPool } from '../worker-pool.ts'
 import { PACKAGE } from './pipelines.ts'
 
-/** What the thread is handed. */
+/** Message to the worker thread. */
 export interface OnnxJob {
   readonly settings: OnnxSettings
   readonly request: Request
@@ -23,20 +23,20 @@ const TASKS: Readonly<
   analyze: undefined,
 }
 
-/** A model of that size answers within a minute, or is too large for this machine. */
+/** Models that need longer are too large for this machine. */
 const DEADLINE_MS = 60_000
-const QUEUE = 16
+const QUEUE_MAX = 16
 
 /**
- * The operator's own ONNX models, from a folder, in a thread of their own. Nothing is downloaded.
- * @throws Refusal `misconfigured` where the package or a model is not there
+ * Runs the operator's ONNX models from a local folder in a dedicated thread. Nothing is downloaded.
+ * @throws Refusal `misconfigured` if the package or a model is missing
  */
-export const onnxEngine = (settings: OnnxSettings): Listed => {
+export const onnxEngine = (settings: OnnxSettings): ConfiguredEngine => {
   assertInstalled(settings)
-  const pool = new Pool(new URL('./worker.ts', import.meta.url), {
+  const pool = new WorkerPool(new URL('./worker.ts', import.meta.url), {
     size: 1,
-    queue: QUEUE,
-    deadline: DEADLINE_MS,
+    queue: QUEUE_MAX,
+    deadlineMs: DEADLINE_MS,
   })
   return {
     name: settings.name,
@@ -44,7 +44,7 @@ export const onnxEngine = (settings: OnnxSettings): Listed => {
     async answer(request, signal) {
       const task = TASKS[request.endpoint]
       if (task === undefined || settings[task] === undefined) {
-        throw new Trouble('unsupported', `there is no model for ${request.endpoint}`)
+        throw new EngineError('unsupported', `there is no model for ${request.endpoint}`)
       }
       return (await pool.run({ settings, request } satisfies OnnxJob, signal)) as Envelope
     },
@@ -56,9 +56,7 @@ const assertInstalled = (settings: OnnxSettings): void => {
   try {
     import.meta.resolve(PACKAGE)
   } catch {
-    throw misconfigured(
-      `engine ${name}: it needs a package that is not installed: npm i ${PACKAGE}`,
-    )
+    throw misconfigured(`engine ${name}: a required package is missing: npm i ${PACKAGE}`)
   }
   for (const task of ['entities', 'sentiment', 'classify'] as const) {
     const model = settings[task]

@@ -1,18 +1,18 @@
 import type { OnnxSettings } from '../llm/settings.ts'
 
-/** Optional: 430 MB with its runtime. Whoever wants this engine installs it. */
+/** Optional package, 430 MB with its runtime; the operator installs it to use this engine. */
 export const PACKAGE = '@huggingface/transformers'
 
-/** A piece of a word, as token classifiers label them. */
-export interface Labelled {
+/** A word piece labeled by a token classifier. */
+export interface LabeledToken {
   readonly entity: string
   readonly score: number
   readonly word: string
 }
 
-/** What the package's pipelines answer, as far as it is used. */
+/** The package's pipelines, reduced to what is used. */
 export interface Pipelines {
-  readonly entities: (text: string) => Promise<readonly Labelled[]>
+  readonly entities: (text: string) => Promise<readonly LabeledToken[]>
   readonly sentiment: (
     text: string,
   ) => Promise<readonly { readonly label: string; readonly score: number }[]>
@@ -23,21 +23,21 @@ export interface Pipelines {
   ) => Promise<{ readonly labels: readonly string[]; readonly scores: readonly number[] }>
 }
 
-type Pipe = (...given: readonly unknown[]) => Promise<never>
+type Pipeline = (...given: readonly unknown[]) => Promise<never>
 
-/** The package, as far as it is used. */
+/** The package, reduced to what is used. */
 export interface Transformers {
   readonly env: { localModelPath: string; allowRemoteModels: boolean }
-  readonly pipeline: (task: string, model: string, options: object) => Promise<Pipe>
+  readonly pipeline: (task: string, model: string, options: object) => Promise<Pipeline>
 }
 
-/** Pipelines that are opened when they are first used, from the operator's folder alone. */
+/** Creates pipelines that load on first use, only from the operator's folder. */
 export const pipelinesOf = (transformers: Transformers, settings: OnnxSettings): Pipelines => {
   const { env, pipeline } = transformers
   env.localModelPath = settings.folder
   env.allowRemoteModels = false
-  const opened = new Map<string, Promise<Pipe>>()
-  const open = (task: string, model = ''): Promise<Pipe> => {
+  const opened = new Map<string, Promise<Pipeline>>()
+  const open = (task: string, model = ''): Promise<Pipeline> => {
     const pipe = opened.get(task) ?? pipeline(task, model, { local_files_only: true })
     opened.set(task, pipe)
     return pipe

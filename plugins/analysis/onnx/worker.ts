@@ -1,21 +1,21 @@
 import { performance } from 'node:perf_hooks'
 import { parentPort } from 'node:worker_threads'
 import { Refusal } from 'agenthub/plugin'
-import { envelopeOf } from '../answer.ts'
-import type { Outcome } from '../pool.ts'
+import { envelopeOf } from '../envelope.ts'
 import { readRequest } from '../request.ts'
+import type { WorkerResult } from '../worker-pool.ts'
 import type { OnnxJob } from './index.ts'
 import { PACKAGE, type Pipelines, pipelinesOf, type Transformers } from './pipelines.ts'
-import { readBy } from './read.ts'
+import { runOnnx } from './run.ts'
 
 let pipelines: Pipelines | undefined
 
-const outcomeOf = async ({ settings, request }: OnnxJob): Promise<Outcome> => {
+const resultOf = async ({ settings, request }: OnnxJob): Promise<WorkerResult> => {
   const began = performance.now()
   try {
     pipelines ??= pipelinesOf((await import(PACKAGE)) as Transformers, settings)
-    const asked = readRequest(request)
-    return { value: envelopeOf(asked, await readBy(pipelines, settings, asked), began) }
+    const parsed = readRequest(request)
+    return { value: envelopeOf(parsed, await runOnnx(pipelines, settings, parsed), began) }
   } catch (error) {
     if (error instanceof Refusal) {
       return { refusal: { code: error.code, detail: error.message, extras: error.extras } }
@@ -24,10 +24,10 @@ const outcomeOf = async ({ settings, request }: OnnxJob): Promise<Outcome> => {
   }
 }
 
-const tell = (message: Outcome | 'ready'): void => {
+const post = (message: WorkerResult | 'ready'): void => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has none
   parentPort?.postMessage(message)
 }
 
-parentPort?.on('message', (job: OnnxJob) => void outcomeOf(job).then(tell))
-tell('ready')
+parentPort?.on('message', (job: OnnxJob) => void resultOf(job).then(post))
+post('ready')

@@ -1,19 +1,19 @@
 import type { Features } from './features.ts'
 import { BEFORE, LABELS, MAY_BEGIN, MAY_END } from './labels.ts'
 
-/** A linear model over hashed features: rows of one weight per label. */
+/** Linear model over hashed features: rows of one weight per label. */
 export interface Weights {
   /** The table has 2 ** bits rows. */
   readonly bits: number
   readonly emission: Float32Array | Int8Array
   readonly transition: Float32Array
-  /** What one unit of `emission` stands for. */
+  /** Value of one unit of `emission`. */
   readonly scale: number
 }
 
-const NEVER = -1e9
+const IMPOSSIBLE = -1e9
 
-/** The score of every label for every token, without regard to its neighbours. */
+/** Score of every label for every token, regardless of its neighbors. */
 export const emissionsOf = (
   { bits, emission, scale }: Weights,
   { hashes, offsets }: Features,
@@ -35,12 +35,12 @@ export const emissionsOf = (
   return scores
 }
 
-/** The best valid sequence of labels (Viterbi). */
+/** Best valid sequence of labels (Viterbi). */
 export const bestLabels = (emissions: Float64Array, transition: Float32Array): Uint8Array => {
   const size = emissions.length / LABELS
   const score = Float64Array.from(emissions)
   const back = new Uint8Array(emissions.length)
-  for (let y = 0; y < LABELS; y += 1) if (!MAY_BEGIN[y]) score[y] = NEVER
+  for (let y = 0; y < LABELS; y += 1) if (!MAY_BEGIN[y]) score[y] = IMPOSSIBLE
   for (let at = 1; at < size; at += 1) {
     const row = at * LABELS
     for (let y = 0; y < LABELS; y += 1) {
@@ -74,8 +74,8 @@ const trace = (score: Float64Array, back: Uint8Array): Uint8Array => {
 }
 
 /**
- * For each token the probability of each label, were the scores, divided by `temperature`, the
- * logarithms of odds (forward-backward, with the sums scaled at each token).
+ * Probability of each label for each token, treating the scores divided by `temperature` as
+ * log-odds (forward-backward, normalized at each token).
  */
 export const marginalsOf = (
   emissions: Float64Array,

@@ -1,44 +1,44 @@
 import type { Sentence } from '../text.ts'
 import type { Words } from '../words.ts'
 import { mix } from './hash.ts'
-import { knownIn } from './lists.ts'
-import { type Cases, isShouted, NOTHING, type Trait, traitOf } from './traits.ts'
+import { knownNameMarks } from './lists.ts'
+import { BOUNDARY, type Cases, isMostlyCapitalized, type WordTraits, wordTraits } from './traits.ts'
 
-/** The features of a sentence: hashes, those of token i from `offsets[i]` to `offsets[i + 1]`. */
+/** Hashed features of a sentence; those of token i are at `offsets[i]` to `offsets[i + 1]`. */
 export interface Features {
   readonly hashes: Int32Array
   readonly offsets: Int32Array
 }
 
-const MOST_FEATURES = 60
-/** The affixes share one template, beyond those of `describe`. */
+const FEATURES_MAX = 60
+/** Template of all affixes, beyond those of `describe`. */
 const AFFIX = 60
 
-/** A trait in its place. */
-interface Placed extends Trait {
-  /** Mark of the known name that it stands in. */
+/** Traits of a word with those of its position. */
+interface TokenTraits extends WordTraits {
+  /** Mark of the known name that contains it. */
   readonly known: number
-  /** 1 if it is written without a space after the token before. */
+  /** 1 if no space precedes it. */
   readonly glued: number
-  /** 1: the document also has it in small letters, 2: with a capital. */
+  /** Bits: 1 if the document also has the word in lower case, 2 if with a capital. */
   readonly elsewhere: number
 }
 
-const NOWHERE: Placed = { ...NOTHING, known: 0, glued: 0, elsewhere: 0 }
+const OUTSIDE_SENTENCE: TokenTraits = { ...BOUNDARY, known: 0, glued: 0, elsewhere: 0 }
 
-/** What the tagger weighs of each token of a sentence. The templates are part of the model. */
+/** Computes the features of each token of a sentence. The templates are part of the model. */
 export const featuresOf = (
   { tokens }: Sentence,
   cases: Cases,
   words: Words,
-  remember: Map<string, Trait>,
+  traitCache: Map<string, WordTraits>,
 ): Features => {
-  const known = knownIn(tokens)
-  const placed = tokens.map((token, at): Placed => {
-    let trait = remember.get(token.text)
+  const known = knownNameMarks(tokens)
+  const traits = tokens.map((token, at): TokenTraits => {
+    let trait = traitCache.get(token.text)
     if (trait === undefined) {
-      trait = traitOf(token, words)
-      remember.set(token.text, trait)
+      trait = wordTraits(token, words)
+      traitCache.set(token.text, trait)
     }
     const { lower } = token
     const isCapital = trait.cap === 2 || trait.cap === 3
@@ -51,32 +51,32 @@ export const featuresOf = (
         : 0,
     }
   })
-  const loud = isShouted(tokens) ? 1 : 0
-  const hashes = new Int32Array(tokens.length * MOST_FEATURES)
+  const isLoud = isMostlyCapitalized(tokens) ? 1 : 0
+  const hashes = new Int32Array(tokens.length * FEATURES_MAX)
   const offsets = new Int32Array(tokens.length + 1)
   let size = 0
   for (let at = 0; at < tokens.length; at += 1) {
-    size = describe(placed, at, loud, hashes, size)
+    size = describe(traits, at, isLoud, hashes, size)
     offsets[at + 1] = size
   }
   return { hashes: hashes.slice(0, size), offsets }
 }
 
-/** A token with its neighbours: the one before, the one before that, the one after, the next. */
+/** A token with its two preceding and two following tokens. */
 interface Window {
-  readonly token: Placed
-  readonly before: Placed
-  readonly earlier: Placed
-  readonly after: Placed
-  readonly later: Placed
+  readonly token: TokenTraits
+  readonly before: TokenTraits
+  readonly earlier: TokenTraits
+  readonly after: TokenTraits
+  readonly later: TokenTraits
 }
 type Put = (value: number) => void
 
-/** Writes the features of one token at `size`; returns the new size. */
+/** Writes the features of one token at `from`; returns the new size. */
 const describe = (
-  placed: readonly Placed[],
+  traits: readonly TokenTraits[],
   at: number,
-  loud: number,
+  isLoud: number,
   hashes: Int32Array,
   from: number,
 ): number => {
@@ -86,13 +86,13 @@ const describe = (
     size += 1
   }
   const window = {
-    token: placed[at] ?? NOWHERE,
-    before: placed[at - 1] ?? NOWHERE,
-    earlier: placed[at - 2] ?? NOWHERE,
-    after: placed[at + 1] ?? NOWHERE,
-    later: placed[at + 2] ?? NOWHERE,
+    token: traits[at] ?? OUTSIDE_SENTENCE,
+    before: traits[at - 1] ?? OUTSIDE_SENTENCE,
+    earlier: traits[at - 2] ?? OUTSIDE_SENTENCE,
+    after: traits[at + 1] ?? OUTSIDE_SENTENCE,
+    later: traits[at + 2] ?? OUTSIDE_SENTENCE,
   }
-  putSpelling(window, at, loud, put)
+  putSpelling(window, at, isLoud, put)
   putKnowledge(window, put)
   for (const affix of window.token.affixes) {
     hashes[size] = mix(AFFIX, affix)
@@ -104,7 +104,7 @@ const describe = (
 const putSpelling = (
   { token, before, earlier, after, later }: Window,
   at: number,
-  loud: number,
+  isLoud: number,
   put: Put,
 ): void => {
   const pair = (left: number, right: number): void => put(mix(left, right))
@@ -120,7 +120,7 @@ const putSpelling = (
   pair(token.lower, after.lower)
   pair(before.lower, after.lower)
   put(token.shape)
-  pair(token.shape, loud)
+  pair(token.shape, isLoud)
   pair(mix(before.shape, token.shape), after.shape)
   pair(before.cap * 8 + cap, after.cap)
   pair(mix(earlier.cap * 8 + before.cap, cap), after.cap * 8 + later.cap)

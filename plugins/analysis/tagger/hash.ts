@@ -1,4 +1,4 @@
-/** 32-bit FNV-1a of the UTF-16 units of a text, or of one that goes on after what `from` hashes. */
+/** 32-bit FNV-1a over the UTF-16 units of a text; `from` continues a previous hash. */
 export const hash = (text: string, from = 0x81_1c_9d_c5 | 0): number => {
   let value = from
   for (let at = 0; at < text.length; at += 1) {
@@ -7,7 +7,7 @@ export const hash = (text: string, from = 0x81_1c_9d_c5 | 0): number => {
   return value
 }
 
-/** Two numbers brought into one, well spread over 32 bits. */
+/** Combines two numbers to one, spread over 32 bits. */
 export const mix = (left: number, right: number): number => {
   let value = Math.imul(left + 0x7f_4a_7c_15, 0x9e_37_79_b1) ^ right
   value = Math.imul(value ^ (value >>> 16), 0x85_eb_ca_6b)

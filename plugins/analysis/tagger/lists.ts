@@ -1,19 +1,19 @@
 import { cues, gazetteer, givenNames, notNames, plainWords } from '../gazetteer.ts'
-import { kindsOf, wordList } from '../lexicon.ts'
+import { listsByKind, wordList } from '../lexicon.ts'
 import { type Token, tokenize } from '../tokens.ts'
-import type { Tagged } from './labels.ts'
+import type { TagType } from './labels.ts'
 
-const KNOWN = kindsOf(wordList('known-names.txt'))
-const known = (kind: string): ReadonlySet<string> => new Set(KNOWN.get(kind))
+const KNOWN = listsByKind(wordList('known-names.txt'))
+const listOf = (kind: string): ReadonlySet<string> => new Set(KNOWN.get(kind))
 
-/** Words for the people and things of a country or faith, in lower case. */
-const demonyms = known('demonym')
+/** Words for the people and things of a country or religion, in lower case. */
+const demonyms = listOf('demonym')
 
-/** Whether a name, in lower case, is a word for people, as `Turkish` or `Turks`. */
+/** True if a lower-cased name is a demonym, such as `Turkish` or `Turks`. */
 export const isDemonym = (name: string): boolean =>
   demonyms.has(name) || demonyms.has(name.replace(/s$/, ''))
 
-/** A bit of `flagsOf` each; their order is part of the model. */
+/** Lists of the bits in `flagsOf`; their order is part of the model. */
 const FLAGS: readonly ReadonlySet<string>[] = [
   cues.honorific,
   cues.role,
@@ -29,21 +29,21 @@ const FLAGS: readonly ReadonlySet<string>[] = [
   givenNames,
   notNames,
   plainWords,
-  known('given'),
-  known('family'),
+  listOf('given'),
+  listOf('family'),
   demonyms,
 ]
 
-/** One bit for each list that holds the word. */
+/** One bit for each list that contains the word. */
 export const flagsOf = (lower: string): number =>
   FLAGS.reduce((bits, list, at) => (list.has(lower) ? bits | (1 << at) : bits), 0)
 
-const TYPES: readonly (Tagged | 'product')[] = ['person', 'organization', 'location', 'product']
+const TYPES: readonly (TagType | 'product')[] = ['person', 'organization', 'location', 'product']
 const LONGEST = 5
 
 const lowerKey = (tokens: readonly Token[]): string => tokens.map(({ lower }) => lower).join(' ')
 
-/** The number of the type of each known name, by its lower-cased words. */
+/** Type number of each known name, by its lower-cased words. */
 const PHRASES: ReadonlyMap<string, number> = new Map([
   ...Array.from(gazetteer, ([key, type]): [string, number] => [
     key.toLowerCase(),
@@ -55,8 +55,8 @@ const PHRASES: ReadonlyMap<string, number> = new Map([
 ])
 const OPENERS = new Set(Array.from(PHRASES.keys(), (key) => key.split(' ', 1)[0]))
 
-/** For each token 0, or 1 + 2 × type (+ 1 after its first word) of the longest known name. */
-export const knownIn = (tokens: readonly Token[]): Uint8Array => {
+/** Marks each token: 0, or 1 + 2 × type (+ 1 after the first word) of the longest known name. */
+export const knownNameMarks = (tokens: readonly Token[]): Uint8Array => {
   const marks = new Uint8Array(tokens.length)
   for (const [at, token] of tokens.entries()) {
     if (marks[at] !== 0 || !OPENERS.has(token.lower)) continue

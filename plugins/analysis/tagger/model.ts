@@ -4,10 +4,10 @@ import { LABELS } from './labels.ts'
 const HEADER = 8
 
 /**
- * Weights as bytes: the number of bits, the scale, the transitions, and one signed byte for each
- * emission, all those of a label together.
+ * Parses a model: number of bits, scale, transitions, and one signed byte per emission, grouped by
+ * label.
  */
-export const weightsFrom = (bytes: Uint8Array<ArrayBuffer>): Weights => {
+export const parseWeights = (bytes: Uint8Array<ArrayBuffer>): Weights => {
   const view = new DataView(bytes.buffer)
   const bits = view.getUint32(0, true)
   const transition = new Float32Array(bytes.buffer, HEADER, LABELS * LABELS)
@@ -21,12 +21,16 @@ export const weightsFrom = (bytes: Uint8Array<ArrayBuffer>): Weights => {
   return { bits, scale: view.getFloat32(4, true), transition, emission }
 }
 
-/** The step between weights that are told apart, and the smallest that is told from zero. */
+/** Quantization step, and the smallest absolute weight that is stored. */
 const STEP = 0.75
 const SMALLEST = 1
 
-/** The bytes that `weightsFrom` reads. Small weights, which decide little, become zeros. */
-export const weightsTo = ({ bits, transition, emission }: Weights): Uint8Array<ArrayBuffer> => {
+/** Serializes a model for `parseWeights`. Small weights, which decide little, become zero. */
+export const serializeWeights = ({
+  bits,
+  transition,
+  emission,
+}: Weights): Uint8Array<ArrayBuffer> => {
   const rows = 1 << bits
   const bytes = new Uint8Array(HEADER + transition.byteLength + rows * LABELS)
   const view = new DataView(bytes.buffer)

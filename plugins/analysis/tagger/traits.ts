@@ -4,28 +4,28 @@ import type { Words } from '../words.ts'
 import { hash, mix } from './hash.ts'
 import { flagsOf } from './lists.ts'
 
-/** What the tagger sees of a word by itself. */
-export interface Trait {
+/** Features of a word by itself. */
+export interface WordTraits {
   readonly lower: number
   readonly surface: number
-  /** The kind of spelling, a small number. */
+  /** Capitalization class, a small number. */
   readonly cap: number
-  /** The spelling as runs of one kind of character: `McKay's` is `XxXx'x`. */
+  /** Hash of the spelling as runs of character classes: `McKay's` is `XxXx'x`. */
   readonly shape: number
-  /** Its clusters, 0 for an unknown word. */
+  /** Clusters of the word, 0 if unknown. */
   readonly fine: number
   readonly middle: number
   readonly coarse: number
-  /** The logarithm of its frequency rank. */
+  /** Logarithm of its frequency rank. */
   readonly rank: number
-  /** What the lists know of it. */
+  /** Bits of the lists that contain it. */
   readonly flags: number
   readonly affixes: readonly number[]
   readonly suffix: number
 }
 
-/** Stands beyond the ends of a sentence. */
-export const NOTHING: Trait = {
+/** Traits outside a sentence. */
+export const BOUNDARY: WordTraits = {
   lower: 1,
   surface: 1,
   cap: 0,
@@ -46,7 +46,7 @@ const CAPS: Readonly<Record<Token['shape'], number>> = {
   number: 4,
   mark: 5,
 }
-/** Upper case of up to three letters, which is mostly an abbreviation. */
+/** Upper case with up to three letters, usually an abbreviation. */
 const SHORT_UPPER = 6
 const UNKNOWN_RANK = 20
 const LONGEST_SPELLING = 24
@@ -65,8 +65,11 @@ const affixesOf = (lower: string): number[] =>
       : [],
   )
 
-/** The trait of a token. */
-export const traitOf = ({ text, lower, shape }: Token, { index, clusters }: Words): Trait => {
+/** Computes the traits of a token. */
+export const wordTraits = (
+  { text, lower, shape }: Token,
+  { index, clusters }: Words,
+): WordTraits => {
   const row = index.get(lower)
   const leaf = row === undefined ? 0 : 1 + (clusters[row] ?? 0)
   const isWord = shape !== 'mark' && shape !== 'number'
@@ -85,19 +88,19 @@ export const traitOf = ({ text, lower, shape }: Token, { index, clusters }: Word
   }
 }
 
-/** How the words of a document are spelt elsewhere in it. */
+/** Spellings of words elsewhere in a document. */
 export interface Cases {
   readonly small: ReadonlySet<string>
-  /** With a capital that no start of a sentence explains. */
+  /** Words with a capital that is not at the start of a sentence. */
   readonly capital: ReadonlySet<string>
 }
 
-/** The cases of a document. */
+/** Collects the spellings in a document. */
 export const casesOf = (sentences: readonly Sentence[]): Cases => {
   const small = new Set<string>()
   const capital = new Set<string>()
   for (const { tokens } of sentences) {
-    const isLoud = isShouted(tokens)
+    const isLoud = isMostlyCapitalized(tokens)
     for (const [at, { shape, lower }] of tokens.entries()) {
       if (shape === 'lower') small.add(lower)
       else if (shape === 'title' && !isLoud && tokens[at - 1]?.shape === 'lower') capital.add(lower)
@@ -106,8 +109,8 @@ export const casesOf = (sentences: readonly Sentence[]): Cases => {
   return { small, capital }
 }
 
-/** Whether most words have capitals, as in headlines: capitals then tell little. */
-export const isShouted = (tokens: readonly Token[]): boolean => {
+/** True if most words are capitalized, as in headlines; capitals then mean little. */
+export const isMostlyCapitalized = (tokens: readonly Token[]): boolean => {
   let words = 0
   let capitals = 0
   for (const { shape, text } of tokens) {

@@ -1,7 +1,7 @@
 import type { Curve } from '../calibration.ts'
 
-/** One answer: how sure it was, and whether it was right. */
-export interface Judged {
+/** A result with its margin and correctness. */
+export interface JudgedAnswer {
   readonly margin: number
   readonly isRight: boolean
 }
@@ -12,17 +12,17 @@ interface Bin {
   readonly size: number
 }
 
-const MOST_BINS = 12
-const FEWEST = 25
+const BINS_MAX = 12
+const BIN_SIZE_MIN = 25
 
 /**
- * The share of right answers by margin: bins of equal size, smoothed by Laplace's rule, made to
- * rise (isotonic regression by pooling adjacent violators). Margins that are told alike share a
- * bin: the first of several would stand for all of them.
+ * Share of correct results by margin: bins of equal size with Laplace smoothing, made monotonic
+ * (isotonic regression by pooling adjacent violators). Equal margins share a bin because lookups
+ * would return the first of several.
  */
-export const curveOf = (answers: readonly Judged[]): Curve => {
+export const curveOf = (answers: readonly JudgedAnswer[]): Curve => {
   const sorted = [...answers].sort((a, b) => a.margin - b.margin)
-  const bins = Math.max(1, Math.min(MOST_BINS, Math.floor(sorted.length / FEWEST)))
+  const bins = Math.max(1, Math.min(BINS_MAX, Math.floor(sorted.length / BIN_SIZE_MIN)))
   const pools: Bin[] = []
   for (let bin = 0; bin < bins; bin += 1) {
     const part = sorted.slice(

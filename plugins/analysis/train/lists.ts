@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import nlp from 'compromise'
-import { kindsOf } from '../lexicon.ts'
+import { listsByKind } from '../lexicon.ts'
 import type { Fillers } from './templates.ts'
 
 interface Lexicon {
   readonly one: { readonly lexicon: Readonly<Record<string, string | readonly string[]>> }
 }
 
-/** Which tags of compromise's lexicon make a kind of our list. */
+/** Tags of compromise's lexicon by kind of list. */
 const KINDS: Readonly<Record<string, readonly string[]>> = {
   given: ['FirstName', 'MaleName', 'FemaleName'],
   family: ['LastName'],
@@ -19,25 +19,25 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   organization: ['Organization', 'SportsTeam'],
   demonym: ['Demonym'],
 }
-const SHORTEST = 3
+const NAME_LENGTH_MIN = 3
 
 const namesOf = (kind: string): string[] => {
   const { lexicon } = (nlp.model() as unknown as Lexicon).one
   const tags = KINDS[kind] ?? []
   return Object.keys(lexicon)
     .filter((name) => [lexicon[name]].flat().some((tag) => tags.includes(tag ?? '')))
-    .filter((name) => name.length >= SHORTEST && !name.includes('|'))
+    .filter((name) => name.length >= NAME_LENGTH_MIN && !name.includes('|'))
     .sort()
 }
 
-const ABOUT =
+const HEADER =
   '# Known names by kind, in lower case, from the lexicon of compromise (MIT); ' +
   'written by train/main.ts.'
 
-/** The text of `data/known-names.txt`. */
+/** Text of `data/known-names.txt`. */
 export const knownNames = (): string =>
   [
-    ABOUT,
+    HEADER,
     ...['given', 'family', 'person', 'location', 'organization', 'demonym'].map(
       (kind) => `${kind}: ${namesOf(kind).join('|')}`,
     ),
@@ -50,13 +50,13 @@ const capitalized = (name: string): string =>
     (_, before: string, letter: string) => `${before}${letter.toUpperCase()}`,
   )
 
-/** What fills the slots of the templates. */
+/** Fillers of the template slots. */
 export const fillers = (): Fillers => {
   const lines = readFileSync(new URL('./fillers.txt', import.meta.url), 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
   return new Map([
-    ...kindsOf(lines),
+    ...listsByKind(lines),
     ...['given', 'family', 'city', 'country', 'region'].map(
       (kind) => [kind, namesOf(kind).map(capitalized)] as const,
     ),

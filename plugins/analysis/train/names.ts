@@ -3,13 +3,20 @@ import { findAmounts } from '../amounts.ts'
 import { findDates } from '../dates.ts'
 import { productsIn, tagNames } from '../names.ts'
 import type { Weights } from '../tagger/decode.ts'
-import { weightsFrom, weightsTo } from '../tagger/model.ts'
-import type { Trait } from '../tagger/traits.ts'
+import { parseWeights, serializeWeights } from '../tagger/model.ts'
+import type { WordTraits } from '../tagger/traits.ts'
 import { sentencesOf } from '../text.ts'
 import type { Span } from '../tokens.ts'
 import { words } from '../words.ts'
-import { curveOf, type Judged } from './calibrate.ts'
-import { conventional, type Labelled, LEARNT, nameFiles, readTexts, recased } from './corpora.ts'
+import { curveOf, type JudgedAnswer } from './calibrate.ts'
+import {
+  changeCase,
+  type LabeledText,
+  LEARNABLE,
+  nameFiles,
+  normalizeLabels,
+  readTexts,
+} from './corpora.ts'
 import { fillers } from './lists.ts'
 import { jsonBytes, type Output } from './output.ts'
 import { randomFrom } from './random.ts'
@@ -22,71 +29,69 @@ const EPOCHS = 3
 
 const SEED = 7
 
-const trained = (examples: readonly Example[]): Weights => {
+const train = (examples: readonly Example[]): Weights => {
   const tagger = new Perceptron(BITS)
   const random = randomFrom(SEED)
-  for (let epoch = 0; epoch < EPOCHS; epoch += 1) tagger.read(examples, random)
-  return tagger.mean()
+  for (let epoch = 0; epoch < EPOCHS; epoch += 1) tagger.train(examples, random)
+  return tagger.average()
 }
 
-const readAll = (files: readonly string[]): Labelled[] =>
-  files.flatMap((file) => readTexts<Labelled>(file)).map(conventional)
+const readAll = (files: readonly string[]): LabeledText[] =>
+  files.flatMap((file) => readTexts<LabeledText>(file)).map(normalizeLabels)
 
-/** The examples of the open corpora, of the templates, and of some of both in another case. */
-const examplesFrom = (texts: readonly Labelled[]): Example[] => {
+/** Training examples: corpora, templates, and copies of some in another case. */
+const examplesFrom = (texts: readonly LabeledText[]): Example[] => {
   const random = randomFrom(3)
   const all = [...texts, ...templateTexts(fillers())]
-  const shown = [...all, ...all.flatMap((text) => recased(text, random))]
-  const remember = new Map<string, Trait>()
-  return shown.flatMap((text) => examplesOf(text, words(), remember))
+  const augmented = [...all, ...all.flatMap((text) => changeCase(text, random))]
+  const traitCache = new Map<string, WordTraits>()
+  return augmented.flatMap((text) => examplesOf(text, words(), traitCache))
 }
 
-/** The tagger of the engine: it has read all that it may learn from. */
+/** Trains the engine's tagger on all permitted texts. */
 export const trainNames = (data: string, output: Output): void => {
-  const learnt = LEARNT.names.map((file) => join(data, file))
-  const examples = examplesFrom(readAll([...nameFiles(join(data, 'train')), ...learnt]))
-  output.pack('data/names.br', weightsTo(trained(examples)))
+  const permitted = LEARNABLE.names.map((file) => join(data, file))
+  const examples = examplesFrom(readAll([...nameFiles(join(data, 'train')), ...permitted]))
+  output.pack('data/names.br', serializeWeights(train(examples)))
 }
 
-/**
- * Its twin, which has read no development text: the benchmark judges those texts by it.
- */
+/** Trains a twin without development texts, with which the benchmark judges those texts. */
 export const trainTwin = (data: string, output: Output): void => {
   const examples = examplesFrom(readAll(nameFiles(join(data, 'train'))))
-  output.pack(TWIN, weightsTo(trained(examples)))
+  output.pack(TWIN, serializeWeights(train(examples)))
 }
 
-/** Measures on what the twin has not read how often what is said with some margin is right. */
+/** Measures the precision by margin on texts that the twin was not trained on. */
 export const calibrate = (data: string, output: Output): void => {
-  const twin = weightsFrom(output.packed(TWIN))
-  const held = LEARNT.names.flatMap((file) => readTexts<Labelled>(join(data, file)))
-  output.put('data/calibration.json', jsonBytes(calibration(held, twin, data)))
+  const twin = parseWeights(output.readPacked(TWIN))
+  const heldOut = LEARNABLE.names.flatMap((file) => readTexts<LabeledText>(join(data, file)))
+  output.put('data/calibration.json', jsonBytes(calibration(heldOut, twin, data)))
 }
 
 const CALIBRATED =
   'Precision by margin, or by rule, on development texts that the model had not seen. ' +
   'Written by train/main.ts.'
 
-/** One answer of a kind, with its place. */
+/** A located result. */
 interface Answer extends Span {
   readonly kind: string
-  /** What the labels call it. */
+  /** Name of the type in the labels. */
   readonly type: string
   readonly margin: number
 }
 
-const calibration = (held: readonly Labelled[], twin: Weights, data: string): unknown => {
-  const named = held.flatMap(({ text, entities }) => {
+const calibration = (heldOut: readonly LabeledText[], twin: Weights, data: string): unknown => {
+  const named = heldOut.flatMap(({ text, entities }) => {
     const sentences = sentencesOf(text)
     const products = sentences.flatMap(({ tokens }) => productsIn(tokens))
     const names = [...tagNames(text, sentences, twin), ...products]
-    return judged(
+    return judge(
       entities,
       names.map((one) => ({ ...one, kind: one.type })),
     )
   })
-  const values = readTexts<Labelled>(join(data, 'dev/ner_re3d_half.jsonl')).flatMap(
-    ({ text, entities }) => judged(entities, valuesIn(text)),
+  const values = readTexts<LabeledText>(join(data, 'dev/ner_re3d_half.jsonl')).flatMap(
+    ({ text, entities }) => judge(entities, valuesIn(text)),
   )
   const all = [...named, ...values]
   const kinds = [...new Set(all.map(({ kind }) => kind))].sort()
@@ -99,10 +104,10 @@ const valuesIn = (text: string): Answer[] => [
   ...findAmounts(text).map((one) => ({ ...one, kind: one.subtype, type: 'amount', margin: 1 })),
 ]
 
-const judged = (
-  entities: Labelled['entities'],
+const judge = (
+  entities: LabeledText['entities'],
   answers: readonly Answer[],
-): (Judged & { kind: string })[] => {
+): (JudgedAnswer & { kind: string })[] => {
   const gold = new Set(entities.map((entity) => entity.join(' ')))
   return answers.map(({ start, end, kind, type, margin }) => ({
     kind,

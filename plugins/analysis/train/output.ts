@@ -3,7 +3,7 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 
 const ROOT = new URL('../', import.meta.url)
 
-/** Where the results go; told to check, it only compares them with what lies there. */
+/** Writes the results; with `--check` only compares them with the existing files. */
 export class Output {
   readonly #isCheck: boolean
   hasChanged = false
@@ -12,19 +12,21 @@ export class Output {
     this.#isCheck = isCheck
   }
 
-  /** A file as it is. */
+  /** Writes an uncompressed file. */
   put(file: string, bytes: Uint8Array): void {
     this.#write(file, bytes, bytes, (old) => old)
   }
 
-  /** A compressed file; contents are compared, since compressors differ between versions. */
+  /**
+   * Writes a compressed file; compares contents because compressed bytes differ between versions.
+   */
   pack(file: string, bytes: Uint8Array): void {
     const params = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     this.#write(file, bytes, brotliCompressSync(bytes, { params }), brotliDecompressSync)
   }
 
-  /** The contents of a compressed file that lies there. */
-  packed(file: string): Uint8Array<ArrayBuffer> {
+  /** Reads an existing compressed file. */
+  readPacked(file: string): Uint8Array<ArrayBuffer> {
     return new Uint8Array(brotliDecompressSync(readFileSync(new URL(file, ROOT))))
   }
 
@@ -43,6 +45,6 @@ export class Output {
   }
 }
 
-/** A value as JSON on lines. */
+/** Serializes a value as indented JSON. */
 export const jsonBytes = (value: unknown): Uint8Array =>
   Buffer.from(`${JSON.stringify(value, null, 1)}\n`)

@@ -1,11 +1,11 @@
-/** A repeatable source of chance: mulberry32. */
+/** Seeded random number generator (mulberry32). */
 export interface Random {
-  /** 0 inclusive to 1 exclusive. */
+  /** Random number from 0 (inclusive) to 1 (exclusive). */
   readonly share: () => number
-  /** A whole number, both ends inclusive. */
+  /** Random integer, both ends inclusive. */
   readonly between: (low: number, high: number) => number
   readonly of: <T>(list: readonly T[]) => T
-  /** The indices 0 to `size` - 1 in random order. */
+  /** Indices 0 to `size` - 1 in random order. */
   readonly order: (size: number) => Uint32Array
 }
 

@@ -2,55 +2,55 @@ import { join } from 'node:path'
 import { mentionsOf, strengthOf } from '../aspects.ts'
 import { words as listed } from '../lexicon.ts'
 import {
-  DENSE,
+  DENSE_SIZE,
   oddsOf,
   POLARITY_BITS,
+  type PolarityFeatures,
   type PolarityModel,
-  polarity,
-  polarityTo,
-  type Signs,
-  signsOf,
+  polarityFeatures,
+  polarityModel,
+  serializePolarity,
 } from '../polarity.ts'
 import { overallOf, readSentences } from '../sentiment.ts'
 import { sentencesOf } from '../text.ts'
-import { knownOpinions, opinionsOf } from '../valence.ts'
+import { opinionLexicon, opinionsOf } from '../valence.ts'
 import { DIMENSIONS, UNIT, vectors, words } from '../words.ts'
-import { curveOf, type Judged } from './calibrate.ts'
-import { LEARNT, readTexts } from './corpora.ts'
+import { curveOf, type JudgedAnswer } from './calibrate.ts'
+import { LEARNABLE, readTexts } from './corpora.ts'
 import { jsonBytes, type Output } from './output.ts'
 import { randomFrom } from './random.ts'
 
-/** A text that praises or blames. */
-export interface Opinionated {
+/** A text with its sentiment label. */
+export interface LabeledOpinion {
   readonly text: string
   readonly label: string
 }
 
 const EPOCHS = 25
 const RATE = 0.15
-/** How fast weights are drawn back to zero: measures, and words. */
+/** Weight decay of dense and hashed features. */
 const DECAY = { dense: 0.01, hashed: 0.03 } as const
 
-/** Trains the polarity of texts on the labelled sentences that may be learnt from. */
+/** Trains the polarity model on the permitted labeled sentences. */
 export const trainSentiment = (data: string, output: Output): void => {
-  const texts = LEARNT.moods.flatMap((file) => readTexts<Opinionated>(join(data, file)))
-  output.pack('data/sentiment.br', polarityTo(trainPolarity(texts, suggestValence())))
+  const texts = LEARNABLE.moods.flatMap((file) => readTexts<LabeledOpinion>(join(data, file)))
+  output.pack('data/sentiment.br', serializePolarity(trainPolarity(texts, suggestValence())))
   output.put('data/calibration-moods.json', jsonBytes(calibration(texts, data)))
 }
 
 const FOLDS = 5
 
-/** Each fifth of the texts, with a model that has learnt from the others. */
-export const foldsOf = <T extends Opinionated>(
+/** Cross-validation folds: each fifth of the texts with a model trained on the others. */
+export const foldsOf = <T extends LabeledOpinion>(
   texts: readonly T[],
-): { readonly model: PolarityModel; readonly held: readonly T[] }[] => {
+): { readonly model: PolarityModel; readonly heldOut: readonly T[] }[] => {
   const valence = suggestValence()
   return Array.from({ length: FOLDS }, (_, fold) => ({
     model: trainPolarity(
       texts.filter((_, at) => at % FOLDS !== fold),
       valence,
     ),
-    held: texts.filter((_, at) => at % FOLDS === fold),
+    heldOut: texts.filter((_, at) => at % FOLDS === fold),
   }))
 }
 
@@ -58,67 +58,75 @@ const CALIBRATED =
   'Share of right labels by strength: of praise and blame in five folds of what was learnt, of ' +
   'neutral on business news, of aspects in reviews. Written by train/main.ts.'
 
-const calibration = (texts: readonly Opinionated[], data: string): unknown => {
-  const held = foldsOf(texts).flatMap(({ model, held }) => held.map((one) => judge(one, model)))
-  const news = readTexts<Opinionated>(join(data, 'dev/sent_finphrase.jsonl'))
-  const plain = news.map((one) => judge(one, polarity())).filter(({ told }) => told === 'neutral')
+const calibration = (texts: readonly LabeledOpinion[], data: string): unknown => {
+  const heldOut = foldsOf(texts).flatMap(({ model, heldOut }) =>
+    heldOut.map((one) => judge(one, model)),
+  )
+  const news = readTexts<LabeledOpinion>(join(data, 'dev/sent_finphrase.jsonl'))
+  const plain = news
+    .map((one) => judge(one, polarityModel()))
+    .filter(({ predicted }) => predicted === 'neutral')
   const curves = ['positive', 'negative'].map(
-    (label) => [label, curveOf(held.filter(({ told }) => told === label))] as const,
+    (label) => [label, curveOf(heldOut.filter(({ predicted }) => predicted === label))] as const,
   )
   const neutral = curveOf(plain.map(({ isRight }) => ({ isRight, margin: 1 })))
   const aspect = curveOf(
-    ASPECTS.flatMap((file) => readTexts<Reviewed>(join(data, file)).flatMap(judgeAspects)),
+    ASPECTS.flatMap((file) => readTexts<LabeledReview>(join(data, file)).flatMap(judgeAspects)),
   )
   return { about: CALIBRATED, curves: { ...Object.fromEntries(curves), neutral, aspect } }
 }
 
-/** Reviews whose aspects are labelled; nothing is trained on them. */
+/** Reviews with labeled aspects, used only for calibration. */
 const ASPECTS = ['dev/absa_laptops_trainsample.jsonl', 'dev/absa_restaurants_trainsample.jsonl']
-interface Reviewed {
+interface LabeledReview {
   readonly text: string
   readonly aspects: readonly (readonly [number, number, string])[]
 }
 
-const judgeAspects = ({ text, aspects }: Reviewed): Judged[] =>
+const judgeAspects = ({ text, aspects }: LabeledReview): JudgedAnswer[] =>
   readSentences(sentencesOf(text))
     .flatMap((read) => mentionsOf(text, read))
     .flatMap(({ start, end, polarity: sum }) => {
       const gold = aspects.find(([from, to]) => from === start && to === end)
-      const told = sum > 0 ? 'positive' : 'negative'
+      const predicted = sum > 0 ? 'positive' : 'negative'
       return gold === undefined
         ? []
-        : [{ margin: Math.abs(strengthOf(sum)), isRight: gold[2] === told }]
+        : [{ margin: Math.abs(strengthOf(sum)), isRight: gold[2] === predicted }]
     })
 
 const judge = (
-  { text, label }: Opinionated,
+  { text, label }: LabeledOpinion,
   model: PolarityModel,
-): Judged & { readonly told: string } => {
+): JudgedAnswer & { readonly predicted: string } => {
   const overall = overallOf(readSentences(sentencesOf(text), model))
-  return { told: overall.label, margin: Math.abs(overall.score), isRight: overall.label === label }
+  return {
+    predicted: overall.label,
+    margin: Math.abs(overall.score),
+    isRight: overall.label === label,
+  }
 }
 
-const BLANK = { dense: new Float64Array(DENSE), hashed: new Float64Array(0), scale: 1 }
+const EMPTY_MODEL = { dense: new Float64Array(DENSE_SIZE), hashed: new Float64Array(0), scale: 1 }
 
-/** Logistic regression by AdaGrad over the signs of whole texts. */
+/** Logistic regression with AdaGrad over the features of whole texts. */
 export const trainPolarity = (
-  texts: readonly Opinionated[],
+  texts: readonly LabeledOpinion[],
   valence: Float64Array,
 ): PolarityModel => {
   const examples = texts.map(({ text, label }) => {
     const tokens = sentencesOf(text).flatMap((sentence) => sentence.tokens)
     const opinions = sentencesOf(text).flatMap(opinionsOf)
-    const signs = signsOf(tokens, opinions, { ...BLANK, valence })
+    const signs = polarityFeatures(tokens, opinions, { ...EMPTY_MODEL, valence })
     return { signs, isPraise: label === 'positive' ? 1 : 0 }
   })
   const model = {
-    dense: new Float64Array(DENSE),
+    dense: new Float64Array(DENSE_SIZE),
     hashed: new Float64Array(1 << POLARITY_BITS),
     scale: 1,
     valence,
   }
   const steps = {
-    dense: new Float64Array(DENSE).fill(1),
+    dense: new Float64Array(DENSE_SIZE).fill(1),
     hashed: new Float64Array(1 << POLARITY_BITS).fill(1),
   }
   const random = randomFrom(5)
@@ -135,7 +143,12 @@ export const trainPolarity = (
 
 type Weights = Pick<PolarityModel, 'dense'> & { readonly hashed: Float64Array }
 
-const learn = (model: Weights, steps: Weights, { dense, hashes }: Signs, error: number): void => {
+const learn = (
+  model: Weights,
+  steps: Weights,
+  { dense, hashes }: PolarityFeatures,
+  error: number,
+): void => {
   const move = (weights: Float64Array, sums: Float64Array, at: number, slope: number): void => {
     sums[at] = (sums[at] ?? 0) + slope * slope
     weights[at] = (weights[at] ?? 0) - (RATE * slope) / Math.sqrt(sums[at] ?? 1)
@@ -148,16 +161,16 @@ const learn = (model: Weights, steps: Weights, { dense, hashes }: Signs, error: 
   }
 }
 
-/** Frequent words that no lexicon has stand for no valence, but each counts less. */
-const PLAIN = 5_000
+/** Frequent words outside the lexicon count as neutral, with a lower weight. */
+const PLAIN_ROWS = 5_000
 const PLAIN_WEIGHT = 0.3
 const RIDGE = 3
 
-/** Ridge regression from the vector of a word to its valence in the lexicon. */
+/** Ridge regression from word vectors to lexicon valences. */
 export const suggestValence = (): Float64Array => {
   const { index } = words()
   const { values, size } = vectors()
-  const lexicon = knownOpinions()
+  const lexicon = opinionLexicon()
   const side = DIMENSIONS + 1
   const rows = Array.from({ length: side }, (_, at) => {
     const row = new Float64Array(side + 1)
@@ -178,12 +191,12 @@ export const suggestValence = (): Float64Array => {
   for (const [word, row] of index) {
     const valence = lexicon.get(word)
     if (row < size && valence !== undefined && !stops.has(word)) add(row, valence, 1)
-    else if (row < PLAIN) add(row, 0, PLAIN_WEIGHT)
+    else if (row < PLAIN_ROWS) add(row, 0, PLAIN_WEIGHT)
   }
   return solve(rows)
 }
 
-/** Gaussian elimination of a positive definite system; the last column is the right side. */
+/** Gaussian elimination of a positive definite system; the last column is the right-hand side. */
 const solve = (rows: Float64Array[]): Float64Array => {
   const side = rows.length
   for (const [at, pivot] of rows.entries()) {

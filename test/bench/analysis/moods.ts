@@ -23,7 +23,7 @@ const threeWay = (mood: number): string =>
 export const moodRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.map(({ name, texts, isSeen }) => {
     const judged = isSeen
-      ? foldsOf(texts).flatMap(({ model, held }) => held.map((one) => told(one, model)))
+      ? foldsOf(texts).flatMap(({ model, heldOut }) => heldOut.map((one) => told(one, model)))
       : texts.map((one) => told(one, polarityModel()))
     const isThreeWay = texts.some(({ label }) => label === 'neutral')
     const isRight = ({ label, overall }: (typeof judged)[number]): boolean =>

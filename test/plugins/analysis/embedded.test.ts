@@ -4,21 +4,21 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { newsOf } from '../../../plugins/analysis/finance.ts'
 import { tagNames } from '../../../plugins/analysis/names.ts'
-import { polarityTo } from '../../../plugins/analysis/polarity.ts'
+import { serializePolarity } from '../../../plugins/analysis/polarity.ts'
 import { bestLabels, marginalsOf, type Weights } from '../../../plugins/analysis/tagger/decode.ts'
 import { BEFORE, LABELS, MAY_BEGIN, MAY_END } from '../../../plugins/analysis/tagger/labels.ts'
-import { weightsTo } from '../../../plugins/analysis/tagger/model.ts'
+import { serializeWeights } from '../../../plugins/analysis/tagger/model.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { curveOf } from '../../../plugins/analysis/train/calibrate.ts'
-import { type Labelled, readTexts } from '../../../plugins/analysis/train/corpora.ts'
+import { type LabeledText, readTexts } from '../../../plugins/analysis/train/corpora.ts'
 import { randomFrom } from '../../../plugins/analysis/train/random.ts'
 import {
-  type Opinionated,
+  type LabeledOpinion,
   suggestValence,
   trainPolarity,
 } from '../../../plugins/analysis/train/sentiment.ts'
 import { examplesOf, Perceptron } from '../../../plugins/analysis/train/tagger.ts'
-import { unpacked, words } from '../../../plugins/analysis/words.ts'
+import { readCompressed, words } from '../../../plugins/analysis/words.ts'
 import { extract } from './support.ts'
 
 const DATA = fileURLToPath(new URL('../../../plugins/analysis/data/', import.meta.url))
@@ -26,7 +26,7 @@ const LEARNT = fileURLToPath(
   new URL('../../../../shared/data/analysis/dev/sent_uci_half.jsonl', import.meta.url),
 )
 
-const TEXTS: readonly Labelled[] = [
+const TEXTS: readonly LabeledText[] = [
   {
     text: 'Zorblat visited Quuxton.',
     entities: [
@@ -50,8 +50,8 @@ const learnt = (): Weights => {
   const examples = TEXTS.flatMap((text) => examplesOf(text, words(), remember))
   const tagger = new Perceptron(14)
   const random = randomFrom(1)
-  for (let epoch = 0; epoch < 20; epoch += 1) tagger.read(examples, random)
-  return tagger.mean()
+  for (let epoch = 0; epoch < 20; epoch += 1) tagger.train(examples, random)
+  return tagger.average()
 }
 
 /** All valid sequences of labels for so many tokens. */
@@ -75,7 +75,7 @@ const model = fc.tuple(
 describe('analysis: the embedded engine', () => {
   it('learns the names that it is shown, and twice the same bytes', () => {
     const weights = learnt()
-    expect(Buffer.compare(weightsTo(weights), weightsTo(learnt()))).to.equal(0)
+    expect(Buffer.compare(serializeWeights(weights), serializeWeights(learnt()))).to.equal(0)
     for (const { text, entities } of TEXTS) {
       const named = tagNames(text, sentencesOf(text), weights)
       expect(named.map(({ start, end, type }) => [start, end, type])).to.deep.equal(entities)
@@ -158,7 +158,7 @@ describe('analysis: the embedded engine', () => {
 
   it('has the polarity model that its corpus gives, byte for byte', function () {
     if (!existsSync(LEARNT)) return this.skip()
-    const again = trainPolarity(readTexts<Opinionated>(LEARNT), suggestValence())
-    expect(Buffer.compare(polarityTo(again), unpacked('sentiment.br'))).to.equal(0)
+    const again = trainPolarity(readTexts<LabeledOpinion>(LEARNT), suggestValence())
+    expect(Buffer.compare(serializePolarity(again), readCompressed('sentiment.br'))).to.equal(0)
   })
 })

@@ -176,7 +176,7 @@ describe('analysis: forms and limits, through a hub', () => {
     expect(told.status, told.text).to.equal(200)
     expect(told.body['warnings']).to.deep.include({
       code: 'schema_keywords_ignored',
-      message: 'The output was not held to these parts of output_format: $ref, pattern.',
+      message: 'These parts of output_format were ignored: $ref, pattern.',
     })
   })
 })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { OnnxSettings } from '../../../plugins/analysis/llm/settings.ts'
 import { onnxEngine } from '../../../plugins/analysis/onnx/index.ts'
 import { pipelinesOf, type Transformers } from '../../../plugins/analysis/onnx/pipelines.ts'
-import { readBy } from '../../../plugins/analysis/onnx/read.ts'
+import { runOnnx } from '../../../plugins/analysis/onnx/run.ts'
 import { type Request, readRequest } from '../../../plugins/analysis/request.ts'
 
 const settings: OnnxSettings = {
@@ -45,7 +45,7 @@ const transformers: Transformers = {
 }
 
 const found = async (request: Request) => {
-  const { found: value, about } = await readBy(
+  const { found: value, about } = await runOnnx(
     pipelinesOf(transformers, settings),
     settings,
     readRequest(request),

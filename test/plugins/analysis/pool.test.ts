@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Pool } from '../../../plugins/analysis/pool.ts'
+import { WorkerPool } from '../../../plugins/analysis/worker-pool.ts'
 
 /** A worker that does what it is told: answers, refuses, hangs, crashes. */
 const SCRIPT = `
@@ -23,9 +23,9 @@ const reasonOf = async (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 describe('analysis: the pool', () => {
-  let pool: Pool
+  let pool: WorkerPool
   beforeEach(() => {
-    pool = new Pool(scriptOf(SCRIPT), { size: 1, queue: 3, deadline: 300 })
+    pool = new WorkerPool(scriptOf(SCRIPT), { size: 1, queue: 3, deadlineMs: 300 })
   })
   afterEach(() => pool.close())
 
@@ -76,7 +76,11 @@ describe('analysis: the pool', () => {
   })
 
   it('fails, rather than waits, when its workers cannot start', async () => {
-    const broken = new Pool(scriptOf('throw new Error("no")'), { size: 1, queue: 3, deadline: 300 })
+    const broken = new WorkerPool(scriptOf('throw new Error("no")'), {
+      size: 1,
+      queue: 3,
+      deadlineMs: 300,
+    })
     const orders = [1, 2].map((order) => reasonOf(broken.run(order, patient())))
     for (const reason of await Promise.all(orders)) expect(reason).to.be.an('error')
   })

@@ -1,5 +1,4 @@
 import * as fc from 'fast-check'
-import { answer } from '../../../plugins/analysis/answer.ts'
 import { embedded } from '../../../plugins/analysis/embedded.ts'
 import type {
   Analysis,
@@ -7,6 +6,7 @@ import type {
   Entity,
   Sentiment,
 } from '../../../plugins/analysis/engine.ts'
+import { answer } from '../../../plugins/analysis/envelope.ts'
 import type { Request } from '../../../plugins/analysis/request.ts'
 import type {
   AnalyzeInput,

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { envelopeOf } from '../../../../plugins/analysis/answer.ts'
+import { envelopeOf } from '../../../../plugins/analysis/envelope.ts'
 import { remoteEngine } from '../../../../plugins/analysis/llm/engine.ts'
-import { finderIn } from '../../../../plugins/analysis/llm/ground.ts'
 import type { Model } from '../../../../plugins/analysis/llm/model.ts'
 import { type ModelSettings, readEngines } from '../../../../plugins/analysis/llm/settings.ts'
+import { spanFinder } from '../../../../plugins/analysis/llm/span-finder.ts'
 import { Spending } from '../../../../plugins/analysis/llm/spending.ts'
 import { type Request, readRequest } from '../../../../plugins/analysis/request.ts'
 import { OFFSET_UNITS, wellFormed } from '../../../../plugins/analysis/text.ts'
@@ -53,7 +53,7 @@ describe('analysis: places of what a model names', () => {
   it('are whole words of the text, exactly, or whatever case, spaces and quotes', () => {
     const text = 'The Café “Zürich” – 10\u00a0000 guests. Artists like Art; Zu\u0308rich too.'
     const found = (surface: string) =>
-      finderIn(text)
+      spanFinder(text)
         .all(surface)
         .map(({ start, end }) => text.slice(start, end))
     expect(found('Art')).to.deep.equal(['Art'])
@@ -64,8 +64,8 @@ describe('analysis: places of what a model names', () => {
     for (const absent of ['', ' ', 'rtist', 'Zu', '\ud83d', 'London']) {
       expect(found(absent), absent).to.deep.equal([])
     }
-    expect(finderIn('👩‍👩‍👧 e\u0301').all('👩')).to.deep.equal([])
-    expect(finderIn('東京都').all('東京')).to.deep.equal([{ start: 0, end: 2 }])
+    expect(spanFinder('👩‍👩‍👧 e\u0301').all('👩')).to.deep.equal([])
+    expect(spanFinder('東京都').all('東京')).to.deep.equal([{ start: 0, end: 2 }])
   })
 
   it('cut the same words in every unit, in any text, whatever the model claims', async () => {

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { chunksOf } from '../../../../plugins/analysis/llm/chunks.ts'
-import { Gate } from '../../../../plugins/analysis/llm/gate.ts'
+import { ConcurrencyLimit } from '../../../../plugins/analysis/llm/concurrency-limit.ts'
 import { injectionWarnings } from '../../../../plugins/analysis/llm/injection.ts'
 import { errorOfStatus, ModelError } from '../../../../plugins/analysis/llm/model.ts'
 import { jsonIn } from '../../../../plugins/analysis/llm/parse.ts'
-import { wordingOf } from '../../../../plugins/analysis/llm/question.ts'
-import { waitBefore } from '../../../../plugins/analysis/llm/retry.ts'
+import { promptText } from '../../../../plugins/analysis/llm/question.ts'
+import { retryDelay } from '../../../../plugins/analysis/llm/retry.ts'
 import { readEngines } from '../../../../plugins/analysis/llm/settings.ts'
 import { Spending, tokensOf } from '../../../../plugins/analysis/llm/spending.ts'
 import { retryAfterMs } from '../../../../plugins/analysis/llm/transport.ts'
@@ -35,16 +35,16 @@ describe('analysis: what models say', () => {
 
   it('is repeated only for what may pass, twice, and not sooner than it was asked', () => {
     const busy = errorOfStatus(429, 1_500)
-    expect(waitBefore(busy, 1, 0)).to.equal(1_500)
-    expect(waitBefore(busy, 3, 0)).to.equal(undefined)
-    expect(waitBefore(errorOfStatus(503, undefined), 1, 1)).to.equal(250)
-    expect(waitBefore(errorOfStatus(503, undefined), 2, 0)).to.equal(250)
-    expect(waitBefore(errorOfStatus(429, 60_000), 1, 0)).to.equal(undefined)
+    expect(retryDelay(busy, 1, 0)).to.equal(1_500)
+    expect(retryDelay(busy, 3, 0)).to.equal(undefined)
+    expect(retryDelay(errorOfStatus(503, undefined), 1, 1)).to.equal(250)
+    expect(retryDelay(errorOfStatus(503, undefined), 2, 0)).to.equal(250)
+    expect(retryDelay(errorOfStatus(429, 60_000), 1, 0)).to.equal(undefined)
     for (const status of [400, 401, 403, 404, 422]) {
-      expect(waitBefore(errorOfStatus(status, 1), 1, 0), String(status)).to.equal(undefined)
+      expect(retryDelay(errorOfStatus(status, 1), 1, 0), String(status)).to.equal(undefined)
     }
-    expect(waitBefore(new ModelError('timeout', 'late'), 1, 0)).to.equal(undefined)
-    expect(waitBefore(new Error('a bug'), 1, 0)).to.equal(undefined)
+    expect(retryDelay(new ModelError('timeout', 'late'), 1, 0)).to.equal(undefined)
+    expect(retryDelay(new Error('a bug'), 1, 0)).to.equal(undefined)
   })
 
   it('tells when to come again in seconds, milliseconds, or as a date', () => {
@@ -90,7 +90,7 @@ describe('analysis: texts on their way to a model', () => {
       expectedTokens: 1,
       judge: () => ({ value: 0, dropped: 0 }),
     }
-    const { system, user, canary } = wordingOf(question, undefined)
+    const { system, user, canary } = promptText(question, undefined)
     const [, open, body, close] =
       /<(text-[0-9a-f]{24})>\n(.*)\n<\/(text-[0-9a-f]{24})>$/s.exec(user) ?? []
     expect(open).to.equal(close)
@@ -98,8 +98,8 @@ describe('analysis: texts on their way to a model', () => {
     expect(question.text).to.not.include(open)
     expect(system).to.include(canary)
     expect(user).to.not.include(canary)
-    expect(wordingOf(question, undefined)).to.deep.equal({ system, user, canary })
-    expect(wordingOf({ ...question, text: 'other' }, undefined).user).to.not.include(open)
+    expect(promptText(question, undefined)).to.deep.equal({ system, user, canary })
+    expect(promptText({ ...question, text: 'other' }, undefined).user).to.not.include(open)
   })
 
   it('are told to seem to give orders, when they do, in bounded time', async () => {
@@ -138,19 +138,17 @@ describe('analysis: what engines may take', () => {
   })
 
   it('lets so many requests through at once, others in turn, too many not at all', async () => {
-    const gate = new Gate(1)
+    const gate = new ConcurrencyLimit(1)
     const never = new AbortController()
     const open = Promise.withResolvers<number>()
-    const first = gate.through(() => open.promise, never.signal)
+    const first = gate.run(() => open.promise, never.signal)
     const order: number[] = []
     const stopped = new AbortController()
-    const gone = gate.through(async () => order.push(0), stopped.signal).catch(() => 'gone')
+    const gone = gate.run(async () => order.push(0), stopped.signal).catch(() => 'gone')
     const rest = Array.from({ length: 7 }, (_, nth) =>
-      gate.through(async () => order.push(nth + 1), never.signal),
+      gate.run(async () => order.push(nth + 1), never.signal),
     )
-    const error: unknown = await gate
-      .through(async () => 0, never.signal)
-      .catch((why: unknown) => why)
+    const error: unknown = await gate.run(async () => 0, never.signal).catch((why: unknown) => why)
     expect(error).to.include({ reason: 'busy' })
     stopped.abort()
     expect(await gone).to.equal('gone')

@@ -4,8 +4,8 @@ import * as fc from 'fast-check'
 import { type Json, readSchema } from '../../../../plugins/analysis/caller-schema.ts'
 import type { Analysis } from '../../../../plugins/analysis/engine.ts'
 import { analyzeQuestion } from '../../../../plugins/analysis/llm/analyze.ts'
-import { issuesOf } from '../../../../plugins/analysis/llm/check.ts'
-import { isPortable, weaken } from '../../../../plugins/analysis/llm/weaken.ts'
+import { isPortable, toPortableSchema } from '../../../../plugins/analysis/llm/portable-schema.ts'
+import { issuesOf } from '../../../../plugins/analysis/llm/schema-issues.ts'
 
 const leaf = fc.constantFrom<Json>(
   { type: 'string' },
@@ -54,7 +54,7 @@ describe('analysis: schemas', () => {
     fc.assert(
       fc.property(schema, (given) => {
         const { schema: read } = readSchema(given)
-        const weak = weaken(read)
+        const weak = toPortableSchema(read)
         expect(isStrict(weak), JSON.stringify(weak)).to.equal(true)
         expect(isPortable(weak)).to.equal(true)
       }),

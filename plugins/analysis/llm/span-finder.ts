@@ -1,27 +1,27 @@
 import type { Span } from '../tokens.ts'
 
-/** Finds where a text says what a model says that it says. */
-export interface Finder {
+/** Locates quotes of a model in the text. */
+export interface SpanFinder {
   /**
-   * Every place of `surface`, in order, as whole words: exactly, or where there is none, whatever
-   * the case, the spaces and the form of quotes and dashes.
+   * Finds all occurrences of `surface` as whole words, in order: exact matches, otherwise matches
+   * regardless of case, spacing and the form of quotes and dashes.
    */
   readonly all: (surface: string) => readonly Span[]
 }
 
 const PLACES_MAX = 2_000
 
-/** A finder in the UTF-16 units of `text`, which is well formed. */
-export const finderIn = (text: string): Finder => {
-  const known = new Map<string, readonly Span[]>()
-  let folded: Folded | undefined
+/** Creates a finder that returns spans in UTF-16 units of `text`, which must be well formed. */
+export const spanFinder = (text: string): SpanFinder => {
+  const cache = new Map<string, readonly Span[]>()
+  let folded: NormalizedText | undefined
   const search = (surface: string): readonly Span[] => {
     if (surface.trim() === '' || !surface.isWellFormed()) return []
     const exact = placesOf(text, surface)
     if (exact.length > 0) return exact
-    folded ??= fold(text)
+    folded ??= normalize(text)
     const { starts, ends } = folded
-    const needle = fold(surface).text.trim()
+    const needle = normalize(surface).text.trim()
     if (needle === '') return []
     const loose = rangesOf(folded.text, needle).map(({ start, end }) => ({
       start: starts[start] ?? 0,
@@ -31,8 +31,8 @@ export const finderIn = (text: string): Finder => {
   }
   return {
     all(surface) {
-      const places = known.get(surface) ?? search(surface)
-      known.set(surface, places)
+      const places = cache.get(surface) ?? search(surface)
+      cache.set(surface, places)
       return places
     },
   }
@@ -43,7 +43,7 @@ const placesOf = (text: string, surface: string): readonly Span[] =>
     .filter((span) => isWhole(text, span))
     .slice(0, PLACES_MAX)
 
-/** Places of `needle` that do not overlap. */
+/** Occurrences of `needle` without overlaps. */
 const rangesOf = (text: string, needle: string): readonly Span[] => {
   const found: Span[] = []
   for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, at + needle.length)) {
@@ -52,18 +52,19 @@ const rangesOf = (text: string, needle: string): readonly Span[] => {
   return found
 }
 
-/** Scripts that put spaces between words and nothing before or after them. */
-const SPACED = /[\p{scx=Latin}\p{scx=Cyrillic}\p{scx=Greek}\p{N}]/u
-/** Belongs to the character before it: between the two there is no place to end. */
-const JOINED = /^(?:\p{M}|\p{Emoji_Modifier}|\u200d)/u
+/** Scripts that separate words by spaces. */
+const SPACED_SCRIPT = /[\p{scx=Latin}\p{scx=Cyrillic}\p{scx=Greek}\p{N}]/u
+/** Characters that combine with the preceding one; a span cannot start or end between them. */
+const COMBINING = /^(?:\p{M}|\p{Emoji_Modifier}|\u200d)/u
 
 const isWhole = (text: string, { start, end }: Span): boolean => {
   if (end <= start) return false
   const after = charAt(text, end)
   const before = charBefore(text, start)
-  if (JOINED.test(after) || before === '\u200d' || JOINED.test(charAt(text, start))) return false
-  const splitsStart = SPACED.test(before) && SPACED.test(charAt(text, start))
-  return !splitsStart && !(SPACED.test(after) && SPACED.test(charBefore(text, end)))
+  if (COMBINING.test(after) || before === '\u200d' || COMBINING.test(charAt(text, start)))
+    return false
+  const splitsStart = SPACED_SCRIPT.test(before) && SPACED_SCRIPT.test(charAt(text, start))
+  return !splitsStart && !(SPACED_SCRIPT.test(after) && SPACED_SCRIPT.test(charBefore(text, end)))
 }
 
 const charAt = (text: string, index: number): string => {
@@ -77,14 +78,14 @@ const charBefore = (text: string, index: number): string => {
   return text.slice(index - (isPair ? 2 : 1), index)
 }
 
-/** A text in its plainest form, with where each of its units begins and ends in the original. */
-interface Folded {
+/** A normalized text with the original start and end of each of its units. */
+interface NormalizedText {
   readonly text: string
   readonly starts: Uint32Array
   readonly ends: Uint32Array
 }
 
-const fold = (text: string): Folded => {
+const normalize = (text: string): NormalizedText => {
   const parts: string[] = []
   const starts: number[] = []
   const ends: number[] = []
@@ -112,7 +113,7 @@ const plainOf = (char: string): string => {
   if (/[‘’‚‛′`´]/u.test(char)) return "'"
   if (/[“”„‟«»″]/u.test(char)) return '"'
   if (/\p{Pd}|\u2212/u.test(char)) return '-'
-  // Soft hyphens, directions and joiners are not seen.
+  // Soft hyphens, direction marks and joiners are invisible.
   if (/\p{Cf}/u.test(char)) return ''
   return char.normalize('NFKD').toLowerCase()
 }

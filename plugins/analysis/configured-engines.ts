@@ -1,32 +1,32 @@
 import { Failure, type Host, Refusal } from 'agenthub/plugin'
-import type { Envelope } from './answer.ts'
-import type { Listed } from './engines.ts'
+import type { ConfiguredEngine } from './engines.ts'
+import type { Envelope } from './envelope.ts'
 import { remoteEngine } from './llm/engine.ts'
+import { EngineError } from './llm/engine-error.ts'
 import type { Model } from './llm/model.ts'
 import { ollamaModel } from './llm/ollama.ts'
 import { sdkModel } from './llm/sdk.ts'
 import { type EngineSettings, type ModelSettings, misconfigured } from './llm/settings.ts'
-import { postBy } from './llm/transport.ts'
-import { Trouble } from './llm/trouble.ts'
+import { createPost } from './llm/transport.ts'
 import { onnxEngine } from './onnx/index.ts'
-import type { Pool } from './pool.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
-interface Ports {
+interface EngineDeps {
   readonly host: Omit<Host, 'buyer'>
-  /** Threads of the embedded engine. */
-  readonly pool: Pool
+  /** Thread pool of the embedded engine. */
+  readonly pool: WorkerPool
 }
 
 /**
- * The engines as they are configured, ready to be asked.
- * @throws Refusal `misconfigured` for a key that is named and not set
+ * Creates the configured engines.
+ * @throws Refusal `misconfigured` if a named secret is not set
  */
-export const listEngines = (
+export const configureEngines = (
   settings: readonly EngineSettings[],
-  { host, pool }: Ports,
-): readonly Listed[] =>
-  settings.map((one): Listed => {
-    if (one.dialect === 'embedded') return local('embedded', pool)
+  { host, pool }: EngineDeps,
+): readonly ConfiguredEngine[] =>
+  settings.map((one): ConfiguredEngine => {
+    if (one.dialect === 'embedded') return threadEngine('embedded', pool)
     if (one.dialect === 'onnx') return onnxEngine(one)
     const { name, model, input_price, output_price, max_cost, max_cost_per_day } = one
     const { answer } = remoteEngine(one, modelOf(one, host))
@@ -34,18 +34,21 @@ export const listEngines = (
     return { name, kind: 'remote', model, prices, answer }
   })
 
-const modelOf = (settings: ModelSettings, host: Ports['host']): Model => {
+const modelOf = (settings: ModelSettings, host: EngineDeps['host']): Model => {
   const { name, secret, dialect, timeout_seconds: seconds } = settings
   const apiKey = secret === undefined ? undefined : host.secret(secret)
   if (secret !== undefined && apiKey === undefined) {
     throw misconfigured(`engine ${name}: HUB_SECRET_${secret} is not set`)
   }
-  const ports = { post: postBy(host, seconds * 1_000), apiKey, clock: host.clock }
+  const ports = { post: createPost(host, seconds * 1_000), apiKey, clock: host.clock }
   return dialect === 'ollama' ? ollamaModel(settings, ports) : sdkModel(settings, ports)
 }
 
-/** An engine in threads: what they refuse is a refusal, what they fail at may be over soon. */
-const local = (name: string, pool: Pick<Pool, 'run'>): Listed => ({
+/**
+ * Engine in a thread pool. Refusals of the worker are passed on; other errors are temporary
+ * failures.
+ */
+const threadEngine = (name: string, pool: Pick<WorkerPool, 'run'>): ConfiguredEngine => ({
   name,
   kind: 'local',
   async answer(request, signal) {
@@ -54,7 +57,7 @@ const local = (name: string, pool: Pick<Pool, 'run'>): Listed => ({
     } catch (error) {
       if (error instanceof Refusal || error instanceof Failure || signal.aborted) throw error
       const message = error instanceof Error ? error.message : 'unknown'
-      throw new Trouble('unavailable', message, undefined, error)
+      throw new EngineError('unavailable', message, undefined, error)
     }
   },
 })

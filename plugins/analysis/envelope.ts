@@ -1,45 +1,49 @@
 import { performance } from 'node:perf_hooks'
 import type {
-  About,
   Engine,
+  EngineInfo,
   Entity,
   EntityType,
-  Found,
   Sentiment,
   Task,
+  TaskResult,
   Warning,
 } from './engine.ts'
 import type { Language } from './language.ts'
-import { type Asked, type Request, readRequest } from './request.ts'
+import { type ParsedRequest, type Request, readRequest } from './request.ts'
 import { offsetsIn } from './text.ts'
 
 export type Envelope = Readonly<Record<string, unknown>> & {
   readonly warnings: readonly Warning[]
 }
 
-/** What an engine has to say of a call. */
-export interface Told {
-  readonly found: Found
-  readonly about: About
-  /** Whether it reads any language, not English alone. */
-  readonly readsAll: boolean
+/** Result of one call with an engine. */
+export interface EngineResult {
+  readonly found: TaskResult
+  readonly about: EngineInfo
+  /** True if the engine supports every language, not only English. */
+  readonly readsAllLanguages: boolean
   readonly warnings: readonly Warning[]
-  /** Undefined where no model was asked. */
+  /** Undefined if no model was called. */
   readonly tokens?: { readonly input: number; readonly output: number }
 }
 
 /**
- * Answers one call with an engine that computes at once.
- * @throws Refusal for what the engine cannot serve
+ * Answers one call with a synchronous engine.
+ * @throws Refusal if the engine cannot serve the request
  */
 export const answer = (engine: Engine, request: Request): Envelope => {
   const began = performance.now()
-  const asked = readRequest(request)
-  const found = foundBy(engine, asked)
-  return envelopeOf(asked, { found, about: engine.about, readsAll: false, warnings: [] }, began)
+  const parsed = readRequest(request)
+  const found = runTask(engine, parsed)
+  return envelopeOf(
+    parsed,
+    { found, about: engine.about, readsAllLanguages: false, warnings: [] },
+    began,
+  )
 }
 
-const foundBy = (engine: Engine, { document, task }: Asked): Found => {
+const runTask = (engine: Engine, { document, task }: ParsedRequest): TaskResult => {
   switch (task.kind) {
     case 'entities':
       return { kind: task.kind, task, value: engine.entities(document, task) }
@@ -53,13 +57,19 @@ const foundBy = (engine: Engine, { document, task }: Asked): Found => {
 }
 
 /**
- * The envelope that all endpoints share, around their own result.
- * @param began when the call did, by `performance.now`
+ * Wraps a result in the envelope that all endpoints share.
+ * @param began start of the call, from `performance.now`
  */
-export const envelopeOf = (asked: Asked, told: Told, began: number): Envelope => {
-  const { id, endpoint, given, document, unit, offset } = asked
+export const envelopeOf = (
+  parsed: ParsedRequest,
+  result: EngineResult,
+  began: number,
+): Envelope => {
+  const { id, endpoint, rawText, document, unit, offset } = parsed
   const { text } = document
-  const language = told.readsAll ? { ...document.language, supported: true } : document.language
+  const language = result.readsAllLanguages
+    ? { ...document.language, supported: true }
+    : document.language
   return {
     id,
     endpoint,
@@ -70,18 +80,22 @@ export const envelopeOf = (asked: Asked, told: Told, began: number): Envelope =>
       truncated: false,
     },
     offset_unit: unit,
-    engine: told.about,
-    warnings: [...warningsOf(given, language), ...formatWarnings(asked.task), ...told.warnings],
+    engine: result.about,
+    warnings: [
+      ...warningsOf(rawText, language),
+      ...formatWarnings(parsed.task),
+      ...result.warnings,
+    ],
     usage: {
-      input_tokens: told.tokens?.input ?? null,
-      output_tokens: told.tokens?.output ?? null,
+      input_tokens: result.tokens?.input ?? null,
+      output_tokens: result.tokens?.output ?? null,
       latency_ms: Math.round(performance.now() - began),
     },
-    result: resultOf(told.found, offset),
+    result: resultOf(result.found, offset),
   }
 }
 
-const resultOf = (found: Found, offset: Asked['offset']): unknown => {
+const resultOf = (found: TaskResult, offset: ParsedRequest['offset']): unknown => {
   switch (found.kind) {
     case 'entities':
       return entitiesResult(found.value, found.task.types, offset)
@@ -99,17 +113,18 @@ const resultOf = (found: Found, offset: Asked['offset']): unknown => {
 const entitiesResult = (
   entities: readonly Entity[],
   types: ReadonlySet<EntityType>,
-  offset: Asked['offset'],
+  offset: ParsedRequest['offset'],
 ): unknown => {
-  const seen = new Map<string, number>()
+  const occurrences = new Map<string, number>()
   const keyOf = ({ type, text }: Entity): string => `${type} ${text}`
-  for (const entity of entities) seen.set(keyOf(entity), (seen.get(keyOf(entity)) ?? 0) + 1)
+  for (const entity of entities)
+    occurrences.set(keyOf(entity), (occurrences.get(keyOf(entity)) ?? 0) + 1)
   return {
     entities: entities.map((entity) => ({
       ...entity,
       start: offset(entity.start),
       end: offset(entity.end),
-      count_in_text: seen.get(keyOf(entity)) ?? 1,
+      count_in_text: occurrences.get(keyOf(entity)) ?? 1,
     })),
     counts: Object.fromEntries(
       [...types].map((type) => [type, entities.filter((entity) => entity.type === type).length]),
@@ -119,40 +134,40 @@ const entitiesResult = (
 
 const sentimentResult = (
   { sentences, aspects, ...rest }: Sentiment,
-  offset: Asked['offset'],
+  offset: ParsedRequest['offset'],
 ): unknown => {
-  const moved = <T extends { start: number; end: number }>(span: T): T => ({
+  const withOffsets = <T extends { start: number; end: number }>(span: T): T => ({
     ...span,
     start: offset(span.start),
     end: offset(span.end),
   })
   return {
     ...rest,
-    sentences: sentences.map(moved),
+    sentences: sentences.map(withOffsets),
     aspects: aspects.map((aspect) => ({
       ...aspect,
-      mentions: aspect.mentions.map(moved),
-      evidence: aspect.evidence.map(moved),
+      mentions: aspect.mentions.map(withOffsets),
+      evidence: aspect.evidence.map(withOffsets),
     })),
   }
 }
 
-const warningsOf = (given: string, { code, supported }: Language): readonly Warning[] => {
+const warningsOf = (rawText: string, { code, supported }: Language): readonly Warning[] => {
   const warnings: Warning[] = []
-  if (!given.isWellFormed()) {
+  if (!rawText.isWellFormed()) {
     warnings.push({
       code: 'lone_surrogates_replaced',
-      message: 'Lone surrogates were replaced by U+FFFD; no offset moved.',
+      message: 'Lone surrogates were replaced with U+FFFD; offsets are unchanged.',
     })
   }
   if (supported) return warnings
   if (code === 'und') {
-    const message = 'The language could not be told; this engine reads English.'
+    const message = 'The language could not be detected; this engine supports English.'
     return [...warnings, { code: 'language_unknown', message }]
   }
   const message =
-    `The text seems to be in '${code}'; this engine reads English. Of entities, only dates and ` +
-    'amounts are given.'
+    `The text seems to be in '${code}'; this engine supports English. For entities, only dates and ` +
+    'amounts are returned.'
   return [...warnings, { code: 'language_unsupported', message }]
 }
 
@@ -160,6 +175,6 @@ const formatWarnings = (task: Task): readonly Warning[] => {
   if (task.kind !== 'analyze' || task.format.kind !== 'schema') return []
   const { ignored } = task.format
   if (ignored.length === 0) return []
-  const message = `The output was not held to these parts of output_format: ${ignored.join(', ')}.`
+  const message = `These parts of output_format were ignored: ${ignored.join(', ')}.`
   return [{ code: 'schema_keywords_ignored', message: message.slice(0, 500) }]
 }

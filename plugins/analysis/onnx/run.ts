@@ -1,40 +1,37 @@
-import type { Told } from '../answer.ts'
 import { embedded } from '../embedded.ts'
 import type {
-  About,
   Document,
+  EngineInfo,
   EntitiesTask,
   Entity,
   EntityType,
-  Found,
   SentenceSentiment,
   Sentiment,
   Task,
+  TaskResult,
 } from '../engine.ts'
+import type { EngineResult } from '../envelope.ts'
 import { choose } from '../llm/classify.ts'
-import { rounded } from '../llm/question.ts'
+import { EngineError } from '../llm/engine-error.ts'
+import { roundToThousandths } from '../llm/question.ts'
 import type { OnnxSettings } from '../llm/settings.ts'
-import { Trouble } from '../llm/trouble.ts'
-import type { Asked } from '../request.ts'
+import type { ParsedRequest } from '../request.ts'
 import { type Sentence, sentencesOf } from '../text.ts'
-import type { Labelled, Pipelines } from './pipelines.ts'
+import type { LabeledToken, Pipelines } from './pipelines.ts'
 
-/**
- * Answers with ONNX models what they can do, and leaves the rest of the answer to the house's
- * rules.
- */
-export const readBy = async (
+/** Performs a task with ONNX models; the embedded rules add what the models do not provide. */
+export const runOnnx = async (
   pipelines: Pipelines,
   settings: OnnxSettings,
-  { document, task }: Asked,
-): Promise<Told> => ({
-  found: await foundBy(pipelines, document, task),
-  about: aboutOf(settings, task),
-  readsAll: true,
+  { document, task }: ParsedRequest,
+): Promise<EngineResult> => ({
+  found: await runTask(pipelines, document, task),
+  about: engineInfoOf(settings, task),
+  readsAllLanguages: true,
   warnings: [],
 })
 
-const aboutOf = (settings: OnnxSettings, { kind }: Task): About => ({
+const engineInfoOf = (settings: OnnxSettings, { kind }: Task): EngineInfo => ({
   name: settings.name,
   version: '1.0.0',
   model: (kind === 'analyze' ? undefined : settings[kind]) ?? 'none',
@@ -43,7 +40,11 @@ const aboutOf = (settings: OnnxSettings, { kind }: Task): About => ({
   confidence_source: 'model_self_report',
 })
 
-const foundBy = async (pipelines: Pipelines, document: Document, task: Task): Promise<Found> => {
+const runTask = async (
+  pipelines: Pipelines,
+  document: Document,
+  task: Task,
+): Promise<TaskResult> => {
   switch (task.kind) {
     case 'entities':
       return { kind: task.kind, task, value: await entitiesOf(pipelines, document, task) }
@@ -53,18 +54,18 @@ const foundBy = async (pipelines: Pipelines, document: Document, task: Task): Pr
       const labels = task.categories.map(({ name, description }) =>
         description === undefined ? name : `${name}: ${description}`,
       )
-      const given = await pipelines.classify(document.text, labels, task.multiLabel)
-      const byLabel = new Map(given.labels.map((label, rank) => [label, given.scores[rank] ?? 0]))
+      const output = await pipelines.classify(document.text, labels, task.multiLabel)
+      const byLabel = new Map(output.labels.map((label, rank) => [label, output.scores[rank] ?? 0]))
       const scores = labels.map((label) => byLabel.get(label) ?? 0)
       return { kind: task.kind, task, value: choose(scores, task) }
     }
     case 'analyze':
-      throw new Trouble('unsupported', 'no model fills in formats')
+      throw new EngineError('unsupported', 'ONNX models cannot fill formats')
   }
 }
 
-/** Labels of the corpora that such models are trained on. */
-const TYPES = new Map<string, EntityType>([
+/** Entity types by the labels of common training corpora. */
+const TYPE_BY_LABEL = new Map<string, EntityType>([
   ['PER', 'person'],
   ['PERSON', 'person'],
   ['ORG', 'organization'],
@@ -75,7 +76,7 @@ const TYPES = new Map<string, EntityType>([
   ['PROD', 'product'],
 ])
 
-/** Names are the model's; dates and amounts, which it does not know, are the grammar's. */
+/** Names from the model; dates and amounts, which it does not detect, from the embedded grammar. */
 const entitiesOf = async (
   pipelines: Pipelines,
   document: Document,
@@ -99,82 +100,88 @@ const entitiesOf = async (
     .toSorted((a, b) => a.start - b.start)
 }
 
-interface Open {
+interface OpenName {
   readonly type: EntityType
   readonly start: number
   end: number
   readonly scores: number[]
 }
 
-/** Pieces of words, put together and found in the text: where they stand is not theirs to say. */
+/** Joins word pieces to names and locates them in the text, because the model gives no offsets. */
 const namesIn = (
   text: string,
   { start, end }: Pick<Sentence, 'start' | 'end'>,
-  pieces: readonly Labelled[],
+  pieces: readonly LabeledToken[],
 ): readonly Entity[] => {
   const lower = text.slice(start, end).toLowerCase()
   const isSameLength = lower.length === end - start
-  const within = isSameLength ? lower : text.slice(start, end)
-  const open: Open[] = []
+  const haystack = isSameLength ? lower : text.slice(start, end)
+  const names: OpenName[] = []
   let at = 0
   for (const { entity, score, word } of pieces) {
     const [, prefix = 'B', label = ''] = /^(?:([BIES])-)?(.+)$/.exec(entity) ?? []
-    const type = TYPES.get(label.toUpperCase())
+    const type = TYPE_BY_LABEL.get(label.toUpperCase())
     const plain = word.replace(/^(?:##|▁|Ġ)/u, '')
-    const found = within.indexOf(isSameLength ? plain.toLowerCase() : plain, at)
+    const found = haystack.indexOf(isSameLength ? plain.toLowerCase() : plain, at)
     if (plain === '' || found < 0) continue
     at = found + plain.length
     if (type === undefined) continue
-    const last = open.at(-1)
-    const goesOn = last?.type === type && found - (last.end - start) <= 1
-    if (last && goesOn && (prefix !== 'B' || word.startsWith('##'))) {
+    const last = names.at(-1)
+    const isAdjacent = last?.type === type && found - (last.end - start) <= 1
+    if (last && isAdjacent && (prefix !== 'B' || word.startsWith('##'))) {
       last.end = start + at
       last.scores.push(score)
-    } else open.push({ type, start: start + found, end: start + at, scores: [score] })
+    } else names.push({ type, start: start + found, end: start + at, scores: [score] })
   }
-  return open.map((one) => ({
+  return names.map((one) => ({
     text: text.slice(one.start, one.end),
     type: one.type,
     start: one.start,
     end: one.end,
-    confidence: rounded(Math.min(...one.scores)),
+    confidence: roundToThousandths(Math.min(...one.scores)),
   }))
 }
 
-/** Sentences and the whole by the model; what they speak of by the house's rules. */
+/** Sentences and overall sentiment from the model; aspects from the embedded rules. */
 const sentimentOf = async (pipelines: Pipelines, document: Document): Promise<Sentiment> => {
-  const ruled = embedded.sentiment(document)
-  const sentences: (SentenceSentiment & { readonly sure: number })[] = []
-  for (const { start, end } of ruled.sentences) {
+  const byRules = embedded.sentiment(document)
+  const sentences: (SentenceSentiment & { readonly confidence: number })[] = []
+  for (const { start, end } of byRules.sentences) {
     const labels = await pipelines.sentiment(document.text.slice(start, end))
-    sentences.push({ start, end, ...feelingOf(labels) })
+    sentences.push({ start, end, ...scoreOf(labels) })
   }
   const mean = (of: (one: (typeof sentences)[number]) => number): number =>
-    rounded(sentences.reduce((sum, one) => sum + of(one), 0) / Math.max(1, sentences.length))
+    roundToThousandths(
+      sentences.reduce((sum, one) => sum + of(one), 0) / Math.max(1, sentences.length),
+    )
   const labels = new Set(sentences.map(({ label }) => label))
   const score = mean((one) => one.score)
   const isMixed = labels.has('positive') && labels.has('negative') && Math.abs(score) < 0.3
   return {
-    ...ruled,
+    ...byRules,
     overall: {
       label: isMixed ? 'mixed' : labelOf(score),
       score,
-      confidence: mean((one) => one.sure),
-      magnitude: rounded(sentences.reduce((sum, one) => sum + Math.abs(one.score), 0)),
+      confidence: mean((one) => one.confidence),
+      magnitude: roundToThousandths(sentences.reduce((sum, one) => sum + Math.abs(one.score), 0)),
     },
-    sentences: sentences.map(({ start, end, label, score: own }) => ({
+    sentences: sentences.map(({ start, end, label, score }) => ({
       start,
       end,
       label,
-      score: own,
+      score,
     })),
   }
 }
 
-const feelingOf = (labels: readonly { readonly label: string; readonly score: number }[]) => {
+const scoreOf = (labels: readonly { readonly label: string; readonly score: number }[]) => {
   const of = (word: RegExp): number => labels.find(({ label }) => word.test(label))?.score ?? 0
-  const score = rounded(of(/^(?:pos|LABEL_2)/i) - of(/^(?:neg|LABEL_0)/i))
-  return { score, label: labelOf(score), sure: Math.max(0, ...labels.map((one) => one.score)) }
+  const score = roundToThousandths(of(/^(?:pos|LABEL_2)/i) - of(/^(?:neg|LABEL_0)/i))
+  return {
+    score,
+    label: labelOf(score),
+    confidence: Math.max(0, ...labels.map((one) => one.score)),
+  }
 }
 
 const NEUTRAL_BAND = 0.2

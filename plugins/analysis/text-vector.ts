@@ -2,19 +2,19 @@ import { words as listed } from './lexicon.ts'
 import { DIMENSIONS, vectors, words } from './words.ts'
 
 const FUNCTION_WORDS = listed('function-words.txt')
-/** Frequent words mean less (smooth inverse frequency, Arora 2017; frequencies after Zipf). */
+/** Smooth inverse frequency weighting (Arora 2017), with frequencies by Zipf's law. */
 const SMOOTH = 3e-5
 
-/** How much the word at a frequency rank, from 0, counts. */
+/** Weight of the word at a frequency rank, counted from 0. */
 const weightOf = (rank: number): number => SMOOTH / (SMOOTH + 0.1 / (rank + 1))
 
 /** A sum of word vectors. */
-export type Meaning = Float64Array
+export type TextVector = Float64Array
 
-export const noMeaning = (): Meaning => new Float64Array(DIMENSIONS)
+export const zeroVector = (): TextVector => new Float64Array(DIMENSIONS)
 
-/** Adds the vector of a word, lower-cased, to a meaning; false when it has none. */
-export const addWord = (meaning: Meaning, word: string, weight = 1): boolean => {
+/** Adds the vector of a lower-cased word; returns false if it has none. */
+export const addWord = (meaning: TextVector, word: string, weight = 1): boolean => {
   const { values, size } = vectors()
   const row = FUNCTION_WORDS.has(word) ? size : (words().index.get(word) ?? size)
   if (row >= size) return false
@@ -26,8 +26,8 @@ export const addWord = (meaning: Meaning, word: string, weight = 1): boolean => 
   return true
 }
 
-/** The cosine between two meanings; 0 when one is nothing. */
-export const likeness = (left: Meaning, right: Meaning): number => {
+/** Cosine similarity; 0 if either vector is zero. */
+export const cosineSimilarity = (left: TextVector, right: TextVector): number => {
   let [product, a, b] = [0, 0, 0]
   for (let at = 0; at < DIMENSIONS; at += 1) {
     const [x, y] = [left[at] ?? 0, right[at] ?? 0]

@@ -1,28 +1,31 @@
 import { isRecord, type Json } from '../caller-schema.ts'
 
 /**
- * A schema that every maker's structured output takes, for one of the keywords that we keep: all
- * properties required, null where one may be left out or not be known, no others, no bounds. What
- * comes back is judged by the full schema.
+ * Converts a schema to the subset that all structured-output APIs accept: all properties required,
+ * null for those that are optional or unknown, no additional properties, no bounds. Outputs are
+ * validated against the full schema.
  */
-export const weaken = (schema: Json): Json => {
+export const toPortableSchema = (schema: Json): Json => {
   const { anyOf, enum: choices, description, type, properties, items } = schema
   const described = typeof description === 'string' ? { description } : {}
   if (Array.isArray(anyOf)) {
-    return { ...described, anyOf: anyOf.map((one) => weaken(isRecord(one) ? one : {})) }
+    return { ...described, anyOf: anyOf.map((one) => toPortableSchema(isRecord(one) ? one : {})) }
   }
   if (Array.isArray(choices)) return { ...described, ...typeOfChoices(choices), enum: choices }
   if (Array.isArray(type)) {
     const { description: _, ...rest } = schema
-    return { ...described, anyOf: type.map((one: unknown) => weaken({ ...rest, type: one })) }
+    return {
+      ...described,
+      anyOf: type.map((one: unknown) => toPortableSchema({ ...rest, type: one })),
+    }
   }
   const kind = type ?? (isRecord(properties) ? 'object' : items === undefined ? type : 'array')
   if (kind === undefined) return described
   if (kind === 'object' && isRecord(properties)) {
-    return { ...described, ...weakObject(properties, schema) }
+    return { ...described, ...portableObject(properties, schema) }
   }
   if (kind !== 'array') return { ...described, type: kind }
-  return { ...described, type: kind, items: weaken(isRecord(items) ? items : {}) }
+  return { ...described, type: kind, items: toPortableSchema(isRecord(items) ? items : {}) }
 }
 
 const typeOfChoices = (choices: readonly unknown[]): Json => {
@@ -31,13 +34,13 @@ const typeOfChoices = (choices: readonly unknown[]): Json => {
   return { type: typeof first }
 }
 
-const weakObject = (properties: Json, { required }: Json): Json => {
+const portableObject = (properties: Json, { required }: Json): Json => {
   const names: readonly unknown[] = Array.isArray(required) ? required : []
   return {
     type: 'object',
     properties: Object.fromEntries(
       Object.entries(properties).map(([name, one]) => {
-        const weak = weaken(isRecord(one) ? one : {})
+        const weak = toPortableSchema(isRecord(one) ? one : {})
         return [name, names.includes(name) ? weak : nullable(weak)]
       }),
     ),
@@ -46,7 +49,7 @@ const weakObject = (properties: Json, { required }: Json): Json => {
   }
 }
 
-/** The same, or null. */
+/** Allows null. */
 const nullable = (schema: Json): Json => {
   if (Object.keys(schema).every((keyword) => keyword === 'description')) return schema
   const { description, ...rest } = schema
@@ -57,8 +60,8 @@ const nullable = (schema: Json): Json => {
 }
 
 /**
- * Whether structured outputs can say it at all: they know no object without named properties and no
- * value of any kind.
+ * True if structured-output APIs can express the schema: they support neither objects without named
+ * properties nor values of any type.
  */
 export const isPortable = (weak: Json): boolean => {
   const { anyOf, enum: choices, type, properties, items } = weak

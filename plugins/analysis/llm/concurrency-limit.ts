@@ -1,19 +1,22 @@
-import { Trouble } from './trouble.ts'
+import { EngineError } from './engine-error.ts'
 
-const WAITING_PER_SEAT = 8
+const QUEUE_PER_SLOT = 8
 
-/** Lets so many requests through at once, the others in the order in which they came. */
-export class Gate {
-  readonly #seats: number
+/** Limits concurrent requests; further ones wait in order of arrival. */
+export class ConcurrencyLimit {
+  readonly #limit: number
   readonly #waiting: (() => void)[] = []
-  #taken = 0
+  #active = 0
 
   constructor(seats: number) {
-    this.#seats = seats
+    this.#limit = seats
   }
 
-  /** @throws Trouble `busy` when too many wait, or the signal's reason */
-  async through<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Runs `work` when a slot is free.
+   * @throws EngineError `busy` if too many requests wait, or the signal's reason
+   */
+  async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(signal)
     try {
       return await work()
@@ -24,12 +27,12 @@ export class Gate {
 
   async #enter(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#taken < this.#seats) {
-      this.#taken += 1
+    if (this.#active < this.#limit) {
+      this.#active += 1
       return
     }
-    if (this.#waiting.length >= this.#seats * WAITING_PER_SEAT) {
-      throw new Trouble('busy', 'too many requests wait for this engine')
+    if (this.#waiting.length >= this.#limit * QUEUE_PER_SLOT) {
+      throw new EngineError('busy', 'too many requests wait for this engine')
     }
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {
@@ -45,10 +48,10 @@ export class Gate {
     })
   }
 
-  /** The seat goes to the next one, who need not count itself. */
+  /** Hands the slot to the next waiting request, or frees it. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next) next()
-    else this.#taken -= 1
+    else this.#active -= 1
   }
 }
