@@ -1,13 +1,13 @@
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 
-/** Money that moved on the chain. */
+/** Token transfer on the chain. */
 export interface Transfer {
   readonly tx: Hex
   readonly from: Hex
   readonly to: Hex
   readonly amount: bigint
-  /** Of the authorization that it used up; undefined for a mint. */
+  /** Nonce of the authorization it used; undefined for a mint. */
   readonly nonce: Hex | undefined
 }
 
@@ -18,12 +18,12 @@ interface Log {
   readonly logIndex: Hex
 }
 
-/** Of ERC-20 and EIP-3009. */
+/** Event topics of ERC-20 (Transfer) and EIP-3009 (AuthorizationUsed). */
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5'
 const BLOCKS = 500
 
-/** All of the token's, by the log of the chain alone. */
+/** Returns all transfers of the token, read from the chain's event log. */
 export async function allTransfers(rpcUrl: string): Promise<Transfer[]> {
   const rpc = (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params)
   const head = Number(await rpc('eth_blockNumber'))
@@ -36,7 +36,7 @@ export async function allTransfers(rpcUrl: string): Promise<Transfer[]> {
   return made
 }
 
-/** An authorization is logged right before the transfer that it allows. */
+/** The log entry of an authorization directly precedes its transfer. */
 function transfersIn(logs: readonly Log[]): Transfer[] {
   return logs.flatMap(({ topics, data, transactionHash: tx, logIndex }, n) => {
     const [event, from, to] = topics

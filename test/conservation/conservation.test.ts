@@ -1,27 +1,27 @@
 import { expect } from 'chai'
-import { realSockets } from '../core/egress/world.ts'
+import { realSockets } from '../core/egress/fixture.ts'
+import { checkConservation } from './checker.ts'
+import { collectFacts, readBaseline, resendPayments, settleAll } from './collect-facts.ts'
 import type { Facts } from './facts.ts'
-import { askAgain, begin, gatherFacts, settleAll } from './finish.ts'
-import { judge } from './judge.ts'
-import { MUTANTS } from './mutants.ts'
-import { doubleCharge, doubleSale, loseDebit, openIntent } from './planted.ts'
+import { startInProcess } from './hub-environment.ts'
+import { MUTATIONS } from './mutants.ts'
+import { doubleCharge, doubleSale, loseDebit, openIntent } from './planted-bugs.ts'
 import { report } from './report.ts'
-import { prepare, type Run, type RunOptions, trade } from './run.ts'
-import { inThisProcess } from './venue.ts'
+import { prepareRun, type Run, type RunOptions, runLoad } from './run.ts'
 
 const OPTIONS: RunOptions = {
   seed: process.env['CONSERVATION_SEED'],
   seconds: 30,
   keyed: 4,
   keyless: 3,
-  purses: 8,
+  walletsPerBuyer: 8,
   stallMs: 3_000,
   calmMs: 2_500,
-  venue: inThisProcess,
+  environment: startInProcess,
 }
 const SETTLE_MS = 60_000
 
-/** Design §6. The same with a hub that is killed, and for longer: test/faults. */
+/** The same with a hub that is killed, and for longer, is test/faults/conservation.test.ts. */
 describe(`${OPTIONS.seconds} s of buyers, sellers and faults`, function () {
   this.timeout(180_000)
   realSockets()
@@ -30,67 +30,68 @@ describe(`${OPTIONS.seconds} s of buyers, sellers and faults`, function () {
   let found: readonly string[]
 
   before(async () => {
-    run = await prepare(OPTIONS)
-    const start = await begin(run)
-    await trade(run, OPTIONS)
+    run = await prepareRun(OPTIONS)
+    const baseline = await readBaseline(run)
+    await runLoad(run, OPTIONS)
     await settleAll(run, SETTLE_MS)
-    const served = await askAgain(run)
-    const look = () => gatherFacts(run, start, served)
-    facts = await look()
-    found = judge(facts)
+    const served = await resendPayments(run)
+    const collect = () => collectFacts(run, baseline, served)
+    facts = await collect()
+    found = checkConservation(facts)
     process.stdout.write(report(run, facts))
-    again = async () => judge(await look()).filter((line) => !found.includes(line))
+    newFindings = async () =>
+      checkConservation(await collect()).filter((line) => !found.includes(line))
   })
-  let again: () => Promise<string[]>
+  let newFindings: () => Promise<string[]>
   after(() => run?.stop())
 
-  it('neither make nor lose money, nor leave any open', () => {
+  it('create and lose no money and leave nothing unresolved', () => {
     expect(found).to.deep.equal([])
   })
 
-  it('come in every kind that there is', () => {
-    expect(run.tally.missing()).to.deep.equal([])
+  it('exercise every declared behavior at least once', () => {
+    expect(run.counters.missing()).to.deep.equal([])
   })
 
-  describe('the judge finds what is wrong in the facts of this run', () => {
-    for (const [title, { mutate, finds }] of Object.entries(MUTANTS)) {
+  describe('the checker reports an error mutated into the facts of this run:', () => {
+    for (const [title, { mutate, finds }] of Object.entries(MUTATIONS)) {
       it(title, () => {
-        const lines = judge(mutate(facts)).filter((line) => !found.includes(line))
+        const lines = checkConservation(mutate(facts)).filter((line) => !found.includes(line))
         expect(lines.join('\n')).to.match(finds)
       })
     }
   })
 
-  /** One after the other; what one planted stays. */
-  describe('it finds what is planted into the books and the chain', () => {
+  /** In sequence; a planted bug stays in the data. */
+  describe('the checker reports a bug planted into the ledger or the chain:', () => {
     const planted: readonly [string, (run: Run) => Promise<unknown>, readonly RegExp[]][] = [
       [
         'a lost debit',
         loseDebit,
         [
           /^change of the spend wallet/,
-          /^paid and not booked/,
+          /^paid and not posted/,
           /^income of seller/,
           /^reconciliation of spend: unknown_withdrawal/,
         ],
       ],
       [
-        'a call that is charged twice',
+        'a call that was never made is charged',
         doubleCharge,
-        [/^charged, and nobody was told/, /^liabilities:x402-out:in-transit/],
+        [/^charged, and not reported/, /^liabilities:x402-out:in-transit/],
       ],
       [
-        'a payment that is sold twice',
+        'a payment posted as two sales',
         doubleSale,
         [/^sales of the payment/, /^change of the treasury/, /^reconciliation of treasury/],
       ],
-      ['a payment that stays unresolved', openIntent, [/^unresolved: intent/]],
+      ['an unresolved payment', openIntent, [/^unresolved: intent/]],
     ]
     for (const [title, plant, patterns] of planted) {
       it(title, async () => {
-        const before = new Set(await again())
+        const before = new Set(await newFindings())
         await plant(run)
-        const lines = (await again()).filter((line) => !before.has(line))
+        const lines = (await newFindings()).filter((line) => !before.has(line))
         for (const pattern of patterns) {
           expect(
             lines.filter((line) => pattern.test(line)),

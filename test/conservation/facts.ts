@@ -1,21 +1,21 @@
 import type { Pool } from 'pg'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Transfer } from './chain-transfers.ts'
-import type { Charge } from './operators.ts'
+import type { Charge } from './request-recorder.ts'
 
-/** An entry of the journal. */
+/** Journal entry. */
 export interface Entry {
   readonly event: string
   readonly id: string
-  /** Code of the account whose history it belongs to. */
+  /** Code of the account that owns the entry. */
   readonly owner: string
-  /** Of a call: what was held or charged; else what it moved, in all. */
+  /** For a call: the amount reserved or charged; otherwise the total amount moved. */
   readonly amount: bigint
   readonly payer: string | null
   readonly nonce: string | null
 }
 
-/** A payment to the hub, as it keeps it. */
+/** Payment to the hub, as stored by the hub. */
 export interface Claim {
   readonly id: string
   readonly payer: string
@@ -24,7 +24,7 @@ export interface Claim {
   readonly state: string
 }
 
-/** A payment to a seller, as the hub keeps it. */
+/** Payment to a seller, as stored by the hub. */
 export interface Intent {
   readonly call: string
   readonly owner: string
@@ -34,72 +34,78 @@ export interface Intent {
   readonly state: string
 }
 
-/** What an account comes to, by its postings and by its kept balance. Credits are positive. */
+/** Account with the sum of its postings and its stored balance. Credits are positive. */
 export interface Account {
   readonly code: string
   readonly asset: string
   readonly posted: bigint
-  readonly kept: bigint
+  readonly stored: bigint
 }
 
-/** What the database says. */
-export interface Books {
+/** Contents of the hub's database that the checks read. */
+export interface DatabaseSnapshot {
   readonly entries: readonly Entry[]
   readonly claims: readonly Claim[]
   readonly intents: readonly Intent[]
   readonly accounts: readonly Account[]
-  /** By asset. */
+  /** Total of open holds by asset. */
   readonly openHolds: ReadonlyMap<string, bigint>
-  /** Counted against the daily cap of the platform, of all days. */
+  /** Total of all days counted against the platform's daily cap. */
   readonly outflow: bigint
 }
 
-/** What a wallet has on the chain, in microdollars, and gas in wei. */
-export interface Holdings {
+/** Balances on the chain: USDC in microdollars, gas in wei. */
+export interface ChainBalances {
   readonly spend: bigint
   readonly treasury: bigint
   readonly gas: bigint
 }
 
-/** A key, as its owner sees it. */
-export interface Standing {
+/** Balance of a key, as reported by the API. */
+export interface KeyBalance {
   readonly keyId: string
   readonly balance: bigint
   readonly reserved: bigint
 }
 
-/** A payment that a buyer has sent, as the buyer sees it. */
-export interface Attempt {
+/** Payment sent by a buyer, as the buyer sees it. */
+export interface PaymentAttempt {
   readonly payer: Hex
   readonly nonce: Hex
   readonly amount: bigint
-  /** What it was charged each time that it was answered. */
+  /** Charge reported by each response. */
   readonly charged: readonly bigint[]
-  /** Whether the same request, sent again in the end, was served; undefined: not tried. */
+  /**
+   * True if the same request, sent again at the end, was served; undefined if it was not sent
+   * again.
+   */
   readonly served: boolean | undefined
 }
 
-/** Everything that a judgement starts from. */
+/** Input of the conservation check. */
 export interface Facts {
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
-  readonly before: { readonly holdings: Holdings; readonly books: Pick<Books, 'accounts'> }
-  readonly holdings: Holdings
-  readonly books: Books
-  /** Of the token, since its beginning. */
+  readonly before: {
+    readonly chainBalances: ChainBalances
+    readonly database: Pick<DatabaseSnapshot, 'accounts'>
+  }
+  readonly chainBalances: ChainBalances
+  readonly database: DatabaseSnapshot
+  /** All transfers of the token since genesis. */
   readonly transfers: readonly Transfer[]
-  /** What each seller's wallet has. */
+  /** Balance of each seller wallet. */
   readonly incomes: ReadonlyMap<Hex, bigint>
-  /** What each wallet of a buyer was given, and has left. */
-  readonly purses: ReadonlyMap<Hex, { readonly funded: bigint; readonly left: bigint }>
+  /** Initial funding and remaining balance of each buyer wallet. */
+  readonly buyerWallets: ReadonlyMap<Hex, { readonly funded: bigint; readonly left: bigint }>
   readonly charges: readonly Charge[]
-  readonly attempts: readonly Attempt[]
-  readonly standings: readonly Standing[]
-  /** Findings of those who look at the books in their own ways. */
+  readonly attempts: readonly PaymentAttempt[]
+  readonly keyBalances: readonly KeyBalance[]
+  /** Findings of the ledger verification, the reconciliation and the load itself. */
   readonly findings: readonly string[]
 }
 
-/** Reads the books. */
-export async function readBooks(pool: Pool): Promise<Books> {
+/** Reads the database. */
+export async function readDatabase(pool: Pool): Promise<DatabaseSnapshot> {
   const rows = async <T extends object>(sql: string): Promise<T[]> =>
     (await pool.query<T>(sql)).rows
   const holds = await rows<{ asset: string; sum: bigint }>(
@@ -136,13 +142,13 @@ export async function readAccounts(pool: Pool): Promise<Account[]> {
   const { rows } = await pool.query<Account>(
     `WITH posted AS MATERIALIZED (
        SELECT account_id, sum(amount)::bigint AS sum FROM ledger.posting GROUP BY account_id
-     ), kept AS MATERIALIZED (
+     ), stored AS MATERIALIZED (
        SELECT account, sum(balance)::bigint AS sum FROM ledger.balance GROUP BY account
      )
      SELECT a.code, s.code AS asset, coalesce(posted.sum, 0) AS posted,
-       coalesce(kept.sum, 0) AS kept
+       coalesce(stored.sum, 0) AS stored
      FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
-     LEFT JOIN posted ON posted.account_id = a.id LEFT JOIN kept ON kept.account = a.id`,
+     LEFT JOIN posted ON posted.account_id = a.id LEFT JOIN stored ON stored.account = a.id`,
   )
   return rows
 }

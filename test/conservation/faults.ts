@@ -1,60 +1,60 @@
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
-import { dealt, type Random } from './random.ts'
-import type { Service } from './service.ts'
-import type { Tally } from './tally.ts'
+import type { Counters } from './counters.ts'
+import type { ForeignFacilitator } from './foreign-facilitator.ts'
+import { assignInRounds, type Random } from './random.ts'
 
-/** Between two blocks of a chain on which nothing happens, as in the sandbox. */
+/** Interval of empty blocks, as in the sandbox. */
 const TICK_MS = 2_000
-const LOOK_MS = 50
+const POLL_MS = 50
 
-/** Makes the blocks of a chain: one for each transaction, and one every two seconds. */
+/** Mines the blocks of a chain: one per transaction, and one every two seconds. */
 export class Miner {
   readonly #rpcUrl: string
-  #ticks = false
-  #over = false
+  #isTicking = false
+  #isStopped = false
   #ticking: Promise<void> | undefined
 
   constructor(rpcUrl: string) {
     this.#rpcUrl = rpcUrl
   }
 
-  /** Takes over from the chain itself. */
+  /** Takes over mining from the node. */
   async start(): Promise<void> {
-    await this.go(1)
+    await this.resume(1)
     this.#ticking = this.#tick()
   }
 
-  /** Makes so many blocks at once, and goes on. */
-  async go(blocks: number): Promise<void> {
+  /** Mines `blocks` at once and resumes mining. */
+  async resume(blocks: number): Promise<void> {
     await this.#rpc('anvil_mine', `0x${blocks.toString(16)}`)
     await this.#rpc('evm_setAutomine', true)
-    this.#ticks = true
+    this.#isTicking = true
   }
 
-  /** No more blocks. */
+  /** Stops mining. */
   async halt(): Promise<void> {
-    this.#ticks = false
+    this.#isTicking = false
     await this.#rpc('evm_setIntervalMining', 0)
     await this.#rpc('evm_setAutomine', false)
   }
 
-  /** Only a block every two seconds, for all that came meanwhile. */
+  /** Mines only every two seconds, with all transactions received meanwhile. */
   async slow(): Promise<void> {
     await this.#rpc('evm_setAutomine', false)
-    this.#ticks = true
+    this.#isTicking = true
   }
 
   async stop(): Promise<void> {
-    this.#over = true
+    this.#isStopped = true
     await this.#ticking
   }
 
   async #tick(): Promise<void> {
-    for (let next = elapsedMs() + TICK_MS; !this.#over; await sleep(LOOK_MS)) {
+    for (let next = elapsedMs() + TICK_MS; !this.#isStopped; await sleep(POLL_MS)) {
       if (elapsedMs() < next) continue
       next = elapsedMs() + TICK_MS
-      if (this.#ticks) await this.#rpc('evm_mine').catch(() => undefined)
+      if (this.#isTicking) await this.#rpc('evm_mine').catch(() => undefined)
     }
   }
 
@@ -63,67 +63,70 @@ export class Miner {
   }
 }
 
-/** A disaster of the place where the hub runs, such as its sudden death. */
-export interface Disaster {
+/** Fault that can be injected into the environment of the hub. */
+export interface Fault {
   readonly name: string
-  readonly strike: () => Promise<void>
+  readonly inject: () => Promise<void>
 }
 
-export interface WeatherPorts {
+export interface FaultDeps {
   readonly miner: Miner
-  readonly service: Service
+  readonly foreignFacilitator: ForeignFacilitator
   readonly random: Random
-  readonly tally: Tally
-  readonly disasters: readonly Disaster[]
-  /** The longest time without a block, in milliseconds. */
+  readonly counters: Counters
+  readonly hubFaults: readonly Fault[]
+  /** Maximum time without a block, in milliseconds. */
   readonly stallMs: number
-  /** The longest time without trouble, in milliseconds. */
+  /** Maximum time between faults, in milliseconds. */
   readonly calmMs: number
 }
 
-/** Troubles one after the other, with pauses, until `over`; leaves fair weather. */
-export async function weather(ports: WeatherPorts, over: () => boolean): Promise<void> {
-  const { miner, service, random, tally, disasters, stallMs, calmMs } = ports
-  const pass = async (ms: number): Promise<void> => {
-    for (const end = elapsedMs() + ms; elapsedMs() < end && !over(); ) await sleep(LOOK_MS)
+/**
+ * Injects faults one after another, with pauses, until `hasEnded`; each fault is reverted at its
+ * end.
+ */
+export async function injectFaults(deps: FaultDeps, hasEnded: () => boolean): Promise<void> {
+  const { miner, foreignFacilitator, random, counters, hubFaults, stallMs, calmMs } = deps
+  const wait = async (ms: number): Promise<void> => {
+    for (const end = elapsedMs() + ms; elapsedMs() < end && !hasEnded(); ) await sleep(POLL_MS)
   }
-  const troubles: readonly Disaster[] = [
+  const faults: readonly Fault[] = [
     {
       name: 'no blocks, then several at once',
-      strike: async () => {
+      inject: async () => {
         await miner.halt()
-        await pass(random.between(stallMs / 2, stallMs))
-        await miner.go(random.between(2, 20))
+        await wait(random.between(stallMs / 2, stallMs))
+        await miner.resume(random.between(2, 20))
       },
     },
     {
       name: 'blocks every two seconds only',
-      strike: async () => {
+      inject: async () => {
         await miner.slow()
-        await pass(random.between(2_000, 5_000))
-        await miner.go(1)
+        await wait(random.between(2_000, 5_000))
+        await miner.resume(1)
       },
     },
     {
       name: 'foreign facilitator down',
-      strike: async () => {
-        await service.down()
-        await pass(random.between(1_000, 2_500))
-        await service.up()
+      inject: async () => {
+        await foreignFacilitator.down()
+        await wait(random.between(1_000, 2_500))
+        await foreignFacilitator.up()
       },
     },
-    ...disasters,
+    ...hubFaults,
   ]
-  tally.expect(
-    'weather',
-    troubles.map(({ name }) => name),
+  counters.expect(
+    'faults',
+    faults.map(({ name }) => name),
   )
-  const cards = dealt(random, troubles, { players: 1, player: 0 })
-  const isDue = () => !over() || tally.missing().some((name) => name.startsWith('weather'))
-  for (const { name, strike } of cards) {
-    await pass(random.between(500, calmMs))
+  const order = assignInRounds(random, faults, { participants: 1, participant: 0 })
+  const isDue = () => !hasEnded() || counters.missing().some((name) => name.startsWith('faults'))
+  for (const { name, inject } of order) {
+    await wait(random.between(500, calmMs))
     if (!isDue()) return
-    await strike()
-    tally.add('weather', name)
+    await inject()
+    counters.add('faults', name)
   }
 }

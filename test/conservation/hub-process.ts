@@ -13,11 +13,11 @@ import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { openHub } from '../../server/boot/hub.ts'
-import { flawed, gift } from '../stories/flawed.ts'
-import { troubled } from './acts.ts'
+import { flawed, gift } from '../stories/failing-services.ts'
+import { misbehavingFacilitator } from './facilitator-behaviors.ts'
 
-/** What the parent tells by the first argument, as JSON. */
-export interface HubOrder {
+/** Options passed by the parent process as JSON in the first argument. */
+export interface HubProcessOptions {
   readonly databaseUrl: string
   readonly dataDir: string
   readonly rpcUrl: string
@@ -26,23 +26,23 @@ export interface HubOrder {
   readonly gasKey: Hex
   readonly finality: number
   readonly hosts: readonly (readonly [name: string, port: number])[]
-  readonly serviceUrl: string
+  readonly facilitatorUrl: string
 }
 
 /**
- * A hub in a process of its own, to be killed, on a chain that outlives it. Prints one line when it
- * is ready: its address. Whoever is killed here loses what it had not written down.
+ * Program: runs a hub on a chain that outlives it, so that tests can kill it with SIGKILL. Prints
+ * its URL on one line when it is ready.
  */
-const order = JSON.parse(process.argv[2]!) as HubOrder
-const { databaseUrl, rpcUrl, treasury, gasKey: key } = order
+const options = JSON.parse(process.argv[2]!) as HubProcessOptions
+const { databaseUrl, rpcUrl, treasury, gasKey: key } = options
 const { network } = USDC_BASE
-const config = { ...readConfig({}), dataDir: order.dataDir }
+const config = { ...readConfig({}), dataDir: options.dataDir }
 const log = createLog('error')
 const signingKey = await loadSigningKey(config)
 const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', onError: () => {} })
 const chain = openChain({ rpcUrl, network })
-const own = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
-const spend = privateKeyToAccount(order.spendKey)
+const ownFacilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
+const spend = privateKeyToAccount(options.spendKey)
 let url = ''
 const hub = await openHub({
   ...config,
@@ -52,19 +52,22 @@ const hub = await openHub({
   signingKey,
   money: {
     chain,
-    facilitator: troubled({ ...own }, { url: order.serviceUrl, chain, log }),
-    gas: own.gas,
+    facilitator: misbehavingFacilitator(
+      { ...ownFacilitator },
+      { url: options.facilitatorUrl, chain, log },
+    ),
+    gas: ownFacilitator.gas,
     treasury,
     spend,
-    others: [own.address],
-    finality: BigInt(order.finality),
+    others: [ownFacilitator.address],
+    finality: BigInt(options.finality),
   },
   sandbox: true,
   admins: [],
   proxies: 1,
   holdMarginSeconds: 1,
   baseUrl: () => url,
-  egress: { sandboxHosts: new Map(order.hosts), httpsOnly: false },
+  egress: { sandboxHosts: new Map(options.hosts), httpsOnly: false },
   clock: systemClock,
   log,
 })
@@ -79,6 +82,6 @@ await startJobs(databaseUrl, {
   catalog: hub.catalog,
   signingKey,
   wallets: { treasury, spend: spend.address },
-  gas: { wallet: own.gas, ...config.gas },
+  gas: { wallet: ownFacilitator.gas, ...config.gas },
 })
 process.stdout.write(`${url}\n`)

@@ -5,73 +5,73 @@ import type { SettleResponse } from '@x402/core/types'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import type { Payment } from '../../core/payments/receiving/payment.ts'
-import { BAD_OFFERS, GOOD_OFFERS, offer, requirementV1, type Ware } from './offers.ts'
-import { Pending } from './pending.ts'
+import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import type { Counters } from './counters.ts'
+import { BAD_OFFERS, GOOD_OFFERS, offer, type Product, requirementV1 } from './offers.ts'
 import type { Random } from './random.ts'
-import type { Tally } from './tally.ts'
-import { WAY_NAMES, WAYS, type Way } from './ways.ts'
+import { SELLER_BEHAVIOR_NAMES, SELLER_BEHAVIORS, type SellerBehavior } from './seller-behaviors.ts'
 
 const SHOPS = 5
 
-/** What a buyer asks for: the seller does what the URL says. */
+/** Product order: the URL selects the seller's offer and behavior. */
 export interface Order {
   readonly offer: string
-  readonly way: Way
+  readonly behavior: SellerBehavior
   readonly amount: bigint
 }
 
-/** Sellers on named hosts, each with two wallets; one server of this process for all. */
+/** Sellers on named hosts, each with two wallets; one HTTP server serves all of them. */
 export class Market {
   readonly hosts: ReadonlyMap<string, number>
-  /** Of the sellers; nobody has their keys. */
+  /** Wallets of the sellers; no private keys exist for them. */
   readonly wallets: readonly Hex[]
   readonly #server: Server
   readonly #random: Random
-  readonly #tally: Tally
-  readonly #pending = new Pending()
-  readonly #made: string[] = []
+  readonly #counters: Counters
+  readonly #pending = new PendingTasks()
+  readonly #transactions: string[] = []
   #settler: Facilitator | undefined
-  #house: readonly Hex[] = []
+  #platformWallets: readonly Hex[] = []
   #orders = 0
 
-  private constructor(server: Server, random: Random, tally: Tally) {
+  private constructor(server: Server, random: Random, counters: Counters) {
     this.#server = server
     this.#random = random
-    this.#tally = tally
-    tally.expect('offers', [...GOOD_OFFERS, ...BAD_OFFERS])
-    tally.expect('sellers', WAY_NAMES)
+    this.#counters = counters
+    counters.expect('offers', [...GOOD_OFFERS, ...BAD_OFFERS])
+    counters.expect('sellers', SELLER_BEHAVIOR_NAMES)
     const names = Array.from({ length: SHOPS }, (_, n) => `shop${n}.test`)
     const { port } = server.address() as AddressInfo
     this.hosts = new Map(names.map((name) => [name, port]))
     this.wallets = names.flatMap((name) => [walletOf(random, name), secondOf(random, name)])
     server.on('request', (request, response) => {
-      this.#pending.add(this.#serve(request, response).catch(() => response.destroy()))
+      void this.#pending.add(this.#serve(request, response).catch(() => response.destroy()))
     })
   }
 
-  static async open(random: Random, tally: Tally): Promise<Market> {
+  static async start(random: Random, counters: Counters): Promise<Market> {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
-    return new Market(server, random, tally)
+    return new Market(server, random, counters)
   }
 
-  /** @param settler brings payments onto the chain for all of them */
-  trade(settler: Facilitator, house: readonly Hex[]): void {
+  /** @param settler settles the payments of all sellers */
+  open(settler: Facilitator, platformWallets: readonly Hex[]): void {
     this.#settler = settler
-    this.#house = house
+    this.#platformWallets = platformWallets
   }
 
-  /** An address that leads to one of the sellers. */
-  urlOf({ offer, way, amount }: Order, random: Random): string {
-    const path = [offer, way, amount, ++this.#orders].map((part) =>
+  /** Returns a URL of a random seller. */
+  urlOf({ offer, behavior, amount }: Order, random: Random): string {
+    const path = [offer, behavior, amount, ++this.#orders].map((part) =>
       encodeURIComponent(String(part)),
     )
     return `http://${random.pick([...this.hosts.keys()])}/${path.join('/')}`
   }
 
-  /** Waits for what they still settle. */
+  /** Waits for pending settlements of the sellers. */
   idle(): Promise<void> {
-    return this.#pending.all()
+    return this.#pending.idle()
   }
 
   async close(): Promise<void> {
@@ -84,28 +84,36 @@ export class Market {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume()
     const { host = '' } = request.headers
-    const [name = '', way = '', amount = '', id = ''] = String(request.url)
+    const [name = '', behavior = '', amount = '', id = ''] = String(request.url)
       .slice(1)
       .split('/')
       .map(decodeURIComponent)
-    const ware: Ware = {
+    const product: Product = {
       url: `http://${host}${request.url}`,
       amount: BigInt(amount),
       payTo: walletOf(this.#random, host),
       second: secondOf(this.#random, host),
-      house: this.#house,
+      platformWallets: this.#platformWallets,
     }
     const header = request.headers['payment-signature'] ?? request.headers['x-payment']
     if (typeof header !== 'string') {
-      this.#tally.add('offers', name)
-      return offer(name, ware, response)
+      this.#counters.add('offers', name)
+      return offer(name, product, response)
     }
-    this.#tally.add('sellers', way)
-    const payment = paymentOf(header, ware)
-    await WAYS[way as Way](this.#saleOf(name, ware, payment, response, this.#random.of(id)))
+    this.#counters.add('sellers', behavior)
+    const payment = paymentOf(header, product)
+    await SELLER_BEHAVIORS[behavior as SellerBehavior](
+      this.#saleOf(name, product, payment, response, this.#random.fork(id)),
+    )
   }
 
-  #saleOf(name: string, ware: Ware, payment: Payment, response: ServerResponse, random: Random) {
+  #saleOf(
+    name: string,
+    product: Product,
+    payment: Payment,
+    response: ServerResponse,
+    random: Random,
+  ) {
     const receiptName = name === 'version 1' ? 'x-payment-response' : 'payment-response'
     const settle = (other: Payment): Promise<SettleResponse> =>
       this.#settler!.settle(other, other.accepted)
@@ -114,29 +122,29 @@ export class Market {
       random,
       settle: async () => {
         const settled = await settle(payment)
-        if (settled.success) this.#made.push(settled.transaction)
+        if (settled.success) this.#transactions.push(settled.transaction)
         return settled
       },
       overcharge: () => settle(withMore(payment)),
-      says: (status: number, receipt?: object) => {
+      respond: (status: number, receipt?: object) => {
         const value = Buffer.from(JSON.stringify(receipt ?? null)).toString('base64')
         response.writeHead(status, receipt ? { [receiptName]: value } : {}).end('goods')
       },
-      demand: () => offer(name, ware, response),
-      later: (work: Promise<unknown>) => this.#pending.add(work),
-      known: () => this.#made.at(-1) ?? random.hex(32),
+      demandPayment: () => offer(name, product, response),
+      inBackground: (work: Promise<unknown>) => this.#pending.add(work),
+      previousTransaction: () => this.#transactions.at(-1) ?? random.hex(32),
     }
   }
 }
 
-const walletOf = (random: Random, host: string): Hex => random.of(`first ${host}`).hex(20)
-const secondOf = (random: Random, host: string): Hex => random.of(`second ${host}`).hex(20)
+const walletOf = (random: Random, host: string): Hex => random.fork(`first ${host}`).hex(20)
+const secondOf = (random: Random, host: string): Hex => random.fork(`second ${host}`).hex(20)
 
-/** A payment of either version, in the form of version 2. */
-function paymentOf(header: string, ware: Ware): Payment {
+/** Parses a payment of either x402 version into the form of version 2. */
+function paymentOf(header: string, product: Product): Payment {
   const payment = JSON.parse(Buffer.from(header, 'base64').toString())
   if (payment.x402Version === 2) return payment
-  return { x402Version: 2, accepted: requirementV1(ware), payload: payment.payload }
+  return { x402Version: 2, accepted: requirementV1(product), payload: payment.payload }
 }
 
 const withMore = (payment: Payment): Payment => {

@@ -1,65 +1,70 @@
-import type { Account, Books, Facts } from './facts.ts'
+import type { Account, DatabaseSnapshot, Facts } from './facts.ts'
 
-interface Mutant {
+interface Mutation {
   readonly mutate: (facts: Facts) => Facts
-  /** What the judge must say of it. */
+  /** Pattern of the expected finding. */
   readonly finds: RegExp
 }
 
-/** The list with the first item that fits changed: left out, doubled, or made another one. */
+/** Replaces the first item that fits: removes, duplicates or changes it. */
 function first<T>(
   list: readonly T[],
-  fits: (item: T) => boolean,
-  into: (item: T) => readonly T[],
+  matches: (item: T) => boolean,
+  change: (item: T) => readonly T[],
 ): T[] {
-  const at = list.findIndex(fits)
+  const at = list.findIndex(matches)
   const item = list[at]
-  if (!item) throw new Error('nothing in this run can be changed so')
-  return [...list.slice(0, at), ...into(item), ...list.slice(at + 1)]
+  if (!item) throw new Error('this run has no item to change')
+  return [...list.slice(0, at), ...change(item), ...list.slice(at + 1)]
 }
 
-const lost = (): [] => []
-const doubled = <T>(item: T): [T, T] => [item, item]
+const removed = (): [] => []
+const duplicated = <T>(item: T): [T, T] => [item, item]
 
-const books =
-  (change: (books: Books) => Partial<Books>) =>
-  (facts: Facts): Facts => ({ ...facts, books: { ...facts.books, ...change(facts.books) } })
+const database =
+  (change: (database: DatabaseSnapshot) => Partial<DatabaseSnapshot>) =>
+  (facts: Facts): Facts => ({
+    ...facts,
+    database: { ...facts.database, ...change(facts.database) },
+  })
 
-type Entry = Books['entries'][number]
+type Entry = DatabaseSnapshot['entries'][number]
 
-const entry = (event: string, into: (entry: Entry) => readonly Entry[]) =>
-  books(({ entries }) => ({ entries: first(entries, (one) => one.event === event, into) }))
+const entry = (event: string, change: (entry: Entry) => readonly Entry[]) =>
+  database(({ entries }) => ({ entries: first(entries, (one) => one.event === event, change) }))
 
-const account = (code: string, into: (account: Account) => Account) =>
-  books(({ accounts }) => ({
+const account = (code: string, change: (account: Account) => Account) =>
+  database(({ accounts }) => ({
     accounts: first(
       accounts,
       (a) => a.code === code,
-      (a) => [into(a)],
+      (a) => [change(a)],
     ),
   }))
 
-const holdings =
-  (wallet: keyof Facts['holdings'], more: bigint) =>
+const chainBalances =
+  (wallet: keyof Facts['chainBalances'], more: bigint) =>
   (facts: Facts): Facts => {
-    const changed = { ...facts.holdings, [wallet]: facts.holdings[wallet] + more }
-    return { ...facts, holdings: changed }
+    const changed = { ...facts.chainBalances, [wallet]: facts.chainBalances[wallet] + more }
+    return { ...facts, chainBalances: changed }
   }
 
-/** Whether a buyer was told of a charge, of a call that paid nobody outside. */
-const isTold =
-  ({ books: { intents } }: Facts) =>
+/** True if a response reported the charge of a call that paid no external seller. */
+const isReported =
+  ({ database: { intents } }: Facts) =>
   ({ call, state, charged }: Facts['charges'][number]): boolean =>
-    state === 'told' && charged > 0n && intents.every((intent) => intent.call !== call)
+    state === 'reported' && charged > 0n && intents.every((intent) => intent.call !== call)
 
-const toldMore = (facts: Facts): Facts => ({
+const reportHigherCharge = (facts: Facts): Facts => ({
   ...facts,
-  charges: first(facts.charges, isTold(facts), (one) => [{ ...one, charged: one.charged + 1n }]),
+  charges: first(facts.charges, isReported(facts), (one) => [
+    { ...one, charged: one.charged + 1n },
+  ]),
 })
 
-/** Nothing at all: an answer that was lost would excuse one charge that nobody was told of. */
-const toldNothing = (facts: Facts): Facts => {
-  const buyer = facts.charges.find(isTold(facts))!.key
+/** Removes all charges of the buyer: a single lost response would excuse one unreported charge. */
+const reportNoCharge = (facts: Facts): Facts => {
+  const buyer = facts.charges.find(isReported(facts))!.key
   return { ...facts, charges: facts.charges.filter(({ key }) => key !== buyer) }
 }
 
@@ -74,54 +79,57 @@ const attempt =
     ),
   })
 
-/** A seller, or a buyer, with a microdollar that nobody gave it. */
-const income = ({ incomes, ...facts }: Facts): Facts => {
+/** Adds an unexplained microdollar to a seller, or to a buyer below. */
+const addToSeller = ({ incomes, ...facts }: Facts): Facts => {
   const [[wallet, amount]] = [...incomes] as [[`0x${string}`, bigint]]
   return { ...facts, incomes: new Map([...incomes, [wallet, amount + 1n]]) }
 }
-const purse = ({ purses, ...facts }: Facts): Facts => {
-  const [[wallet, { funded, left }]] = [...purses] as [
+const addToBuyer = ({ buyerWallets, ...facts }: Facts): Facts => {
+  const [[wallet, { funded, left }]] = [...buyerWallets] as [
     [`0x${string}`, { funded: bigint; left: bigint }],
   ]
-  return { ...facts, purses: new Map([...purses, [wallet, { funded, left: left + 1n }]]) }
+  return {
+    ...facts,
+    buyerWallets: new Map([...buyerWallets, [wallet, { funded, left: left + 1n }]]),
+  }
 }
-const reserved = (facts: Facts): Facts => ({
+const addReserved = (facts: Facts): Facts => ({
   ...facts,
-  standings: first(
-    facts.standings,
+  keyBalances: first(
+    facts.keyBalances,
     () => true,
     (one) => [{ ...one, reserved: 1n }],
   ),
 })
 
-/** Wrong by one thing each; the amounts by a microdollar. */
-export const MUTANTS: Readonly<Record<string, Mutant>> = {
+/** Mutations of the facts, each with one error; amounts are wrong by one microdollar. */
+export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a charge that is lost': {
-    mutate: entry('call.settled', lost),
+    mutate: entry('call.settled', removed),
     finds: /charged/,
   },
-  'a charge that is booked twice': {
-    mutate: entry('call.settled', doubled),
+  'a charge that is posted twice': {
+    mutate: entry('call.settled', duplicated),
     finds: /was settled more than once/,
   },
   'a charge that is too high': {
     mutate: entry('call.settled', (one) => [{ ...one, amount: one.amount + 1n }]),
     finds: /charged/,
   },
-  'a payment that was not booked': {
-    mutate: entry('external.confirmed', lost),
-    finds: /was seen as paid: 0, and not \d/,
+  'a payment that was not posted': {
+    mutate: entry('external.confirmed', removed),
+    finds: /was posted as paid: 0, expected \d/,
   },
   'a refund that was forgotten': {
-    mutate: entry('external.refunded', lost),
-    finds: /was charged, net: \d+, and not 0/,
+    mutate: entry('external.refunded', removed),
+    finds: /was charged, net: \d+, expected 0/,
   },
-  'a sale that is booked twice': {
-    mutate: entry('call.sold', doubled),
-    finds: /^sales of the payment of \w+: 2, and not 1/m,
+  'a sale that is posted twice': {
+    mutate: entry('call.sold', duplicated),
+    finds: /^sales of the payment of \w+: 2, expected 1/m,
   },
   'a receipt that was not confirmed': {
-    mutate: entry('receipt.confirmed', lost),
+    mutate: entry('receipt.confirmed', removed),
     finds: /^receipts of the payment/m,
   },
   'a loss': {
@@ -129,7 +137,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     finds: /^external\.lost: /m,
   },
   'an intent that is unresolved': {
-    mutate: books(({ intents }) => ({
+    mutate: database(({ intents }) => ({
       intents: first(
         intents,
         () => true,
@@ -139,7 +147,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     finds: /^unresolved: intent/m,
   },
   'a claim that is pending': {
-    mutate: books(({ claims }) => ({
+    mutate: database(({ claims }) => ({
       claims: first(
         claims,
         () => true,
@@ -149,15 +157,15 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     finds: /^unresolved: claim/m,
   },
   'a hold that is open': {
-    mutate: books(() => ({ openHolds: new Map([['USDC', 1n]]) })),
+    mutate: database(() => ({ openHolds: new Map([['USDC', 1n]]) })),
     finds: /^liabilities:holds and open holds/m,
   },
   'a hold that is in the control account': {
-    mutate: account('liabilities:holds', (one) => ({ ...one, posted: 1n, kept: 1n })),
+    mutate: account('liabilities:holds', (one) => ({ ...one, posted: 1n, stored: 1n })),
     finds: /^liabilities:holds: 1/m,
   },
   'a balance that does not follow from the postings': {
-    mutate: account('income:commission', (one) => ({ ...one, kept: one.kept + 1n })),
+    mutate: account('income:commission', (one) => ({ ...one, stored: one.stored + 1n })),
     finds: /^balance of income:commission/m,
   },
   'a posting without its other side': {
@@ -165,31 +173,31 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     finds: /^postings of USDC: 1,/m,
   },
   'an outflow that is counted wrongly': {
-    mutate: books(({ outflow }) => ({ outflow: outflow + 1n })),
+    mutate: database(({ outflow }) => ({ outflow: outflow + 1n })),
     finds: /^outflow that the caps count/m,
   },
   'a treasury that has more': {
-    mutate: holdings('treasury', 1n),
+    mutate: chainBalances('treasury', 1n),
     finds: /^change of the treasury/m,
   },
   'a spend wallet that has less': {
-    mutate: holdings('spend', -1n),
+    mutate: chainBalances('spend', -1n),
     finds: /^change of the spend wallet/m,
   },
-  'gas that was not booked': {
-    mutate: holdings('gas', -1_000_000_000n),
-    finds: /^gas by the books/m,
+  'gas that was not posted': {
+    mutate: chainBalances('gas', -1_000_000_000n),
+    finds: /^gas posted in the ledger/m,
   },
-  'a seller that has more': { mutate: income, finds: /^income of seller/m },
-  'a buyer that has more': { mutate: purse, finds: /^sold to/m },
-  'a buyer whose money is held': { mutate: reserved, finds: /^reserved of/m },
-  'a buyer who was told another charge': {
-    mutate: toldMore,
-    finds: /^call \S+ was told/m,
+  'a seller that has more': { mutate: addToSeller, finds: /^income of seller/m },
+  'a buyer that has more': { mutate: addToBuyer, finds: /^sold to/m },
+  'a buyer whose money is held': { mutate: addReserved, finds: /^reserved of/m },
+  'a buyer to whom another charge was reported': {
+    mutate: reportHigherCharge,
+    finds: /^call \S+ reported/m,
   },
-  'a buyer who was not told of a charge': {
-    mutate: toldNothing,
-    finds: /^charged, and nobody was told/m,
+  'a buyer to whom a charge was not reported': {
+    mutate: reportNoCharge,
+    finds: /^charged, and not reported/m,
   },
   'a payment that was charged twice': {
     mutate: attempt({ charged: [100n, 100n] }),

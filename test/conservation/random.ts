@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 
-/** Chance that can be had again: what a seed and a name give, they always give. */
+/** Deterministic random numbers: equal seeds and names give equal sequences. */
 export class Random {
   readonly #seed: string
   #state: number
@@ -11,12 +11,12 @@ export class Random {
     this.#state = createHash('sha256').update(seed).digest().readUInt32LE()
   }
 
-  /** Chance of its own for somebody: what others draw meanwhile does not change it. */
-  of(name: string): Random {
+  /** Returns an independent generator for `name`; draws from other generators do not affect it. */
+  fork(name: string): Random {
     return new Random(`${this.#seed}/${name}`)
   }
 
-  /** Both ends included. */
+  /** Returns an integer between `low` and `high`, both inclusive. */
   between(low: number, high: number): number {
     return low + Math.floor(this.#next() * (high - low + 1))
   }
@@ -44,7 +44,7 @@ export class Random {
     return `0x${digits.join('')}`
   }
 
-  /** Mulberry32: from 0 up to, but not including, 1. */
+  /** Mulberry32; returns a number in [0, 1). */
   #next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
@@ -54,15 +54,15 @@ export class Random {
 }
 
 /**
- * The cards that one of several players gets from a pack that is dealt in turn, shuffled anew
- * whenever it is used up: in a round every card comes once, whoever has it.
+ * Yields one participant's share of the items, which are shuffled and assigned in turn, round after
+ * round: in each round every item goes to exactly one participant.
  */
-export function* dealt<T>(
+export function* assignInRounds<T>(
   random: Random,
-  cards: readonly T[],
-  { players, player }: { readonly players: number; readonly player: number },
+  items: readonly T[],
+  { participants, participant }: { readonly participants: number; readonly participant: number },
 ): Generator<T, never> {
   for (let turn = 0; ; ) {
-    for (const card of random.shuffled(cards)) if (turn++ % players === player) yield card
+    for (const item of random.shuffled(items)) if (turn++ % participants === participant) yield item
   }
 }

@@ -1,17 +1,17 @@
+import { entriesOf, netCharges, sum } from './checker-helpers.ts'
 import type { Facts } from './facts.ts'
-import { named, netCharges, sum } from './reckon.ts'
 import type { Run } from './run.ts'
 
-/** What happened, for a reader who wants to know whether it did. */
-export function report({ seed, tally }: Run, facts: Facts): string {
-  const lines = [`seed ${seed} (CONSERVATION_SEED)`, ...tally.lines(), `money: ${money(facts)}`]
+/** Formats the counters and totals of a run for its log. */
+export function report({ seed, counters }: Run, facts: Facts): string {
+  const lines = [`seed ${seed} (CONSERVATION_SEED)`, ...counters.lines(), `money: ${money(facts)}`]
   return lines.map((line) => `      ${line}\n`).join('')
 }
 
 function money(facts: Facts): string {
-  const { entries, intents } = facts.books
+  const { entries, intents } = facts.database
   const total = (event: string): string => {
-    const all = named(entries, event)
+    const all = entriesOf(entries, event)
     return `${all.length} × ${event} (${sum(all.map(({ amount }) => amount))})`
   }
   const events = ['credits.purchased', 'call.sold', 'external.confirmed', 'external.refunded']

@@ -1,150 +1,177 @@
 import { randomBytes } from 'node:crypto'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
-import { Miner, weather } from './faults.ts'
-import { type Deed, KEYED_DEEDS, SLOW_DEEDS } from './keyed.ts'
-import { KEYLESS_DEEDS } from './keyless.ts'
-import { type Crowd, gather } from './load.ts'
+import { type Buyers, createBuyers } from './buyers.ts'
+import { Counters } from './counters.ts'
+import { injectFaults, Miner } from './faults.ts'
+import { ForeignFacilitator, fundedFacilitator } from './foreign-facilitator.ts'
+import type { ExternalEndpoints, HubEnvironment } from './hub-environment.ts'
+import { type BuyerAction, KEYED_ACTIONS, SLOW_ACTIONS } from './keyed-buyer.ts'
+import { KEYLESS_ACTIONS } from './keyless-buyer.ts'
 import { Market } from './market.ts'
-import { Desk } from './operators.ts'
-import { dealt, Random } from './random.ts'
-import { Service, stranger } from './service.ts'
-import { Tally } from './tally.ts'
-import type { Outside, Venue } from './venue.ts'
+import { assignInRounds, Random } from './random.ts'
+import { RequestRecorder } from './request-recorder.ts'
 
 export interface RunOptions {
-  /** What happens follows from it, though not when. @defaultValue one by chance */
+  /** Seed of all random choices; timing still varies. @defaultValue a random seed */
   readonly seed?: string | undefined
-  /** Of trade; whatever has begun is finished, and everything is done once at least. */
+  /** Duration of the load. Started actions finish, and every action runs at least once. */
   readonly seconds: number
-  /** How many buyers with a key, and how many without. */
+  /** Number of buyers with an API key. */
   readonly keyed: number
   readonly keyless: number
-  /** Wallets of each buyer without a key. */
-  readonly purses: number
-  /** The longest time without a block, in milliseconds. */
+  /** Wallets per buyer without an API key. */
+  readonly walletsPerBuyer: number
+  /** Maximum time without a block, in milliseconds. */
   readonly stallMs: number
-  /** The longest time without trouble, in milliseconds. */
+  /** Maximum time between faults, in milliseconds. */
   readonly calmMs: number
-  readonly venue: (outside: Outside) => Promise<Venue>
+  readonly environment: (endpoints: ExternalEndpoints) => Promise<HubEnvironment>
 }
 
-/** What a deed takes at most for which a seller never answers. */
+/** Maximum duration of an action whose seller never responds. */
 const SLOW_MS = 35_000
 const RESOLVE_MS = 500
 
-/** Buyers, sellers and troubles around a hub. */
-export interface Run extends Crowd {
+/** Running hub with its buyers, sellers and faults. */
+export interface Run extends Buyers {
   readonly seed: string
-  readonly venue: Venue
-  readonly tally: Tally
+  readonly environment: HubEnvironment
+  readonly counters: Counters
   readonly market: Market
-  readonly service: Service
-  readonly desk: Desk
+  readonly foreignFacilitator: ForeignFacilitator
+  readonly recorder: RequestRecorder
   readonly miner: Miner
   readonly random: Random
   readonly stop: () => Promise<void>
 }
 
-export async function prepare(options: RunOptions): Promise<Run> {
+export async function prepareRun(options: RunOptions): Promise<Run> {
   const seed = options.seed ?? randomBytes(6).toString('hex')
   const random = new Random(seed)
-  const tally = new Tally()
+  const counters = new Counters()
   const stops: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const market = await Market.open(random.of('market'), tally)
+    const market = await Market.start(random.fork('market'), counters)
     stops.push(() => market.close())
-    const service = new Service(random.of('service'))
-    await service.up()
-    stops.push(() => service.down())
-    const venue = await options.venue({ hosts: market.hosts, serviceUrl: service.url })
-    stops.push(() => venue.stop())
-    const { rpcUrl, wallets } = venue
+    const foreignFacilitator = new ForeignFacilitator(random.fork('foreign facilitator'))
+    await foreignFacilitator.up()
+    stops.push(() => foreignFacilitator.down())
+    const environment = await options.environment({
+      hosts: market.hosts,
+      facilitatorUrl: foreignFacilitator.url,
+    })
+    stops.push(() => environment.stop())
+    const { rpcUrl, wallets } = environment
     const miner = new Miner(rpcUrl)
     await miner.start()
     stops.push(() => miner.stop())
-    market.trade(await stranger(rpcUrl), [wallets.treasury, wallets.spend])
-    service.use(await stranger(rpcUrl))
-    const desk = new Desk(venue.url, tally)
-    const crowd = await gather({ ...options, random, venue, market, desk })
-    return { seed, venue, tally, market, service, desk, miner, random, stop, ...crowd }
+    market.open(await fundedFacilitator(rpcUrl), [wallets.treasury, wallets.spend])
+    foreignFacilitator.use(await fundedFacilitator(rpcUrl))
+    const recorder = new RequestRecorder(environment.url, counters)
+    const buyers = await createBuyers({ ...options, random, environment, market, recorder })
+    return {
+      seed,
+      environment,
+      counters,
+      market,
+      foreignFacilitator,
+      recorder,
+      miner,
+      random,
+      stop,
+      ...buyers,
+    }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-/** Everybody trades, in all weathers, for so long; then everything that has begun is finished. */
-export async function trade(run: Run, { seconds, ...times }: RunOptions): Promise<void> {
-  const { tally, market, service, venue, keyed, keyless } = run
+/** Runs the load with faults for `seconds`, then waits until all started work has ended. */
+export async function runLoad(run: Run, { seconds, ...times }: RunOptions): Promise<void> {
+  const { counters, market, foreignFacilitator, environment, keyed, keyless } = run
   const end = elapsedMs() + seconds * 1_000
-  const players = { random: run.random, tally, left: () => end - elapsedMs() }
-  let isOver = false
-  const over = (): boolean => isOver
-  const { disasters, ports } = venue
-  const random = run.random.of('weather')
-  const traders = Promise.all([
-    everybody('buyers with keys', keyed, KEYED_DEEDS, players),
-    everybody('buyers without', keyless, KEYLESS_DEEDS, players),
-    ...SLOW_DEEDS.map((deed, n) => wait(deed, keyed[n % keyed.length]!, players)),
-  ]).finally(() => (isOver = true))
-  const beside = [
-    weather({ ...times, miner: run.miner, service, random, tally, disasters }, over),
-    resolveAlways(ports, over),
+  const load = { random: run.random, counters, remainingMs: () => end - elapsedMs() }
+  let isDone = false
+  const hasEnded = (): boolean => isDone
+  const { hubFaults, deps } = environment
+  const random = run.random.fork('faults')
+  const buyerLoad = Promise.all([
+    runBuyers('buyers with API key', keyed, KEYED_ACTIONS, load),
+    runBuyers('buyers without API key', keyless, KEYLESS_ACTIONS, load),
+    ...SLOW_ACTIONS.map((action, n) => repeat(action, keyed[n % keyed.length]!, load)),
+  ]).finally(() => (isDone = true))
+  const background = [
+    injectFaults(
+      { ...times, miner: run.miner, foreignFacilitator, random, counters, hubFaults },
+      hasEnded,
+    ),
+    resolveContinuously(deps, hasEnded),
   ]
   try {
-    await Promise.all([traders, ...beside])
+    await Promise.all([buyerLoad, ...background])
   } catch (error) {
-    isOver = true
-    run.desk.close()
+    isDone = true
+    run.recorder.close()
     throw error
   }
   await market.idle()
-  await service.idle()
+  await foreignFacilitator.idle()
 }
 
-/** As a second hub with the same database would, and in more haste. */
-async function resolveAlways(ports: Venue['ports'], over: () => boolean): Promise<void> {
-  while (!over()) {
-    await resolvePayments(ports, 0).catch((error: unknown) => ports.log.warn({ err: error }))
+/** Resolves payments continuously, like a second hub on the same database. */
+async function resolveContinuously(
+  deps: HubEnvironment['deps'],
+  hasEnded: () => boolean,
+): Promise<void> {
+  while (!hasEnded()) {
+    await resolvePayments(deps, 0).catch((error: unknown) => deps.log.warn({ err: error }))
     await sleep(RESOLVE_MS)
   }
 }
 
-interface Players {
+interface Load {
   readonly random: Random
-  readonly tally: Tally
-  readonly left: () => number
+  readonly counters: Counters
+  readonly remainingMs: () => number
 }
 
-/** Each plays its cards, all of its first round at least. */
-async function everybody<Buyer>(
+/** Runs the buyers concurrently, each for at least its share of the first round. */
+async function runBuyers<Buyer>(
   kind: string,
   buyers: readonly Buyer[],
-  deeds: readonly Deed<Buyer>[],
-  { random, tally, left }: Players,
+  actions: readonly BuyerAction<Buyer>[],
+  { random, counters, remainingMs }: Load,
 ): Promise<void> {
-  const names = deeds.flatMap(({ name }) => name ?? [])
-  tally.expect(kind, names)
-  const round = Math.ceil(deeds.length / buyers.length)
-  const live = async (buyer: Buyer, player: number): Promise<void> => {
-    const cards = dealt(random.of(kind), deeds, { players: buyers.length, player })
-    for (let played = 0; played < round || left() > 0; played++) {
-      const { name, play } = cards.next().value
-      await play(buyer)
-      if (name) tally.add(kind, name)
+  const names = actions.flatMap(({ name }) => name ?? [])
+  counters.expect(kind, names)
+  const actionsPerBuyer = Math.ceil(actions.length / buyers.length)
+  const runBuyer = async (buyer: Buyer, participant: number): Promise<void> => {
+    const actionsInTurn = assignInRounds(random.fork(kind), actions, {
+      participants: buyers.length,
+      participant,
+    })
+    for (let performed = 0; performed < actionsPerBuyer || remainingMs() > 0; performed++) {
+      const { name, perform } = actionsInTurn.next().value
+      await perform(buyer)
+      if (name) counters.add(kind, name)
     }
   }
-  await Promise.all(buyers.map(live))
+  await Promise.all(buyers.map(runBuyer))
 }
 
-/** Again and again, one after the other, while there is time. */
-async function wait<Buyer>({ play }: Deed<Buyer>, buyer: Buyer, { left }: Players): Promise<void> {
+/** Repeats an action sequentially while time is left. */
+async function repeat<Buyer>(
+  { perform }: BuyerAction<Buyer>,
+  buyer: Buyer,
+  { remainingMs }: Load,
+): Promise<void> {
   do {
-    await play(buyer)
+    await perform(buyer)
     await sleep(RESOLVE_MS)
-  } while (left() > SLOW_MS)
+  } while (remainingMs() > SLOW_MS)
 }

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { crash, round, tell } from './bank/round.ts'
+import { crash, runRound, printReport } from './bank/round.ts'
 import { openLedgerBank } from './banks/ledger.ts'
 import { Cluster } from './rig/cluster.ts'
-import { between, SECONDS } from './rig/torment.ts'
+import { randomBetween, SECONDS } from './rig/inject-faults.ts'
 
 const AGENTS = 60
 
-/** Case A070, without the doors: several processes beside each other, and a database that dies. */
-describe(`${SECONDS} s of kill -9 of tellers and PostgreSQL`, () => {
+/** Several ledger processes and a database are killed, without the HTTP server. */
+describe(`The ledger under ${SECONDS} s of kills of its workers and PostgreSQL`, () => {
   let cluster: Cluster
 
   before(async () => {
@@ -16,26 +16,26 @@ describe(`${SECONDS} s of kill -9 of tellers and PostgreSQL`, () => {
   })
   after(() => cluster.remove())
 
-  it('the ledger keeps every promise, and no process of it ends by itself', async () => {
-    const report = await round(await openLedgerBank(cluster.url, AGENTS), {
+  it('keeps every acknowledged step, and no process exits by itself', async () => {
+    const report = await runRound(await openLedgerBank(cluster.url, AGENTS), {
       agents: AGENTS,
       callers: 256,
       seconds: SECONDS,
-      torments: (tellers) => [
-        { pause: () => 2_000, act: () => tellers.kill() },
+      faults: (workers) => [
+        { pause: () => 2_000, act: () => workers.kill() },
         {
-          pause: between(1_000, 6_000),
+          pause: randomBetween(1_000, 6_000),
           act: () => (Math.random() < 0.6 ? crash(cluster) : cluster.killBackend()),
         },
-        { pause: between(500, 4_000), act: async () => cluster.proxy.cut() },
+        { pause: randomBetween(500, 4_000), act: async () => cluster.proxy.cut() },
       ],
     })
     const [kills, crashes, cuts] = report.times
-    tell(
+    printReport(
       report,
-      `kill -9 of ${kills} tellers and ${crashes} times of PostgreSQL, ${cuts} cuts of the network`,
+      `${kills} kills of workers, ${crashes} of PostgreSQL, ${cuts} network cuts`,
     )
     expect(report.violations).to.deep.equal([])
-    expect(report.lost, 'tries without an answer').to.be.above(0)
+    expect(report.lost, 'attempts without a response').to.be.above(0)
   })
 })

@@ -9,8 +9,8 @@ const FREE = 15
 const PER_MINUTE = 100
 const DAY_SECONDS = 86_400
 
-/** The library that lies to programs about the time; undefined: it is not on this machine. */
-function library(): string | undefined {
+/** Path of the libfaketime library; undefined if it is not installed. */
+function libfaketime(): string | undefined {
   try {
     return execFileSync('faketime', ['-f', '+0', 'printenv', 'LD_PRELOAD']).toString().trim()
   } catch {
@@ -18,16 +18,16 @@ function library(): string | undefined {
   }
 }
 
-/** Two hubs on one database, more than a month before and after it, by their own clocks. */
-describe('A077 two processes whose clocks are wrong', function () {
+/** Two hubs on one database, with clocks more than a month ahead of and behind the database's. */
+describe('A077 two hubs with wrong clocks', function () {
   this.timeout(240_000)
-  const preload = library()
+  const preload = libfaketime()
   let database: FreshDatabase
   const hubs: ProcessHub[] = []
   const start = async (days: string, jobs: 'on' | 'off') => {
-    const lies = { LD_PRELOAD: preload!, FAKETIME: days, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+    const fakeTime = { LD_PRELOAD: preload!, FAKETIME: days, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
     hubs.push(
-      await ProcessHub.start({ ...lies, HUB_JOBS: jobs, HUB_RATE_STORE: 'database' }, database),
+      await ProcessHub.start({ ...fakeTime, HUB_JOBS: jobs, HUB_RATE_STORE: 'database' }, database),
     )
   }
   before(async function () {
@@ -41,17 +41,17 @@ describe('A077 two processes whose clocks are wrong', function () {
     await hubs[0]?.close()
   })
 
-  /** As often at each of them, at the same time. */
+  /** Sends `times` requests to each hub concurrently. */
   const both = async (times: number, path: string, key: string, body?: object): Promise<Told[]> =>
     Promise.all(
       hubs.flatMap((hub) =>
         Array.from({ length: times }, () => ask(hub.url, path, { ...(key && { key }), body })),
       ),
     )
-  const count = (told: readonly Told[], wanted: number): number =>
-    told.filter(({ status }) => status === wanted).length
+  const count = (responses: readonly Told[], expected: number): number =>
+    responses.filter(({ status }) => status === expected).length
 
-  it('lie, and are about to be found out', async () => {
+  it('log times 40 days ahead of and behind the database', async () => {
     await both(1, '/v1/services', '')
     const { rows } = await database.pool.query('SELECT now()')
     const log = hubs.map(({ logged }) => /"time":"([^"]+)"/.exec(logged)?.[1] ?? '')
@@ -61,10 +61,10 @@ describe('A077 two processes whose clocks are wrong', function () {
     expect(days).to.deep.equal([40, -40])
   })
 
-  it('give one quota of free calls a month between them', async () => {
+  it('share one monthly quota of free calls', async () => {
     const { apiKey } = await hubs[0]!.agent()
-    const told = await both(FREE, '/proxy/analysis/sentiment', apiKey, { text: 'A lovely day.' })
-    expect([count(told, 200), count(told, 402)]).to.deep.equal([FREE, FREE])
+    const responses = await both(FREE, '/proxy/analysis/sentiment', apiKey, { text: 'A lovely day.' })
+    expect([count(responses, 200), count(responses, 402)]).to.deep.equal([FREE, FREE])
     const { rows } = await database.pool.query<{ months: number }>(
       `SELECT count(*)::integer AS months FROM ledger.account
        WHERE code LIKE 'liabilities:free-calls:prn%'`,
@@ -72,14 +72,14 @@ describe('A077 two processes whose clocks are wrong', function () {
     expect(rows[0]!.months, 'one month').to.equal(1)
   })
 
-  it('count one window of requests between them', async () => {
+  it('share one rate limit window', async () => {
     const { apiKey } = await hubs[1]!.agent()
-    const told = await both(PER_MINUTE, '/proxy/slow/process', apiKey)
-    expect(count(told, 200)).to.equal(PER_MINUTE)
-    expect(count(told, 429)).to.equal(PER_MINUTE)
+    const responses = await both(PER_MINUTE, '/proxy/slow/process', apiKey)
+    expect(count(responses, 200)).to.equal(PER_MINUTE)
+    expect(count(responses, 429)).to.equal(PER_MINUTE)
   })
 
-  it('take a nonce of each other, and give it the same end', async () => {
+  it('accept nonces from each other, with the same expiry', async () => {
     for (const [here, there] of [hubs, hubs.toReversed()] as [ProcessHub, ProcessHub][]) {
       const { body } = await ask(here.url, '/v1/register/challenge')
       const left = Date.parse(String(body['expires_at'])) - systemClock.now().getTime()
@@ -89,13 +89,13 @@ describe('A077 two processes whose clocks are wrong', function () {
     }
   })
 
-  it('expire no hold of each other early, and charge each call once', async () => {
+  it('do not expire holds of each other early, and charge each call once', async () => {
     const price = 1_000n
     const { apiKey, keyId } = await hubs[0]!.agent(price * 10n)
-    const told = await both(2, '/proxy/slow/work', apiKey, { ms: 1_500 })
-    expect(count(told, 200)).to.equal(4)
+    const responses = await both(2, '/proxy/slow/work', apiKey, { ms: 1_500 })
+    expect(count(responses, 200)).to.equal(4)
     expect(await hubs[0]!.balance(keyId)).to.equal(price * 6n)
-    const id = String(told[3]!.headers['x-call-id'])
+    const id = String(responses[3]!.headers['x-call-id'])
     const { body } = await ask(hubs[0]!.url, `/v1/calls/${id}`, { key: apiKey })
     const off = Date.parse(String(body['at'])) - systemClock.now().getTime()
     expect(Math.abs(off) / 1_000, 'seconds').to.be.below(60)

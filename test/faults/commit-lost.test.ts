@@ -12,12 +12,12 @@ import { Proxy } from './rig/proxy.ts'
 const LOST = 3
 const CREDITS = 100_000n
 
-/** Case A072: the database commits, and its answer does not arrive. */
-describe('The answer to a COMMIT is lost on the way', () => {
+/** The database commits, but its response does not arrive. */
+describe('The ledger, when the response to a COMMIT is lost,', () => {
   let database: FreshDatabase
   let proxy: Proxy
   let pool: Pool
-  let books: Ledger
+  let ledger: Ledger
   let owner: AccountRef
   let payee: AccountRef
 
@@ -26,9 +26,9 @@ describe('The answer to a COMMIT is lost on the way', () => {
     await openShards(database.pool, 1)
     proxy = await Proxy.open(Number(new URL(database.url).port))
     pool = createPool(proxy.through(database.url), { role: 'hub_app', max: 4, responseMs: 4_000 })
-    books = new Ledger(pool)
-    owner = await openAgent(books, CREDITS)
-    payee = await openProvider(books, 'acme')
+    ledger = new Ledger(pool)
+    owner = await openAgent(ledger, CREDITS)
+    payee = await openProvider(ledger, 'acme')
   })
   beforeEach(() => (proxy.dropped = 0))
   after(async () => {
@@ -42,86 +42,86 @@ describe('The answer to a COMMIT is lost on the way', () => {
     return rowCount ?? 0
   }
 
-  it('a call is held and charged once, and each step tells that it is done', async () => {
+  it('reserves and charges a call once, and reports each step as replayed', async () => {
     const call = order(owner, payee, 5_000n)
-    proxy.dropAnswers(/ledger\.apply/, LOST)
-    const reserved = await books.reserve(call)
-    expect(proxy.dropped, 'answers to the reserve that were lost').to.equal(LOST)
+    proxy.dropResponses(/ledger\.apply/, LOST)
+    const reserved = await ledger.reserve(call)
+    expect(proxy.dropped, 'lost responses to the reservation').to.equal(LOST)
     expect(reserved.outcome).to.equal('replayed')
-    proxy.dropAnswers(/ledger\.apply/, LOST)
-    const { outcome, balance } = await books.settle(call, 4_000n)
-    expect(proxy.dropped, 'all answers that were lost').to.equal(2 * LOST)
+    proxy.dropResponses(/ledger\.apply/, LOST)
+    const { outcome, balance } = await ledger.settle(call, 4_000n)
+    expect(proxy.dropped, 'lost responses').to.equal(2 * LOST)
     expect({ outcome, balance }).to.deep.equal({ outcome: 'replayed', balance: CREDITS - 4_000n })
     expect(await rowsOf(call.call)).to.equal(2)
-    expect(await books.balance(owner.code)).to.equal(CREDITS - 4_000n)
+    expect(await ledger.balance(owner.code)).to.equal(CREDITS - 4_000n)
   })
 
-  it('another end is refused by what the lost answer said', async () => {
+  it('refuses another outcome after the lost one', async () => {
     const call = order(owner, payee, 700n)
-    await books.reserve(call)
-    proxy.dropAnswers(/ledger\.apply/, 1)
-    const ends = [await books.release(call), await books.settle(call, 700n)]
+    await ledger.reserve(call)
+    proxy.dropResponses(/ledger\.apply/, 1)
+    const ends = [await ledger.release(call), await ledger.settle(call, 700n)]
     expect(ends.map(({ outcome }) => outcome)).to.deep.equal([
       'replayed',
       'id_reused_with_other_terms',
     ])
   })
 
-  it('a batch of operations, half of it refused, is judged as it was the first time', async () => {
-    const poor = await openAgent(books, 1_000n)
+  it('repeats the outcomes of a batch of which half was refused', async () => {
+    const poor = await openAgent(ledger, 1_000n)
     const calls = Array.from({ length: 20 }, () => order(poor, payee, 100n))
-    proxy.dropAnswers(/ledger\.apply/, LOST)
-    const results = await Promise.all(calls.map((call) => books.reserve(call)))
+    proxy.dropResponses(/ledger\.apply/, LOST)
+    const results = await Promise.all(calls.map((call) => ledger.reserve(call)))
     expect(proxy.dropped).to.equal(LOST)
     const outcomes = results.map(({ outcome }) => outcome)
     const held = outcomes.filter((outcome) => outcome === 'replayed' || outcome === 'applied')
     expect(held).to.have.length(10)
     expect(outcomes.filter((outcome) => outcome === 'insufficient_funds')).to.have.length(10)
-    const booked = await Promise.all(calls.map(({ call }) => rowsOf(call)))
+    const posted = await Promise.all(calls.map(({ call }) => rowsOf(call)))
     results.forEach(({ outcome }, i) => {
-      expect(booked[i], outcome).to.equal(outcome === 'insufficient_funds' ? 0 : 1)
+      expect(posted[i], outcome).to.equal(outcome === 'insufficient_funds' ? 0 : 1)
     })
-    await Promise.all(calls.map((call) => books.release(call)))
-    expect(await books.balance(poor.code)).to.equal(1_000n)
+    await Promise.all(calls.map((call) => ledger.release(call)))
+    expect(await ledger.balance(poor.code)).to.equal(1_000n)
   })
 
-  it('an entry of a single step is posted once', async () => {
+  it('posts a single-step entry once', async () => {
     const id = newId()
-    const before = await books.balance(owner.code)
-    proxy.dropAnswers(/ledger\.post/, LOST)
+    const before = await ledger.balance(owner.code)
+    proxy.dropResponses(/ledger\.post/, LOST)
     const credits = owner.code
-    const outcome = await books.post(
+    const outcome = await ledger.post(
       { type: 'credits.purchased', credits, amount: micros(2_500n) },
       { owner, id },
     )
     expect(proxy.dropped).to.equal(LOST)
     expect(outcome).to.equal('replayed')
     expect(await rowsOf(id)).to.equal(1)
-    expect(await books.balance(owner.code)).to.equal(before + 2_500n)
+    expect(await ledger.balance(owner.code)).to.equal(before + 2_500n)
   })
 
-  it('a database that answers nothing is told as such, and repeating is safe', async function () {
+  it('reports an unresponsive database as unavailable, and retries are safe', async function () {
     this.timeout(120_000)
     const call = order(owner, payee, 300n)
     const id = newId()
     const credits = owner.code
     const event = { type: 'credits.purchased', credits, amount: micros(40n) } as const
-    const before = await books.balance(owner.code)
+    const before = await ledger.balance(owner.code)
     proxy.freeze()
     const [reserved, posted] = await Promise.allSettled([
-      books.reserve(call),
-      books.post(event, { owner, id }),
+      ledger.reserve(call),
+      ledger.post(event, { owner, id }),
     ])
     proxy.thaw()
     expect(reserved.status === 'rejected' && reserved.reason).to.be.instanceOf(LedgerUnavailable)
     expect(posted.status === 'rejected' && posted.reason).to.be.instanceOf(LedgerUnavailable)
-    expect((await books.reserve(call)).outcome).to.be.oneOf(['applied', 'replayed'])
-    expect(await books.post(event, { owner, id })).to.be.oneOf(['applied', 'replayed'])
-    expect((await books.settle(call, 300n)).outcome).to.equal('applied')
-    expect(await books.balance(owner.code)).to.equal(before - 300n + 40n)
+    expect((await ledger.reserve(call)).outcome).to.be.oneOf(['applied', 'replayed'])
+    expect(await ledger.post(event, { owner, id })).to.be.oneOf(['applied', 'replayed'])
+    expect((await ledger.settle(call, 300n)).outcome).to.equal('applied')
+    expect(await ledger.balance(owner.code)).to.equal(before - 300n + 40n)
   })
 
-  it('and the books are sound after all of it', async () => {
+  it('verifies without errors afterwards', async () => {
     const { checks } = await verifyLedger(database.pool)
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   })

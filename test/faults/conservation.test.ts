@@ -1,10 +1,15 @@
 import { expect } from 'chai'
-import { askAgain, begin, gatherFacts, settleAll } from '../conservation/finish.ts'
-import { judge } from '../conservation/judge.ts'
-import { inItsOwnProcess } from '../conservation/process-venue.ts'
+import { checkConservation } from '../conservation/checker.ts'
+import {
+  collectFacts,
+  readBaseline,
+  resendPayments,
+  settleAll,
+} from '../conservation/collect-facts.ts'
+import { startInChildProcess } from '../conservation/process-environment.ts'
 import { report } from '../conservation/report.ts'
-import { prepare, type Run, type RunOptions, trade } from '../conservation/run.ts'
-import { realSockets } from '../core/egress/world.ts'
+import { prepareRun, type Run, type RunOptions, runLoad } from '../conservation/run.ts'
+import { realSockets } from '../core/egress/fixture.ts'
 
 const MINUTES = 10
 const OPTIONS: RunOptions = {
@@ -12,29 +17,29 @@ const OPTIONS: RunOptions = {
   seconds: MINUTES * 60,
   keyed: 5,
   keyless: 4,
-  purses: 60,
+  walletsPerBuyer: 60,
   stallMs: 14_000,
   calmMs: 8_000,
-  venue: inItsOwnProcess,
+  environment: startInChildProcess,
 }
-/** A hold of a call that a kill cut short lives a minute and a half. */
+/** Holds of interrupted calls expire after a minute and a half. */
 const SETTLE_MS = 150_000
 
-/** Design §6. The judge's own test is test/conservation. */
+/** The negative controls of the checker are in test/conservation. */
 describe(`${MINUTES} minutes of buyers, sellers and faults, with kills of the hub`, function () {
   this.timeout((MINUTES + 10) * 60_000)
   realSockets()
   let run: Run | undefined
   after(() => run?.stop())
 
-  it('neither make nor lose money, nor leave any open', async () => {
-    run = await prepare(OPTIONS)
-    const start = await begin(run)
-    await trade(run, OPTIONS)
+  it('create and lose no money and leave nothing unresolved', async () => {
+    run = await prepareRun(OPTIONS)
+    const baseline = await readBaseline(run)
+    await runLoad(run, OPTIONS)
     await settleAll(run, SETTLE_MS)
-    const facts = await gatherFacts(run, start, await askAgain(run))
+    const facts = await collectFacts(run, baseline, await resendPayments(run))
     process.stdout.write(report(run, facts))
-    expect(judge(facts)).to.deep.equal([])
-    expect(run.tally.missing()).to.deep.equal([])
+    expect(checkConservation(facts)).to.deep.equal([])
+    expect(run.counters.missing()).to.deep.equal([])
   })
 })

@@ -3,7 +3,7 @@ import { Client } from 'pg'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { violations } from './bank/checker.ts'
 import { crash, emptyDatabase } from './bank/round.ts'
-import { Tellers } from './bank/tellers.ts'
+import { BankWorkers } from './bank/workers.ts'
 import { settleDown, Workload } from './bank/workload.ts'
 import { openBank } from './banks/index.ts'
 import { openLedgerBank } from './banks/ledger.ts'
@@ -14,14 +14,14 @@ const AGENTS = 30
 const CALLERS = 96
 const WAIT_MS = 20_000
 
-/** A primary with its standby, a network between the two, and a workload on the primary. */
-class Pair {
+/** Primary with a standby, the network between them, and a workload on the primary. */
+class ReplicatedBank {
   readonly #primary: Cluster
   readonly #standby: Cluster
   readonly #link: Proxy
   readonly #settings: Readonly<Record<string, string>>
   readonly #bank: Parameters<typeof openBank>[0]
-  readonly tellers: Tellers
+  readonly workers: BankWorkers
   readonly #workload: Workload
 
   private constructor(
@@ -36,18 +36,18 @@ class Pair {
     this.#link = link
     this.#settings = settings
     this.#bank = bank
-    this.tellers = new Tellers(bank, 4)
-    this.#workload = new Workload(this.tellers, AGENTS)
+    this.workers = new BankWorkers(bank, 4)
+    this.#workload = new Workload(this.workers, AGENTS)
   }
 
-  static async start(settings: Readonly<Record<string, string>>): Promise<Pair> {
+  static async start(settings: Readonly<Record<string, string>>): Promise<ReplicatedBank> {
     const primary = await Cluster.create()
     const link = await Proxy.open()
     await primary.start()
     const bank = await openLedgerBank(await emptyDatabase(primary, 'bank'), AGENTS)
     await primary.stop()
     const standby = await primary.standby(link, 'second')
-    const pair = new Pair(primary, standby, link, settings, bank)
+    const pair = new ReplicatedBank(primary, standby, link, settings, bank)
     try {
       await primary.start(settings)
       link.target = primary.port
@@ -61,17 +61,17 @@ class Pair {
     }
   }
 
-  /** The standby hears nothing more. Gives how many answers callers got in a while after that. */
+  /** Cuts the standby off. Returns the number of responses in the next two seconds. */
   async partition(): Promise<number> {
     this.#link.freeze()
-    return this.answersInAWhile()
+    return this.responsesInTwoSeconds()
   }
 
-  async answersInAWhile(): Promise<number> {
-    await sleep(500) // what was on its way
-    const { answers } = this.tellers
+  async responsesInTwoSeconds(): Promise<number> {
+    await sleep(500) // responses already in transit
+    const before = this.workers.responses
     await sleep(2_000)
-    return this.tellers.answers - answers
+    return this.workers.responses - before
   }
 
   async crash(): Promise<void> {
@@ -84,7 +84,7 @@ class Pair {
     await this.untilServed()
   }
 
-  /** The primary is gone for good; the standby takes its place. */
+  /** Kills the primary permanently and promotes the standby. */
   async failOver(): Promise<void> {
     await this.#primary.kill()
     const client = new Client(this.#standby.url)
@@ -95,32 +95,32 @@ class Pair {
     await this.untilServed()
   }
 
-  /** Waits for an answer that callers get from now on. */
+  /** Waits for the next response to a caller. */
   async untilServed(): Promise<void> {
-    const { answers } = this.tellers
+    const before = this.workers.responses
     for (const end = elapsedMs() + WAIT_MS; elapsedMs() < end; await sleep(50)) {
-      if (this.tellers.answers > answers) return
+      if (this.workers.responses > before) return
     }
-    throw new Error('callers are not served')
+    throw new Error('callers receive no responses')
   }
 
-  async judge(what: string): Promise<readonly string[]> {
+  async check(label: string): Promise<readonly string[]> {
     await sleep(1_000)
     await this.#workload.finish()
     const bank = openBank(this.#bank)
     await settleDown(bank)
-    const books = await bank.audit()
+    const state = await bank.audit()
     await bank.close()
-    const found = [...this.tellers.faults.slice(0, 5), ...violations(this.#workload.told, books)]
+    const found = [...this.workers.errors.slice(0, 5), ...violations(this.#workload.records, state)]
     process.stdout.write(
-      `      ${this.tellers.answers} operations acknowledged; ${what}\n` +
+      `      ${this.workers.responses} operations acknowledged; ${label}\n` +
         found.map((each) => `      found: ${each}\n`).join(''),
     )
     return found
   }
 
   async remove(): Promise<void> {
-    await this.tellers.dismiss()
+    await this.workers.stop()
     await this.#standby.remove()
     await this.#primary.remove()
     await this.#link.close()
@@ -136,40 +136,39 @@ class Pair {
         )
         if (rowCount === 1) return
       }
-      throw new Error('the standby does not follow')
+      throw new Error('the standby does not replicate')
     } finally {
       await client.end()
     }
   }
 }
 
-/** Case A073. */
-describe('Failover while the standby is cut off', () => {
-  let pair: Pair | undefined
+describe('Failover to a standby that was cut off', () => {
+  let pair: ReplicatedBank | undefined
   afterEach(async () => {
     await pair?.remove()
     pair = undefined
   })
 
-  it('of a synchronous standby loses nothing that was acknowledged', async () => {
-    pair = await Pair.start({ synchronous_standby_names: '*' })
+  it('loses no acknowledged step with synchronous replication', async () => {
+    pair = await ReplicatedBank.start({ synchronous_standby_names: '*' })
     await sleep(2_000)
-    expect(await pair.partition(), 'answers while the standby was cut off').to.equal(0)
-    // What waited is committed on the primary by now; a repetition may not be told so yet.
+    expect(await pair.partition(), 'responses while the standby was cut off').to.equal(0)
+    // Waiting transactions are committed on the primary by now; a replay must not be acknowledged yet.
     await pair.crash()
-    expect(await pair.answersInAWhile(), 'answers of the restarted primary').to.equal(0)
+    expect(await pair.responsesInTwoSeconds(), 'responses of the restarted primary').to.equal(0)
     await pair.heal()
     await sleep(1_000)
-    expect(await pair.partition(), 'answers while cut off again').to.equal(0)
+    expect(await pair.partition(), 'responses while cut off again').to.equal(0)
     await pair.failOver()
-    expect(await pair.judge('one crash, one failover')).to.deep.equal([])
+    expect(await pair.check('one crash, one failover')).to.deep.equal([])
   })
 
-  it('of an asynchronous standby loses some, and the checker says so', async () => {
-    pair = await Pair.start({})
+  it('loses acknowledged steps with asynchronous replication, and the checker reports them', async () => {
+    pair = await ReplicatedBank.start({})
     await sleep(1_000)
-    expect(await pair.partition(), 'answers while the standby was cut off').to.be.above(0)
+    expect(await pair.partition(), 'responses while the standby was cut off').to.be.above(0)
     await pair.failOver()
-    expect((await pair.judge('one failover')).join('\n')).to.match(/acknowledged and lost/)
+    expect((await pair.check('one failover')).join('\n')).to.match(/acknowledged and lost/)
   })
 })

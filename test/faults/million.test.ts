@@ -18,13 +18,13 @@ const PROVIDERS = 12
 const pick = (below: number): number => Math.floor(Math.random() * below)
 
 /**
- * A million random operations (case A065): what was acknowledged, added up outside of the database
- * by the accounting rules alone, is what the books hold, a rebuild finds and an export says.
+ * Runs a million random operations. The acknowledged ones, summed outside of the database by the
+ * posting rules alone, must equal the balances, a rebuild from the journal and an export.
  */
 describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   this.timeout(1_200_000)
   let database: FreshDatabase
-  let books: Ledger
+  let ledger: Ledger
   let agents: AccountRef[]
   let providers: AccountRef[]
   const expected = new Map<Account, bigint>()
@@ -33,15 +33,15 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   before(async () => {
     database = await freshDatabase()
     await openShards(database.pool, SHARDS)
-    books = new Ledger(database.pool, { shards: SHARDS })
+    ledger = new Ledger(database.pool, { shards: SHARDS })
     agents = await Promise.all(
       Array.from({ length: AGENTS }, (_, i) =>
-        books.open(`liabilities:agents:key_m${i}:credits`, 'USDC', { home: i % SHARDS }),
+        ledger.open(`liabilities:agents:key_m${i}:credits`, 'USDC', { home: i % SHARDS }),
       ),
     )
     providers = await Promise.all(
       Array.from({ length: PROVIDERS }, (_, i) =>
-        books.open(`liabilities:providers:m${i}:x`, 'USDC'),
+        ledger.open(`liabilities:providers:m${i}:x`, 'USDC'),
       ),
     )
   })
@@ -56,11 +56,11 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
 
   async function post(event: SingleStepEvent, owner: AccountRef, id = newId()): Promise<void> {
     const meta = { author: 'a', reason: 'r' }
-    const outcome = await books.post(event, { owner, id, meta })
+    const outcome = await ledger.post(event, { owner, id, meta })
     if (outcome === 'applied') acknowledge(event)
   }
 
-  /** One call from its hold to its end, with a commission of its own; now and then its refund. */
+  /** Reserves and ends one call with a random commission; some charges are refunded. */
   async function oneCall(): Promise<void> {
     const owner = agents[pick(AGENTS)]!
     const payee = providers[pick(PROVIDERS)]!
@@ -76,7 +76,7 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
     }
     const terms = { call: call.call, owner: owner.code, asset: 'USDC', guards: [] } as const
     const hold = { ...terms, payee: payee.code, held: amount }
-    const reserved = await books.reserve(call)
+    const reserved = await ledger.reserve(call)
     if (reserved.outcome === 'insufficient_funds') {
       const credits = owner.code
       return post({ type: 'credits.purchased', credits, amount: micros(5_000_000n) }, owner)
@@ -84,13 +84,13 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
     acknowledge({ type: 'call.reserved', ...hold })
     const end = pick(100)
     if (end < 10) {
-      const outcome = end < 5 ? await books.release(call) : await books.expire(call)
+      const outcome = end < 5 ? await ledger.release(call) : await ledger.expire(call)
       expect(outcome.outcome).to.equal('applied')
       return acknowledge({ type: end < 5 ? 'call.released' : 'call.expired', ...hold })
     }
     const charged = end < 40 ? BigInt(pick(Number(amount) + 1)) : amount
     const { commission, share } = split(charged, bps)
-    expect((await books.settle(call, charged)).outcome).to.equal('applied')
+    expect((await ledger.settle(call, charged)).outcome).to.equal('applied')
     acknowledge({ type: 'call.settled', ...hold, charged, commission })
     if (end < 98 || charged === 0n) return
     const receivable = micros(share / 2n)
@@ -99,7 +99,7 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
     await post({ type: 'call.reversed', ...parties, ...refund }, owner, call.call)
   }
 
-  it('are all in the books, to the microdollar', async () => {
+  it('equal the ledger balances to the microdollar', async () => {
     const more = (): boolean => acknowledged < OPERATIONS
     const loop = async (): Promise<void> => {
       while (more()) await oneCall()
@@ -111,7 +111,7 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
     }
   })
 
-  it('leave books that a rebuild from the journal proves', async () => {
+  it('leave a ledger that a rebuild from the journal confirms', async () => {
     const { checks } = await verifyLedger(database.pool)
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   })

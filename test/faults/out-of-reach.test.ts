@@ -7,28 +7,28 @@ import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { CREDITS, PRICE, type FundedAgent, createFundedAgents } from './rig/call-load.ts'
 import { HubProcess } from './rig/hub.ts'
 import { Proxy } from './rig/proxy.ts'
-import { CREDITS, PRICE, type Shopper, shoppers } from './rig/shoppers.ts'
 
 const ALWAYS = Number.POSITIVE_INFINITY
 
-/** Case A072 at the doors: the database is away for longer than the patience of the ledger. */
+/** The database is unavailable for longer than the ledger's timeout. */
 describe('The hub while its database cannot be reached', function () {
   this.timeout(120_000)
   let database: FreshDatabase
   let proxy: Proxy
   let hub: HubProcess
-  let books: Ledger
-  let shopper: Shopper
+  let ledger: Ledger
+  let agent: FundedAgent
 
   before(async () => {
     database = await freshDatabase()
     proxy = await Proxy.open(Number(new URL(database.url).port))
     hub = await HubProcess.create(proxy.through(database.url))
     await hub.start()
-    books = new Ledger(database.pool, { shards: await openShards(database.pool, 2) })
-    shopper = (await shoppers(1, hub, books))[0]!
+    ledger = new Ledger(database.pool, { shards: await openShards(database.pool, 2) })
+    agent = (await createFundedAgents(1, hub, ledger))[0]!
   })
   after(async () => {
     await hub?.remove()
@@ -37,9 +37,9 @@ describe('The hub while its database cannot be reached', function () {
   })
 
   const call = (): Promise<Told> =>
-    ask(hub.url, '/proxy/slow/work', { key: shopper.apiKey, body: { n: 1 } })
+    ask(hub.url, '/proxy/slow/work', { key: agent.apiKey, body: { n: 1 } })
 
-  const credits = (): Promise<bigint> => books.balance(creditsOf(shopper.keyId))
+  const credits = (): Promise<bigint> => ledger.balance(creditsOf(agent.keyId))
 
   const settlements = async (): Promise<number> => {
     const { rowCount } = await database.pool.query('SELECT FROM ledger.journal WHERE kind = 2')
@@ -55,7 +55,7 @@ describe('The hub while its database cannot be reached', function () {
 
   async function expectSound(charges: number): Promise<void> {
     for (const end = elapsedMs() + 20_000; elapsedMs() < end; await sleep(250)) {
-      await expireHolds(database.pool, books)
+      await expireHolds(database.pool, ledger)
       const { rowCount } = await database.pool.query('SELECT FROM ledger.open_hold')
       if (rowCount === 0) break
     }
@@ -65,43 +65,43 @@ describe('The hub while its database cannot be reached', function () {
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   }
 
-  it('answers 503 when nothing comes back, charges nothing, and goes on afterwards', async () => {
+  it('responds 503 to a frozen connection, charges nothing, and serves again afterwards', async () => {
     expect((await call()).status).to.equal(200)
     proxy.freeze()
-    const told = await call()
+    const response = await call()
     proxy.thaw()
-    expectUnavailable(told)
+    expectUnavailable(response)
     await expectSound(1)
     expect((await call()).status).to.equal(200)
     await expectSound(2)
   })
 
-  it('answers 503 when the answers to its COMMITs are lost, and the hold goes back', async () => {
+  it('responds 503 when the responses to its COMMITs are lost, and releases the hold', async () => {
     const dropped = proxy.dropped
-    proxy.dropAnswers(/ledger\.apply/, ALWAYS)
-    const told = await call()
-    proxy.dropAnswers(/ledger\.apply/, 0)
-    expectUnavailable(told)
-    expect(proxy.dropped - dropped, 'answers that were lost').to.be.above(1)
+    proxy.dropResponses(/ledger\.apply/, ALWAYS)
+    const response = await call()
+    proxy.dropResponses(/ledger\.apply/, 0)
+    expectUnavailable(response)
+    expect(proxy.dropped - dropped, 'lost responses').to.be.above(1)
     await expectSound(2)
   })
 
-  it('settles once when the answers to the settlement are lost', async () => {
-    proxy.dropAnswers(/ledger\.apply/, ALWAYS, 1)
-    const told = await call()
-    proxy.dropAnswers(/ledger\.apply/, 0)
-    expectUnavailable(told)
+  it('settles once when the responses to the settlement are lost', async () => {
+    proxy.dropResponses(/ledger\.apply/, ALWAYS, 1)
+    const response = await call()
+    proxy.dropResponses(/ledger\.apply/, 0)
+    expectUnavailable(response)
     await expectSound(3)
   })
 
-  it('answers 503 at once when connections are refused', async () => {
+  it('responds 503 at once when connections are refused', async () => {
     proxy.target = undefined
     proxy.cut()
-    const told = await call()
+    const response = await call()
     proxy.target = Number(new URL(database.url).port)
-    expectUnavailable(told)
+    expectUnavailable(response)
     await sleep(100)
     expect((await call()).status).to.equal(200)
-    expect(hub.faults).to.deep.equal([])
+    expect(hub.errors).to.deep.equal([])
   })
 })

@@ -3,18 +3,18 @@ import { judgeRound, owedProviders, payWithKills } from '../core/payments/payout
 
 const PROVIDERS = 1_000
 
-/** Case A105. The same with twenty providers is in the ordinary suite. */
+/** The ordinary suite runs the same with twenty providers. */
 describe(`Payouts to ${PROVIDERS} providers by two workers that are killed`, function () {
   this.timeout(240_000)
-  let world: PayoutFixture
+  let fixture: PayoutFixture
   before(async () => {
-    world = await startPayoutFixture()
+    fixture = await startPayoutFixture()
   })
-  after(() => world.stop())
+  after(() => fixture.stop())
 
-  it('each is paid once, and books and chain agree', async () => {
-    const owed = await owedProviders(world, PROVIDERS)
-    await payWithKills(world, PROVIDERS)
-    await judgeRound(world, owed)
+  it('pay each provider once, and the ledger agrees with the chain', async () => {
+    const owed = await owedProviders(fixture, PROVIDERS)
+    await payWithKills(fixture, PROVIDERS)
+    await judgeRound(fixture, owed)
   })
 })

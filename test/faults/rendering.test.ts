@@ -6,10 +6,10 @@ import { openRenderer } from '../support/renderer-fixture.ts'
 
 const MIB = 1_048_576
 
-describe('a browser that works all day', () => {
+describe('a browser in continuous use', () => {
   realSockets()
 
-  it('renders 200 pages without a leak, an orphan or a process too many', async () => {
+  it('renders 200 pages without leaking memory or processes', async () => {
     const { renderer, close } = await openRenderer({ limits: { recycleAfter: 1_000 } })
     const [counts, bytes]: [number[], number[]] = [[], []]
     const seen = new Set<number>()
@@ -17,7 +17,7 @@ describe('a browser that works all day', () => {
       const paths = ['/plain', '/built', '/frames', '/shadow', '/missing']
       const urls = [...paths, ...paths].map((path) => `http://owner.test${path}`)
       await Promise.all(urls.map((url) => renderer.render({ url })))
-      await sleep(300) // for processes that are just ending
+      await sleep(300) // time for exiting processes
       const [pid = 0] = renderer.pids
       const processes = await new ProcessGroup(pid).processes()
       seen.add(pid)

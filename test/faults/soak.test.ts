@@ -7,24 +7,24 @@ import { ProcessHub } from '../support/workers.ts'
 
 const SECONDS = 180
 const PER_SECOND = 200
-/** The paid tier lets each through 1,000 times a minute. */
+/** The paid tier allows each agent 1,000 requests a minute. */
 const AGENTS = 15
-/** What is compiled, and remembered for each key, is there by then. */
+/** Time until code is compiled and the per-key caches are filled. */
 const WARM_UP_SECONDS = 60
 const TICK_MS = 50
-const LOOKS = 5
-const LOOK_EVERY_MS = 3_000
-/** On a machine that is too slow for the rate, no more wait than this. */
+const SAMPLES = 5
+const SAMPLE_INTERVAL_MS = 3_000
+/** Maximum number of pending calls on a machine too slow for the rate. */
 const WAITING_MAX = 200
 const PRICE = usd('0.001')
 const MB = 1_000_000
 
-interface Held {
+interface Usage {
   readonly bytes: number
   readonly resources: readonly string[]
 }
 
-describe('A078 a hub that is called for minutes', function () {
+describe('A078 a hub under minutes of load', function () {
   this.timeout((WARM_UP_SECONDS + SECONDS + 120) * 1_000)
   let hub: ProcessHub
   let pool: Pool
@@ -39,15 +39,18 @@ describe('A078 a hub that is called for minutes', function () {
     await hub?.close()
   })
 
-  /** The least of several looks: single ones differ by megabytes, by what is just at work. */
-  const held = async (): Promise<Held> => {
-    const looks: Held[] = []
-    for (let look = 0; look < LOOKS; look++) {
-      await sleep(LOOK_EVERY_MS)
+  /**
+   * Returns the smallest of several measurements: single ones differ by megabytes because of work
+   * in progress.
+   */
+  const measure = async (): Promise<Usage> => {
+    const samples: Usage[] = []
+    for (let i = 0; i < SAMPLES; i++) {
+      await sleep(SAMPLE_INTERVAL_MS)
       const { body } = await ask(hub.url, '/proxy/slow/memory', { key: agents[0]!.apiKey })
-      looks.push(body as unknown as Held)
+      samples.push(body as unknown as Usage)
     }
-    return looks.toSorted((a, b) => a.bytes - b.bytes)[0]!
+    return samples.toSorted((a, b) => a.bytes - b.bytes)[0]!
   }
   const call = async (n: number): Promise<boolean> => {
     const { statusCode, body } = await pool.request({
@@ -63,7 +66,7 @@ describe('A078 a hub that is called for minutes', function () {
     return statusCode === 200
   }
 
-  /** Calls at the rate; how many were answered, and how many not with 200. */
+  /** Sends calls at the fixed rate. Returns the number of successful and failed calls. */
   async function run(seconds: number): Promise<{ served: number; failed: number }> {
     const start = elapsedMs()
     const count = { served: 0, failed: 0 }
@@ -87,11 +90,11 @@ describe('A078 a hub that is called for minutes', function () {
     return count
   }
 
-  it('holds no more memory, handles or timers than before, and charges each once', async () => {
+  it('keeps memory, handles and timers flat, and charges each call once', async () => {
     const warm = await run(WARM_UP_SECONDS)
-    const before = await held()
+    const before = await measure()
     const { served, failed } = await run(SECONDS)
-    const after = await held()
+    const after = await measure()
     expect([warm.failed, failed]).to.deep.equal([0, 0])
     const growth = ((after.bytes - before.bytes) / MB / served) * 100_000
     expect(growth, 'MB for 100,000 calls').to.be.below(5)

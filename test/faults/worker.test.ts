@@ -7,24 +7,30 @@ import { Ledger } from '../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { openAgent, openProvider, order } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { EXPIRE_SECONDS, QUEUE, SUPERVISE_SECONDS, type Word } from './rig/settle-job.ts'
+import { EXPIRE_SECONDS, QUEUE, SUPERVISE_SECONDS, type WorkerMessage } from './rig/settle-job.ts'
 
-const PROGRAM = new URL('./rig/settler.ts', import.meta.url)
+const PROGRAM = new URL('./rig/settle-worker.ts', import.meta.url)
 const CREDITS = 10_000n
 const PRICE = 4_000
-/** Supervision looks once in its interval, the worker twice a second; the rest is slowness. */
-const AGAIN_MS = (EXPIRE_SECONDS + SUPERVISE_SECONDS + 1) * 1_000 + 10_000
+/**
+ * Upper limit for a retry: job expiry, supervision interval, polling interval and 10 s for slow
+ * machines.
+ */
+const RETRY_MS = (EXPIRE_SECONDS + SUPERVISE_SECONDS + 1) * 1_000 + 10_000
 
-/** Case A074. Between finding and settling, and between settling and completing the job. */
-describe('A worker killed in the middle of a job that settles', () => {
+/**
+ * The worker is killed between finding and settling the hold, and between settling and completing
+ * the job.
+ */
+describe('A settle job whose worker is killed', () => {
   let database: FreshDatabase
   let boss: PgBoss
-  let books: Ledger
+  let ledger: Ledger
   const children: ChildProcess[] = []
 
   before(async () => {
     database = await freshDatabase()
-    books = new Ledger(database.pool)
+    ledger = new Ledger(database.pool)
     boss = new PgBoss({ connectionString: database.url, supervise: false, schedule: false })
     boss.on('error', () => {})
     await boss.start()
@@ -38,42 +44,42 @@ describe('A worker killed in the middle of a job that settles', () => {
     await database.drop()
   })
 
-  interface Settler {
+  interface SettleWorker {
     readonly child: ChildProcess
-    /** Resolves when it has said this. */
-    heard(word: Word): Promise<void>
-    readonly words: Word[]
+    /** Resolves when the worker has sent this message. */
+    waitFor(message: WorkerMessage): Promise<void>
+    readonly messages: WorkerMessage[]
   }
 
-  function settler(...args: string[]): Settler {
+  function startSettleWorker(...args: string[]): SettleWorker {
     const child = fork(PROGRAM, [database.url, ...args], { execArgv: [], env: {} })
     children.push(child)
-    const words: Word[] = []
-    child.on('message', (word: Word) => words.push(word))
-    const heard = async (word: Word): Promise<void> => {
-      for (const end = elapsedMs() + AGAIN_MS; elapsedMs() < end; await sleep(20)) {
-        if (words.includes(word)) return
+    const messages: WorkerMessage[] = []
+    child.on('message', (message: WorkerMessage) => messages.push(message))
+    const waitFor = async (message: WorkerMessage): Promise<void> => {
+      for (const end = elapsedMs() + RETRY_MS; elapsedMs() < end; await sleep(20)) {
+        if (messages.includes(message)) return
       }
-      throw new Error(`not heard: ${word}, but ${words.join()}`)
+      throw new Error(`message ${message} not received, only ${messages.join()}`)
     }
-    return { child, words, heard }
+    return { child, messages, waitFor }
   }
 
-  async function run(stopAt: Word, then: Word): Promise<void> {
-    const owner = await openAgent(books, CREDITS)
-    const call = order(owner, await openProvider(books, 'acme'), 5_000n)
-    await books.reserve(call)
-    const first = settler(stopAt)
+  async function run(stopAt: WorkerMessage, then: WorkerMessage): Promise<void> {
+    const owner = await openAgent(ledger, CREDITS)
+    const call = order(owner, await openProvider(ledger, 'acme'), 5_000n)
+    await ledger.reserve(call)
+    const first = startSettleWorker(stopAt)
     const id = await boss.send(QUEUE, { call: call.call, owner: owner.code, charged: PRICE })
-    await first.heard(stopAt)
-    const second = settler()
-    await second.heard('ready')
+    await first.waitFor(stopAt)
+    const second = startSettleWorker()
+    await second.waitFor('ready')
     const killed = elapsedMs()
     await kill(first.child)
-    await second.heard(then)
+    await second.waitFor(then)
     const took = elapsedMs() - killed
-    process.stdout.write(`      taken up again ${(took / 1_000).toFixed(1)} s after the kill\n`)
-    for (const end = elapsedMs() + AGAIN_MS; elapsedMs() < end; await sleep(50)) {
+    process.stdout.write(`      taken over ${(took / 1_000).toFixed(1)} s after the kill\n`)
+    for (const end = elapsedMs() + RETRY_MS; elapsedMs() < end; await sleep(50)) {
       if ((await boss.findJobs(QUEUE, { id: id! }))[0]?.state === 'completed') break
     }
     expect((await boss.findJobs(QUEUE, { id: id! }))[0]?.state).to.equal('completed')
@@ -85,16 +91,16 @@ describe('A worker killed in the middle of a job that settles', () => {
       { kind: 1, amount: 5_000n },
       { kind: 2, amount: BigInt(PRICE) },
     ])
-    expect(await books.balance(owner.code)).to.equal(CREDITS - BigInt(PRICE))
-    expect(await books.balance('liabilities:holds')).to.equal(0n)
+    expect(await ledger.balance(owner.code)).to.equal(CREDITS - BigInt(PRICE))
+    expect(await ledger.balance('liabilities:holds')).to.equal(0n)
     const { ok } = await verifyLedger(database.pool)
     expect(ok).to.equal(true)
   }
 
-  it('before it settled: another one takes the job up, and settles once', () =>
+  it('is taken over and settled once if the worker had not settled', () =>
     run('found open', 'applied'))
 
-  it('after it settled: another one takes the job up, and learns that it is done', () =>
+  it('is taken over and reported as replayed if the worker had settled', () =>
     run('applied', 'replayed'))
 })
 

@@ -4,18 +4,21 @@ import { usd } from '../../core/money.ts'
 import { ask } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
 import { type Findings, fuzz } from './fuzz.ts'
-import type { Document } from './judge.ts'
+import type { Document } from './response-checker.ts'
 
 const KEYS = 12
-/** Of each operation. */
+/** Requests per operation. */
 const RUNS = 3
 const ADMIN = privateKeyToAccount(generatePrivateKey())
-/** Callers come from many networks, and one of them is an administrator. */
-export const FUZZED = { config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] } } as const
-/** What another protocol describes, what asks the chain, and what a reader of pages would open. */
+/** Hub options: trusts one proxy, so that callers have many networks, and has one administrator. */
+export const FUZZ_HUB_OPTIONS = { config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] } } as const
+/**
+ * Skipped operations: MCP, which has its own protocol, and the faucet, which sends chain
+ * transactions.
+ */
 const SKIP = /^POST \/mcp$|\/faucet/
 
-/** The fuzzer against a whole hub, which believes its callers' addresses. */
+/** Runs the fuzzer against a whole hub that trusts X-Forwarded-For. */
 export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Promise<Findings> {
   const wallet = { account: ADMIN, sandbox: true }
   const admin = await new HubClient({ baseUrl: hub.url, wallet }).register()

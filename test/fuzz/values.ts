@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 
-/** As much of JSON Schema 2020-12 as the hub's own document uses. */
+/** Subset of JSON Schema 2020-12 that the hub's document uses. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -22,7 +22,7 @@ export interface Schema {
   readonly required?: readonly string[]
 }
 
-/** Nothing that is listened on, and no name that anybody can look up. */
+/** URLs without a listener and names that do not resolve. */
 const URLS = [
   'http://127.0.0.1:1/',
   'https://nowhere.invalid/a',
@@ -52,7 +52,7 @@ function text({ format, pattern, minLength = 0, maxLength = LENGTH_MAX }: Schema
     : fc.oneof({ weight: 4, arbitrary: matching(pattern) }, plain)
 }
 
-/** Patterns that fast-check cannot read give any text. */
+/** Generates strings matching the pattern; any string if fast-check cannot parse it. */
 function matching(pattern: string): fc.Arbitrary<string> {
   try {
     return fc.stringMatching(new RegExp(pattern, 'u'), { maxLength: LENGTH_MAX * 4 })
@@ -61,10 +61,10 @@ function matching(pattern: string): fc.Arbitrary<string> {
   }
 }
 
-const SAFE = Number.MAX_SAFE_INTEGER
+const MAX_SAFE = Number.MAX_SAFE_INTEGER
 
 function ofType(type: string | undefined, schema: Schema): fc.Arbitrary<unknown> {
-  const { minimum = -SAFE, maximum = SAFE } = schema
+  const { minimum = -MAX_SAFE, maximum = MAX_SAFE } = schema
   switch (type) {
     case 'string':
       return text(schema)
@@ -79,11 +79,11 @@ function ofType(type: string | undefined, schema: Schema): fc.Arbitrary<unknown>
     case 'array': {
       const { items = {}, minItems = 0, maxItems = 4 } = schema
       const maxLength = Math.max(minItems, Math.min(maxItems, 4))
-      return fc.array(near(items), { minLength: minItems, maxLength })
+      return fc.array(nearlyValid(items), { minLength: minItems, maxLength })
     }
     case 'object': {
       const { properties = {}, required = [] } = schema
-      const members = Object.entries(properties).map(([name, inner]) => [name, near(inner)])
+      const members = Object.entries(properties).map(([name, inner]) => [name, nearlyValid(inner)])
       const requiredKeys = required.filter((name) => name in properties)
       return fc.record(Object.fromEntries(members) as Record<string, fc.Arbitrary<unknown>>, {
         requiredKeys,
@@ -96,17 +96,17 @@ function ofType(type: string | undefined, schema: Schema): fc.Arbitrary<unknown>
   }
 }
 
-/** Values that a schema takes, or nearly. */
-function near(schema: Schema): fc.Arbitrary<unknown> {
+/** Generates values that are valid or nearly valid for a schema. */
+function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   const choices = schema.anyOf ?? schema.oneOf
-  if (choices) return fc.oneof(...choices.map(near))
+  if (choices) return fc.oneof(...choices.map(nearlyValid))
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? [undefined])
   return fc.oneof(...types.map((type) => ofType(type, schema)))
 }
 
-const STRANGE = fc.oneof(
+const ARBITRARY = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   anyText,
   fc.constantFrom<unknown>(null, -1, 0.5, 1e21, 2 ** 53, '', '\0', '\ud800', [], {}, [[[[]]]], {
@@ -115,10 +115,10 @@ const STRANGE = fc.oneof(
   }),
 )
 
-/** The same with one member changed, taken away or added. */
-const spoiled = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+/** Generates the same value with one member changed, removed or added. */
+const mutated = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
-    .tuple(value, fc.nat(), STRANGE, fc.constantFrom('change', 'drop', 'add'))
+    .tuple(value, fc.nat(), ARBITRARY, fc.constantFrom('change', 'drop', 'add'))
     .map(([good, place, strange, how]) => {
       if (typeof good !== 'object' || good === null || Array.isArray(good)) return strange
       const names = Object.keys(good)
@@ -128,10 +128,10 @@ const spoiled = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
       return Object.fromEntries(Object.entries(good).filter(([key]) => key !== name))
     })
 
-/** Mostly what the schema takes, often what it nearly takes, sometimes anything. */
-export const tried = (schema: Schema): fc.Arbitrary<unknown> =>
+/** Generates mostly valid, often nearly valid and sometimes arbitrary values. */
+export const fuzzedValue = (schema: Schema): fc.Arbitrary<unknown> =>
   fc.oneof(
-    { weight: 5, arbitrary: near(schema) },
-    { weight: 4, arbitrary: spoiled(near(schema)) },
-    { weight: 1, arbitrary: STRANGE },
+    { weight: 5, arbitrary: nearlyValid(schema) },
+    { weight: 4, arbitrary: mutated(nearlyValid(schema)) },
+    { weight: 1, arbitrary: ARBITRARY },
   )

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type Findings, fuzz } from '../fuzz/fuzz.ts'
-import { FUZZED, fuzzHub } from '../fuzz/hub.ts'
+import { FUZZ_HUB_OPTIONS, fuzzHub } from '../fuzz/hub.ts'
 import type { Document } from '../fuzz/response-checker.ts'
 import { useHub } from '../support/suite.ts'
 import { listen } from './http.ts'
@@ -113,7 +113,7 @@ describe('the fuzzer', () => {
   })
 
   describe('of every route of the hub', () => {
-    const hub = useHub(FUZZED)
+    const hub = useHub(FUZZ_HUB_OPTIONS)
 
     it('finds no 5xx, nothing undocumented, no answer beside its schema', async function () {
       this.timeout(120_000)

@@ -1,65 +1,65 @@
 import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 
-/** One thing that a caller asks of a bank; the same id again asks for the same thing again. */
+/** One operation of a caller; the same id repeats the same operation. */
 export interface Step {
   readonly what: 'fund' | 'reserve' | 'settle' | 'release'
-  /** UUID version 7; a call's steps share it. */
+  /** UUID version 7, shared by the steps of a call. */
   readonly id: string
-  /** Number of the agent that pays. */
+  /** Number of the paying agent. */
   readonly agent: number
-  /** In microdollars: paid in, held or charged; 0 for a release. */
+  /** Amount funded, reserved or charged, in microdollars; 0 for a release. */
   readonly amount: bigint
-  /** Life of the hold (reserve). */
+  /** Lifetime of the hold (reserve only). */
   readonly ttlSeconds: number
 }
 
-/** A bank under test: the true ledger, or one with a bug planted in it. */
+/** Bank under test: the real ledger, or a bank with a planted bug. */
 export interface Bank {
   fund(step: Step): Promise<LedgerOutcome>
   reserve(step: Step): Promise<LedgerOutcome>
   settle(step: Step): Promise<LedgerOutcome>
   release(step: Step): Promise<LedgerOutcome>
-  /** Gives back the holds whose time is up; answers how many are open after that. */
+  /** Releases expired holds. Returns the number of holds still open. */
   expire(): Promise<bigint>
-  /** All that is in its books. */
-  audit(): Promise<Books>
+  /** Returns all entries and balances. */
+  audit(): Promise<BankState>
   close(): Promise<void>
 }
 
-/** Something that was booked. */
+/** Entry posted by the bank. */
 export interface Entry {
   readonly what: Step['what'] | 'expire'
   readonly id: string
   readonly agent: number
-  /** As in a step; 0 for an expired hold. */
+  /** Amount of the step; 0 for an expired hold. */
   readonly amount: bigint
 }
 
-export interface Books {
+export interface BankState {
   readonly entries: readonly Entry[]
-  /** Balances, by the number of the agent. */
+  /** Balances by agent number. */
   readonly agents: readonly bigint[]
   readonly holds: bigint
   readonly providers: bigint
   readonly commission: bigint
-  /** What the bank finds wrong with its own books. */
+  /** Errors found by the bank's own verification. */
   readonly findings: readonly string[]
 }
 
-/** What was said to a caller about one step, over all of its tries. */
-export interface Told {
+/** Responses to one step over all attempts. */
+export interface StepRecord {
   readonly step: Step
-  /** How many tries were answered `applied`. */
+  /** Number of attempts with outcome `applied`. */
   applied: number
-  /** How many were answered `replayed`. */
+  /** Number of attempts with outcome `replayed`. */
   replayed: number
-  /** Answers by which it was refused. */
+  /** Outcomes that refused the step. */
   readonly refused: LedgerOutcome[]
-  /** How many tries ended without an answer. */
+  /** Number of attempts without a response. */
   lost: number
 }
 
-/** Commission on what is charged, in basis points. */
+/** Commission on charges, in basis points. */
 export const BPS = 1_000
 
-export const isDone = ({ applied, replayed }: Told): boolean => applied + replayed > 0
+export const isDone = ({ applied, replayed }: StepRecord): boolean => applied + replayed > 0

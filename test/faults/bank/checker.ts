@@ -1,27 +1,27 @@
 import { split } from '../../../core/money.ts'
-import { type Books, BPS, type Entry, isDone, type Told } from './bank.ts'
+import { type BankState, BPS, type Entry, isDone, type StepRecord } from './bank.ts'
 
-/** Of each kind of violation, at most so many are told in words. */
+/** Maximum number of examples listed for each kind of violation. */
 const EXAMPLES = 3
 
 /**
- * What is wrong with the books of a bank, given what its callers were told. Empty for a bank that
- * kept every promise: what was acknowledged is there once and with its terms, what was refused is
- * not there, nothing is there that nobody asked for, and no money came or went.
+ * Returns the violations in a bank's entries, given the responses to its callers. Empty if every
+ * acknowledged step was posted once with its terms, no refused step was posted, nothing unrequested
+ * was posted, and the total is conserved.
  */
-export function violations(told: readonly Told[], books: Books): string[] {
+export function violations(records: readonly StepRecord[], state: BankState): string[] {
   const found = new Findings()
   const byKey = new Map<string, Entry[]>()
-  for (const entry of books.entries) {
+  for (const entry of state.entries) {
     const key = keyOf(entry)
     const known = byKey.get(key)
     if (known) known.push(entry)
     else byKey.set(key, [entry])
   }
-  checkPromises(told, byKey, found)
-  checkEntries(told, byKey, found)
-  checkBalances(books, found)
-  for (const finding of books.findings) found.add('the bank itself finds', finding)
+  checkPromises(records, byKey, found)
+  checkEntries(records, byKey, found)
+  checkBalances(state, found)
+  for (const finding of state.findings) found.add('reported by the bank itself', finding)
   return found.list()
 }
 
@@ -36,8 +36,8 @@ class Findings {
 
   list(): string[] {
     return [...this.#kinds].map(([kind, examples]) => {
-      const told = examples.slice(0, EXAMPLES).join('; ')
-      return `${kind} (${examples.length}): ${told}`
+      const text = examples.slice(0, EXAMPLES).join('; ')
+      return `${kind} (${examples.length}): ${text}`
     })
   }
 }
@@ -51,27 +51,27 @@ const keyOf = ({ id, what }: Pick<Entry, 'id' | 'what'>): string => `${id} ${pha
 const textOf = ({ what, id, agent, amount }: Entry): string =>
   `${what} ${id} of ${amount} by agent ${agent}`
 
-function checkPromises(told: readonly Told[], journal: Journal, found: Findings): void {
-  for (const each of told) {
+function checkPromises(records: readonly StepRecord[], journal: Journal, found: Findings): void {
+  for (const each of records) {
     const { step, applied, refused, lost } = each
-    const booked = journal.get(keyOf(step)) ?? []
-    const asAsked = booked.filter((entry) => isSame(entry, step))
-    if (isDone(each) && asAsked.length === 0) {
-      if (booked.length === 0) found.add('acknowledged and lost', textOf(step))
-      else found.add('acknowledged with other terms', `${textOf(step)}, ${textOf(booked[0]!)}`)
+    const posted = journal.get(keyOf(step)) ?? []
+    const asRequested = posted.filter((entry) => isSame(entry, step))
+    if (isDone(each) && asRequested.length === 0) {
+      if (posted.length === 0) found.add('acknowledged and lost', textOf(step))
+      else found.add('acknowledged with other terms', `${textOf(step)}, ${textOf(posted[0]!)}`)
     }
     if (applied > 1) found.add('applied more than once', `${textOf(step)}: ${applied} times`)
-    if (!isDone(each) && lost === 0 && asAsked.length > 0) {
-      found.add('refused and booked', `${textOf(step)}: ${refused.join()}`)
+    if (!isDone(each) && lost === 0 && asRequested.length > 0) {
+      found.add('refused and posted', `${textOf(step)}: ${refused.join()}`)
     }
   }
 }
 
-function checkEntries(told: readonly Told[], journal: Journal, found: Findings): void {
-  const asked = new Map(told.map(({ step }) => [`${step.id} ${step.what}`, step]))
+function checkEntries(records: readonly StepRecord[], journal: Journal, found: Findings): void {
+  const steps = new Map(records.map(({ step }) => [`${step.id} ${step.what}`, step]))
   for (const [key, entries] of journal) {
     const entry = entries[0]!
-    if (entries.length > 1) found.add('booked more than once', entries.map(textOf).join(', '))
+    if (entries.length > 1) found.add('posted more than once', entries.map(textOf).join(', '))
     if (phaseOf(entry.what) === 'reserve' && !journal.has(`${entry.id} end`)) {
       found.add('a hold without outcome', textOf(entry))
     }
@@ -79,16 +79,16 @@ function checkEntries(told: readonly Told[], journal: Journal, found: Findings):
       if (!journal.has(`${entry.id} reserve`)) found.add('expired but never held', key)
       continue
     }
-    const step = asked.get(`${entry.id} ${entry.what}`)
-    if (!step || !isSame(entry, step)) found.add('nobody asked for', textOf(entry))
+    const step = steps.get(`${entry.id} ${entry.what}`)
+    if (!step || !isSame(entry, step)) found.add('never requested', textOf(entry))
   }
 }
 
 const isSame = (a: Entry, b: Entry): boolean =>
   a.what === b.what && a.agent === b.agent && a.amount === b.amount
 
-/** Adds up the entries, and compares the sums with the balances. */
-function checkBalances({ entries, agents, ...sums }: Books, found: Findings): void {
+/** Compares the sums of the entries with the balances. */
+function checkBalances({ entries, agents, ...sums }: BankState, found: Findings): void {
   const held = new Map(
     entries.filter(({ what }) => what === 'reserve').map((e) => [e.id, e.amount]),
   )

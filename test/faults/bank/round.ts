@@ -2,68 +2,68 @@ import { Client } from 'pg'
 import { databaseUrl } from '../../../core/db/open.ts'
 import { type BankSpec, openBank } from '../banks/index.ts'
 import type { Cluster } from '../rig/cluster.ts'
-import { type Torment, torment } from '../rig/torment.ts'
+import { type RecurringFault, injectFaults } from '../rig/inject-faults.ts'
 import { violations } from './checker.ts'
-import { Tellers } from './tellers.ts'
+import { BankWorkers } from './workers.ts'
 import { settleDown, Workload } from './workload.ts'
 
 export interface Plan {
   readonly agents: number
   readonly callers: number
   readonly seconds: number
-  /** What goes wrong meanwhile. */
-  readonly torments: (tellers: Tellers) => readonly Torment[]
+  /** Faults injected during the round. */
+  readonly faults: (workers: BankWorkers) => readonly RecurringFault[]
 }
 
 export interface Report {
   readonly violations: readonly string[]
-  /** How often each torment happened. */
+  /** Number of injections of each fault. */
   readonly times: readonly number[]
   readonly steps: number
   readonly acknowledged: number
   readonly entries: number
-  /** Tries whose answer never came. */
+  /** Attempts without a response. */
   readonly lost: number
 }
 
-const TELLERS = 4
+const WORKERS = 4
 
-/** Runs the workload on a bank while things go wrong, and judges its books afterwards. */
-export async function round(spec: BankSpec, plan: Plan): Promise<Report> {
+/** Runs the workload on a bank under faults, then checks its entries and balances. */
+export async function runRound(spec: BankSpec, plan: Plan): Promise<Report> {
   const bank = openBank(spec)
-  const tellers = new Tellers(spec, TELLERS)
+  const workers = new BankWorkers(spec, WORKERS)
   try {
-    const workload = new Workload(tellers, plan.agents)
+    const workload = new Workload(workers, plan.agents)
     await workload.start(plan.callers)
     const sweep = { pause: () => 1_000, act: () => bank.expire().then(ignore, ignore) }
-    const times = await torment(plan.seconds, [...plan.torments(tellers), sweep])
+    const times = await injectFaults(plan.seconds, [...plan.faults(workers), sweep])
     await workload.finish()
     await settleDown(bank)
-    const books = await bank.audit()
-    const { told } = workload
+    const state = await bank.audit()
+    const { records } = workload
     return {
-      violations: [...tellers.faults.slice(0, 5), ...violations(told, books)],
+      violations: [...workers.errors.slice(0, 5), ...violations(records, state)],
       times,
-      steps: told.length,
-      acknowledged: tellers.answers,
-      entries: books.entries.length,
-      lost: told.reduce((sum, each) => sum + each.lost, 0),
+      steps: records.length,
+      acknowledged: workers.responses,
+      entries: state.entries.length,
+      lost: records.reduce((sum, each) => sum + each.lost, 0),
     }
   } finally {
-    await tellers.dismiss()
+    await workers.stop()
     await bank.close()
   }
 }
 
 const ignore = (): void => {}
 
-/** Kill -9 of PostgreSQL, and its recovery. */
+/** Kills PostgreSQL with SIGKILL and restarts it. */
 export async function crash(cluster: Cluster, settings?: Record<string, string>): Promise<void> {
   await cluster.kill()
   await cluster.start(settings)
 }
 
-/** An empty database in a cluster. */
+/** Creates an empty database in a cluster. */
 export async function emptyDatabase(cluster: Cluster, name: string): Promise<string> {
   const client = new Client(cluster.url)
   await client.connect()
@@ -72,14 +72,14 @@ export async function emptyDatabase(cluster: Cluster, name: string): Promise<str
   return databaseUrl(cluster.url, name)
 }
 
-/** Prints what a run came to, below the name of its test. */
-export function tell(
+/** Prints the result of a round below the title of its test. */
+export function printReport(
   { acknowledged, steps, entries, lost, ...report }: Report,
-  what: string,
+  label: string,
 ): void {
   const found = report.violations.map((each) => `      found: ${each}\n`).join('')
   process.stdout.write(
     `      ${acknowledged} operations acknowledged of ${steps} steps, ${entries} entries, ` +
-      `${lost} tries without an answer; ${what}\n${found}`,
+      `${lost} attempts without a response; ${label}\n${found}`,
   )
 }

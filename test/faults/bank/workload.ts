@@ -1,9 +1,9 @@
-import { elapsedMs, patience, sleep, systemClock } from '../../../core/clock.ts'
+import { elapsedMs, sleep, systemClock, unrefSleep } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import { type Bank, isDone, type Step, type Told } from './bank.ts'
-import type { Tellers } from './tellers.ts'
+import { type Bank, isDone, type Step, type StepRecord } from './bank.ts'
+import type { BankWorkers } from './workers.ts'
 
-/** Long enough that few calls lose their hold to a database that is away. */
+/** Long enough that few holds expire while the database is unavailable. */
 const TTL_SECONDS = 10
 const ABANDONED_TTL_SECONDS = 1
 const OPENING = 20_000n
@@ -14,40 +14,40 @@ const below = (limit: number): number => Math.floor(Math.random() * limit)
 const oneIn = (odds: number): boolean => below(odds) === 0
 
 /**
- * Callers that reserve, settle, release and abandon calls of a set of agents, now and then without
- * enough money. A step whose answer did not come is asked again with the same id, of another
- * teller; some are asked of two tellers at once, and some calls are settled and released at once.
+ * Callers that reserve, settle, release and abandon calls of several agents, sometimes with
+ * insufficient funds. A step without a response is retried with the same id on another worker; some
+ * steps are sent to two workers at once, and some calls are settled and released concurrently.
  */
 export class Workload {
-  /** What was said about every step. */
-  readonly told: Told[] = []
-  readonly #tellers: Tellers
+  /** Responses to every step. */
+  readonly records: StepRecord[] = []
+  readonly #workers: BankWorkers
   readonly #agents: number
   #callers: Promise<void>[] = []
-  #over = false
+  #hasEnded = false
 
-  constructor(tellers: Tellers, agents: number) {
-    this.#tellers = tellers
+  constructor(workers: BankWorkers, agents: number) {
+    this.#workers = workers
     this.#agents = agents
   }
 
-  /** Puts money on every account, and lets so many callers begin. */
+  /** Funds every account and starts the callers. */
   async start(callers: number): Promise<void> {
     const agents = Array.from({ length: this.#agents }, (_, agent) => agent)
     await Promise.all(agents.map((agent) => this.#fund(agent, OPENING)))
     this.#callers = Array.from({ length: callers }, () => this.#call())
   }
 
-  /** Lets the callers finish what they have begun. */
+  /** Stops the callers after their current steps. Throws if steps remain without a response. */
   async finish(): Promise<void> {
-    this.#over = true
+    this.#hasEnded = true
     const finished = Promise.all(this.#callers).then(() => true)
-    if (await Promise.race([finished, patience(FINISH_MS).then(() => false)])) return
-    throw new Error('steps are still without an answer')
+    if (await Promise.race([finished, unrefSleep(FINISH_MS).then(() => false)])) return
+    throw new Error('steps remain without a response')
   }
 
   async #call(): Promise<void> {
-    while (!this.#over) {
+    while (!this.#hasEnded) {
       const agent = below(this.#agents)
       if (oneIn(20)) await this.#fund(agent, TOP_UP)
       const abandoned = oneIn(30)
@@ -57,10 +57,10 @@ export class Workload {
         amount: BigInt(1 + below(9_999)),
         ttlSeconds: abandoned ? ABANDONED_TTL_SECONDS : TTL_SECONDS,
       }
-      const reserved = await this.#ask({ ...call, what: 'reserve' })
+      const reserved = await this.#execute({ ...call, what: 'reserve' })
       if (abandoned || !isDone(reserved)) continue
-      const settle = (amount: bigint) => this.#ask({ ...call, what: 'settle', amount })
-      const release = () => this.#ask({ ...call, what: 'release', amount: 0n })
+      const settle = (amount: bigint) => this.#execute({ ...call, what: 'settle', amount })
+      const release = () => this.#execute({ ...call, what: 'release', amount: 0n })
       const end = below(100)
       if (end < 60) await settle(call.amount)
       else if (end < 80) await settle(1n + BigInt(below(Number(call.amount))))
@@ -69,20 +69,20 @@ export class Workload {
     }
   }
 
-  #fund(agent: number, amount: bigint): Promise<Told> {
-    return this.#ask({ what: 'fund', id: newId(), agent, amount, ttlSeconds: 0 })
+  #fund(agent: number, amount: bigint): Promise<StepRecord> {
+    return this.#execute({ what: 'fund', id: newId(), agent, amount, ttlSeconds: 0 })
   }
 
-  async #ask(step: Step): Promise<Told> {
-    const told: Told = { step, applied: 0, replayed: 0, refused: [], lost: 0 }
-    this.told.push(told)
+  async #execute(step: Step): Promise<StepRecord> {
+    const record: StepRecord = { step, applied: 0, replayed: 0, refused: [], lost: 0 }
+    this.records.push(record)
     const twice = oneIn(8)
-    await Promise.all([this.#tellers.ask(told), ...(twice ? [this.#tellers.ask(told)] : [])])
-    return told
+    await Promise.all([this.#workers.send(record), ...(twice ? [this.#workers.send(record)] : [])])
+    return record
   }
 }
 
-/** Expires what was abandoned; what was retried late may have been held a little ago. */
+/** Expires abandoned holds; late retries may have created holds until recently. */
 export async function settleDown(bank: Bank): Promise<void> {
   const end = elapsedMs() + (TTL_SECONDS + 5) * 1_000
   while ((await bank.expire()) > 0n && elapsedMs() < end) await sleep(500)

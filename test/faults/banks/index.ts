@@ -2,7 +2,7 @@ import type { Bank } from '../bank/bank.ts'
 import { type LedgerSpec, ledgerBank } from './ledger.ts'
 import { type SimpleSpec, simpleBank } from './simple.ts'
 
-/** How to open a bank, in a form that can be sent to another process. */
+/** Serializable description of a bank, for opening it in another process. */
 export type BankSpec = LedgerSpec | SimpleSpec
 
 export const openBank = (spec: BankSpec): Bank =>

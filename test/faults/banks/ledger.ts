@@ -6,9 +6,9 @@ import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { micros } from '../../../core/money.ts'
-import { type Bank, type Books, BPS, type Entry, type Step } from '../bank/bank.ts'
+import { type Bank, type BankState, BPS, type Entry, type Step } from '../bank/bank.ts'
 
-/** What a teller needs to open the true ledger. */
+/** Description of a bank backed by the real ledger. */
 export interface LedgerSpec {
   readonly bank: 'ledger'
   readonly url: string
@@ -27,13 +27,13 @@ const WHAT: Readonly<Record<number, Entry['what']>> = {
   16: 'fund',
 }
 
-/** Makes the books of the true ledger in an empty database, with so many agents. */
+/** Creates the real ledger with `agents` accounts in an empty database. */
 export async function openLedgerBank(url: string, agents: number): Promise<LedgerSpec> {
   await migrate(url)
   const pool = createPool(url, { role: 'hub_app', max: 4 })
   try {
     await openShards(pool, SHARDS)
-    const books = new Ledger(pool, { shards: SHARDS })
+    const ledger = new Ledger(pool, { shards: SHARDS })
     const codes = (count: number, of: (i: number) => string) =>
       Array.from({ length: count }, (_, i) => of(i))
     const refs = codes(agents, (i) => `liabilities:agents:key_${i}:credits`)
@@ -43,25 +43,25 @@ export async function openLedgerBank(url: string, agents: number): Promise<Ledge
       url,
       shards: SHARDS,
       agents: await Promise.all(
-        refs.map((code, i) => books.open(code, 'USDC', { home: i % SHARDS })),
+        refs.map((code, i) => ledger.open(code, 'USDC', { home: i % SHARDS })),
       ),
-      payees: await Promise.all(payees.map((code) => books.open(code, 'USDC'))),
+      payees: await Promise.all(payees.map((code) => ledger.open(code, 'USDC'))),
     }
   } finally {
     await pool.end()
   }
 }
 
-/** The true ledger. */
+/** Bank backed by the real ledger. */
 export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
   const pool = createPool(url, { role: 'hub_app', max: 6 })
-  const books = new Ledger(pool, { shards })
+  const ledger = new Ledger(pool, { shards })
   const holdOf = ({ id, agent }: Step) => ({ call: id, owner: agents[agent]! })
   return {
     fund: ({ id, agent, amount }) => {
       const owner = agents[agent]!
       const credits = owner.code
-      return books.post(
+      return ledger.post(
         { type: 'credits.purchased', credits, amount: micros(amount) },
         { owner, id },
       )
@@ -70,12 +70,12 @@ export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
       const payee = payees[step.agent % payees.length]!
       const { amount, ttlSeconds } = step
       const order = { ...holdOf(step), payee, amount, commissionBps: BPS, ttlSeconds }
-      return (await books.reserve(order)).outcome
+      return (await ledger.reserve(order)).outcome
     },
-    settle: async (step) => (await books.settle(holdOf(step), step.amount)).outcome,
-    release: async (step) => (await books.release(holdOf(step))).outcome,
+    settle: async (step) => (await ledger.settle(holdOf(step), step.amount)).outcome,
+    release: async (step) => (await ledger.release(holdOf(step))).outcome,
     async expire() {
-      await expireHolds(pool, books)
+      await expireHolds(pool, ledger)
       const { rows } = await pool.query<{ open: bigint }>(
         'SELECT count(*) AS open FROM ledger.open_hold',
       )
@@ -86,7 +86,7 @@ export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
   }
 }
 
-async function audit(url: string, agents: readonly AccountRef[]): Promise<Books> {
+async function audit(url: string, agents: readonly AccountRef[]): Promise<BankState> {
   const pool = createPool(url, { role: 'hub_app', max: 2, statementMs: 0 })
   try {
     const numbers = new Map(agents.map(({ id }, i) => [id, i]))

@@ -4,14 +4,17 @@ import { inTransaction } from '../../../core/db/transaction.ts'
 import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { split } from '../../../core/money.ts'
-import { type Bank, type Books, BPS, type Entry } from '../bank/bank.ts'
+import { type Bank, type BankState, BPS, type Entry } from '../bank/bank.ts'
 
-/** A small bank of a transaction for each step, sound or with a bug planted in it. */
+/** Small bank with one transaction per step, sound or with a planted bug. */
 export interface SimpleSpec {
   readonly bank: 'simple'
   readonly url: string
   readonly agents: number
-  /** `no-key`: a repeated step is not known; `no-lock`: balances are read, computed and written. */
+  /**
+   * `no-key`: repeated steps are not detected; `no-lock`: balances are read, computed and written
+   * without a lock.
+   */
   readonly flaw: 'none' | 'no-key' | 'no-lock'
 }
 
@@ -86,7 +89,7 @@ export function simpleBank(spec: SimpleSpec): Bank {
     return 'applied'
   }
 
-  /** One step in one transaction; the unique key says whether it was done before. */
+  /** Executes a step in one transaction; the unique key detects a repetition. */
   const once = (
     step: Entry,
     work: (client: PoolClient) => Promise<LedgerOutcome>,
@@ -132,7 +135,7 @@ export function simpleBank(spec: SimpleSpec): Bank {
   }
 }
 
-/** Refused by the key: was it this very step that is there? */
+/** Returns whether the entry that violated the key is a replay or has other terms. */
 async function replayOf(pool: Pool, { id, what, amount }: Entry): Promise<LedgerOutcome> {
   const { rowCount } = await pool
     .query('SELECT FROM entry WHERE id = $1 AND what = $2 AND amount = $3', [id, what, amount])
@@ -145,7 +148,7 @@ async function replayOf(pool: Pool, { id, what, amount }: Entry): Promise<Ledger
 const lost = (cause: unknown): LedgerUnavailable =>
   new LedgerUnavailable('not known whether it was done', { cause })
 
-async function audit(pool: Pool, agents: number): Promise<Books> {
+async function audit(pool: Pool, agents: number): Promise<BankState> {
   const { rows: entries } = await pool.query<Entry>('SELECT what, id, agent, amount FROM entry')
   const { rows } = await pool.query<{ id: number; balance: bigint }>('SELECT * FROM account')
   const balances = new Map(rows.map(({ id, balance }) => [id, balance]))

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { type ClusterLocation, findClusterLocation } from '../../../core/db/cluster-location.ts'
 import { startEmbedded } from '../../../core/db/embedded.ts'
-import { findPlace, type Place } from '../../../core/db/place.ts'
 import { findPrograms } from '../../../core/db/programs.ts'
-import { type Kept, keep } from '../../../core/runtime/managed-process.ts'
+import { type ManagedProcess, startManagedProcess } from '../../../core/runtime/managed-process.ts'
 import { freePort } from '../../../core/runtime/net.ts'
 import { Proxy } from './proxy.ts'
 
 const run = promisify(execFile)
 const READY = /database system is ready to accept (?:read-only )?connections/
 const READY_MS = 60_000
-/** A process of the server that was killed is still ending. */
+/** Error while a process of the killed server is still exiting. */
 const LEFT_OVER = /pre-existing shared memory/
-const AGAIN_MS = 100
+const RETRY_MS = 100
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -27,26 +27,26 @@ const SETTINGS = {
 }
 
 /**
- * A durable PostgreSQL server of a test's own, to be killed. It is reached by a proxy, whose
- * address stays the same while the server comes and goes.
+ * Durable PostgreSQL server of one test, which the test may kill. A proxy gives it a stable address
+ * across restarts.
  */
 export class Cluster {
   readonly proxy: Proxy
-  /** The superuser's connection string to the database `postgres`, by way of the proxy. */
+  /** The superuser's connection string to the database `postgres`, through the proxy. */
   readonly url: string
   readonly #folder: string
-  readonly #place: Place
-  #kept: Kept | undefined
+  readonly #place: ClusterLocation
+  #postmaster: ManagedProcess | undefined
   #port = 0
 
-  private constructor(folder: string, place: Place, proxy: Proxy, url: string) {
+  private constructor(folder: string, place: ClusterLocation, proxy: Proxy, url: string) {
     this.#folder = folder
     this.#place = place
     this.proxy = proxy
     this.url = url
   }
 
-  /** Makes a cluster in a temporary directory; it does not run yet. */
+  /** Creates a cluster in a temporary directory without starting it. */
   static async create(): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-faults-'))
     await chmod(folder, 0o711) // root runs the server as another user
@@ -57,15 +57,22 @@ export class Cluster {
 
   static async #of(folder: string, url: string): Promise<Cluster> {
     const proxy = await Proxy.open()
-    return new Cluster(folder, await findPlace(folder, () => {}), proxy, proxy.through(url))
+    return new Cluster(
+      folder,
+      await findClusterLocation(folder, () => {}),
+      proxy,
+      proxy.through(url),
+    )
   }
 
-  /** Port of the server that runs now. */
+  /** Port of the running server. */
   get port(): number {
     return this.#port
   }
 
-  /** A standby that follows this cluster, by way of `link`. This one must be stopped in order. */
+  /**
+   * Creates a standby that replicates this cluster through `link`. Stop this cluster cleanly first.
+   */
   async standby(link: Proxy, name: string): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-faults-'))
     await chmod(folder, 0o711)
@@ -87,24 +94,24 @@ export class Cluster {
   async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
     const deadline = elapsedMs() + READY_MS
     for (;;) {
-      const kept = await this.#launch(settings)
-      this.#kept = kept
-      if (await isReady(kept, deadline)) break
-      this.#kept = undefined
-      await kept.stop()
-      await sleep(AGAIN_MS) // what it said last may come after the news of its end
-      if (LEFT_OVER.test(kept.tail()) && elapsedMs() < deadline) continue
-      throw new Error(`PostgreSQL did not start: ${kept.tail()}`)
+      const postmaster = await this.#launch(settings)
+      this.#postmaster = postmaster
+      if (await isReady(postmaster, deadline)) break
+      this.#postmaster = undefined
+      await postmaster.stop()
+      await sleep(RETRY_MS) // its last output may arrive after its exit event
+      if (LEFT_OVER.test(postmaster.tail()) && elapsedMs() < deadline) continue
+      throw new Error(`PostgreSQL did not start: ${postmaster.tail()}`)
     }
     this.proxy.target = this.#port
   }
 
-  async #launch(settings: Readonly<Record<string, string>>): Promise<Kept> {
+  async #launch(settings: Readonly<Record<string, string>>): Promise<ManagedProcess> {
     const { cluster, user } = this.#place
     const { postgres } = await findPrograms(user, () => {})
     const options = Object.entries({ ...SETTINGS, ...settings })
     this.#port = await freePort()
-    return keep(
+    return startManagedProcess(
       postgres,
       [
         '-D',
@@ -121,33 +128,35 @@ export class Cluster {
     )
   }
 
-  /** SIGKILL of the postmaster and all of its children: one that was left would still commit. */
+  /**
+   * Kills the postmaster and all its children with SIGKILL: a surviving child could still commit.
+   */
   async kill(): Promise<void> {
-    const kept = this.#kept
-    if (!kept) return
-    this.#kept = undefined
-    process.kill(kept.pid, 'SIGSTOP') // so that it starts nobody meanwhile
-    for (const pid of [...(await childrenOf(kept.pid)), kept.pid]) endProcess(pid)
-    await kept.exited
+    const postmaster = this.#postmaster
+    if (!postmaster) return
+    this.#postmaster = undefined
+    process.kill(postmaster.pid, 'SIGSTOP') // so that it starts no new process
+    for (const pid of [...(await childrenOf(postmaster.pid)), postmaster.pid]) endProcess(pid)
+    await postmaster.exited
     this.proxy.target = undefined
     this.proxy.cut()
   }
 
-  /** SIGKILL of one process that serves a connection: PostgreSQL then restarts all of them. */
+  /** Kills one connection's backend with SIGKILL: PostgreSQL then restarts all of them. */
   async killBackend(): Promise<void> {
-    if (!this.#kept) return
-    const backends = await childrenOf(this.#kept.pid, /127\.0\.0\.1/)
+    if (!this.#postmaster) return
+    const backends = await childrenOf(this.#postmaster.pid, /127\.0\.0\.1/)
     const victim = backends[Math.floor(Math.random() * backends.length)]
     if (victim !== undefined) endProcess(victim)
   }
 
-  /** Stops the server in order. */
+  /** Stops the server cleanly. */
   async stop(): Promise<void> {
-    await this.#kept?.stop()
-    this.#kept = undefined
+    await this.#postmaster?.stop()
+    this.#postmaster = undefined
   }
 
-  /** Ends everything and deletes the data; may be called in any state. */
+  /** Kills the server and deletes its data; callable in any state. */
   async remove(): Promise<void> {
     await this.kill()
     await this.proxy.close()
@@ -156,9 +165,9 @@ export class Cluster {
   }
 }
 
-async function isReady(kept: Kept, deadline: number): Promise<boolean> {
-  const ended = kept.exited.then(() => true)
-  while (!READY.test(kept.tail())) {
+async function isReady(postmaster: ManagedProcess, deadline: number): Promise<boolean> {
+  const ended = postmaster.exited.then(() => true)
+  while (!READY.test(postmaster.tail())) {
     const dead = await Promise.race([ended, sleep(20).then(() => false)])
     if (dead || elapsedMs() > deadline) return false
   }

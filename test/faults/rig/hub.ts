@@ -7,12 +7,12 @@ import { createInterface } from 'node:readline'
 
 const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathname
 
-/** The whole hub in a process of its own, on a database that is given; to be killed. */
+/** Hub in a child process on a given database, which tests kill and restart. */
 export class HubProcess {
-  /** Where it listens now; changes with every start. */
+  /** Current base URL; changes with every start. */
   url = ''
-  /** Ends that nobody asked for. */
-  readonly faults: string[] = []
+  /** Unrequested exits. */
+  readonly errors: string[] = []
   readonly #dataDir: string
   readonly #databaseUrl: string
   #child: ChildProcess | undefined
@@ -28,7 +28,7 @@ export class HubProcess {
     return new HubProcess(dataDir, databaseUrl)
   }
 
-  /** Starts it, and waits until it serves. */
+  /** Starts the process and waits until it accepts requests. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, [PROGRAM], {
       env: {
@@ -39,15 +39,15 @@ export class HubProcess {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    let errors = ''
-    child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2_000)))
+    let stderr = ''
+    child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-2_000)))
     this.#child = child
     child.once('exit', (code, signal) => {
-      if (this.#child === child) this.faults.push(`the hub ended (${code ?? signal}): ${errors}`)
+      if (this.#child === child) this.errors.push(`the hub ended (${code ?? signal}): ${stderr}`)
     })
     const ready = once(createInterface({ input: child.stdout }), 'line')
     const line = await Promise.race([ready, once(child, 'exit').then(() => undefined)])
-    if (!line) throw new Error(`the hub did not start: ${errors}`)
+    if (!line) throw new Error(`the hub did not start: ${stderr}`)
     this.url = (JSON.parse(String(line[0])) as { url: string }).url
   }
 

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** The end of an answer of PostgreSQL: ReadyForQuery, outside of a transaction. */
+/** End of a PostgreSQL response: ReadyForQuery outside of a transaction. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 
 /**
- * An address that stays while the server behind it dies, moves, or cannot be reached; and a network
- * that can be made to fail in the ways that matter.
+ * TCP proxy with a stable address for a server that dies, moves or becomes unreachable. It can
+ * inject network faults.
  */
 export class Proxy {
   readonly port: number
-  /** Port of the server behind; undefined: connections are refused. */
+  /** Port of the server; connections are refused if undefined. */
   target: number | undefined
-  /** Answers that were dropped so far. */
+  /** Number of dropped responses. */
   dropped = 0
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -23,7 +23,7 @@ export class Proxy {
     this.#server = server
     this.port = (server.address() as AddressInfo).port
     this.target = target
-    server.on('connection', (client) => this.#join(client))
+    server.on('connection', (client) => this.#connect(client))
   }
 
   static async open(target?: number): Promise<Proxy> {
@@ -32,14 +32,16 @@ export class Proxy {
     return new Proxy(server, target)
   }
 
-  /** The same connection string, by way of this proxy. */
+  /** Returns the connection string with the port of this proxy. */
   through(url: string): string {
-    const own = new URL(url)
-    own.port = String(this.port)
-    return own.href
+    const proxied = new URL(url)
+    proxied.port = String(this.port)
+    return proxied.href
   }
 
-  /** A network partition: connections stay, but nothing goes through, either way. */
+  /**
+   * Simulates a network partition: connections stay open, but no data passes in either direction.
+   */
   freeze(): void {
     this.#frozen = true
     for (const socket of this.#sockets) socket.pause()
@@ -50,17 +52,17 @@ export class Proxy {
     for (const socket of this.#sockets) socket.resume()
   }
 
-  /** Breaks every connection. */
+  /** Closes every connection. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
 
   /**
-   * The next `times` questions with this pattern reach the server; their answers are dropped when
-   * they are complete, and the connection breaks: the client does not learn that it was done.
-   * @param after so many of them are answered first
+   * Drops the responses to the next `times` queries that match the pattern: they reach the server,
+   * but once the response is complete the connection is closed, so the client does not learn the
+   * outcome. @param after matching queries answered normally first
    */
-  dropAnswers(pattern: RegExp, times: number, after = 0): void {
+  dropResponses(pattern: RegExp, times: number, after = 0): void {
     this.#drops = { pattern, after, left: times }
   }
 
@@ -71,7 +73,7 @@ export class Proxy {
     await closed
   }
 
-  #join(client: Socket): void {
+  #connect(client: Socket): void {
     if (this.target === undefined) {
       client.destroy()
       return
@@ -83,17 +85,17 @@ export class Proxy {
         socket.destroy()
       }
     }
-    const doom = { doomed: false }
+    const connection = { isDropping: false }
     for (const socket of [client, server]) {
       this.#sockets.add(socket)
       socket.setNoDelay(true).on('error', end).on('close', end)
     }
     client.on('data', (chunk) => {
-      doom.doomed ||= this.#isDoomed(chunk)
+      connection.isDropping ||= this.#shouldDrop(chunk)
       server.write(chunk)
     })
     server.on('data', (chunk) => {
-      if (!doom.doomed) client.write(chunk)
+      if (!connection.isDropping) client.write(chunk)
       else if (chunk.subarray(-READY.length).equals(READY)) {
         this.dropped++
         end()
@@ -103,7 +105,7 @@ export class Proxy {
     else client.resume()
   }
 
-  #isDoomed(chunk: Buffer): boolean {
+  #shouldDrop(chunk: Buffer): boolean {
     const drops = this.#drops
     if (!drops || drops.left === 0 || !drops.pattern.test(chunk.toString('latin1'))) return false
     if (drops.after-- > 0) return false

@@ -1,11 +1,11 @@
-/** What a settler tells of itself, in this order. */
-export type Word = 'ready' | 'found open' | 'found settled' | 'applied' | 'replayed'
+/** Progress messages of a settle worker, in this order. */
+export type WorkerMessage = 'ready' | 'found open' | 'found settled' | 'applied' | 'replayed'
 
 export interface SettleJob {
   readonly call: string
   /** Account code. */
   readonly owner: string
-  /** In microdollars. */
+  /** Charge in microdollars. */
   readonly charged: number
 }
 

@@ -7,28 +7,28 @@ import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { entry } from '../stories/attacks/sellers.ts'
 import { signPayment } from '../stories/attacks/sign-payment.ts'
 import type { Told } from '../support/ask.ts'
+import { fundedFacilitator } from './foreign-facilitator.ts'
 import type { Run } from './run.ts'
-import { stranger } from './service.ts'
 
 const AMOUNT = 4_321n
 const newId = (): string => uuidv7(systemClock.now().getTime())
 
-/** The spend wallet pays a seller, and no book knows of it. */
-export async function loseDebit({ venue, market }: Run): Promise<void> {
+/** Pays a seller from the spend wallet without a ledger entry. */
+export async function loseDebit({ environment, market }: Run): Promise<void> {
   const accepts = [entry({ payTo: market.wallets[0]!, amount: String(AMOUNT) })]
   const required = { x402Version: 2, resource: { url: 'http://shop0.test/' }, accepts }
   const header = encodePaymentRequiredHeader(required)
   const offered = { headers: { 'payment-required': header } } as unknown as Told
-  const { time } = await venue.ports.chain.head()
-  const payment = readPayment(await signPayment(venue.spend, offered, time))
-  const settler = await stranger(venue.rpcUrl)
+  const { time } = await environment.deps.chain.head()
+  const payment = readPayment(await signPayment(environment.spend, offered, time))
+  const settler = await fundedFacilitator(environment.rpcUrl)
   const { success } = await settler.settle(payment, payment.accepted)
-  if (!success) throw new Error('it was not planted')
+  if (!success) throw new Error('the bug was not planted')
 }
 
-/** A key is charged for a call to a seller that nobody made. */
-export async function doubleCharge({ venue, keyed }: Run): Promise<void> {
-  const { ledger } = venue.ports
+/** Charges a key for a call to a seller that was never made. */
+export async function doubleCharge({ environment, keyed }: Run): Promise<void> {
+  const { ledger } = environment.deps
   const owner = await ledger.account(creditsOf(keyed[0]!.keyId))
   const payee = await ledger.account(EXTERNAL_SELLERS)
   const call = newId()
@@ -37,10 +37,10 @@ export async function doubleCharge({ venue, keyed }: Run): Promise<void> {
   await ledger.settle({ call, owner }, AMOUNT)
 }
 
-/** A payment that was booked is booked once more, under another name. */
-export async function doubleSale({ venue }: Run): Promise<void> {
-  const { ledger } = venue.ports
-  const { rows } = await venue.pool.query<{ code: string; amount: bigint; meta: object }>(
+/** Posts a posted payment once more, with another id. */
+export async function doubleSale({ environment }: Run): Promise<void> {
+  const { ledger } = environment.deps
+  const { rows } = await environment.pool.query<{ code: string; amount: bigint; meta: object }>(
     `SELECT a.code, c.amount, j.meta FROM ledger.journal j
      JOIN ledger.account a ON a.id = j.owner JOIN hub.payment_claim c ON c.id = j.id
      WHERE c.purpose = 'credits' AND c.state = 'confirmed' AND j.phase = 0 AND j.meta ? 'nonce'
@@ -52,9 +52,9 @@ export async function doubleSale({ venue }: Run): Promise<void> {
   await ledger.post(event, { owner, id: newId(), meta: { ...meta } })
 }
 
-/** The database forgets what became of a payment to a seller; no job looks at it for an hour. */
-export async function openIntent({ venue }: Run): Promise<void> {
-  await venue.admin.query(
+/** Resets a resolved payment to a seller to `unresolved`; no job checks it for an hour. */
+export async function openIntent({ environment }: Run): Promise<void> {
+  await environment.admin.query(
     `UPDATE hub.payment_intent SET state = 'unresolved', changed_at = now() + interval '1 hour'
      WHERE call = (SELECT max(call::text)::uuid FROM hub.payment_intent)`,
   )

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Schema } from './values.ts'
 
-/** One operation of an OpenAPI document, as far as the fuzzer reads it. */
+/** Operation of an OpenAPI document, as far as the fuzzer reads it. */
 export interface Operation {
   readonly parameters?: readonly {
     readonly name: string
@@ -26,27 +26,27 @@ export interface Document {
   readonly components?: Readonly<Record<string, unknown>>
 }
 
-/** What was sent. */
+/** Sent request. */
 export interface Sent {
   readonly body: unknown
-  /** The query as it was written: names and texts. */
+  /** Query parameters as sent. */
   readonly query: Readonly<Record<string, string>>
 }
 
-export interface Answered {
+export interface ReceivedResponse {
   readonly status: number
   readonly type: string
   readonly text: string
 }
 
-/** What fails without a fault of the hub: a seller, or a person who stopped payments to sellers. */
-const TOLD = /^upstream_|^payments_paused$/
+/** Codes of server errors that are not the hub's fault: a failing upstream, or paused payments. */
+const EXPECTED_SERVER_ERRORS = /^upstream_|^payments_paused$/
 
-/** Judges answers by what the document says of them. */
-export class Judge {
+/** Checks responses against the OpenAPI document. */
+export class ResponseChecker {
   readonly #components: unknown
   readonly #strict = new Ajv2020({ strict: false, validateFormats: false })
-  /** Of queries, whose values are texts. */
+  /** Validator for queries, whose values are strings. */
   readonly #lenient = new Ajv2020({ strict: false, validateFormats: false, coerceTypes: true })
   readonly #known = new Map<object, ValidateFunction>()
 
@@ -54,25 +54,25 @@ export class Judge {
     this.#components = document.components
   }
 
-  /** What is wrong with an answer; undefined: nothing is. */
-  fault(operation: Operation, sent: Sent, { status, type, text }: Answered): string | undefined {
+  /** Returns the fault of a response; undefined if there is none. */
+  fault(operation: Operation, sent: Sent, { status, type, text }: ReceivedResponse): string | undefined {
     const documented = operation.responses[String(status)]
     const body = json(type, text)
     const code = isObject(body) ? String(body['code']) : 'none'
-    if (status >= 500 && !TOLD.test(code)) return `server error ${status} ${code}`
+    if (status >= 500 && !EXPECTED_SERVER_ERRORS.test(code)) return `server error ${status} ${code}`
     if (!documented) return `undocumented status ${status} ${code}`
     const codes = documented['x-codes']
     if (codes && !codes.includes(code)) return `undocumented code ${status} ${code}`
     const content = documented.content?.[type]
     if (documented.content && !content) return `undocumented type ${type} of ${status}`
     const check = content && this.#checker(content.schema, this.#strict)
-    if (check && !check(body)) return `schema mismatch of ${status}: ${said(check)}`
-    if (status < 300 && !this.takes(operation, sent)) return `accepted what the schema refuses`
+    if (check && !check(body)) return `schema mismatch of ${status}: ${errorText(check)}`
+    if (status < 300 && !this.allows(operation, sent)) return 'accepted a request that the schema forbids'
     return undefined
   }
 
-  /** Whether the document lets a request be sent. */
-  takes(operation: Operation, { body, query }: Sent): boolean {
+  /** Returns true if the document allows the request. */
+  allows(operation: Operation, { body, query }: Sent): boolean {
     const [media] = Object.values(operation.requestBody?.content ?? {})
     if (media && !this.#checker(media.schema, this.#strict)(body ?? {})) return false
     return (operation.parameters ?? [])
@@ -94,7 +94,7 @@ export class Judge {
   }
 }
 
-const said = ({ errors }: ValidateFunction): string =>
+const errorText = ({ errors }: ValidateFunction): string =>
   (errors ?? [])
     .slice(0, 3)
     .map(({ instancePath, message }) => `${instancePath || '/'} ${message}`)

@@ -19,26 +19,25 @@ import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund, openWallets, type Wallets } from '../../server/sandbox/wallets.ts'
 import { Proxy } from '../faults/rig/proxy.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import type { Disaster } from './faults.ts'
-import { KilledHub } from './killed.ts'
-import type { Outside, Venue } from './venue.ts'
+import type { Fault } from './faults.ts'
+import type { ExternalEndpoints, HubEnvironment } from './hub-environment.ts'
+import { RestartableHub } from './kill-restart.ts'
 
 const SHARDS = 2
-/** More than one, so that payments are seen before they are final. */
+/** Blocks until a payment is final; more than one, so that payments are seen before. */
 const FINALITY = 3
 const SPEND_MICROS = micros(500_000_000)
 const GAS_WEI = 100n * 10n ** 18n
-/** A node that does not answer: longer than the hub waits for it. */
+/** Duration of an unresponsive node; longer than the hub's RPC timeout. */
 const FROZEN_MS = 6_500
 
 const { network } = USDC_BASE
 
 /**
- * A hub in a process of its own, whose chain, database and facilitator live on when it is killed.
- * It is killed with all that it had not written down, loses its connections to the database, and
- * meets a node that does not answer.
+ * Starts a hub in a child process whose chain, database and foreign facilitator outlive it. Its
+ * faults are kills with SIGKILL, lost database connections and an unresponsive node.
  */
-export async function inItsOwnProcess(outside: Outside): Promise<Venue> {
+export async function startInChildProcess(endpoints: ExternalEndpoints): Promise<HubEnvironment> {
   const stops: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -57,7 +56,7 @@ export async function inItsOwnProcess(outside: Outside): Promise<Venue> {
     await fund(chain.rpcUrl, wallets.gas.account.address, { wei: GAS_WEI })
     const final = `0x${(2 * FINALITY).toString(16)}`
     await callRpc(chain.rpcUrl, 'anvil_mine', [final])
-    const hub = new KilledHub({
+    const hub = new RestartableHub({
       databaseUrl: proxy.through(database.url),
       dataDir,
       rpcUrl: chain.rpcUrl,
@@ -65,33 +64,33 @@ export async function inItsOwnProcess(outside: Outside): Promise<Venue> {
       spendKey: wallets.spend.key,
       gasKey: wallets.gas.key,
       finality: FINALITY,
-      hosts: [...outside.hosts],
-      serviceUrl: outside.serviceUrl,
+      hosts: [...endpoints.hosts],
+      facilitatorUrl: endpoints.facilitatorUrl,
     })
-    const parts = await beside(database, wallets, chain.rpcUrl)
-    stops.push(parts.close)
+    const opened = await openForTests(database, wallets, chain.rpcUrl)
+    stops.push(opened.close)
     stops.push(() => hub.kill())
-    await hub.start() // its jobs look at the books, which have their opening by now
-    const disasters = disastersOf(hub, proxy, chain.pid)
-    return { ...parts.venue, url: () => hub.url, disasters, faults: () => hub.faults, stop }
+    await hub.start() // its jobs read the ledger, which has its opening balance by now
+    const hubFaults = hubFaultsOf(hub, proxy, chain.pid)
+    return { ...opened.environment, url: () => hub.url, hubFaults, errors: () => hub.errors, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-const disastersOf = (hub: KilledHub, proxy: Proxy, node: number): readonly Disaster[] => [
+const hubFaultsOf = (hub: RestartableHub, proxy: Proxy, node: number): readonly Fault[] => [
   ...Array.from({ length: 3 }, () => ({
     name: 'kill -9 of the hub',
-    strike: async () => {
+    inject: async () => {
       await hub.kill()
       await hub.start()
     },
   })),
-  { name: 'connections to the database cut', strike: async () => proxy.cut() },
+  { name: 'database connections lost', inject: async () => proxy.cut() },
   {
-    name: 'a node that does not answer',
-    strike: async () => {
+    name: 'unresponsive node',
+    inject: async () => {
       process.kill(node, 'SIGSTOP')
       await sleep(FROZEN_MS)
       process.kill(node, 'SIGCONT')
@@ -99,11 +98,11 @@ const disastersOf = (hub: KilledHub, proxy: Proxy, node: number): readonly Disas
   },
 ]
 
-/** What this process needs to see the same books and chain, and to resolve payments. */
-async function beside(database: FreshDatabase, wallets: Wallets, rpcUrl: string) {
+/** Opens what this process needs to read the same ledger and chain and to resolve payments. */
+async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: string) {
   const { pool, admin } = database
-  const books = createPool(database.url, { max: 4, role: 'hub_app' })
-  const ledger = new Ledger(books, { shards: await openShards(pool, SHARDS) })
+  const ledgerPool = createPool(database.url, { max: 4, role: 'hub_app' })
+  const ledger = new Ledger(ledgerPool, { shards: await openShards(pool, SHARDS) })
   const chain = openChain({ rpcUrl, network })
   const owner = await ledger.account(SPEND)
   const { number } = await chain.head()
@@ -111,11 +110,11 @@ async function beside(database: FreshDatabase, wallets: Wallets, rpcUrl: string)
   const id = uuidv7(systemClock.now().getTime())
   await ledger.post(event, { owner, id, meta: { block: String(number) } })
   const { gas, spend, treasury } = wallets
-  const venue = {
+  const environment = {
     rpcUrl,
     pool,
     admin,
-    ports: {
+    deps: {
       ledger,
       chain,
       claims: new Claims(pool, systemClock),
@@ -129,5 +128,5 @@ async function beside(database: FreshDatabase, wallets: Wallets, rpcUrl: string)
     spend: spend.account,
     gas: localFacilitator({ rpcUrl, key: gas.key, network }).gas,
   }
-  return { venue, close: () => books.end() }
+  return { environment, close: () => ledgerPool.end() }
 }

@@ -1,43 +1,43 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { HubOrder } from './hub-process.ts'
-import { unexpected } from './venue.ts'
+import { internalErrors } from './hub-environment.ts'
+import type { HubProcessOptions } from './hub-process.ts'
 
 const PROGRAM = new URL('./hub-process.ts', import.meta.url).pathname
-const TAIL = 4_000
+const STDERR_TAIL_CHARS = 4_000
 
-/** A hub that is killed and started again. */
-export class KilledHub {
-  /** Where it listens now; changes with every start. */
+/** Hub process that tests kill and restart. */
+export class RestartableHub {
+  /** Current base URL; changes with every start. */
   url = ''
-  /** Ends that nobody asked for, and errors that nobody expected. */
-  readonly faults: string[] = []
-  readonly #order: HubOrder
+  /** Unrequested exits and logged internal errors. */
+  readonly errors: string[] = []
+  readonly #options: HubProcessOptions
   #child: ChildProcess | undefined
 
-  constructor(order: HubOrder) {
-    this.#order = order
+  constructor(options: HubProcessOptions) {
+    this.#options = options
   }
 
-  /** Starts it, and waits until it serves. */
+  /** Starts the process and waits until it accepts requests. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(this.#order)], {
+    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(this.#options)], {
       env: { PATH: '/usr/bin:/bin' },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
-    let errors = ''
+    let stderr = ''
     createInterface({ input: child.stderr }).on('line', (line) => {
-      errors = `${errors}${line}\n`.slice(-TAIL)
-      this.faults.push(...unexpected(line))
+      stderr = `${stderr}${line}\n`.slice(-STDERR_TAIL_CHARS)
+      this.errors.push(...internalErrors(line))
     })
     child.once('exit', (code, signal) => {
-      if (this.#child === child) this.faults.push(`the hub ended (${code ?? signal}): ${errors}`)
+      if (this.#child === child) this.errors.push(`the hub exited (${code ?? signal}): ${stderr}`)
     })
     const ready = once(createInterface({ input: child.stdout }), 'line')
     const line = await Promise.race([ready, once(child, 'exit').then(() => undefined)])
-    if (!line) throw new Error(`the hub did not start: ${errors}`)
+    if (!line) throw new Error(`the hub did not start: ${stderr}`)
     this.url = String(line[0])
   }
 

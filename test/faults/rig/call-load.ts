@@ -7,69 +7,69 @@ import { creditsOf } from '../../../core/ledger/postings.ts'
 import { micros } from '../../../core/money.ts'
 import type { HubProcess } from './hub.ts'
 
-/** An agent with a key and credits. */
-export interface Shopper {
+/** Agent with an API key and credits. */
+export interface FundedAgent {
   readonly keyId: string
   readonly apiKey: string
 }
 
 export const CREDITS = 20_000_000n
-/** What a call of the `slow` service costs, in microdollars. */
+/** Price of a call of the `slow` service, in microdollars. */
 export const PRICE = 1_000n
-const AGAIN_MS = 100
+const RETRY_MS = 100
 
-/** Registers agents at the hub's door, and gives each credits. */
-export async function shoppers(count: number, hub: HubProcess, books: Ledger): Promise<Shopper[]> {
-  const made: Shopper[] = []
+/** Registers agents through the hub's API and gives each credits. */
+export async function createFundedAgents(count: number, hub: HubProcess, ledger: Ledger): Promise<FundedAgent[]> {
+  const made: FundedAgent[] = []
   for (let i = 0; i < count; i++) {
     const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
     const { keyId, apiKey } = await new HubClient({ baseUrl: hub.url, wallet }).register()
-    const owner = await books.account(creditsOf(keyId))
+    const owner = await ledger.account(creditsOf(keyId))
     const amount = micros(CREDITS)
     const id = uuidv7(systemClock.now().getTime())
-    await books.post({ type: 'credits.purchased', credits: owner.code, amount }, { owner, id })
+    await ledger.post({ type: 'credits.purchased', credits: owner.code, amount }, { owner, id })
     made.push({ keyId, apiKey })
   }
   return made
 }
 
-/** What callers were told at the door. */
-export class Shopping {
-  /** Charges of calls that were answered with 200, by call id. */
+/** Concurrent callers of a hub, with the responses they received. */
+export class CallLoad {
+  /** Charges of calls with status 200, by call id. */
   readonly charged = new Map<string, bigint>()
-  /** Answers that were problems, by their code. */
+  /** Number of problem responses by code. */
   readonly problems = new Map<string, number>()
-  /** Requests without an answer. */
+  /** Number of requests without a response. */
   lost = 0
-  /** Answers that should not have been. */
-  readonly faults: string[] = []
-  #over = false
+  /** Responses that must never occur. */
+  readonly errors: string[] = []
+  #hasEnded = false
   readonly #callers: readonly Promise<void>[]
 
-  constructor(hub: HubProcess, shoppers: readonly Shopper[], callersEach: number) {
-    const all = shoppers.flatMap((shopper) => Array.from({ length: callersEach }, () => shopper))
+  constructor(hub: HubProcess, createFundedAgents: readonly FundedAgent[], callersEach: number) {
+    const all = createFundedAgents.flatMap((agent) => Array.from({ length: callersEach }, () => agent))
     this.#callers = all.map(({ apiKey }) => this.#shop(hub, apiKey))
   }
 
-  /** Ends it; calls that were made are answered first. */
+  /** Stops the callers after their current calls. */
   async finish(): Promise<void> {
-    this.#over = true
+    this.#hasEnded = true
     await Promise.all(this.#callers)
   }
 
   async #shop(hub: HubProcess, apiKey: string): Promise<void> {
-    for (let n = 0; !this.#over; n++) {
+    for (let n = 0; !this.#hasEnded; n++) {
       try {
         const client = new HubClient({ baseUrl: hub.url, apiKey, timeoutMs: 60_000 })
         const { callId = '', charged } = await client.call('slow', '/work', { n })
-        if (charged !== PRICE) this.faults.push(`${callId} charged ${charged}`)
-        if (this.charged.has(callId)) this.faults.push(`${callId} answered twice`)
+        if (charged !== PRICE) this.errors.push(`${callId} charged ${charged}`)
+        if (this.charged.has(callId)) this.errors.push(`${callId} answered twice`)
         this.charged.set(callId, charged)
       } catch (error) {
         if (error instanceof HubError) {
           this.problems.set(error.code, (this.problems.get(error.code) ?? 0) + 1)
         } else this.lost++
-        await sleep(AGAIN_MS)
+        await sleep(RETRY_MS)
       }
     }
   }

@@ -1,21 +1,21 @@
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { type BankSpec, openBank } from '../banks/index.ts'
 import type { Bank } from './bank.ts'
-import type { Answer, Question } from './tellers.ts'
+import type { WorkerResponse, WorkerRequest } from './workers.ts'
 
 /**
- * A process that serves a bank, to be killed. It answers what the bank answered, and after that
- * only: an answer is an acknowledgement.
+ * Program: executes bank steps, and is killed by tests. It responds only after the bank has
+ * responded, so every response is an acknowledgement.
  */
 let bank: Bank | undefined
 
-process.on('message', (message: BankSpec | Question) => {
+process.on('message', (message: BankSpec | WorkerRequest) => {
   if ('bank' in message) bank = openBank(message)
   else void answer(message).then((answer) => process.send?.(answer))
 })
 process.on('disconnect', () => process.exit())
 
-async function answer({ n, step }: Question): Promise<Answer> {
+async function answer({ n, step }: WorkerRequest): Promise<WorkerResponse> {
   try {
     return { n, outcome: await bank![step.what](step) }
   } catch (error) {

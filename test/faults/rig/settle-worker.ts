@@ -1,15 +1,15 @@
 import { PgBoss } from 'pg-boss'
 import { createPool } from '../../../core/db/pool.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
-import { QUEUE, type SettleJob, SUPERVISE_SECONDS, type Word } from './settle-job.ts'
+import { QUEUE, type SettleJob, SUPERVISE_SECONDS, type WorkerMessage } from './settle-job.ts'
 
 /**
- * A process that works a queue of jobs that settle a hold each. It stops for ever at the point that
- * its second argument names, for whoever kills it there.
+ * Program: works a queue of jobs that settle one hold each. It stops forever at the point named by
+ * its second argument, so that a test can kill it there.
  */
 const [url = '', stopAt] = process.argv.slice(2)
 const pool = createPool(url, { role: 'hub_app', max: 2 })
-const books = new Ledger(pool)
+const ledger = new Ledger(pool)
 const boss = new PgBoss({
   connectionString: url,
   superviseIntervalSeconds: SUPERVISE_SECONDS,
@@ -18,9 +18,9 @@ const boss = new PgBoss({
 })
 boss.on('error', () => {})
 
-const say = (word: Word): unknown => process.send?.(word)
+const say = (word: WorkerMessage): unknown => process.send?.(word)
 
-async function pass(point: Word): Promise<void> {
+async function pass(point: WorkerMessage): Promise<void> {
   say(point)
   if (point === stopAt) await new Promise(() => {})
 }
@@ -29,10 +29,10 @@ process.on('disconnect', () => process.exit())
 await boss.start()
 await boss.work<SettleJob>(QUEUE, { pollingIntervalSeconds: 0.5 }, async ([job]) => {
   const { call, owner: code, charged } = job!.data
-  const owner = await books.account(code)
-  const state = await books.stateOf({ call, owner })
+  const owner = await ledger.account(code)
+  const state = await ledger.stateOf({ call, owner })
   await pass(state === 'open' ? 'found open' : 'found settled')
-  const { outcome } = await books.settle({ call, owner }, BigInt(charged))
+  const { outcome } = await ledger.settle({ call, owner }, BigInt(charged))
   if (outcome !== 'applied' && outcome !== 'replayed') throw new Error(outcome)
   await pass(outcome)
 })
