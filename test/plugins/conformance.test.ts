@@ -14,7 +14,7 @@ import primes from '../../plugins/primes/index.ts'
 import { injectedHost, serviceOf } from '../support/injected-host.ts'
 import { useHub } from '../support/suite.ts'
 
-/** The magazine that every sandbox sells, as its domain would have it. */
+/** The sandbox magazine as its domain describes it. */
 const RULE = {
   pattern: '/**',
   allow: true,
@@ -46,7 +46,7 @@ const magazine = gatewayOf(
   },
 )
 
-/** Sold by nobody, unless HUB_PLUGINS names them. */
+/** Examples, sold only if HUB_PLUGINS lists them. */
 const examples: readonly Plugin[] = [forecast, iban, primes]
 const services: readonly AnyService[] = [
   ...[...plugins, ...examples].map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold])),
@@ -62,7 +62,7 @@ const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>
   },
 }
 
-/** Not a good service: each endpoint breaks one promise. */
+/** A bad service: each endpoint breaks one rule. */
 const bad = defineService({
   slug: 'bad',
   name: 'Bad',
@@ -131,7 +131,7 @@ describe('conformance', () => {
     })
   }
 
-  it('finds what is wrong with a service', async () => {
+  it('reports the defects of a service', async () => {
     const wrong: string[] = []
     for (const { name, meet } of conformance(bad, { client: () => client })) {
       await meet().catch((error: Error) => wrong.push(`${name}: ${error.message.split(':')[0]}`))
@@ -146,7 +146,7 @@ describe('conformance', () => {
     ])
   })
 
-  it('finds what a catalogue would not take', async () => {
+  it('reports what the catalog would reject', async () => {
     const odd: AnyService = { ...(bad as AnyService), slug: 'Not A Slug' }
     const [first] = conformance(odd, { client: () => client })
     const error = await first?.meet().catch((thrown: unknown) => thrown)

@@ -9,7 +9,10 @@ const TEXT =
   'https://acme.example/results.'
 
 const ajv = new Ajv2020({ strict: false })
-const checked = (output_format: string | Record<string, unknown>, instructions = 'Fill it in.') => {
+const analyzeAndValidate = (
+  output_format: string | Record<string, unknown>,
+  instructions = 'Fill it in.',
+) => {
   const { result } = analyze({ text: TEXT, instructions, output_format })
   expect(ajv.validate(result.schema, result.output), ajv.errorsText()).to.equal(true)
   return result
@@ -17,7 +20,7 @@ const checked = (output_format: string | Record<string, unknown>, instructions =
 
 describe('analysis: analyze', () => {
   it('fills in an example', () => {
-    const { output, unresolved } = checked({
+    const { output, unresolved } = analyzeAndValidate({
       summary: 'string',
       people: ['name'],
       sentiment: { label: 'positive|negative|neutral|mixed', score: 0.5 },
@@ -38,7 +41,7 @@ describe('analysis: analyze', () => {
   })
 
   it('fills in a JSON Schema, within its limits', () => {
-    const { output } = checked({
+    const { output } = analyzeAndValidate({
       type: 'object',
       properties: {
         keywords: { type: 'array', items: { type: 'string' }, maxItems: 2 },
@@ -60,13 +63,15 @@ describe('analysis: analyze', () => {
       .that.deep.includes({ name: 'Tim Cook', type: 'person' })
   })
 
-  it('reads a sketch that is no JSON', () => {
-    const { output } = checked("{summary: string, tags: [string], tone: 'positive' | 'negative',}")
+  it('reads a sketch that is not JSON', () => {
+    const { output } = analyzeAndValidate(
+      "{summary: string, tags: [string], tone: 'positive' | 'negative',}",
+    )
     expect(output).to.have.all.keys('summary', 'tags', 'tone')
     expect(output).to.have.property('tone', 'positive')
   })
 
-  it('derives the fields from instructions when there is no format', () => {
+  it('derives the fields from the instructions if no format is given', () => {
     const { output } = analyze({
       text: TEXT,
       instructions:
@@ -79,7 +84,7 @@ describe('analysis: analyze', () => {
       .that.matches(/^Acme Inc\. chairman/)
   })
 
-  it('refuses what it can compute nothing of, and charges nothing for null', () => {
+  it('refuses requests for which it can compute nothing', () => {
     expect(() => analyze({ text: TEXT, instructions: 'Translate it to French.' }))
       .to.throw()
       .that.includes({ code: 'unsupported_by_engine', status: 422 })
@@ -88,7 +93,7 @@ describe('analysis: analyze', () => {
       .that.includes({ code: 'unsupported_by_engine' })
   })
 
-  it('refuses formats that are broken, too deep or too large', () => {
+  it('refuses malformed, too deep and too large formats', () => {
     let deep: Record<string, unknown> = {}
     for (let level = 0; level < 40; level += 1) deep = { inner: deep }
     const wide = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`f${index}`, '']))
@@ -99,8 +104,8 @@ describe('analysis: analyze', () => {
     }
   })
 
-  it('runs no pattern and follows no reference of a schema', () => {
-    const { output } = checked({
+  it('evaluates no patterns and follows no references of a schema', () => {
+    const { output } = analyzeAndValidate({
       type: 'object',
       properties: {
         title: { type: 'string', pattern: '^(a+)+$', $ref: 'https://example.test/schema' },
@@ -109,7 +114,7 @@ describe('analysis: analyze', () => {
     expect(output).to.have.property('title').that.is.a('string')
   })
 
-  it('has no special names', () => {
+  it('treats no field name specially', () => {
     const format = JSON.parse('{"__proto__": "x", "constructor": "x", "summary": "x"}')
     const { output, unresolved } = analyze({
       text: TEXT,
@@ -120,7 +125,7 @@ describe('analysis: analyze', () => {
     expect(unresolved).to.deep.equal(['/__proto__', '/constructor'])
   })
 
-  it('answers any text', () => {
+  it('handles any text', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const instructions =

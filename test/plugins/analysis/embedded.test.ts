@@ -19,10 +19,10 @@ import {
 } from '../../../plugins/analysis/train/sentiment.ts'
 import { examplesOf, Perceptron } from '../../../plugins/analysis/train/tagger.ts'
 import { readCompressed, words } from '../../../plugins/analysis/words.ts'
-import { extract } from './support.ts'
+import { extractEntities } from './support.ts'
 
 const DATA = fileURLToPath(new URL('../../../plugins/analysis/data/', import.meta.url))
-const LEARNT = fileURLToPath(
+const UCI_SENTENCES = fileURLToPath(
   new URL('../../../../shared/data/analysis/dev/sent_uci_half.jsonl', import.meta.url),
 )
 
@@ -44,8 +44,8 @@ const TEXTS: readonly LabeledText[] = [
   },
 ]
 
-/** A small tagger, trained from nothing. */
-const learnt = (): Weights => {
+/** Trains a small tagger from scratch. */
+const trainSmallTagger = (): Weights => {
   const remember = new Map()
   const examples = TEXTS.flatMap((text) => examplesOf(text, words(), remember))
   const tagger = new Perceptron(14)
@@ -54,7 +54,7 @@ const learnt = (): Weights => {
   return tagger.average()
 }
 
-/** All valid sequences of labels for so many tokens. */
+/** All valid label sequences of a length. */
 const sequences = (size: number): number[][] => {
   const all = Array.from({ length: LABELS }, (_, label) => label)
   let paths = all.filter((label) => MAY_BEGIN[label]).map((label) => [label])
@@ -73,16 +73,18 @@ const model = fc.tuple(
 )
 
 describe('analysis: the embedded engine', () => {
-  it('learns the names that it is shown, and twice the same bytes', () => {
-    const weights = learnt()
-    expect(Buffer.compare(serializeWeights(weights), serializeWeights(learnt()))).to.equal(0)
+  it('learns the names in its examples, with identical bytes each time', () => {
+    const weights = trainSmallTagger()
+    expect(
+      Buffer.compare(serializeWeights(weights), serializeWeights(trainSmallTagger())),
+    ).to.equal(0)
     for (const { text, entities } of TEXTS) {
       const named = tagNames(text, sentencesOf(text), weights)
       expect(named.map(({ start, end, type }) => [start, end, type])).to.deep.equal(entities)
     }
   })
 
-  it('finds the best of all valid label sequences, with chances that sum to 1', () => {
+  it('finds the best valid label sequence, with probabilities that sum to 1', () => {
     const paths = sequences(3)
     fc.assert(
       fc.property(model, ([emissions, passages]) => {
@@ -109,7 +111,7 @@ describe('analysis: the embedded engine', () => {
     )
   })
 
-  it('makes confidences rise with the margin, between 0 and 1', () => {
+  it('increases confidence with the margin, between 0 and 1', () => {
     const answer = fc.record({
       margin: fc.double({ min: 0, max: 1, noNaN: true }),
       isRight: fc.boolean(),
@@ -126,9 +128,9 @@ describe('analysis: the embedded engine', () => {
     )
   })
 
-  it('finds names in headlines, in small letters and in tables', () => {
+  it('finds names in headlines, lower-case text and tables', () => {
     const named = (text: string): string[] =>
-      extract({ text }).result.entities.map(({ type, text: name }) => `${type}: ${name}`)
+      extractEntities({ text }).result.entities.map(({ type, text: name }) => `${type}: ${name}`)
     expect(named('MERKEL MEETS PUTIN IN BERLIN')).to.include('location: BERLIN')
     expect(named('i moved from chicago to london last week')).to.include.members([
       'location: chicago',
@@ -137,7 +139,7 @@ describe('analysis: the embedded engine', () => {
     expect(named('The Iraqi government spoke with Turkish officials.')).to.deep.equal([])
   })
 
-  it('reads good and bad news by direction, not by kind words', () => {
+  it('judges business news by direction, not by positive words', () => {
     const news = (text: string): number =>
       sentencesOf(text)
         .flatMap((sentence) => newsOf(sentence) ?? [])
@@ -150,15 +152,15 @@ describe('analysis: the embedded engine', () => {
     ).to.be.below(0)
   })
 
-  it('ships small data: a tagger below 1 MB, 8 MB in all', () => {
+  it('ships a tagger below 1 MB and at most 8 MB of data', () => {
     const sizes = readdirSync(DATA).map((file) => statSync(`${DATA}${file}`).size)
     expect(statSync(`${DATA}names.br`).size).to.be.below(1_000_000)
     expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.below(8_000_000)
   })
 
-  it('has the polarity model that its corpus gives, byte for byte', function () {
-    if (!existsSync(LEARNT)) return this.skip()
-    const again = trainPolarity(readTexts<LabeledOpinion>(LEARNT), suggestValence())
+  it('reproduces its polarity model from the corpus, byte for byte', function () {
+    if (!existsSync(UCI_SENTENCES)) return this.skip()
+    const again = trainPolarity(readTexts<LabeledOpinion>(UCI_SENTENCES), suggestValence())
     expect(Buffer.compare(serializePolarity(again), readCompressed('sentiment.br'))).to.equal(0)
   })
 })

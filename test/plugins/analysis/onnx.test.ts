@@ -14,7 +14,7 @@ const settings: OnnxSettings = {
   classify: 'nli',
 }
 
-/** Pieces of words, as a BERT has them, of a sentence. */
+/** Word pieces of a sentence, as from BERT. */
 const NER = [
   { entity: 'B-PER', score: 0.99, word: 'Maria', index: 1 },
   { entity: 'I-PER', score: 0.97, word: 'Sil', index: 2 },
@@ -25,11 +25,11 @@ const NER = [
   { entity: 'B-LOC', score: 0.9, word: 'Lisbon', index: 9 },
 ]
 
-const opened: unknown[][] = []
+const openedPipelines: unknown[][] = []
 const transformers: Transformers = {
   env: { localModelPath: '/else', allowRemoteModels: true },
   pipeline: async (task, model, options) => {
-    opened.push([task, model, options])
+    openedPipelines.push([task, model, options])
     return async (text, labels) => {
       if (task === 'token-classification') return NER as never
       const isGood = String(text).includes('good')
@@ -44,7 +44,7 @@ const transformers: Transformers = {
   },
 }
 
-const found = async (request: Request) => {
+const runRequest = async (request: Request) => {
   const { found: value, about } = await runOnnx(
     pipelinesOf(transformers, settings),
     settings,
@@ -54,13 +54,13 @@ const found = async (request: Request) => {
 }
 
 describe('analysis: the ONNX engine', () => {
-  it('does not start without its package, and says what to install', () => {
+  it('refuses to start without its package and names what to install', () => {
     expect(() => onnxEngine(settings)).to.throw('npm i @huggingface/transformers')
   })
 
-  it('puts pieces of words together and finds them; what it made up is left out', async () => {
+  it('joins word pieces, locates them in the text and drops invented names', async () => {
     const text = 'Yesterday Maria Silva of Acme, a Portuguese firm, paid 3 EUR.'
-    const { value, about } = await found({
+    const { value, about } = await runRequest({
       id: 'call',
       endpoint: 'extract-entities',
       input: { text },
@@ -80,14 +80,14 @@ describe('analysis: the ONNX engine', () => {
     expect(about).to.include({ name: 'onnx', model: 'ner', confidence_source: 'model_self_report' })
   })
 
-  it('sorts by its own scores, and feels sentence by sentence', async () => {
-    const sorted = await found({
+  it('classifies by the model’s scores and measures sentiment per sentence', async () => {
+    const sorted = await runRequest({
       id: 'call',
       endpoint: 'classify',
       input: { text: 'A text.', categories: ['one', { name: 'two', description: 'the second' }] },
     })
     expect(sorted.value).to.deep.include({ labels: ['two'], abstained: false })
-    const felt = await found({
+    const felt = await runRequest({
       id: 'call',
       endpoint: 'sentiment',
       input: { text: 'It is good. It is bad.' },
@@ -101,9 +101,10 @@ describe('analysis: the ONNX engine', () => {
     ])
   })
 
-  it('opens models of the operator’s folder alone, and downloads nothing', () => {
+  it('loads models only from the operator’s folder and downloads nothing', () => {
     expect(transformers.env).to.deep.equal({ localModelPath: '/models', allowRemoteModels: false })
-    expect(opened.map(([, model]) => model)).to.include.members(['ner', 'mood', 'nli'])
-    for (const [, , options] of opened) expect(options).to.deep.equal({ local_files_only: true })
+    expect(openedPipelines.map(([, model]) => model)).to.include.members(['ner', 'mood', 'nli'])
+    for (const [, , options] of openedPipelines)
+      expect(options).to.deep.equal({ local_files_only: true })
   })
 })

@@ -32,7 +32,7 @@ const call = <Input>(input: Input) => ({
 })
 
 describe('analysis: the service', () => {
-  it('is declared as the specification has it', () => {
+  it('declares its endpoints, prices and free calls', () => {
     expect(service).to.include({
       slug: 'analysis',
       name: 'Analysis',
@@ -45,14 +45,14 @@ describe('analysis: the service', () => {
     }
   })
 
-  it('takes the text of every endpoint up to 50 KB', () => {
+  it('accepts texts up to 50 KB at every endpoint', () => {
     for (const { input } of endpoints.values()) {
       expect(input.json).to.have.nested.property('properties.text.x-maxBytes', 51_200)
       expect(input.json['required']).to.include('text')
     }
   })
 
-  it('answers from its threads what the declared outputs describe', async () => {
+  it('returns results from its threads that match the declared outputs', async () => {
     for (const route of Object.keys(PRICES) as (keyof typeof PRICES)[]) {
       const { input, output, handle } = endpointOf(route)
       const answered: unknown = await handle(call(INPUTS[route]))
@@ -62,7 +62,7 @@ describe('analysis: the service', () => {
     }
   })
 
-  it('brings a refusal out of its thread', async () => {
+  it('passes a refusal from the thread to the caller', async () => {
     const answer = endpointOf('POST /sentiment').handle(call({ text: '  ' }))
     const error: unknown = await Promise.resolve(answer).catch((error: unknown) => error)
     expect(error).to.include({ name: 'Refusal', code: 'empty_text', status: 422 })

@@ -24,22 +24,22 @@ interface Envelope<Result> {
 
 const ask = (request: Request): unknown => answer(embedded, request)
 
-/** The answers of the embedded engine, without threads. */
-export const extract = (input: EntitiesInput) =>
+/** Results of the embedded engine, without threads. */
+export const extractEntities = (input: EntitiesInput) =>
   ask({ id: 'call', endpoint: 'extract-entities', input }) as Envelope<{
     entities: (Entity & { count_in_text: number })[]
     counts: Record<string, number>
   }>
-export const feel = (input: SentimentInput) =>
+export const sentiment = (input: SentimentInput) =>
   ask({ id: 'call', endpoint: 'sentiment', input }) as Envelope<Sentiment>
-export const sort = (input: ClassifyInput) =>
+export const classify = (input: ClassifyInput) =>
   ask({ id: 'call', endpoint: 'classify', input }) as Envelope<
     Classification & { top: string | null }
   >
 export const analyze = (input: AnalyzeInput) =>
   ask({ id: 'call', endpoint: 'analyze', input }) as Envelope<Analysis>
 
-/** The part of `text` between two offsets of a unit. */
+/** Slice of `text` between two offsets of a unit. */
 export const sliceIn = (text: string, unit: string, start: number, end: number): string => {
   if (unit === 'utf16') return text.slice(start, end)
   if (unit === 'utf8') return Buffer.from(text).subarray(start, end).toString()
@@ -63,7 +63,7 @@ const FRAGMENTS = [
   "it's the 1990s",
 ]
 
-/** Texts that mix what the engine looks for with whatever Unicode has, lone surrogates too. */
+/** Texts that mix what the engine detects with arbitrary Unicode, including lone surrogates. */
 export const anyText = fc
   .array(
     fc.oneof(

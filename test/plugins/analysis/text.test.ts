@@ -6,7 +6,7 @@ import { tokenize } from '../../../plugins/analysis/tokens.ts'
 import { anyText, sliceIn } from './support.ts'
 
 describe('analysis: text', () => {
-  it('gives tokens that are slices of the text, in order, within their sentence', () => {
+  it('returns tokens that are slices of the text, in order, within their sentence', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         let last = 0
@@ -24,7 +24,7 @@ describe('analysis: text', () => {
     )
   })
 
-  it('reads plain ASCII as the pattern of all other text would', () => {
+  it('tokenizes ASCII exactly as the general pattern does', () => {
     const word = "[A-Za-z][A-Za-z0-9]*(?:'(?!s(?![A-Za-z]))[A-Za-z]+)?"
     const pattern = new RegExp(`(?:[A-Z]\\.){2,12}|${word}|[0-9]+|[^\\sA-Za-z0-9]`, 'g')
     const some = fc.string({
@@ -35,7 +35,7 @@ describe('analysis: text', () => {
       fc.property(some, (text) => {
         const words = tokenize(text).map((token) => token.text)
         expect(words).to.deep.equal(text.match(pattern) ?? [])
-        // A mark beyond ASCII right after it has a word read by the pattern itself.
+        // A non-ASCII mark after a word makes the general pattern read it.
         const shapes = tokenize(text).map(({ shape }) => shape)
         const again = words.map((word) => tokenize(`${word}\u2014`)[0]?.shape)
         expect(shapes).to.deep.equal(again)
@@ -44,7 +44,7 @@ describe('analysis: text', () => {
     )
   })
 
-  it('cuts the same words in every unit of offset', () => {
+  it('slices the same words in every offset unit', () => {
     fc.assert(
       fc.property(anyText, fc.constantFrom(...OFFSET_UNITS), (raw, unit) => {
         const text = wellFormed(raw)
@@ -56,7 +56,7 @@ describe('analysis: text', () => {
     )
   })
 
-  it('splits sentences at full stops, not at abbreviations, initials and decimals', () => {
+  it('splits sentences at full stops, but not at abbreviations, initials and decimals', () => {
     const split = (text: string) =>
       sentencesOf(text).map(({ start, end }) => text.slice(start, end))
     expect(
@@ -69,7 +69,7 @@ describe('analysis: text', () => {
     ])
   })
 
-  it('keeps the length of a text whose lone surrogates it replaces', () => {
+  it('keeps the length of a text when it replaces lone surrogates', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(wellFormed(text)).to.have.length(text.length)
@@ -78,7 +78,7 @@ describe('analysis: text', () => {
     )
   })
 
-  it('tells English from other languages, and says when it cannot tell', () => {
+  it('distinguishes English from other languages and reports uncertainty', () => {
     expect(detectLanguage('Where did the money I deposit go?')).to.include({ code: 'en' })
     expect(
       detectLanguage('Der Vorstand hat gestern in München die neuen Zahlen für das Jahr gezeigt.'),

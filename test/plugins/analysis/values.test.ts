@@ -68,14 +68,14 @@ describe('analysis: dates and amounts', () => {
     })
   }
 
-  it('claims no day that there is not, none that is ambiguous, none without a reference', () => {
+  it('resolves no invalid day, no ambiguous day, and no relative day without a reference', () => {
     expect(findDates('2016-02-31').map(({ rule }) => rule)).to.not.include('iso')
     expect(findDates('03/04/2020')[0]?.value).to.not.have.property('iso')
     expect(findDates('yesterday')[0]?.value).to.not.have.property('iso')
     expect(findDates('February 30, 2021')[0]?.value).to.not.have.property('iso')
   })
 
-  it('takes neither ordinals for amounts nor money and counts for years', () => {
+  it('does not read ordinals as amounts, nor money and counts as years', () => {
     expect(findAmounts('the 3rd place of 3D printing, room 12b')).to.deep.equal([])
     expect(findDates('$2000 for 2000 people')).to.deep.equal([])
   })
@@ -93,7 +93,7 @@ describe('analysis: dates and amounts', () => {
     })
   }
 
-  it('counts days as the calendar does', () => {
+  it('computes days as the calendar does', () => {
     for (let days = -40_000; days <= 40_000; days += 97) {
       const day = addDays({ year: 2000, month: 1, day: 1 }, days)
       const expected = new Date(Date.UTC(2000, 0, 1 + days))

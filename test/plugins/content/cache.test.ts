@@ -25,7 +25,7 @@ const read = (text: string): PageReading => ({
   way: 'fast',
 })
 
-describe('pages that are kept', () => {
+describe('cached pages', () => {
   let fresh: FreshDatabase
   let database: Database
   let cache: PageCache
@@ -59,7 +59,7 @@ describe('pages that are kept', () => {
   const keep = (url: string, more?: Partial<PageRule>) =>
     cache.store('dom_a', page(url, more), read(url))
 
-  it('are given back as they were, whatever text they have', async () => {
+  it('are returned unchanged, whatever text they contain', async () => {
     const odd = read('a\u0000b \ud800 \u{1f600}')
     await cache.store('dom_a', page('/odd'), odd)
     const kept = await cache.find('dom_a', page('/odd'), 60)
@@ -67,7 +67,7 @@ describe('pages that are kept', () => {
     await database.query('DELETE FROM page')
   })
 
-  it('are those of one domain, address and way to read, no older than was asked', async () => {
+  it('match domain, address and read mode, and are no older than requested', async () => {
     await keep('/one')
     expect(await isKept('/one')).to.equal(true)
     expect(await cache.find('dom_b', page('/one'), 60)).to.equal(undefined)
@@ -78,14 +78,14 @@ describe('pages that are kept', () => {
     expect((await cache.find('dom_a', page('/one'), 31))?.ageSeconds).to.equal(30)
   })
 
-  it('are not kept where the owner wants none, nor when they are too large', async () => {
+  it('are not stored if the provider disallows it or they are too large', async () => {
     await keep('/none', { maxAgeSeconds: 0 })
     expect(await isKept('/none')).to.equal(false)
     await cache.store('dom_a', page('/large'), read('x'.repeat(2_097_152)))
     expect(await isKept('/large')).to.equal(false)
   })
 
-  it('go when they are too old, and the oldest first when they are too many', async () => {
+  it('expire by age, and are evicted oldest first by total size', async () => {
     await keep('/old')
     await age('/old', 61)
     for (const [n, url] of ['/a', '/b', '/c'].entries()) {

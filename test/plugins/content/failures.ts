@@ -4,14 +4,14 @@ import { expect } from 'chai'
 import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
 import { SECURE } from '../../core/catalog/fixture.ts'
 import { AUTHORITY } from '../../core/egress/goodtls.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
-import { article, type Body, HOST, html, TEXT, type useOwner } from './owner.ts'
+import { article, type Body, HOST, html, TEXT, type useOwner } from './fixture.ts'
 import { HEAVY_BYTES } from './site.ts'
 
 const PRICE = 3_000
 
-/** The browser of this process; 0: none runs. */
+/** Browser process id; 0 if none runs. */
 async function browserPid(): Promise<number> {
   for (const name of await readdir('/proc')) {
     const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')
@@ -23,15 +23,15 @@ async function browserPid(): Promise<number> {
   return 0
 }
 
-/** What is not delivered, for tests of a `describe` whose hub and browser they share. */
-export function failures(world: ReturnType<typeof useOwner>, slugOf: () => string): void {
-  const read = (path: string) => world.read(slugOf(), `http://${HOST}${path}`)
-  const credits = () => world.hub.balance(world.reader.keyId)
-  const holds = () => world.hub.hub.ledger.balance('liabilities:holds')
+/** Tests of failed deliveries, for a `describe` that provides hub and browser. */
+export function failures(fixture: ReturnType<typeof useOwner>, slugOf: () => string): void {
+  const read = (path: string) => fixture.read(slugOf(), `http://${HOST}${path}`)
+  const credits = () => fixture.hub.balance(fixture.reader.keyId)
+  const holds = () => fixture.hub.hub.ledger.balance('liabilities:holds')
 
-  /** What the books have of a call, in order. */
-  async function booked({ body }: Told) {
-    const { rows } = await world.hub.hub.pool.query<Body>(
+  /** Journal entries of a call, in order. */
+  async function journalOf({ body }: ApiResponse) {
+    const { rows } = await fixture.hub.hub.pool.query<Body>(
       `SELECT k.event, j.amount, j.rest FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
        WHERE j.id = $1 ORDER BY j.phase`,
       [body['call_id']],
@@ -39,17 +39,17 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     return rows
   }
 
-  /** Held, given back whole, and said so: nobody paid and nobody earned. */
+  /** Expects a complete refund that is stated in the response: nobody paid and nobody earned. */
   async function expectRefunded(
-    told: Told,
+    response: ApiResponse,
     [status, code]: readonly [number, string],
     before: bigint,
     price = PRICE,
   ) {
-    expect([told.status, told.body['code']], told.text).to.deep.equal([status, code])
-    expect(told.body['refund']).to.include({ source: 'credits', amount_microdollars: price })
-    expect(told.headers['x-charged-microdollars']).to.equal('0')
-    expect(await booked(told)).to.deep.equal([
+    expect([response.status, response.body['code']], response.text).to.deep.equal([status, code])
+    expect(response.body['refund']).to.include({ source: 'credits', amount_microdollars: price })
+    expect(response.headers['x-charged-microdollars']).to.equal('0')
+    expect(await journalOf(response)).to.deep.equal([
       { event: 'call.reserved', amount: BigInt(price), rest: 0n },
       { event: 'call.released', amount: 0n, rest: BigInt(price) },
     ])
@@ -70,30 +70,30 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
   for (const [path, fault] of Object.entries(cases)) {
     it(`${path}: ${fault[1]}`, async () => {
       const before = await credits()
-      const told = await read(path)
-      await expectRefunded(told, fault, before, 1_000)
-      if (path === '/gone') expect(told.body['upstream']).to.deep.equal({ status: 410 })
+      const response = await read(path)
+      await expectRefunded(response, fault, before, 1_000)
+      if (path === '/gone') expect(response.body['upstream']).to.deep.equal({ status: 410 })
       const secret = `GET ${HOST}/members/letter`
-      if (path === '/sneak') expect(world.sites.visits).not.to.include(secret)
+      if (path === '/sneak') expect(fixture.sites.visits).not.to.include(secret)
     })
   }
 
-  it('and the caller is told when to come again, where the site says so', async () => {
+  it('and the caller receives the site’s Retry-After', async () => {
     const before = await credits()
-    const told = await Promise.all([read('/busy'), read('/app/busy')])
-    expect(told.map(({ headers }) => headers['retry-after'])).to.deep.equal(['120', '90'])
-    expect(told.map(({ body }) => body['upstream'])).to.deep.equal([
+    const response = await Promise.all([read('/busy'), read('/app/busy')])
+    expect(response.map(({ headers }) => headers['retry-after'])).to.deep.equal(['120', '90'])
+    expect(response.map(({ body }) => body['upstream'])).to.deep.equal([
       { status: 503 },
       { status: 429 },
     ])
     expect([await credits(), await holds()]).to.deep.equal([before, 0n])
   })
 
-  it('… while a redirect within the site, to what costs no more, is followed', async () => {
+  it('… while a redirect within the site at no higher price is followed', async () => {
     expect((await read('/inside')).body).to.include({ title: 'The frozen harbour' })
   })
 
-  it('A098 its process was killed, while the other page is sold', async () => {
+  it('A098 its renderer process was killed, while the other page is delivered', async () => {
     const before = await credits()
     const dying = read('/app/heavy')
     let heavy: Process | undefined
@@ -111,7 +111,7 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     expect(await browserPid(), 'the browser is the same').to.equal(pid)
   })
 
-  it('A098 its browser was killed; the next page has another one', async () => {
+  it('A098 its browser was killed; the next page gets a new one', async () => {
     const before = await credits()
     const dying = read('/app/heavy')
     await eventually(async () => (await holds()) > 0n && (await browserPid()) > 0)
@@ -122,7 +122,7 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     expect(await browserPid()).not.to.be.oneOf([0, pid])
   })
 
-  it('A096 it took more memory than a page may', async () => {
+  it('A096 it exceeded the memory limit of a page', async () => {
     const before = await credits()
     await expectRefunded(await read('/app/fills'), [504, 'render_limit_exceeded'], before)
     expect((await read('/app/page')).status).to.equal(200)
@@ -133,23 +133,27 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     before(() => setDefaultCACertificates([...trusted, AUTHORITY]))
     after(() => setDefaultCACertificates(trusted))
 
-    it('its host has no good certificate for the browser, as it has for this process', async () => {
+    it('its host has a certificate that this process trusts and the browser does not', async () => {
       const rules: readonly Body[] = [
         { path: '/fast', price_microdollars: PRICE, fast: true },
         { path: '/app', price_microdollars: PRICE },
       ]
       const page = html(article('Over TLS', TEXT))
       const origin = `https://${SECURE}`
-      const { slug } = await world.sell(rules, { '/fast': page, '/app': page }, origin)
+      const { slug } = await fixture.sell(rules, { '/fast': page, '/app': page }, origin)
       // This process trusts the authority that signed for the host.
-      const told = await world.read(slug, `${origin}/fast`)
-      expect(told.status, told.text).to.equal(200)
-      expect(told.body).to.include({ title: 'Over TLS', url: `${origin}/fast`, read_by: 'fast' })
-      // The browser does not, and looks for itself.
+      const response = await fixture.read(slug, `${origin}/fast`)
+      expect(response.status, response.text).to.equal(200)
+      expect(response.body).to.include({
+        title: 'Over TLS',
+        url: `${origin}/fast`,
+        read_by: 'fast',
+      })
+      // The browser does not and checks for itself.
       const before = await credits()
-      const refused = await world.read(slug, `${origin}/app`)
+      const refused = await fixture.read(slug, `${origin}/app`)
       await expectRefunded(refused, [502, 'upstream_tls'], before)
-      expect(world.sites.visits).not.to.include(`GET ${SECURE}/app`)
+      expect(fixture.sites.visits).not.to.include(`GET ${SECURE}/app`)
     })
   })
 }

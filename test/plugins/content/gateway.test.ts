@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { ask, payFor, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, payFor } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import { failures } from './failures.ts'
-import { type Body, HOST, TEXT, useOwner } from './owner.ts'
+import { type Body, HOST, TEXT, useOwner } from './fixture.ts'
 import { pagesBeside, RULES, useCanary } from './site.ts'
 
 const at = (path: string) => `http://${HOST}${path}`
 const COMMISSION = 10n
 
-describe('pages that their owners sell', () => {
+describe('pages sold by their owners', () => {
   const world = useOwner()
   const canary = useCanary()
   let slug = ''
@@ -25,13 +25,13 @@ describe('pages that their owners sell', () => {
     world.read(slug, url, { headers })
   const anonymous = (url: string, headers: Record<string, string> = {}) =>
     ask(world.hub.url, `/proxy/${slug}/fetch?url=${encodeURIComponent(url)}`, { headers })
-  const charged = ({ headers }: Told) => BigInt(String(headers['x-charged-microdollars']))
+  const charged = ({ headers }: ApiResponse) => BigInt(String(headers['x-charged-microdollars']))
   const credits = () => world.hub.balance(world.reader.keyId)
   const holds = () => world.hub.hub.ledger.balance('liabilities:holds')
   const visits = (path: string) =>
     world.sites.visits.filter((visit) => visit === `GET ${HOST}${path}`).length
 
-  it('come clean and structured, at the price of their rule, and the owner earns', async () => {
+  it('are delivered clean and structured at the price of their rule, and the provider earns', async () => {
     const before = await credits()
     const told = await read(at('/'))
     expect(told.status, told.text).to.equal(200)
@@ -46,16 +46,16 @@ describe('pages that their owners sell', () => {
     expect((await read(at('/free'))).headers).to.include({ 'x-payment-source': 'none' })
   })
 
-  it('also when a site compresses what nobody asked it to', async () => {
+  it('are read if a site compresses without being asked', async () => {
     expect((await read(at('/packed'))).body).to.include({ title: 'Packed' })
   })
 
-  it('without what the owner leaves out', async () => {
+  it('omit what the provider excludes', async () => {
     const { body } = await read(at('/clean'))
     expect(String(body['text'])).not.to.match(/Buy now|More/)
   })
 
-  it('tell their price before they are bought: dry run, 402, quote', async () => {
+  it('show their price before purchase: dry run, 402, quote', async () => {
     const dry = await read(at('/dear/report'), { 'x-dry-run': 'true' })
     expect(dry.body).to.include({ dry_run: true, price_microdollars: 50_000, source: 'credits' })
     expect((await anonymous(at('/'))).body).to.include({ price_microdollars: 1_000 })
@@ -72,7 +72,7 @@ describe('pages that their owners sell', () => {
     expect(charged(told)).to.equal(50_000n)
   })
 
-  it('are refused where they cost more than the caller allows, said in either way', async () => {
+  it('are refused if they cost more than the caller allows, by either header', async () => {
     const seen = visits('/dear/report')
     for (const headers of [{ 'x-max-price': '49999' }, { 'crawler-max-price': 'USD 0.049' }]) {
       const { status, body, headers: told } = await read(at('/dear/report'), headers)
@@ -86,7 +86,7 @@ describe('pages that their owners sell', () => {
     expect(odd.body['code']).to.equal('validation_failed')
   })
 
-  it('A095 are of the registered host alone, before anything is asked or paid', async () => {
+  it('A095 are limited to the registered host, before any request or payment', async () => {
     const before = [await credits(), world.sites.visits.length]
     const others = [
       'http://owner.test.evil.example/',
@@ -104,7 +104,7 @@ describe('pages that their owners sell', () => {
     expect([await credits(), world.sites.visits.length]).to.deep.equal(before)
   })
 
-  it('are not sold where the owner says so, or robots.txt does', async () => {
+  it('are not sold if the provider or robots.txt disallows it', async () => {
     const before = await credits()
     const told = await Promise.all(['/members/letter', '/quiet'].map((path) => read(at(path))))
     expect(told.map(({ status, body }) => [status, body['code']])).to.deep.equal([
@@ -115,50 +115,50 @@ describe('pages that their owners sell', () => {
     expect(await credits()).to.equal(before)
   })
 
-  describe('and could not be delivered are refunded, with the reason:', () => {
+  describe('and cannot be delivered are refunded, with the reason:', () => {
     failures(world, () => slug)
   })
 
   describe('and need a browser', () => {
-    it('are read when they have what their owner waits for', async () => {
+    it('are read once they contain what the provider waits for', async () => {
       const told = await read(at('/app/page'))
       expect(told.status, told.text).to.equal(200)
       expect(told.body).to.include({ title: 'Written by a script', read_by: 'browser' })
       expect([charged(told), String(told.body['text'])]).to.deep.equal([3_000n, TEXT])
     })
 
-    it('are found out where the fast way finds no text', async () => {
+    it('are detected if the fast mode finds no text', async () => {
       const { body } = await read(at('/scripted'))
       expect(body).to.include({ title: 'Written by a script', read_by: 'browser' })
     })
 
-    it('A094 and lead elsewhere by themselves are refunded', async () => {
+    it('A094 and redirect by themselves are refunded', async () => {
       const before = await credits()
       const told = await read(at('/app/leaves'))
       expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'content_redirected'])
       expect([await credits(), await holds()]).to.deep.equal([before, 0n])
     })
 
-    it('A097 leave nothing behind for the next reader', async () => {
+    it('A097 leave no state for the next reader', async () => {
       const seen = [await read(at('/app/state')), await read(at('/app/state'))]
       for (const { body } of seen) expect(String(body['text'])).to.include('seen before: nothing')
     })
 
-    it('A093 reach nothing on the machine of the hub, and are charged', async () => {
+    it('A093 cannot reach the hub’s machine, and are charged', async () => {
       const told = await read(at('/app/spy'))
       expect([told.status, charged(told)], told.text).to.deep.equal([200, 3_000n])
       expect(String(told.body['text'])).to.include('children walked')
       expect(canary.visits()).to.equal(0)
     })
 
-    it('are refunded when the site has none', async () => {
+    it('are refunded if the page has none', async () => {
       const { status, body } = await read(at('/app/missing'))
       expect([status, body['code']]).to.deep.equal([502, 'content_unavailable'])
       expect(body['upstream']).to.deep.equal({ status: 404 })
     })
   })
 
-  it('are kept as long as the owner allows, and cost then what the owner has set', async () => {
+  it('are cached as long as the provider allows and then cost the cached price', async () => {
     const first = await read(at('/kept/story'))
     expect([charged(first), first.body['cache']]).to.deep.equal([
       4_000n,
@@ -179,7 +179,7 @@ describe('pages that their owners sell', () => {
     expect(visits('/kept/story')).to.equal(2)
   })
 
-  it('show a beginning for nothing where the owner wants that, to anybody', async () => {
+  it('show a free preview to everybody if the provider allows it', async () => {
     const url = `/proxy/${slug}/fetch?preview=true&url=${encodeURIComponent(at('/taste'))}`
     const { status, body, headers } = await ask(world.hub.url, url)
     expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '0'])
@@ -190,7 +190,7 @@ describe('pages that their owners sell', () => {
     expect(none.body['reason']).to.equal('no_preview')
   })
 
-  it('are sold by x402 without a key; the same payment again is the same page', async () => {
+  it('are sold by x402 without a key; the same payment returns the same page', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(world.hub.sandbox!.rpcUrl, account.address, { usdc: 100_000n })
     const offered = await anonymous(at('/dear/report'))
@@ -210,7 +210,7 @@ describe('pages that their owners sell', () => {
     expect(await chain.balanceOf(account.address)).to.equal(50_000n)
   })
 
-  it('are not paid by x402 when they cannot be delivered', async () => {
+  it('are not charged by x402 if they cannot be delivered', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await fund(world.hub.sandbox!.rpcUrl, account.address, { usdc: 100_000n })
     const offered = await anonymous(at('/gone'))
@@ -232,7 +232,7 @@ describe('pages that their owners sell', () => {
     expect(before - (await credits())).to.equal(50_000n)
   })
 
-  it('earn their owner what the books say, by page, caller and day', async () => {
+  it('earn their provider what the ledger says, by page, caller and day', async () => {
     const rows = async (query: string) => {
       const { body } = await world.send('GET', `/v1/domains/${id}/earnings?${query}`)
       return body['data'] as { readonly [name: string]: number | string }[]

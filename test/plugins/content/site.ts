@@ -2,16 +2,16 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { paths, SiteHandler } from '../../core/catalog/fixture.ts'
-import { article, type Body, html, TEXT } from './owner.ts'
+import { article, type Body, html, TEXT } from './fixture.ts'
 
-/** A page that a script writes. */
-const written = (mark: string, afterMs: number): string =>
+/** A page rendered by a script. */
+const scriptedPage = (mark: string, afterMs: number): string =>
   `<div id="app"></div><script>setTimeout(() => {
     document.getElementById('app').innerHTML =
       ${JSON.stringify(`<div class="${mark}">${article('Written by a script', TEXT)}</div>`)}
   }, ${afterMs})</script>`
 
-/** What a page finds that an earlier reader may have left. */
+/** Shows state left by an earlier reader. */
 const STATE = `<div id="app"></div><script>
   const before = [document.cookie, localStorage.getItem('mark')].filter(Boolean).join() || 'nothing'
   document.cookie = 'mark=1; max-age=3600'
@@ -20,14 +20,14 @@ const STATE = `<div id="app"></div><script>
     '<article class="ready"><h1>State</h1><p>seen before: ' + before + '</p></article>'
 </script>`
 
-/** A page that takes all memory that there is, and one that holds much of it for ever. */
-const FILLS = `<p>x</p><script>const all = []
+/** Pages that exhaust memory or hold much of it. */
+const MEMORY_LEAK = `<p>x</p><script>const all = []
   setInterval(() => { all.push(new Uint8Array(2e7).fill(1)) })</script>`
 export const HEAVY_BYTES = 80_000_000
 const HEAVY = `<p>x</p><script>globalThis.all = new Uint8Array(${HEAVY_BYTES}).fill(1)</script>`
 
-/** A page that tries whatever there is to reach a port of the hub's own machine. */
-const spying = (port: number): string => {
+/** A page that tries to reach a port of the hub's machine in every possible way. */
+const probingPage = (port: number): string => {
   const inside = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0.0.0.0', '[::1]']
   const urls = JSON.stringify(inside.map((host) => `http://${host}:${port}/`))
   return `<div class="ready">${article('Spying', TEXT)}</div><script>
@@ -43,7 +43,7 @@ const spying = (port: number): string => {
   </script>`
 }
 
-/** A port of this machine that nobody may reach. */
+/** Listens on a local port that no page may reach. */
 export function useCanary() {
   let seen = 0
   const server = createServer((socket) => {
@@ -66,7 +66,7 @@ const to =
   (_, response) =>
     response.writeHead(302, { Location: location }).end()
 
-/** How the owner sells the pages of the site. */
+/** Rules of the site's pages. */
 export const RULES: readonly Body[] = [
   { path: '/**', price_microdollars: 1_000, ...FAST },
   { path: '/dear/**', price_microdollars: 50_000, ...FAST },
@@ -105,12 +105,14 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/robots.txt': (_, response) =>
     response.end('User-agent: AgentHub\nDisallow: /quiet\n\nUser-agent: *\nDisallow: /'),
   '/quiet': html(article('Quiet', TEXT)),
-  '/app/page': html(written('ready', 300)),
-  '/app/leaves': html(`${written('ready', 0)}<script>location = 'http://other.test/'</script>`),
-  '/app/fills': html(FILLS),
+  '/app/page': html(scriptedPage('ready', 300)),
+  '/app/leaves': html(
+    `${scriptedPage('ready', 0)}<script>location = 'http://other.test/'</script>`,
+  ),
+  '/app/fills': html(MEMORY_LEAK),
   '/app/heavy': html(HEAVY),
   '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
-  '/scripted': html(written('late', 0)),
+  '/scripted': html(scriptedPage('late', 0)),
   '/packed': (_, response) =>
     response
       .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })
@@ -120,5 +122,5 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
       .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })
       .end(gzipSync(Buffer.alloc(50_000_000, 'x'))),
   '/app/state': html(STATE),
-  '/app/spy': html(spying(canary.port)),
+  '/app/spy': html(probingPage(canary.port)),
 })

@@ -2,15 +2,15 @@ import { expect } from 'chai'
 import type { Change } from '../../../plugins/tenders/domain/change.ts'
 import { derive } from '../../../plugins/tenders/domain/derive.ts'
 import type { Amount } from '../../../plugins/tenders/model.ts'
-import { derived, describeReal, documentAt, published } from './support.ts'
+import { deriveFrom, describeReal, documentAt, readPublished } from './support.ts'
 
 const at = (value: Change['before']): string | null | undefined =>
   value?.type === 'instant' ? value.at : undefined
 const texts = ({ evidence }: Change): string => evidence.official_text.map((t) => t.text).join(' ')
 
 describeReal('tenders: changes between real notices', () => {
-  it('C1 finds one extended deadline, by the UUID of the earlier version', () => {
-    const { changes } = derived('679934-2023', '747033-2023')
+  it('C1 detects one extended deadline by the UUID of the earlier version', () => {
+    const { changes } = deriveFrom('679934-2023', '747033-2023')
     expect(changes).to.have.length(1)
     const [change] = changes
     expect(change).to.include({
@@ -29,8 +29,8 @@ describeReal('tenders: changes between real notices', () => {
     expect(change!.notice_ids.map((id) => id?.slice(-2))).to.deep.equal(['01', '02'])
   })
 
-  it('C2 finds one changed address, by a publication number; a group of lots is no lot', () => {
-    const { changes, tenders } = derived('137599-2024', '143238-2024')
+  it('C2 detects one changed address by publication number; a group of lots is not a lot', () => {
+    const { changes, tenders } = deriveFrom('137599-2024', '143238-2024')
     expect(changes.map(({ event, signal }) => [event, signal])).to.deep.equal([
       ['submission_url_changed', 'documents'],
     ])
@@ -45,8 +45,8 @@ describeReal('tenders: changes between real notices', () => {
     expect(deadline).to.include({ kind: 'expressions', at: '2024-03-20T20:03:20+01:00' })
   })
 
-  it('C3 tells a value that was taken back as null, never as zero', () => {
-    const { changes } = derived('402363-2023', '599641-2023')
+  it('C3 reports a withdrawn value as null, never as zero', () => {
+    const { changes } = deriveFrom('402363-2023', '599641-2023')
     const values = changes.filter(({ signal }) => signal === 'value')
     expect(values.map(({ event, lot_id, after }) => [event, lot_id, after])).to.deep.equal([
       ['value_removed', null, null],
@@ -60,8 +60,8 @@ describeReal('tenders: changes between real notices', () => {
     expect(others).to.not.include('deadline')
   })
 
-  it('C4 finds the new address of the documents, and no change of the deadline', () => {
-    const { changes, tenders } = derived('309890-2023', '326053-2023')
+  it('C4 detects the new document address and no change of the deadline', () => {
+    const { changes, tenders } = deriveFrom('309890-2023', '326053-2023')
     const change = changes.find(({ event }) => event === 'documents_url_changed')!
     expect(change.verification_status).to.equal('verified')
     expect(change.before)
@@ -74,9 +74,9 @@ describeReal('tenders: changes between real notices', () => {
     expect(tenders[0]!.lots[0]!.deadlines[0]!.at).to.equal('2023-07-11T16:00+02:00')
   })
 
-  it('C5 follows a chain over a version that is missing, in whatever order it comes', () => {
+  it('C5 follows a chain across a missing version, in any order of arrival', () => {
     const numbers = ['511099-2023', '368245-2023', '406116-2023']
-    const { changes, tenders } = derived(...numbers)
+    const { changes, tenders } = deriveFrom(...numbers)
     const extended = changes.filter(({ event }) => event === 'deadline_extended')
     expect(extended.map(({ before, after }) => [at(before), at(after)])).to.deep.equal([
       ['2023-07-31T09:00+03:00', '2023-08-31T09:00+03:00'],
@@ -84,11 +84,11 @@ describeReal('tenders: changes between real notices', () => {
     ])
     expect(extended.map((c) => c.commercial_impact.days_delta)).to.deep.equal([31, 27])
     expect(tenders.map((t) => t.publication_number)).to.deep.equal(['511099-2023'])
-    expect(derived(...numbers.toReversed())).to.deep.equal({ changes, tenders })
+    expect(deriveFrom(...numbers.toReversed())).to.deep.equal({ changes, tenders })
   })
 
-  it('C6 declares a correction whose predecessor is not held; reads links escaped twice', () => {
-    const { changes, tenders } = derived('185566-2024')
+  it('C6 marks a correction without its predecessor as declared; reads doubly escaped links', () => {
+    const { changes, tenders } = deriveFrom('185566-2024')
     expect(changes.map((c) => c.verification_status)).to.deep.equal(['declared'])
     expect(texts(changes[0]!)).to.include('Au lieu du 03/04/2024 à 18h00')
     expect(texts(changes[0]!)).to.include('Lire 22/04/2024 à 12h00')
@@ -101,8 +101,8 @@ describeReal('tenders: changes between real notices', () => {
     expect(JSON.stringify(tenders)).to.not.include('&amp;')
   })
 
-  it('C11 withholds what is not published; nothing is below zero', () => {
-    const all = ['530453-2023', '395466-2024'].map((number) => derived(number).tenders[0]!)
+  it('C11 omits unpublished values; nothing is below zero', () => {
+    const all = ['530453-2023', '395466-2024'].map((number) => deriveFrom(number).tenders[0]!)
     expect(all.map(({ award }) => award!.winners.map(({ name }) => name))).to.deep.equal([
       ['AS Harju Elekter'],
       ['ABB Aktsiaselts'],
@@ -115,19 +115,19 @@ describeReal('tenders: changes between real notices', () => {
     expect(JSON.stringify(all)).to.not.match(/"-\d/)
   })
 
-  it('C13 a cancelled notice is a cancelled tender', () => {
-    const { changes, tenders } = derived('135084-2024')
+  it('C13 treats a canceled notice as a canceled tender', () => {
+    const { changes, tenders } = deriveFrom('135084-2024')
     expect(changes[0]).to.include({ event: 'cancelled', signal: 'status', country: 'SRB' })
     expect(tenders[0]).to.include({ state: 'cancelled', country: 'SRB' })
     expect(tenders[0]!.relevance.label).to.equal(null)
-    expect(derived('215499-2024').tenders[0]!.relevance.label).to.equal(null)
+    expect(deriveFrom('215499-2024').tenders[0]!.relevance.label).to.equal(null)
   })
 
-  it('C14 a result that points at its own call is no correction; a text can contradict', () => {
-    const result = derived('788032-2023')
+  it('C14 does not treat a result that refers to its own call as a correction; text can contradict', () => {
+    const result = deriveFrom('788032-2023')
     expect(result.changes).to.deep.equal([])
     expect(result.tenders[0]).to.include({ kind: 'result', state: 'awarded' })
-    const { changes, tenders } = derived('654124-2024')
+    const { changes, tenders } = deriveFrom('654124-2024')
     expect(changes.map((c) => c.verification_status)).to.deep.equal(['conflicting'])
     expect(changes[0]!.evidence.reference).to.equal('85573911-8480-4cb4-aca8-7372462de6a8-01')
     expect(texts(changes[0]!)).to.include('Pour les lots 9 et 12 uniquement')
@@ -135,8 +135,8 @@ describeReal('tenders: changes between real notices', () => {
     expect(deadlines).to.deep.equal(Array(13).fill('2024-11-13T15:00+01:00'))
   })
 
-  it('C15 F14 has both values in itself, and no offset is invented for it', () => {
-    const notice = published(documentAt('legacy/057341-2021.xml'))
+  it('C15 reads both values from F14 itself and invents no offset', () => {
+    const notice = readPublished(documentAt('legacy/057341-2021.xml'))
     const { changes } = derive([{ notice, sha256: 'x' }])
     expect(changes).to.have.length(1)
     const [change] = changes

@@ -43,13 +43,13 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     return all.data.find((each) => each.publication_number === number)!
   }
 
-  it('reads all 299 + 135 notices and 13 of the search; says why it refuses examples', () => {
+  it('reads all 299 + 135 notices and 13 search hits, and explains why it refuses examples', () => {
     expect(loaded.stored).to.equal(299 + 135 + 13 + 1) // one example says where it was published
     const documents = loaded.refused.filter(({ file }) => file.endsWith('.xml'))
     expect(documents.map(({ reason }) => reason)).to.deep.equal(Array(78).fill('no_number'))
   })
 
-  it('holds everything already when it is read again', async () => {
+  it('adds nothing when everything is read again', async () => {
     const before = await at.database.query('SELECT id, item::text FROM change_item ORDER BY id')
     const again = await loadFolder(at.database, { now: () => TODAY }, fileURLToPath(DATA))
     expect(again).to.include({ stored: 0, replaced: 0, unchanged: loaded.stored })
@@ -57,7 +57,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(after.rows).to.deep.equal(before.rows)
   })
 
-  it('C7 tells each lot and the offset that is legal where two differ', async () => {
+  it('C7 reports each lot, and the legal offset if two differ', async () => {
     const given = { country: 'svk', cpv_prefix: '0931' }
     const found = await item('657639-2023', '2023-11-09T08:00:00Z', given)
     expect(found.cpv_main).to.equal('09000000')
@@ -74,7 +74,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     })
   })
 
-  it('C8 tells the next deadline of several, and stays open until the last', async () => {
+  it('C8 reports the next of several deadlines and stays open until the last', async () => {
     const before = await item('775926-2023', '2024-01-04T12:00:00Z')
     expect(before).to.include({ next_deadline: '2024-01-05T10:00+01:00', status: 'open' })
     const after = await item('775926-2023', '2024-01-06T12:00:00Z')
@@ -83,7 +83,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(after).to.include({ country: 'POL', estimated_value: null, modified: true })
   })
 
-  it('C9 closes within seven days of the clock of the request, to the minute', async () => {
+  it('C9 evaluates "closes within seven days" at the request’s clock, to the minute', async () => {
     const closing = async (now: string) => numbersOf((await brief(now)).closing_within_7_days)
     expect(await closing('2023-11-09T08:00:00Z')).to.deep.equal(['657565-2023', '657917-2023'])
     expect(await closing('2023-11-10T12:30:00Z')).to.include('657729-2023')
@@ -92,7 +92,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(numbersOf(open.data)).to.deep.equal(['657565-2023', '657639-2023', '657917-2023'])
   })
 
-  it('C10 tells what is new in an issue from what is changed by it', async () => {
+  it('C10 separates what is new in an issue from what it changes', async () => {
     const {
       newly_published: fresh,
       verified_changes: changed,
@@ -104,7 +104,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(rest).to.include({ date: '2023-10-27', ojs: '208/2023' })
   })
 
-  it('cuts the same order into pages of every size', async () => {
+  it('paginates the same order at every page size', async () => {
     const now = '2023-11-09T08:00:00Z'
     const { data: all } = await feed({ limit: 100 }, now)
     expect(all.length).to.be.above(20)
@@ -124,7 +124,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     }
   })
 
-  it('C12 tells who won, for how much, and where', async () => {
+  it('C12 reports who won, for how much, and where', async () => {
     const found = await item('381837-2023', TODAY.toISOString(), { country: 'EST' })
     expect(found).to.include({ status: 'awarded', country: 'EST' })
     expect(found.buyers).to.have.length(2)
@@ -134,7 +134,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(found.place.countries).to.have.members(['EST', 'POL', 'LVA', 'LTU', 'FIN'])
   })
 
-  it('C13 leaves out what has nothing to do with energy', async () => {
+  it('C13 omits tenders unrelated to energy', async () => {
     for (const number of ['135084-2024', '215499-2024']) {
       const { rows } = await at.database.query<{ score: number }>(
         'SELECT score FROM tender WHERE number = $1',
@@ -146,7 +146,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(numbersOf(all.data)).to.not.include('135084-2024')
   })
 
-  it('C15 takes from the search only what is certain', async () => {
+  it('C15 uses only certain values from the search', async () => {
     const now = '2026-09-10T08:00:00Z'
     const norway = await item('624948-2026', now, { country: 'SWE' })
     expect(norway).to.deep.include({ countries: ['NOR', 'SWE'], partial: true })
@@ -157,7 +157,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(consultation).to.include({ kind: 'consultation', deadline: null, status: 'planned' })
   })
 
-  it('unrelated notices under one procedure id stay apart', async () => {
+  it('keeps unrelated notices under one procedure id apart', async () => {
     const { rows } = await at.database.query<{ families: number; divisions: number }>(
       `SELECT count(DISTINCT family)::integer AS families,
          count(DISTINCT left(notice #>> '{cpv,main}', 2))::integer AS divisions
@@ -166,7 +166,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(rows[0]!.families).to.be.at.least(rows[0]!.divisions)
   })
 
-  it('stores and tells no mail address, telephone or contact of a person', async () => {
+  it('stores and returns no email address, telephone number or contact of a person', async () => {
     const { rows } = await at.database.query<{ text: string }>(
       `SELECT notice::text AS text FROM notice UNION ALL SELECT item::text FROM change_item`,
     )

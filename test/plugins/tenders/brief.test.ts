@@ -19,7 +19,7 @@ interface Brief {
   readonly counts: Readonly<Record<string, number>>
 }
 
-describe('tenders: what the brief keeps of a day', () => {
+describe('tenders: the daily brief', () => {
   let made: Awaited<ReturnType<typeof tendersDatabase>>
   before(async () => {
     made = await tendersDatabase()
@@ -29,7 +29,7 @@ describe('tenders: what the brief keeps of a day', () => {
   const briefAt = async (now: string): Promise<Brief> =>
     ((await answer(made.database, 'brief', {}, new Date(now))) as unknown as { data: Brief }).data
 
-  /** Closes the snapshot of the day with further notices in it. */
+  /** Adds notices and closes the snapshot of the day. */
   const publish = async (from: number, until: number): Promise<void> => {
     const store = openStore(made.database, systemClock)
     const snapshot = await store.openSnapshot({ day: DAY, source: 'live' })
@@ -40,7 +40,7 @@ describe('tenders: what the brief keeps of a day', () => {
     await store.closeSnapshot(snapshot)
   }
 
-  it('tells at once what came late to a day that was closed already', async () => {
+  it('immediately includes notices that arrive late for a closed day', async () => {
     await publish(1, 2)
     const numbers = async () =>
       (await briefAt(`${DAY}T12:00:00Z`)).newly_published.map((item) => item.publication_number)
@@ -49,7 +49,7 @@ describe('tenders: what the brief keeps of a day', () => {
     expect(await numbers()).to.have.members(['1-2026', '2-2026', '3-2026'])
   })
 
-  it('judges what it keeps by the time of each request', async () => {
+  it('evaluates its entries at the time of each request', async () => {
     const early = (await briefAt(`${DAY}T12:00:00Z`)).newly_published
     expect(early.map(({ status }) => status)).to.deep.equal(['open', 'open', 'open'])
     const after = new Date(Date.parse(early[0]!.next_deadline!) + 1).toISOString()
@@ -58,7 +58,7 @@ describe('tenders: what the brief keeps of a day', () => {
     expect(await briefAt(`${DAY}T12:00:00Z`)).to.have.deep.property('newly_published', early)
   })
 
-  it('lists at most a hundred, and counts all', async () => {
+  it('lists at most a hundred entries and counts all', async () => {
     await publish(4, MOST + 1)
     const { newly_published: listed, counts } = await briefAt(`${DAY}T12:00:00Z`)
     expect(listed).to.have.length(MOST)

@@ -11,28 +11,33 @@ import { openStore } from '../../../plugins/tenders/store/store.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { startTed, type TedServer } from '../../support/ted-server.ts'
-import { clockAt, issueOf, QUICK } from './ingest/support.ts'
+import { clockAt, FAST_SETTINGS, issueOf } from './ingest/support.ts'
 
 const MONDAY = '2026-03-02'
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 const POLL_MS = 100
 
-/** The service as production has it, reading a journal on this machine; its schedule is hasty. */
+/** The service in production mode, reading a local journal on a fast schedule. */
 function production(clock: ReturnType<typeof clockAt>) {
-  let lent: Parameters<DataPlugin['open']>[0] | undefined
+  let injected: Parameters<DataPlugin['open']>[0] | undefined
   const plugin: DataPlugin = {
     slug: 'journal',
     migrations: tenders.migrations,
     open(host) {
-      lent = { ...host, clock, sandbox: false, secret: () => 'ops@hub.test' }
-      const { database } = lent
+      injected = { ...host, clock, sandbox: false, secret: () => 'ops@hub.test' }
+      const { database } = injected
       const store = openStore(database, clock)
-      const { schedules } = createIngestion({ host: lent, database, store, settings: QUICK })
-      const hasty = { ingest: { ...schedules['ingest']!, everySeconds: 1 } }
-      return { ...tenders.open(lent), slug: 'journal', schedules: hasty }
+      const { schedules } = createIngestion({
+        host: injected,
+        database,
+        store,
+        settings: FAST_SETTINGS,
+      })
+      const fast = { ingest: { ...schedules['ingest']!, everySeconds: 1 } }
+      return { ...tenders.open(injected), slug: 'journal', schedules: fast }
     },
   }
-  return { plugin, database: () => lent!.database }
+  return { plugin, database: () => injected!.database }
 }
 
 describe('tenders: the service in production', () => {
@@ -58,7 +63,7 @@ describe('tenders: the service in production', () => {
     return data.map(({ slug }) => slug)
   }
 
-  it('is not listed, and sells nothing, before a day of the journal is complete', async () => {
+  it('is not listed and sells nothing before a day of the journal is complete', async () => {
     expect(await slugs())
       .to.include('tenders')
       .and.not.include('journal')
@@ -67,12 +72,12 @@ describe('tenders: the service in production', () => {
     expect(await hub().balance(agent.keyId)).to.equal(usd('1'))
   })
 
-  it('reads the days that the operator wants, by its schedule in the queue', async function () {
-    this.timeout(2 * PATIENCE_MS)
+  it('reads the requested days by its schedule in the queue', async function () {
+    this.timeout(2 * TIMEOUT_MS)
     await progressIn(database()).want([MONDAY])
     const store = openStore(database(), clock)
     const isClosed = async () => (await store.snapshots(1))[0]?.closedAt != null
-    const deadline = elapsedMs() + PATIENCE_MS
+    const deadline = elapsedMs() + TIMEOUT_MS
     while (!(await isClosed()) && elapsedMs() < deadline) await sleep(POLL_MS)
     expect((await store.snapshots(2)).map(({ day, received }) => [day, received])).to.deep.equal([
       [MONDAY, 6],
@@ -83,7 +88,7 @@ describe('tenders: the service in production', () => {
     expect(rows).to.not.be.empty
   })
 
-  it('is listed from then on, and sells what was published', async () => {
+  it('is listed afterwards and sells what was published', async () => {
     const service = hub().hub.services.find(({ slug }) => slug === 'journal')!
     await refreshServiceState(hub().hub.pool, service)
     expect(await slugs()).to.include('journal')
@@ -93,7 +98,7 @@ describe('tenders: the service in production', () => {
     expect(body).to.have.nested.property('pagination.total', 6)
   })
 
-  it('says that an answer is stale once a day is missing, and gives the money back', async () => {
+  it('marks a response as stale if a day is missing, and refunds the call', async () => {
     const before = await hub().balance(agent.keyId)
     clock.set('2026-03-04T06:00:00Z') // Tuesday was not asked about
     for (const path of ['/v1/feed', '/v1/changes', '/v1/daily-action-brief']) {

@@ -8,8 +8,8 @@ import { tendersDatabase } from './support.ts'
 const DAY = '2026-03-02'
 const NOW = new Date('2026-03-03T12:00:00Z')
 
-/** What is changed in a notice, and what comes of it. */
-const ODD: readonly (readonly [string, RegExp, string, 'stored' | 'refused'])[] = [
+/** Modifications of a notice and their effects. */
+const ODD_CHANGES: readonly (readonly [string, RegExp, string, 'stored' | 'refused'])[] = [
   ['a day of publication that there is not', /(PublicationDate>)[^<]*/, '$12026-02-30Z', 'refused'],
   ['a year before there was a journal', /(PublicationDate>)[^<]*/, '$10000-01-01Z', 'refused'],
   ['an issue that is none', /(GazetteID[^>]*>)[^<]*/, '$12026/41', 'stored'],
@@ -20,13 +20,13 @@ const ODD: readonly (readonly [string, RegExp, string, 'stored' | 'refused'])[] 
 ]
 
 describe('tenders: one odd notice', () => {
-  it('keeps no other from being shown, and is refused or told without what is odd', async () => {
+  it('does not hide other notices, and is refused or shown without its odd parts', async () => {
     const made = await tendersDatabase()
     const { database } = made
     try {
       const store = openStore(database, systemClock)
       const snapshot = await store.openSnapshot({ day: DAY, source: 'live' })
-      for (const [at, [what, place, odd, outcome]] of ODD.entries()) {
+      for (const [at, [what, place, odd, outcome]] of ODD_CHANGES.entries()) {
         const usual = eformsNotice({ number: `${at + 1}-2026`, day: DAY, ojs: '41/2026' })
         const xml = usual.replace(place, odd)
         expect(xml, what).to.not.equal(usual)

@@ -12,9 +12,9 @@ import { deadlineOf } from '../../../plugins/tenders/parse/deadline.ts'
 import { legalOffsets } from '../../../plugins/tenders/parse/zones.ts'
 import { SAMPLES } from '../../../plugins/tenders/sample/notices.ts'
 import { documentOf } from '../../../plugins/tenders/sample/write.ts'
-import { published } from './support.ts'
+import { readPublished } from './support.ts'
 
-const BASE = published(documentOf(SAMPLES[1]!))
+const BASE = readPublished(documentOf(SAMPLES[1]!))
 
 const amount = fc
   .tuple(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.constantFrom('EUR', 'SEK'))
@@ -56,7 +56,7 @@ const notice = fc
   )
 
 describe('tenders: properties', () => {
-  it('a notice does not differ from itself', () => {
+  it('finds no difference between a notice and itself', () => {
     fc.assert(
       fc.property(notice, (a) => {
         expect(differences(factsOf(a), factsOf(structuredClone(a)))).to.deep.equal([])
@@ -65,7 +65,7 @@ describe('tenders: properties', () => {
     )
   })
 
-  it('differences, applied, give what the later notice says; and back', () => {
+  it('applies differences to get the later notice, and reverses them', () => {
     fc.assert(
       fc.property(notice, notice, (a, b) => {
         const [before, after] = [factsOf(a), factsOf(b)]
@@ -78,7 +78,7 @@ describe('tenders: properties', () => {
     )
   })
 
-  it('the same moment in another spelling is no change', () => {
+  it('ignores another spelling of the same moment', () => {
     const [a, b] = ['2024-03-20+01:00', '2024-03-20Z'].map((day, i) =>
       deadlineOf('tenders', day, i === 0 ? '12:00:00+01:00' : '11:00:00.0000000Z', 'DEU'),
     )
@@ -87,7 +87,7 @@ describe('tenders: properties', () => {
     expect(differences(facts(a!), facts(b!))).to.deep.equal([])
   })
 
-  it('an offset is legal where the clock of the country shows that time at that moment', () => {
+  it('treats an offset as legal if the country’s clock shows that time at that moment', () => {
     const countries = fc.constantFrom('DEU', 'PRT', 'FIN', 'IRL', 'FRA', 'MDA')
     fc.assert(
       fc.property(countries, local, (country, date) => {
@@ -107,7 +107,7 @@ describe('tenders: properties', () => {
     )
   })
 
-  it('on the days when clocks change, an hour comes twice or not at all', () => {
+  it('handles hours that occur twice or never when clocks change', () => {
     const at = (text: string) => legalOffsets('DEU', Date.parse(text))
     expect(at('2023-10-29T01:59:00Z')).to.deep.equal([120])
     expect(at('2023-10-29T02:30:00Z')).to.have.members([120, 60])
@@ -116,7 +116,7 @@ describe('tenders: properties', () => {
     expect(at('2024-03-31T03:00:00Z')).to.deep.equal([120])
   })
 
-  it('of two offsets the legal one counts; a lone one stands, and is told as suspect', () => {
+  it('uses the legal one of two offsets; keeps a lone one and marks it as suspect', () => {
     const of = (date: string, time: string, country: string | null) =>
       deadlineOf('tenders', date, time, country)
     expect(of('2023-11-27+01:00', '09:00:00+02:00', 'SVK')).to.include({
@@ -133,7 +133,7 @@ describe('tenders: properties', () => {
     expect(of('2023-10-29+02:00', '02:30:00+01:00', 'DEU')).to.include({ suspect: false })
   })
 
-  it('without an offset one is told only where the country has one alone', () => {
+  it('infers an offset only for countries with a single zone', () => {
     const of = (country: string | null) => deadlineOf('tenders', '2024-07-01', '12:00', country)
     expect(of('DEU')).to.include({ at: '2024-07-01T12:00+02:00', inferred: true })
     for (const country of ['FRA', 'COG', null]) {
@@ -141,7 +141,7 @@ describe('tenders: properties', () => {
     }
   })
 
-  it('what is no date is no deadline; a day without a time has no moment', () => {
+  it('has no deadline without a date, and no moment without a time', () => {
     for (const date of ['2024-02-30', 'soon', '', '2024-13-01+01:00', undefined]) {
       expect(deadlineOf('tenders', date, '12:00:00Z', 'DEU')).to.equal(undefined)
     }

@@ -31,7 +31,7 @@ describe('tenders: the service in a sandbox', () => {
     throw new Error(`${JSON.stringify(query)} was answered`)
   }
 
-  it('sells at the prices of the specification, with its envelopes', async () => {
+  it('sells at its listed prices, with its envelopes', async () => {
     const prices = { changes: 50_000n, 'daily-action-brief': 50_000n, feed: 10_000n }
     for (const [path, price] of Object.entries(prices)) {
       const { charged, body } = await ask(path)
@@ -45,7 +45,7 @@ describe('tenders: the service in a sandbox', () => {
     }
   })
 
-  it('says that samples are samples, and answers them as of their own day', async () => {
+  it('marks samples as samples and serves them as of their own day', async () => {
     const { body } = await ask('feed')
     expect(body.sample).to.equal(true)
     expect(body.data.map(({ status }) => status)).to.include.members(['open', 'planned'])
@@ -54,7 +54,7 @@ describe('tenders: the service in a sandbox', () => {
     expect(events.map(({ event }) => event)).to.have.members(['deadline_extended', 'cancelled'])
   })
 
-  it('filters, pages, and answers past the end with nothing', async () => {
+  it('filters, paginates, and returns an empty page past the end', async () => {
     const all = (await ask('feed', { limit: 100 })).body
     const pages = await Promise.all(
       all.data.map(async (_, offset) => (await ask('feed', { limit: 1, offset })).body.data[0]),
@@ -67,7 +67,7 @@ describe('tenders: the service in a sandbox', () => {
     expect(spain.data.map((each) => each.publication_number)).to.deep.equal(['90000002-2026'])
   })
 
-  it('refuses what it does not know, says what is allowed, and charges nothing', async () => {
+  it('refuses unknown values without a charge and lists the allowed ones', async () => {
     const status = await refusal('feed', { status: 'opened' })
     expect(JSON.stringify(status.body)).to.include('unsuccessful')
     expect(JSON.stringify((await refusal('feed', { country: 'DE' })).body)).to.include('use DEU')

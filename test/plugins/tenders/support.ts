@@ -9,11 +9,11 @@ import { readNotice } from '../../../plugins/tenders/parse/notice.ts'
 import { injectedHost } from '../../support/injected-host.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
-/** Real notices lie beside the repository; tests on them are skipped where they are not. */
+/** Real notices are outside the repository; tests that need them are skipped without them. */
 export const DATA = new URL('../../../../shared/data/ted/', import.meta.url)
 export const hasData = existsSync(DATA)
 
-/** `describe` for real notices: it says so where they are not there, and skips. */
+/** `describe` for tests on real notices; reports and skips them if the files are missing. */
 export const describeReal = (title: string, suite: () => void): void => {
   if (hasData) describe(title, suite)
   else describe.skip(`${title} (skipped: no real notices beside the repository)`, suite)
@@ -21,19 +21,19 @@ export const describeReal = (title: string, suite: () => void): void => {
 
 export const documentAt = (path: string): Buffer => readFileSync(new URL(path, DATA))
 
-/** A notice as if it had been published; real ones have a number and a day. */
-export const published = (xml: Uint8Array | string): Notice => readNotice(xml) as Notice
+/** Parses a notice as if it had been published; real ones have a number and a day. */
+export const readPublished = (xml: Uint8Array | string): Notice => readNotice(xml) as Notice
 
-/** What real eForms notices of these numbers come to together. */
-export const derived = (...numbers: string[]) =>
+/** Derives tenders from real eForms notices with these numbers. */
+export const deriveFrom = (...numbers: string[]) =>
   derive(
     numbers.map((number) => ({
-      notice: published(documentAt(`eforms/${number}.xml`)),
+      notice: readPublished(documentAt(`eforms/${number}.xml`)),
       sha256: number,
     })),
   )
 
-/** A database with the tenders' schema and nothing in it, as the plugin is lent it. */
+/** An empty database with the tenders schema, as injected into the plugin. */
 export async function tendersDatabase(): Promise<{
   readonly database: Database
   readonly url: string

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { askRaw } from '../../support/ask.ts'
-import { json, useUpstream } from './world.ts'
+import { json, useUpstream } from './fixture.ts'
 
-/** What an API could say in the hub's name, and what a browser would keep for all of the hub. */
+/** Response headers that would speak for the hub or affect its whole origin in a browser. */
 const FORGED = ['idempotency-replayed', 'nel', 'report-to']
 
-describe('an API that is listed without code', () => {
+describe('an imported API', () => {
   const world = useUpstream()
   const { answers, seen, sell, call, act } = world
   const balance = () => world.hub.balance(world.payer.keyId)
 
-  it('is asked with what stands in path, query and body, and paid nine tenths', async () => {
+  it('receives path, query and body, and earns nine tenths', async () => {
     answers(json({ ok: true }))
     const slug = await sell([
       {
@@ -62,7 +62,7 @@ describe('an API that is listed without code', () => {
     expect(seen.at(-1)?.url).to.equal('/base/v3/1/of/Oslo')
   })
 
-  it('sees no key, cookie, payment or address (A018), and what its owner adds', async () => {
+  it('sees no key, cookie, payment or address (A018), only what its provider adds', async () => {
     answers((_, response) => {
       response.setHeader('Set-Cookie', 'a=b').setHeader('X-Own', '1').setHeader('X-Kept', '2')
       response.setHeader('Content-Security-Policy', '*').setHeader('Clear-Site-Data', '"*"')
@@ -129,7 +129,7 @@ describe('an API that is listed without code', () => {
     }
   })
 
-  it('cannot be asked outside of its base path (A028)', async () => {
+  it('cannot be called outside its base path (A028)', async () => {
     answers(json({}))
     const slug = await sell([{ method: 'GET', path: '/items/{id}' }])
     const before = await balance()
@@ -148,7 +148,7 @@ describe('an API that is listed without code', () => {
     expect(await balance()).to.equal(before)
   })
 
-  it('is charged for what its charge policy says, and for nothing else (A068)', async () => {
+  it('is charged exactly as its charge policy says (A068)', async () => {
     const slug = await sell(
       [
         {
@@ -189,7 +189,7 @@ describe('an API that is listed without code', () => {
     }
   })
 
-  it('is given its deadline (A042) and its limit of bytes (A041), and no more', async () => {
+  it('is limited to its deadline (A042) and its maximum bytes (A041)', async () => {
     const slug = await sell([{ path: '/do', deadline_seconds: 1, max_bytes: 2_048 }])
     const before = await balance()
     answers(() => undefined)
@@ -209,7 +209,7 @@ describe('an API that is listed without code', () => {
     expect(await balance()).to.equal(before)
   })
 
-  it('is asked again only where twice does no harm', async () => {
+  it('is retried only if repeating is harmless', async () => {
     const slug = await sell([
       { method: 'GET', path: '/get' },
       { path: '/once' },
@@ -235,7 +235,7 @@ describe('an API that is listed without code', () => {
     expect([...names][0]).to.match(/^[0-9a-f-]{36}$/)
   })
 
-  it('streams its answer from the first byte on, charged at its end', async () => {
+  it('streams its response from the first byte, charged at its end', async () => {
     answers((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('data: 1\n\n')
@@ -256,7 +256,7 @@ describe('an API that is listed without code', () => {
     expect(before - (await balance()), 'what breaks off costs nothing').to.equal(1_000n)
   })
 
-  it('sends forms where its body is one', async () => {
+  it('receives forms if its body is one', async () => {
     answers(json({}))
     const slug = await sell([
       {

@@ -10,36 +10,36 @@ const object = (count: number, each: (n: number) => JsonObject): JsonObject => (
 })
 const patterns = (count: number) =>
   object(count, (n) => ({ type: 'string', pattern: `^\\pL{1,${n + 1}}x$` }))
-const placed = (...schemas: JsonObject[]) => schemas.map((schema, n) => ({ at: `/${n}`, schema }))
+const located = (...schemas: JsonObject[]) => schemas.map((schema, n) => ({ at: `/${n}`, schema }))
 
-describe('schemas that somebody publishes', () => {
-  it('are compiled where they hold up nobody (A040)', async () => {
+describe('published schemas', () => {
+  it('are compiled without blocking the process (A040)', async () => {
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)
-    const issues = await checkSchemas(placed(patterns(200)))
+    const issues = await checkSchemas(located(patterns(200)))
     clearInterval(timer)
     expect(issues).to.deep.equal([])
     expect(turns, 'the event loop was not blocked').to.be.above(5)
   })
 
-  it('have no more patterns than their service may have, nor longer ones', async () => {
-    const [many] = await checkSchemas(placed(patterns(150), patterns(51)))
+  it('are limited in the number and length of their patterns', async () => {
+    const [many] = await checkSchemas(located(patterns(150), patterns(51)))
     expect(many).to.deep.include({ message: 'more than 200 patterns in one service' })
     const long = { type: 'object', patternProperties: { ['x'.repeat(501)]: {} } }
-    const [issue] = await checkSchemas(placed(long))
+    const [issue] = await checkSchemas(located(long))
     expect(issue).to.deep.equal({ path: '/0', message: 'a pattern has more than 500 characters' })
   })
 
-  it('are refused by their place, whether few or many, for what cannot be compiled', async () => {
+  it('are refused with their location, few or many, if they cannot be compiled', async () => {
     const wrong = { type: 'object', properties: { x: { type: 'sting' } } }
     const [few] = await checkSchemas(
-      placed(
+      located(
         object(3, () => ({})),
         wrong,
       ),
     )
     const [among] = await checkSchemas(
-      placed(
+      located(
         object(400, () => ({})),
         wrong,
       ),
@@ -47,20 +47,20 @@ describe('schemas that somebody publishes', () => {
     expect(few?.path).to.equal('/1')
     expect(among).to.deep.equal(few)
     const [engine] = await checkSchemas(
-      placed(object(1, () => ({ type: 'string', pattern: '(?=a)' }))),
+      located(object(1, () => ({ type: 'string', pattern: '(?=a)' }))),
     )
     expect(engine?.message).to.include('invalid')
   })
 
-  it('wait for no more than two at once, and none of them for ever', async () => {
+  it('are compiled two at a time, none waiting forever', async () => {
     const looping = new URL('./looping-thread.ts', import.meta.url)
     const limits = { deadlineMs: 700, heapMb: 64 }
     const both = [1, 2].map(() =>
       runInWorker(looping, null, limits).catch((error: unknown) => error),
     )
-    const third = await checkSchemas(placed(patterns(1))).catch((error: unknown) => error)
+    const third = await checkSchemas(located(patterns(1))).catch((error: unknown) => error)
     expect(third).to.be.instanceOf(Fault).with.property('code', 'rate_limited')
     for (const each of await Promise.all(both)) expect(each).to.be.instanceOf(WorkerLimitExceeded)
-    expect(await checkSchemas(placed(patterns(1))), 'there is room again').to.deep.equal([])
+    expect(await checkSchemas(located(patterns(1))), 'there is room again').to.deep.equal([])
   })
 })

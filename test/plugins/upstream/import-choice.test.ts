@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
-import { type Body, useUpstream } from './world.ts'
+import { type Body, useUpstream } from './fixture.ts'
 
-describe('an OpenAPI document of more endpoints than a service has', () => {
+describe('an OpenAPI document with more endpoints than allowed', () => {
   const world = useUpstream()
   const { send } = world
   const get = (...tags: string[]) => ({ get: { tags, responses: {} } })
@@ -20,7 +20,7 @@ describe('an OpenAPI document of more endpoints than a service has', () => {
   })
   const pathsOf = (only: string[]) => readOpenApi(text, only).endpoints.map(({ path }) => path)
 
-  it('the first are taken; how many are left out is told, and what to choose among', () => {
+  it('imports the first ones, and reports how many are omitted and what can be chosen', () => {
     const { endpoints, leftOut, choices, gaps } = readOpenApi(text)
     expect([endpoints.length, leftOut]).to.deep.equal([100, 81])
     expect(choices).to.deep.equal([
@@ -35,7 +35,7 @@ describe('an OpenAPI document of more endpoints than a service has', () => {
     expect(gaps[0]?.what).to.match(/^81 operations .* "only": cities \(90\), sea \(60\), water/)
   })
 
-  it('a choice is by tag, by path and all below it, and one by one', () => {
+  it('is selectable by tag, by path prefix, and one by one', () => {
     expect(pathsOf(['water'])).to.have.length(60)
     expect(pathsOf(['/v1/moon']))
       .to.have.length(30)
@@ -46,7 +46,7 @@ describe('an OpenAPI document of more endpoints than a service has', () => {
     expect(readOpenApi(text, ['sea', 'cities']).leftOut).to.equal(50)
   })
 
-  it('what is not there makes no draft; what was chosen becomes one', async () => {
+  it('makes no draft of a choice that does not exist; valid choices become one', async () => {
     const base = { openapi: text, slug: 'big-sea', base_url: world.origin }
     const order = { ...base, only: ['sea', 'seas'] }
     const refused = await send('POST', '/v1/provider/services/import', order)
@@ -61,7 +61,7 @@ describe('an OpenAPI document of more endpoints than a service has', () => {
     expect(understood).to.include({ endpoints: 60, left_out: 0 })
   })
 
-  it('is told before whatever else was left out, however much that is', () => {
+  it('reports the omission before everything else that was omitted', () => {
     const file = { post: { requestBody: { content: { 'multipart/form-data': {} } } } }
     const files = Array.from({ length: 400 }, (_, i) => [`/files/${i}`, file] as const)
     const paths = Object.fromEntries([...files, ...many(101, '/v1/cities')])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
 import { Fault } from '../../../core/errors.ts'
-import { type Body, json, useUpstream } from './world.ts'
+import { type Body, json, useUpstream } from './fixture.ts'
 
 const document = (origin: string): string => `
 openapi: 3.0.3
@@ -132,7 +132,7 @@ describe('an OpenAPI document', () => {
     expect(parameters).to.include.members(['path city', 'query days'])
   })
 
-  it('of Swagger 2.0 becomes the same: schemas, secrets, address, body and form', async () => {
+  it('is imported equally from Swagger 2.0: schemas, secrets, address, body and form', async () => {
     answers(json({ name: 'Rex' }))
     const pet = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
     const schema = { $ref: '#/definitions/Pet' }
@@ -190,7 +190,7 @@ describe('an OpenAPI document', () => {
     expect([paid.status, seen.at(-1)?.url], paid.text).to.deep.equal([200, '/v2/pets/7'])
   })
 
-  it('that is none, or leads elsewhere, makes nothing', async () => {
+  it('creates nothing if it is invalid or leads elsewhere', async () => {
     const draft = (body: Body) =>
       send('POST', '/v1/provider/services/import', { slug: 'none-such', ...body })
     const bad: readonly [Body, number, string][] = [
@@ -214,7 +214,7 @@ describe('an OpenAPI document', () => {
     expect((await send('GET', '/v1/provider/services/none-such')).status).to.equal(404)
   })
 
-  it('has no more schemas than a service may have, however often it repeats one', () => {
+  it('is limited to the schemas of a service, however often one is repeated', () => {
     const members = Array.from({ length: 400 }, (_, i) => [`m${i}`, { type: 'string' }])
     const schema = { $ref: '#/c' }
     const answer = { 200: { content: { 'application/json': { schema } } } }
@@ -234,7 +234,7 @@ describe('an OpenAPI document', () => {
     expect(said).to.include('more than 100 parameters')
   })
 
-  it('has no path that leads elsewhere: what cannot be asked would stop the list of all', () => {
+  it('has no path that leads elsewhere, which would block the catalog', () => {
     const get = { responses: {} }
     const odd = ['/up/../down', '/./here', '/down/..', '/a//b']
     const paths = Object.fromEntries(
@@ -245,7 +245,7 @@ describe('an OpenAPI document', () => {
     expect(gaps.map(({ at }) => at)).to.deep.equal(odd.map((path) => `GET ${path}`))
   })
 
-  it('may call its parameters as members of every object are called', () => {
+  it('may name its parameters like members of every object', () => {
     const parameters = ['toString', 'constructor'].map((name) => ({ name, in: 'query' }))
     const paths = { '/odd': { get: { parameters, responses: {} } } }
     const { endpoints, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
@@ -254,7 +254,7 @@ describe('an OpenAPI document', () => {
     expect(endpoints[0]?.input['properties']).to.have.keys('toString', 'constructor')
   })
 
-  it('cannot take more time or memory than it is worth', () => {
+  it('is bounded in time and memory', () => {
     const bomb = ['openapi: 3.1.0', 'a: &a [x, x, x, x, x, x, x, x, x, x]']
     for (const [i, name] of 'bcdefgh'.split('').entries()) {
       const before = 'abcdefgh'[i]

@@ -1,2 +1,2 @@
-/** What never comes to an end by itself. */
+/** Loops forever. */
 for (;;);

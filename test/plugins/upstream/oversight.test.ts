@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { parseSealingKeys, type SealingKey } from '../../../core/crypto/sealing.ts'
 import { createAdmin } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
-import { type Body, json, useUpstream } from './world.ts'
+import { type Body, json, useUpstream } from './fixture.ts'
 
 const KEYS = parseSealingKeys(`k1:${Buffer.alloc(32, 1).toString('base64')}`) as [SealingKey]
 
-describe('whoever runs the hub', () => {
+describe('the operator of the hub', () => {
   const admin = createAdmin()
   const listing = { approval: true, noticeDays: 7, sealingKeys: KEYS }
   const world = useUpstream({ config: { listing, admins: [admin.wallet] } })
@@ -34,7 +34,7 @@ describe('whoever runs the hub', () => {
     return slug
   }
 
-  it('approves of what was seen, and of nothing that was put in its place', async () => {
+  it('approves what was reviewed, and nothing that replaced it', async () => {
     const slug = await pending()
     const seen = await listed(slug)
     expect(seen['base_url']).to.equal(`${world.origin}/base`)
@@ -58,7 +58,7 @@ describe('whoever runs the hub', () => {
     expect((await decide(slug, 'approve', { revision })).body['after']).to.equal('active')
   })
 
-  it('lets what was suspended go on as it was seen, and nobody tests it before', async () => {
+  it('resumes a suspended API as reviewed, and nobody tests it before', async () => {
     const slug = await sold()
     const { revision } = await listed(slug)
     const test = async () => {
@@ -84,7 +84,7 @@ describe('whoever runs the hub', () => {
     expect((await test()).body['delivered']).to.equal(true)
   })
 
-  it('keeps no slug for what was never sold, and counts all that are kept', async () => {
+  it('reserves no slug that was never sold, and counts all reserved ones', async () => {
     const slug = await draft()
     await put(slug, [ENDPOINT])
     await send('PUT', `/v1/provider/services/${slug}/secret`, {
@@ -119,7 +119,7 @@ describe('whoever runs the hub', () => {
     expect([many.status, many.body['code']]).to.deep.equal([409, 'too_many_services'])
   })
 
-  it('sells all else while a secret cannot be read, as owner and operator see', async () => {
+  it('sells everything else while a secret cannot be read, visibly to provider and operator', async () => {
     const [good, bad] = [await sold(), await sold()]
     const secrets = [{ in: 'header', name: 'x-token', value: 'token-of-acme' }]
     const path = `/v1/provider/services/${bad}/secret`

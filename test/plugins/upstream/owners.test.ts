@@ -4,14 +4,14 @@ import { resealSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import { lockUpstream } from '../../../core/catalog/upstreams/store.ts'
 import { parseSealingKeys, type SealingKey, SealingKeys } from '../../../core/crypto/sealing.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import { CONTRADICTORY, UNASKED } from './bad.ts'
-import { type Body, json, useUpstream } from './world.ts'
+import { type Body, json, useUpstream } from './fixture.ts'
+import { BLOCKED_URLS, CONTRADICTORY } from './invalid-endpoints.ts'
 
 const KEYS = parseSealingKeys(
   [1, 2].map((n) => `k${n}:${Buffer.alloc(32, n).toString('base64')}`).join(),
 ) as [SealingKey, SealingKey]
 
-describe('owners of APIs', () => {
+describe('providers of APIs', () => {
   const listing = { approval: true, noticeDays: 7, sealingKeys: [KEYS[0]] }
   const world = useUpstream({ config: { listing } })
   const { answers, act, call, draft, put, send, view, seen } = world
@@ -27,7 +27,7 @@ describe('owners of APIs', () => {
     price_microdollars: 1_000,
     ...more,
   })
-  /** On sale, approved of. */
+  /** Sells an approved API. */
   const sold = async (more: Body = {}): Promise<string> => {
     const slug = await draft()
     expect((await put(slug, [endpoint(more)])).status).to.equal(200)
@@ -41,7 +41,7 @@ describe('owners of APIs', () => {
     return [status, body['code']]
   }
 
-  it('sell a draft once it is whole and approved of, and nobody finds it before', async () => {
+  it('sell a draft once it is complete and approved, and nobody finds it before', async () => {
     const slug = await draft()
     expect(await view(slug)).to.deep.include({ state: 'draft', missing: ['an endpoint'] })
     expect(await codeOf(act(slug, 'activate'))).to.deep.equal([409, 'service_incomplete'])
@@ -68,7 +68,7 @@ describe('owners of APIs', () => {
     expect(state).to.equal('active')
   })
 
-  it('are told apart: nobody else sees, changes or tests what is theirs', async () => {
+  it('are isolated: nobody else sees, changes or tests their API', async () => {
     const slug = await draft()
     const other = await world.hub.agent()
     for (const [method, path, body] of [
@@ -98,7 +98,7 @@ describe('owners of APIs', () => {
     expect((await send('GET', '/v1/provider/services')).body['data']).to.be.an('array').not.empty
   })
 
-  it('lower a price at once, and raise it after its notice, also by a new endpoint', async () => {
+  it('lower a price immediately and raise it after its notice, also by a new endpoint', async () => {
     const slug = await sold()
     answers(json({}))
     const cost = async () =>
@@ -143,7 +143,7 @@ describe('owners of APIs', () => {
     expect(await cost()).to.equal('950')
   })
 
-  it('announce the end of a service: its callers are told, and it ends', async () => {
+  it('announce the end of a service to its callers, and it ends', async () => {
     const slug = await sold()
     answers(json({}))
     expect(await codeOf(act(slug, 'retire', { sunset: '2026-11-22' }))).to.deep.equal([
@@ -177,7 +177,7 @@ describe('owners of APIs', () => {
     expect(refused).to.include('does not become active')
   })
 
-  it('keep secrets under a key that can be changed, and lose them with the host', async () => {
+  it('store secrets under a rotatable key and lose them with the host', async () => {
     const slug = await sold()
     const { pool } = world.hub.database
     const secret = { in: 'header', name: 'x-token', value: 'token-of-acme-1' }
@@ -201,8 +201,8 @@ describe('owners of APIs', () => {
     expect(moved.body, moved.text).to.deep.include({ state: 'pending', secrets: [] })
   })
 
-  it('list nothing that the hub would not ask, nor a schema that hangs it (A040)', async () => {
-    for (const [i, url] of UNASKED.entries()) {
+  it('list nothing that the hub would not call, nor a schema that blocks it (A040)', async () => {
+    for (const [i, url] of BLOCKED_URLS.entries()) {
       const about = { name: 'X', category: 'data', summary: 'X.', base_url: url }
       const told = await send('POST', '/v1/provider/services', { slug: `bad-${i}`, ...about })
       expect([told.status, told.body['code']], url).to.deep.equal([422, 'validation_failed'])
@@ -248,7 +248,7 @@ describe('owners of APIs', () => {
     expect((await put(slug, twice)).status).to.equal(422)
   })
 
-  it('try a call unpaid, as often as is needed', async () => {
+  it('test calls without payment, as often as needed', async () => {
     const slug = await draft()
     const output_schema = { type: 'object', properties: { n: { type: 'integer' } } }
     await put(slug, [endpoint({ output_schema })])
@@ -278,7 +278,7 @@ describe('owners of APIs', () => {
     expect(rows, 'no call of anybody').to.deep.equal([])
   })
 
-  it('see whether their API is up', async () => {
+  it('see the availability of their API', async () => {
     const slug = await sold()
     const family = world.hub.hub.families.find((each) => each.family === 'upstream')
     const probe = async () => {

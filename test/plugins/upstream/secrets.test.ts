@@ -5,9 +5,9 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { sleep } from '../../../core/clock.ts'
 import { guardSecrets } from '../../../plugins/upstream/secrets.ts'
-import { json, useUpstream } from './world.ts'
+import { json, useUpstream } from './fixture.ts'
 
-/** What came out of a stream, and with what it ended. */
+/** Reads a stream; returns its content and error. */
 async function read(source: Readable): Promise<{ text: string; error: unknown }> {
   let text = ''
   try {
@@ -18,7 +18,7 @@ async function read(source: Readable): Promise<{ text: string; error: unknown }>
   }
 }
 
-describe('the secret of an API', () => {
+describe('the upstream credential of an API', () => {
   const world = useUpstream()
   const { act, answers, sell, call, seen, send } = world
   const balance = () => world.hub.balance(world.payer.keyId)
@@ -27,7 +27,7 @@ describe('the secret of an API', () => {
       secrets: [{ in: 'header', name: 'X-Token', value }],
     })
 
-  it('is not shown, whatever its API answers', async () => {
+  it('is never shown, whatever its API returns', async () => {
     const slug = await sell([
       { path: '/do', passes: [400], input_schema: { type: 'object', additionalProperties: true } },
     ])
@@ -62,7 +62,7 @@ describe('the secret of an API', () => {
     }
   })
 
-  it('is set before an API is sold whose document asks for one', async () => {
+  it('is required before an API is sold whose document declares one', async () => {
     answers(json({}))
     const get = (more: object = {}) => ({ get: { responses: {}, ...more } })
     const bring = (slug: string, paths: object) =>
@@ -106,7 +106,7 @@ describe('the secret of an API', () => {
     expect((await act('ajar', 'activate')).body['state'], 'a key is optional').to.equal('active')
   })
 
-  it('never passes in a stream, wherever its chunks end; all else does, byte by byte', () => {
+  it('never appears in a stream, wherever its chunks end; all other bytes pass', () => {
     const secret = fc.array(fc.constantFrom('a', 'b'), { minLength: 8, maxLength: 12 })
     const piece = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 9 })
     return fc.assert(
@@ -133,7 +133,7 @@ describe('the secret of an API', () => {
     )
   })
 
-  it('holds back no more of a stream than may be its beginning', async () => {
+  it('delays no more of a stream than may be its beginning', async () => {
     const injected = [{ place: 'header', name: 'x', value: 'token-of-acme' }] as const
     const source = new Readable({ read: () => undefined })
     const out = guardSecrets(source, injected)
@@ -149,7 +149,7 @@ describe('the secret of an API', () => {
     expect(String(error), 'what breaks off is told').to.include('gone')
   })
 
-  it('cuts the stream that comes to it: none of it leaves, which is told and free', async () => {
+  it('cuts a stream that contains it: none of it is sent, and the call is free', async () => {
     const value = 'token-of-acme-9'
     const slug = await sell([{ path: '/events', streams: true }])
     await inject(slug, value)
@@ -170,7 +170,7 @@ describe('the secret of an API', () => {
     expect(before - (await balance())).to.equal(1_000n)
   })
 
-  /** Calls it and reads what comes; @returns the id of the call. */
+  /** Calls the API and reads the response; returns the call id. */
   async function callId(slug: string): Promise<string> {
     const response = await fetch(`${world.hub.url}/proxy/${slug}/events`, {
       method: 'POST',

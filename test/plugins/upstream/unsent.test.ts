@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useUpstream } from './world.ts'
+import { useUpstream } from './fixture.ts'
 
 const UNSENT = [
   'Cache-Control',
@@ -15,10 +15,10 @@ const UNSENT = [
   'X-Receipt',
 ]
 
-describe('a header of answers that callers are never sent', () => {
+describe('a response header that callers never receive', () => {
   const world = useUpstream()
 
-  it('cannot be declared, and its owner is told which it is', async () => {
+  it('cannot be declared, and the provider learns which one it is', async () => {
     const path = `/v1/provider/services/${await world.draft()}`
     for (const name of UNSENT) {
       const told = await world.send('PATCH', path, { response_headers: ['X-Own', name] })

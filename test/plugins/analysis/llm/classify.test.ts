@@ -14,7 +14,7 @@ const scored = (task: ClassifyTask, scores: object[]) =>
 const share = fc.double({ min: 0.01, max: 1, noNaN: true })
 
 describe('analysis: categories by a model', () => {
-  it('share 1 where one is right, named ones before the others, and one is chosen', () => {
+  it('sum to 1 with one label, favor named categories, and one is chosen', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 8 }),
@@ -34,7 +34,7 @@ describe('analysis: categories by a model', () => {
     )
   })
 
-  it('are none where none may hold and none is likely, and several where several may', () => {
+  it('may be none if none is likely and that is allowed, and several if requested', () => {
     const none = scored(taskOf(3, { allowNone: true }), [{ category: 1, confidence: 0.3 }])
     expect('value' in none && choose(none.value, taskOf(3, { allowNone: true }))).to.deep.include({
       labels: [],
@@ -54,7 +54,7 @@ describe('analysis: categories by a model', () => {
     expect(scored(taskOf(2), [])).to.have.property('issues')
   })
 
-  it('of several pieces count by their length', () => {
+  it('are weighted by the length of each chunk', () => {
     const pieces = [
       { length: 30, scores: [1, 0] },
       { length: 10, scores: [0, 1] },

@@ -24,8 +24,8 @@ const [settings] = readEngines(
   ]),
 ) as [ModelSettings]
 
-/** Answers a request by a model that says what `say` makes of the text that it was shown. */
-async function answered(request: Request, say: (shown: unknown) => unknown) {
+/** Runs a request with a model that returns `say(text)`. */
+async function runWithModel(request: Request, say: (shown: unknown) => unknown) {
   const model: Model = async ({ messages }) => {
     const [, shown = ''] = /\n<text-[0-9a-f]+>\n(.*)\n<\/text-/s.exec(messages[0]?.text ?? '') ?? []
     return { text: JSON.stringify(say(JSON.parse(shown))), finish: 'stop' }
@@ -39,7 +39,7 @@ async function answered(request: Request, say: (shown: unknown) => unknown) {
   }
 }
 
-/** Words of a text, a made up one, and one that is spelt otherwise. */
+/** Words of a text, an invented one and a misspelled one. */
 const namesIn = (text: string) => [
   ...new Set(
     text
@@ -49,8 +49,8 @@ const namesIn = (text: string) => [
   ),
 ]
 
-describe('analysis: places of what a model names', () => {
-  it('are whole words of the text, exactly, or whatever case, spaces and quotes', () => {
+describe('analysis: spans of what a model names', () => {
+  it('match whole words, exactly or regardless of case, spaces and quotes', () => {
     const text = 'The Café “Zürich” – 10\u00a0000 guests. Artists like Art; Zu\u0308rich too.'
     const found = (surface: string) =>
       spanFinder(text)
@@ -68,7 +68,7 @@ describe('analysis: places of what a model names', () => {
     expect(spanFinder('東京都').all('東京')).to.deep.equal([{ start: 0, end: 2 }])
   })
 
-  it('cut the same words in every unit, in any text, whatever the model claims', async () => {
+  it('slice the same words in every unit, in any text, whatever the model returns', async () => {
     const cases = fc.asyncProperty(
       anyText,
       fc.constantFrom(...OFFSET_UNITS),
@@ -79,7 +79,7 @@ describe('analysis: places of what a model names', () => {
           endpoint: 'extract-entities',
           input: { text, offset_unit },
         }
-        const { result } = await answered(request, (shown) => ({
+        const { result } = await runWithModel(request, (shown) => ({
           entities: [...namesIn(String(shown)), ...made].map((name, nth) => ({
             text: name,
             type: nth % 2 ? 'person' : 'location',
@@ -101,13 +101,13 @@ describe('analysis: places of what a model names', () => {
     await fc.assert(cases, { numRuns: 150 })
   })
 
-  it('are those of sentences, mentions and evidence too', async () => {
+  it('cover sentences, mentions and evidence', async () => {
     const cases = fc.asyncProperty(
       anyText,
       fc.constantFrom(...OFFSET_UNITS),
       async (text, offset_unit) => {
         const request: Request = { id: 'call', endpoint: 'sentiment', input: { text, offset_unit } }
-        const { result } = await answered(request, (shown) => {
+        const { result } = await runWithModel(request, (shown) => {
           const sentences = shown as [number, string][]
           const words = namesIn(sentences.map(([, sentence]) => sentence).join(' '))
           return {
@@ -143,10 +143,10 @@ describe('analysis: places of what a model names', () => {
     await fc.assert(cases, { numRuns: 60 })
   })
 
-  it('are found over the borders of pieces, once, and moved to the whole text', async () => {
+  it('are found once across chunk borders, with offsets in the whole text', async () => {
     const filler = 'Nothing is said here at all. '.repeat(33)
     const text = `Ada met Bob. ${filler}Then Ada wrote to Bob Ross. ${filler}Ada left.`
-    const { result } = await answered(
+    const { result } = await runWithModel(
       { id: 'call', endpoint: 'extract-entities', input: { text, entity_types: ['People'] } },
       (shown) => ({
         entities: ['Ada', 'Bob Ross', 'Bob']
@@ -170,9 +170,9 @@ describe('analysis: places of what a model names', () => {
     for (const { text: name, start } of entities) expect(text.indexOf(name, start)).to.equal(start)
   })
 
-  it('stand in a form of the caller’s own as the hub found them, or are not known', async () => {
+  it('replace offsets in the caller’s own format, or are null', async () => {
     const text = '😀 Ada met Bob, and Bob left.'
-    const { result } = await answered(
+    const { result } = await runWithModel(
       {
         id: 'call',
         endpoint: 'analyze',

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a model says, or what its server does instead. */
+/** Model output, or server behavior instead. */
 export type Turn =
   | {
       readonly say: unknown
@@ -13,35 +13,35 @@ export type Turn =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   | 'hang'
   | 'cut'
-  | ((asked: Asked) => Said)
+  | ((asked: ModelRequest) => Output)
 
-export interface Asked {
+export interface ModelRequest {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: Readonly<Record<string, unknown>>
   readonly raw: string
 }
 
-/** Servers of four makers on one port, each below a name: they do what a test tells them to. */
+/** Stub servers of four vendors on one port, each under its own path, controlled by tests. */
 export interface ModelServer {
   readonly origin: string
-  /** What the server below `name` does next, turn by turn; the last one again and again. */
+  /** Sets the next turns of the server `name`; the last one repeats. */
   script(name: string, ...turns: readonly Turn[]): void
-  /** What it was asked since its script was set. */
-  asked(name: string): readonly Asked[]
+  /** Requests since the script was set. */
+  requests(name: string): readonly ModelRequest[]
   close(): Promise<void>
 }
 
 export async function openModelServer(): Promise<ModelServer> {
   const scripts = new Map<string, Turn[]>()
-  const seen = new Map<string, Asked[]>()
+  const seen = new Map<string, ModelRequest[]>()
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
     request.on('data', (piece: Buffer) => pieces.push(piece))
     request.on('end', () => {
       const [, name = '', path = ''] = /^\/([^/]+)(\/.*)$/.exec(request.url ?? '') ?? []
       const raw = Buffer.concat(pieces).toString('utf8')
-      const body = JSON.parse(raw) as Asked['body']
+      const body = JSON.parse(raw) as ModelRequest['body']
       const asked = { path, headers: request.headers, body, raw }
       seen.get(name)?.push(asked)
       const script = scripts.get(name) ?? []
@@ -57,7 +57,7 @@ export async function openModelServer(): Promise<ModelServer> {
       scripts.set(name, [...turns])
       seen.set(name, [])
     },
-    asked: (name) => seen.get(name) ?? [],
+    requests: (name) => seen.get(name) ?? [],
     async close() {
       server.closeAllConnections()
       server.close()
@@ -67,8 +67,8 @@ export async function openModelServer(): Promise<ModelServer> {
 }
 
 function act(
-  turn: Exclude<Turn, (asked: Asked) => Said>,
-  { path, body }: Asked,
+  turn: Exclude<Turn, (asked: ModelRequest) => Output>,
+  { path, body }: ModelRequest,
   response: ServerResponse,
 ): void {
   if (turn === 'hang') return
@@ -89,16 +89,16 @@ function act(
   response.end(JSON.stringify(SHAPES[path]?.(turn, body)))
 }
 
-type Said = Extract<Turn, { say: unknown } | { refuse: string }>
+type Output = Extract<Turn, { say: unknown } | { refuse: string }>
 
-const textOf = (turn: Said): string | null =>
+const textOf = (turn: Output): string | null =>
   'refuse' in turn ? null : typeof turn.say === 'string' ? turn.say : JSON.stringify(turn.say)
-const isCut = (turn: Said): boolean => 'say' in turn && turn.finish === 'length'
-const tokensOf = (turn: Said): readonly [number, number] =>
+const isCut = (turn: Output): boolean => 'say' in turn && turn.finish === 'length'
+const tokensOf = (turn: Output): readonly [number, number] =>
   ('say' in turn ? turn.tokens : undefined) ?? [1_000, 100]
 
-/** Answers as the makers' documents and SDKs have them, by path. */
-const SHAPES: Readonly<Record<string, (turn: Said, asked: Asked['body']) => unknown>> = {
+/** Responses in the vendors' formats, by path. */
+const SHAPES: Readonly<Record<string, (turn: Output, asked: ModelRequest['body']) => unknown>> = {
   '/v1/chat/completions': (turn) => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',
@@ -159,7 +159,7 @@ const SHAPES: Readonly<Record<string, (turn: Said, asked: Asked['body']) => unkn
     stop_sequence: null,
     usage: { input_tokens: tokensOf(turn)[0], output_tokens: tokensOf(turn)[1] },
   }),
-  // Ollama has no word for a refusal: the model says it.
+  // Ollama has no field for a refusal: it is part of the text.
   '/api/chat': (turn) => ({
     model: 'stub-1',
     created_at: '2026-11-21T00:00:00Z',

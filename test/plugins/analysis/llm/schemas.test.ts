@@ -33,7 +33,7 @@ const schema: fc.Arbitrary<Json> = fc.letrec<{ any: Json }>((tie) => ({
   ),
 })).any
 
-/** What structured outputs take, as their makers' documents have it. */
+/** True for schemas that structured outputs accept, by the vendors' documentation. */
 const isStrict = (one: Json): boolean => {
   const known = ['type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'enum']
   if (!Object.keys(one).every((keyword) => known.includes(keyword))) return false
@@ -50,7 +50,7 @@ const isStrict = (one: Json): boolean => {
 }
 
 describe('analysis: schemas', () => {
-  it('are weakened to what every maker takes, whatever the caller wrote', () => {
+  it('are reduced to what every vendor accepts, whatever the caller wrote', () => {
     fc.assert(
       fc.property(schema, (given) => {
         const { schema: read } = readSchema(given)
@@ -61,7 +61,7 @@ describe('analysis: schemas', () => {
     )
   })
 
-  it('keep the whitelisted keywords alone, and tell the others', () => {
+  it('keep only the supported keywords and report the others', () => {
     const { schema: read, ignored } = readSchema({
       type: 'object',
       $defs: { item: { type: 'string', pattern: '^(a+)+$' } },
@@ -88,7 +88,7 @@ describe('analysis: schemas', () => {
     expect(ignored).to.deep.equal(['$ref', 'if', 'minLength', 'pattern', 'patternProperties'])
   })
 
-  it('are refused when they are malformed, too deep, too large, or grow by references', () => {
+  it('are refused if malformed, too deep, too large, or expanding by references', () => {
     const nested = (levels: number): Json =>
       levels === 0 ? { type: 'string' } : { type: 'array', items: nested(levels - 1) }
     const laughs = Object.fromEntries(
@@ -119,13 +119,13 @@ describe('analysis: schemas', () => {
     expect(readSchema(nested(8)).ignored).to.deep.equal([])
   })
 
-  it('judge in full, by pointers that a model can act on', () => {
+  it('validate in full, with pointers that a model can act on', () => {
     const full = { type: 'object', properties: { a: { type: 'array', items: { maximum: 1 } } } }
     expect(issuesOf(full, { a: [0, 2] })).to.deep.equal(['/a/1: 2 is greater than 1.'])
     expect(issuesOf(full, { a: [1] })).to.deep.equal([])
   })
 
-  it('hold of every analysis that is sold, whatever the model filled in', () => {
+  it('match every returned analysis, whatever the model filled in', () => {
     let sold = 0
     const judged = (schema: Json, output: unknown): Analysis | undefined => {
       const format = { kind: 'schema', ...readSchema(schema) } as const
@@ -159,7 +159,7 @@ const at = (value: unknown, pointer: string): unknown =>
     .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce((inner, name) => (inner as Readonly<Record<string, unknown>>)[name], value)
 
-/** What a model may put there: often what is asked for, sometimes null, seldom something else. */
+/** Values that a model may return: usually as requested, sometimes null, rarely wrong. */
 const valueOf = (one: Json): fc.Arbitrary<unknown> => {
   const { anyOf, enum: choices, items, properties, type } = one
   const right = Array.isArray(anyOf)

@@ -1,18 +1,18 @@
 import { expect } from 'chai'
 import { articleIn, PARAGRAPHS, page, TEXT } from './pages.ts'
 
-describe('the text of a page', () => {
-  it('is the article alone: no navigation, consent, share buttons, teasers or comments', () => {
+describe('the extracted text of a page', () => {
+  it('contains the article only: no navigation, consent, share buttons, teasers or comments', () => {
     expect(articleIn(page(PARAGRAPHS)).text).to.equal(TEXT)
   })
 
-  it('is found where nothing names it, among links and forms', () => {
+  it('is found without naming hints, among links and forms', () => {
     const menu = '<div><a href="/a">One</a> <a href="/b">Two</a> <a href="/c">Three</a></div>'
     const html = `<body>${menu}<div><div>${PARAGRAPHS}</div></div><form>Search</form>${menu}`
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
-  it('leaves out captions, credits, dates, link lists and lines that lead elsewhere', () => {
+  it('omits captions, credits, dates, link lists and promotional lines', () => {
     const [first, ...others] = PARAGRAPHS.split('\n')
     const html = page(`
       <time datetime="2026-05-04">4 May 2026</time>
@@ -28,7 +28,7 @@ describe('the text of a page', () => {
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
-  it('keeps sentences that only begin like a line that leads elsewhere', () => {
+  it('keeps sentences that only start like a promotional line', () => {
     const sentence = `Published in 1893 by the office of the port, the plan of the pillars shows
       that their builders knew of the worm.`
     expect(articleIn(page(`${PARAGRAPHS}<p>${sentence}</p>`)).text).to.include('Published in 1893')
@@ -67,14 +67,14 @@ describe('the text of a page', () => {
     expect(parts.every((part) => text.includes(part))).to.equal(true)
   })
 
-  it('is the first of several articles that one page goes on with', () => {
+  it('is the first of several articles on an endless page', () => {
     const next = PARAGRAPHS.replaceAll('harbour', 'theatre')
     const html = `<body><h1>Harbour</h1><div itemprop="articleBody">${PARAGRAPHS}</div>
       <h1>Theatre</h1><div itemprop="articleBody">${next}</div>`
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
-  it('holds a first paragraph that stands apart from the others', () => {
+  it('includes a first paragraph that is separate from the others', () => {
     const [first, ...others] = PARAGRAPHS.split('\n')
     const long = first!.replace('</p>', ` ${others[2]!.replace(/<.?p>/g, '')}</p>`)
     const html = page(`<div class="intro">${long}</div><div class="article-body">${others.join('')}
@@ -82,18 +82,18 @@ describe('the text of a page', () => {
     expect(articleIn(html).text).to.match(/^The harbour of the old town/)
   })
 
-  it('comes from articleBody (schema.org) where the elements do not hold it', () => {
+  it('comes from articleBody (schema.org) if the elements do not contain it', () => {
     const told = JSON.stringify({ '@type': 'NewsArticle', articleBody: TEXT })
     const html = page('<p>Loading</p>', `<script type="application/ld+json">${told}</script>`)
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
-  it('does not lose an article whose container is called like something else', () => {
+  it('includes an article whose container has a misleading name', () => {
     const html = `<body><div class="page-with-sidebar related"><h1>Harbour</h1>${PARAGRAPHS}</div>`
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
-  it('leaves out what the owner excludes', () => {
+  it('omits what the provider excludes', () => {
     const html = page(`${PARAGRAPHS}<div class="premium"><p>The names of the divers are known.</p>
       </div>`)
     expect(articleIn(html).text).to.include('names of the divers')

@@ -8,7 +8,7 @@ const fill = (part: string, bytes = MEGABYTE / 4): string => part.repeat(bytes /
 const PARAGRAPH = '<p>One sentence, and then another one, that is long.</p>'
 const LINKED = '<script type="application/ld+json">'
 
-/** The code of the refusal, or the length of the text. */
+/** Refusal code, or length of the text. */
 function outcomeOf(html: string): string | number {
   try {
     return extract(html, URL_OF_PAGE).text.length
@@ -18,7 +18,7 @@ function outcomeOf(html: string): string | number {
   }
 }
 
-// Each of these took minutes, or all of the stack, in some parser or selector.
+// Each of these took minutes or the whole stack in some parser or selector.
 describe('a hostile page', () => {
   for (const [what, html] of Object.entries({
     'nests without end': fill('<div>'),
@@ -27,7 +27,7 @@ describe('a hostile page', () => {
     'leaves foreign elements open': fill('<div><svg></div>'),
     'is longer than any page': fill('x', 9 * MEGABYTE),
   })) {
-    it(`is refused when it ${what}`, () => {
+    it(`is refused if it ${what}`, () => {
       expect(outcomeOf(html)).to.equal('content_unreadable')
     })
   }
@@ -51,7 +51,7 @@ describe('a hostile page', () => {
     })
   }
 
-  it('does not hold up the event loop: a worker thread reads it', async () => {
+  it('does not block the event loop, because a worker thread reads it', async () => {
     const reading = read({
       body: Buffer.from(fill(PARAGRAPH)),
       contentType: 'text/html',
@@ -67,7 +67,7 @@ describe('a hostile page', () => {
     expect(turns).to.be.above(5)
   })
 
-  it('is given up when the caller goes, and the next page is read all the same', async () => {
+  it('is abandoned when the call is aborted, and the next page is read', async () => {
     const leaving = new AbortController()
     const body = Buffer.from(fill(PARAGRAPH))
     const reading = read({ body, contentType: 'text/html', url: URL_OF_PAGE }, {}, leaving.signal)
@@ -77,7 +77,7 @@ describe('a hostile page', () => {
     expect((await read(next)).text).to.equal(TEXT)
   })
 
-  it('with a selector of the owner that is none is refused, not answered wrongly', () => {
+  it('is refused if an exclude selector is invalid', () => {
     expect(() => extract(page(PARAGRAPHS), URL_OF_PAGE, { exclude: ['div['] })).to.throw(
       ExtractionError,
     )

@@ -9,7 +9,7 @@ const RUSSIAN =
 const readAs = (body: string | Uint8Array, contentType?: string): Promise<Article> =>
   read({ body: typeof body === 'string' ? Buffer.from(body) : body, contentType, url: URL_OF_PAGE })
 
-/** Cyrillic letters as windows-1251 has them. */
+/** Encodes Cyrillic letters as windows-1251. */
 const inWindows1251 = (text: string): Uint8Array =>
   Uint8Array.from(text, (letter) => {
     const code = letter.codePointAt(0)!
@@ -26,16 +26,16 @@ async function refusal(reading: Promise<Article>): Promise<string> {
   return 'read'
 }
 
-describe('documents by their form', () => {
+describe('document formats', () => {
   const russian = (head: string): Uint8Array =>
     inWindows1251(`<html><head>${head}<title>x</title></head><body><p>${RUSSIAN}</p></body></html>`)
 
-  it('are decoded by the header, above what the page declares', async () => {
+  it('are decoded by the header rather than by what the page declares', async () => {
     const body = russian('<meta charset="utf-8">')
     expect((await readAs(body, 'text/html; charset=windows-1251')).text).to.equal(RUSSIAN)
   })
 
-  it('are decoded by what the page declares, where the header is silent', async () => {
+  it('are decoded by what the page declares if the header is silent', async () => {
     expect((await readAs(russian('<meta charset="windows-1251">'), 'text/html')).text).to.equal(
       RUSSIAN,
     )
@@ -43,24 +43,24 @@ describe('documents by their form', () => {
     expect((await readAs(russian(old), 'text/html; charset=nonsense')).text).to.equal(RUSSIAN)
   })
 
-  it('are decoded by their byte order mark, above everything', async () => {
+  it('are decoded by their byte order mark above all', async () => {
     const body = Buffer.from(`\ufeff<meta charset="windows-1251"><p>${RUSSIAN}</p>`, 'utf16le')
     expect((await readAs(body, 'text/html; charset=windows-1251')).text).to.equal(RUSSIAN)
   })
 
-  it('are decoded by what the bytes look like, where nobody says anything', async () => {
+  it('are decoded by detection if nothing is declared', async () => {
     const long = Array.from({ length: 5 }, () => russian('')).flatMap((each) => [...each])
     expect((await readAs(Uint8Array.from(long), 'text/html')).text).to.include(RUSSIAN)
     expect((await readAs(`<p>${RUSSIAN}</p>`, 'text/html')).text).to.equal(RUSSIAN)
   })
 
-  it('are known by their first bytes where the type is missing or says nothing', async () => {
+  it('are detected by their first bytes if the type is missing or generic', async () => {
     expect((await readAs(page(PARAGRAPHS))).content_type).to.equal('text/html')
     const pdf = await readAs(pdfOf([['Harbour']]), 'application/octet-stream')
     expect(pdf.content_type).to.equal('application/pdf')
   })
 
-  it('may be PDFs: the text of all pages, with what the file says of itself', async () => {
+  it('include PDF: the text of all pages, with the file’s metadata', async () => {
     const body = pdfOf(
       [
         ['The harbour is closed.', 'Divers found cracks.'],
@@ -81,7 +81,7 @@ describe('documents by their form', () => {
     ])
   })
 
-  it('may be plain text and JSON', async () => {
+  it('include plain text and JSON', async () => {
     const plain = await readAs(`Harbour closed\r\n\r\n${RUSSIAN}\r\n`, 'text/plain; charset=utf-8')
     expect(plain).to.include({ title: 'Harbour closed', text: `Harbour closed\n\n${RUSSIAN}` })
     const json = await readAs('{"pillars":[1,2]}', 'application/ld+json')
@@ -89,7 +89,7 @@ describe('documents by their form', () => {
     expect(json.markdown).to.match(/^```json\n\{/)
   })
 
-  it('are refused by a code: another form, damaged, or without a text', async () => {
+  it('are refused with a code if unsupported, damaged or without text', async () => {
     const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0])
     expect(await refusal(readAs(png, 'image/png'))).to.equal('content_type_unsupported')
     expect(await refusal(readAs(png))).to.equal('content_type_unsupported')
@@ -104,7 +104,7 @@ describe('documents by their form', () => {
     expect(await refusal(readAs(' \n', 'text/plain'))).to.equal('content_empty')
   })
 
-  it('are the same whether a worker reads them or the caller', async () => {
+  it('give the same result in a worker and in the caller’s thread', async () => {
     expect((await readAs(page(PARAGRAPHS), 'text/html')).text).to.equal(TEXT)
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { articleIn, PARAGRAPHS } from './pages.ts'
 
-/** The Markdown after the paragraphs that make a page an article. */
+/** Markdown after the paragraphs that make a page an article. */
 const markdown = (html: string): string =>
   articleIn(`<body><div>${PARAGRAPHS}<hr>${html}</div>`).markdown.split('\n\n---\n\n')[1]!
 
@@ -16,7 +16,7 @@ describe('Markdown', () => {
     )
   })
 
-  it('keeps lists within lists, and counts from where a list starts', () => {
+  it('keeps nested lists and the start of ordered lists', () => {
     expect(
       markdown(
         '<ol start="3"><li>Three<ul><li>a</li><li>b</li></ul></li><li>Four</li></ol><p>x</p>',
@@ -24,7 +24,7 @@ describe('Markdown', () => {
     ).to.equal('3. Three\n   - a\n   - b\n4. Four\n\nx')
   })
 
-  it('keeps tables of data, and dissolves those that lay out', () => {
+  it('keeps data tables and unwraps layout tables', () => {
     expect(
       markdown(`<table><thead><tr><th>Line</th><th>To</th></tr></thead>
         <tr><td>7</td><td>a|b</td></tr><tr><td>8</td></tr></table><p>End.</p>`),
@@ -34,7 +34,7 @@ describe('Markdown', () => {
     )
   })
 
-  it('keeps code as it is, in a fence longer than any within', () => {
+  it('keeps code unchanged, in a fence longer than any inside', () => {
     expect(
       markdown('<pre><code class="language-ts">if (a < b) {\n  `x` * _y_\n}</code></pre><p>x</p>'),
     ).to.equal('```ts\nif (a < b) {\n  `x` * _y_\n}\n```\n\nx')
@@ -47,7 +47,7 @@ describe('Markdown', () => {
     )
   })
 
-  it('says nothing that the text of the page does not: marks in words are escaped', () => {
+  it('escapes marks in words, so that it renders exactly the text of the page', () => {
     expect(
       markdown(
         '<p># no heading</p><p>1. no list</p><p>*no* _emphasis_ &lt;b&gt; [x](y) snake_case</p>',

@@ -4,8 +4,8 @@ import { articleIn, PARAGRAPHS, page, URL_OF_PAGE } from './pages.ts'
 const ld = (value: unknown): string =>
   `<script type="application/ld+json">${JSON.stringify(value)}</script>`
 
-describe('what a page says of itself', () => {
-  it('is read from its elements where nothing else tells it', () => {
+describe('page metadata', () => {
+  it('is read from elements if nothing else provides it', () => {
     const article = articleIn(page(`<time datetime="2026-05-04T07:30+02:00"></time>${PARAGRAPHS}`))
     expect(article).to.include({
       url: URL_OF_PAGE,
@@ -33,7 +33,7 @@ describe('what a page says of itself', () => {
     })
   })
 
-  it('is read from linked data, also in a graph with references', () => {
+  it('is read from linked data, including graphs with references', () => {
     const graph = {
       '@graph': [
         { '@type': 'Person', '@id': '#mara', name: 'Mara Holm' },
@@ -51,7 +51,7 @@ describe('what a page says of itself', () => {
     })
   })
 
-  it('is no reason to fail: broken linked data, addresses and dates are passed over', () => {
+  it('never causes a failure: broken linked data, addresses and dates are skipped', () => {
     const head = `<script type="application/ld+json">{"@type":</script>${ld([null, 3, ['x']])}
       <link rel="canonical" href="javascript:alert(1)"><meta name="date" content="99.99.2026">`
     expect(articleIn(page(PARAGRAPHS, head))).to.include({
@@ -60,7 +60,7 @@ describe('what a page says of itself', () => {
     })
   })
 
-  it('has no name of the site in the title, and keeps a title with a dash', () => {
+  it('omits the site name from the title and keeps dashes in titles', () => {
     const titled = (og: string, site: string): string =>
       articleIn(`<meta property="og:title" content="${og}"><meta property="og:site_name"
         content="${site}">${PARAGRAPHS}`).title
@@ -68,7 +68,7 @@ describe('what a page says of itself', () => {
     expect(titled('Harbour - closed', 'Coast Daily')).to.equal('Harbour - closed')
   })
 
-  it('lists headings with unique ids, and absolute links and pictures once each', () => {
+  it('lists headings with unique ids, and absolute links and images once each', () => {
     const { headings, links, images } = articleIn(
       page(`<h2 id="why">Why?</h2>${PARAGRAPHS}<h3>Übersicht der Fähren</h3><p>See <a href="/f#x">
         lines</a>, <a href="/f#x">again</a>, <a href="mailto:a@b.example">mail</a> and more.</p>

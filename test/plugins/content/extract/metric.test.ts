@@ -21,24 +21,24 @@ describe('the metric of the extraction benchmark', () => {
     })
   })
 
-  it('takes a text of fewer than four words as one shingle, and none as nothing', () => {
+  it('treats a text of fewer than four words as one shingle, and an empty text as none', () => {
     expect(matchOf('a b', 'a b')).to.deep.equal({ hit: 1, surplus: 0, missed: 0 })
     expect(matchOf('a b', 'a b c').hit).to.equal(0)
     expect(matchOf('', '')).to.deep.equal({ hit: 0, surplus: 0, missed: 0 })
   })
 
-  it('means precision over pages with an answer, recall over pages with a text', () => {
+  it('averages precision over pages with a result and recall over pages with a text', () => {
     const scores = scoresOf([matchOf('a b c d e', 'a b c d'), matchOf('a b c d', '')])
     expect(scores).to.deep.equal({ f1: (2 * 1 * 0.25) / 1.25, precision: 1, recall: 0.25 })
     expect(scoresOf([])).to.deep.equal({ f1: 0, precision: 0, recall: 0 })
   })
 
-  it('knows words of all scripts, and looks at nothing else', () => {
+  it('recognizes words of all scripts and ignores everything else', () => {
     expect(isExact('Ein Öl-Fass, 3 Яблока!', 'Ein Öl Fass 3\n«Яблока»')).to.equal(true)
     expect(isExact('one', 'One')).to.equal(false)
   })
 
-  it('draws the same pages for everyone', () => {
+  it('samples the same pages for everyone', () => {
     const draw = (): number[] => bootstrap(5, 50, (indices) => indices[0]! * 10 + indices[4]!)
     expect(draw()).to.deep.equal(draw())
     expect(new Set(draw()).size).to.be.above(10)

@@ -15,11 +15,11 @@ const SENTENCES = [
   'The council meets on Thursday to decide about help for them, and about a bus to the market.',
 ] as const
 
-/** The paragraphs of an article, of real sentences. */
+/** Paragraphs of an article with real sentences. */
 export const PARAGRAPHS = SENTENCES.map((sentence) => `<p>${sentence}</p>`).join('\n')
 export const TEXT = SENTENCES.join('\n\n')
 
-/** A news page with everything that stands around an article. */
+/** A news page with typical surroundings of an article. */
 export const page = (article: string, head = ''): string => `<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8">
 <title>Harbour closed for repairs - Coast Daily</title>${head}</head>

@@ -1,7 +1,6 @@
 /**
- * A small PDF: pages of lines of plain ASCII text, set in Helvetica one below the other.
- *
- * @param info what the file says of itself, such as Title
+ * Creates a small PDF: pages of ASCII lines in Helvetica.
+ * @param info document properties such as Title
  */
 export function pdfOf(
   pages: readonly (readonly string[])[],

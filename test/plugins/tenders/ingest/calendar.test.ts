@@ -16,36 +16,36 @@ const days = (first: string, issues: readonly (string | null)[]): FoundDay[] =>
     })
 
 // 2026-03-02 is a Monday.
-describe('the calendar of the journal', () => {
-  it('has no gap over a weekend or a holiday, since the numbers go on', () => {
+describe('the journal calendar', () => {
+  it('has no gap over a weekend or holiday, because the numbers continue', () => {
     const week = days('2026-03-02', ['41/2026', null, '42/2026', '43/2026', '44/2026', null, null])
     expect(gapsOf(week)).deep.equal([])
     expect([...doubtful(week)]).deep.equal([])
   })
 
-  it('has a gap where a number is missing, and its silent days are in doubt', () => {
+  it('has a gap if a number is missing, and its days without issues are uncertain', () => {
     const week = days('2026-03-02', ['41/2026', null, '43/2026'])
     expect(gapsOf(week)).deep.equal([{ after: '2026-03-02', before: '2026-03-04', issues: 1 }])
     expect([...doubtful(week)]).deep.equal(['2026-03-03'])
   })
 
-  it('doubts a silent working day after which nothing is known, and no weekend', () => {
+  it('treats a working day without later issues as uncertain, but no weekend', () => {
     const week = days('2026-03-05', ['44/2026', null, null, null, null])
     expect([...doubtful(week)]).deep.equal(['2026-03-06', '2026-03-09'])
   })
 
-  it('goes on at 1 with the year, and tells what is missing after it', () => {
+  it('restarts at 1 each year and reports what is missing afterwards', () => {
     expect(gapsOf(days('2026-12-31', ['251/2026', null, null, null, '1/2027']))).deep.equal([])
     const late = gapsOf(days('2026-12-31', ['251/2026', null, null, null, '2/2027']))
     expect(late.map(({ issues }) => issues)).deep.equal([1])
   })
 
-  it('cannot say how many are missing where the numbers go back', () => {
+  it('does not count missing issues if the numbers decrease', () => {
     const gaps = gapsOf(days('2026-03-02', ['41/2026', '40/2026']))
     expect(gaps.map(({ issues }) => issues)).deep.equal([null])
   })
 
-  it('counts days over the end of February and of the year', () => {
+  it('counts days across the end of February and of the year', () => {
     expect(daysFrom('2028-02-28', '2028-03-01')).deep.equal([
       '2028-02-28',
       '2028-02-29',
@@ -62,25 +62,25 @@ describe('a missing day', () => {
     found.map((each) => ({ ...each, triedAt: noon(each.day), settledAt: noon(each.day) }))
   const week = tried(days('2026-03-02', ['41/2026', '42/2026', null, null, null, null, null]))
 
-  it('is none of today, of a weekend, or of days that were silent at noon', () => {
+  it('excludes today, weekends, and days without an issue at noon', () => {
     expect(isMissing(week.slice(0, 2), '2026-03-03', '2026-03-04')).equal(false)
     expect(isMissing(week, '2026-03-03', '2026-03-09')).equal(false)
   })
 
-  it('is one that nobody asked about, or in the morning only', () => {
+  it('includes days never queried, or queried only in the morning', () => {
     expect(isMissing(week.slice(0, 2), '2026-03-03', '2026-03-05')).equal(true)
     const early = { ...week[2]!, triedAt: new Date('2026-03-04T06:00:00Z') }
     expect(isMissing([...week.slice(0, 2), early], '2026-03-03', '2026-03-05')).equal(true)
   })
 
-  it('is one that was begun and not complete, or that the numbers tell of', () => {
+  it('includes days started but incomplete, or implied by the numbers', () => {
     const begun = { ...week[0]!, state: 'fetching' as const, settledAt: null }
     expect(isMissing([begun, week[1]!], '2026-03-03', '2026-03-04')).equal(true)
     const gap = tried(days('2026-03-02', ['41/2026', null, '43/2026']))
     expect(isMissing(gap, '2026-03-04', '2026-03-05')).equal(true)
   })
 
-  it('is none of a complete day that is listed once more', () => {
+  it('excludes a complete day that is listed once more', () => {
     const again = { ...week[1]!, state: 'listing' as const }
     expect(isMissing([week[0]!, again], '2026-03-03', '2026-03-04')).equal(false)
   })

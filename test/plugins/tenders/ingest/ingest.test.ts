@@ -3,35 +3,44 @@ import { createIngestion } from '../../../../plugins/tenders/ingest/index.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import { uuidOf } from '../../../support/eforms.ts'
 import { injectedHost } from '../../../support/injected-host.ts'
-import { ingestionFrom, issueOf, noticeOf, numbersIn, QUICK } from './support.ts'
-import { isLook, isPackage, isSearch, MONDAY, never, newest, TUESDAY, useJournal } from './world.ts'
+import {
+  isNoticePage,
+  isPackage,
+  isSearch,
+  MONDAY,
+  neverAborted,
+  newest,
+  TUESDAY,
+  useJournal,
+} from './fixture.ts'
+import { FAST_SETTINGS, ingestionFrom, issueOf, noticeOf, numbersIn } from './support.ts'
 
 describe('ingestion of the official journal', () => {
   const { given, later } = useJournal()
 
-  it('asks nobody before the operator wants days, and says how to', async () => {
+  it('sends no requests before the operator requests days, and explains how', async () => {
     const { ted, ingestion } = await given([issueOf(MONDAY, '41/2026', 3)])
-    const report = await ingestion.sync(never)
+    const report = await ingestion.sync(neverAborted)
     expect(report).deep.include({ complete: false, days: [] })
     expect(report.advice).include('backfill --days')
     expect(ted.asked).lengthOf(0)
   })
 
-  it('asks nobody without a contact, and says so', async () => {
+  it('sends no requests without a contact, and reports it', async () => {
     const { ted, database, clock } = await given([issueOf(MONDAY, '41/2026', 3)])
     const ingestion = createIngestion({
       host: { ...injectedHost, clock },
       database,
       store: openStore(database, clock),
     })
-    const report = await ingestion.backfill(2, never)
+    const report = await ingestion.backfill(2, neverAborted)
     expect(report.advice).include('HUB_SECRET_TENDERS_CONTACT')
     expect(ted.asked).lengthOf(0)
   })
 
-  it('reads a day by its package, listed over pages, and closes it when it is whole', async () => {
+  it('reads a day from its package, listed over pages, and closes it when complete', async () => {
     const { ted, database, ingestion, store } = await given([issueOf(MONDAY, '41/2026', 12)])
-    const report = await ingestion.backfill(1, never)
+    const report = await ingestion.backfill(1, neverAborted)
     expect(report.complete).equal(true)
     expect(report.days[0]).deep.include({ state: 'closed', ojs: '41/2026', announced: 12 })
     expect(await numbersIn(database, 'notice'))
@@ -40,21 +49,21 @@ describe('ingestion of the official journal', () => {
     expect(await newest(store)).deep.include({ announced: 12, received: 12, ojs: '41/2026' })
     expect(ted.asked.filter(isSearch)).lengthOf(4) // 5, 5, 2, and an empty page
     expect(ted.asked.filter(isPackage)).lengthOf(1)
-    expect(ted.asked.filter(isLook)).lengthOf(0)
+    expect(ted.asked.filter(isNoticePage)).lengthOf(0)
     expect(new Set(ted.asked.map(({ userAgent }) => userAgent))).deep.equal(
       new Set(['AgentHub-tenders/1.0 (+ops@hub.test)']),
     )
   })
 
-  it('asks for nothing twice: a second run has only what is new', async () => {
+  it('never downloads twice: a second run requests only what is new', async () => {
     const { ted, ingestion, clock, database } = await given([issueOf(MONDAY, '41/2026', 6)])
-    await ingestion.backfill(1, never)
+    await ingestion.backfill(1, neverAborted)
     const before = ted.asked.length
-    await ingestion.sync(never)
+    await ingestion.sync(neverAborted)
     expect(ted.asked).lengthOf(before)
     ted.publish(issueOf(TUESDAY, '42/2026', 5, 50))
     clock.set('2026-03-03T07:00:00Z')
-    expect((await ingestion.sync(never)).complete).equal(true)
+    expect((await ingestion.sync(neverAborted)).complete).equal(true)
     expect(
       ted.asked
         .slice(before)
@@ -64,25 +73,25 @@ describe('ingestion of the official journal', () => {
     expect(await numbersIn(database, 'notice')).lengthOf(11)
   })
 
-  it('fetches few notices one by one, each rendered when asked for, a few at once', async () => {
+  it('fetches few notices one by one, each rendered on request, a few at once', async () => {
     const { ted, ingestion, database } = await given([issueOf(MONDAY, '41/2026', 3)], {
       rendering: 3,
     })
-    expect((await ingestion.backfill(1, never)).complete).equal(true)
+    expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
     expect(ted.asked.filter(isPackage)).lengthOf(0)
-    expect(ted.asked.filter(isLook)).lengthOf(12)
+    expect(ted.asked.filter(isNoticePage)).lengthOf(12)
     expect(await numbersIn(database, 'notice')).lengthOf(3)
   })
 
-  it('says what is never rendered, serves the day before, and ends it later', async () => {
+  it('reports what is never rendered, serves the day before, and completes it later', async () => {
     let stuck = true
     const issues = [issueOf(MONDAY, '41/2026', 3), issueOf(TUESDAY, '42/2026', 3, 50)]
     const { ingestion, database, clock, store } = await given(issues, {
       odd: ({ path }) => (stuck && path === '/en/notice/51-2026/xml' ? { status: 202 } : undefined),
     })
-    await ingestion.backfill(1, never)
+    await ingestion.backfill(1, neverAborted)
     clock.set('2026-03-03T12:00:00Z')
-    const report = await ingestion.sync(never)
+    const report = await ingestion.sync(neverAborted)
     expect(report.days.map(({ state }) => state)).deep.equal(['closed', 'fetching'])
     expect(report.days[1]?.pending).deep.equal([
       {
@@ -95,19 +104,19 @@ describe('ingestion of the official journal', () => {
     expect((await newest(store))?.closedAt).equal(null)
     stuck = false
     clock.set('2026-03-04T05:00:00Z')
-    const later = await ingestion.sync(never)
+    const later = await ingestion.sync(neverAborted)
     expect(later.days[1]).deep.include({ state: 'closed', problem: null, pending: [] })
     expect(await numbersIn(database, 'notice')).lengthOf(6)
   })
 
-  it('tells a missed day from one without publication by the numbers of the issues', async () => {
+  it('distinguishes a missed day from one without publication by issue numbers', async () => {
     const issues = [issueOf('2026-02-27', '40/2026', 2), issueOf(TUESDAY, '42/2026', 2, 50)]
     const { ingestion, ted, clock, database } = await given(issues)
     clock.set('2026-03-03T12:00:00Z')
-    const report = await ingestion.backfill(5, never)
+    const report = await ingestion.backfill(5, neverAborted)
     expect(report.complete).equal(false)
     expect(report.gaps).deep.equal([{ after: '2026-02-27', before: TUESDAY, issues: 1 }])
-    // A weekend may hold an issue too, so all days of the gap are in doubt.
+    // A weekend may have an issue too, so all days of the gap are uncertain.
     expect(report.days.filter((day) => day.doubtful).map(({ day }) => day)).deep.equal([
       '2026-02-28',
       '2026-03-01',
@@ -115,24 +124,24 @@ describe('ingestion of the official journal', () => {
     ])
     ted.publish(issueOf(MONDAY, '41/2026', 2, 20))
     clock.set('2026-03-03T14:00:00Z')
-    const later = await ingestion.sync(never)
+    const later = await ingestion.sync(neverAborted)
     expect(later).deep.include({ complete: true, gaps: [] })
     expect(await numbersIn(database, 'notice')).lengthOf(6)
   })
 
-  it('lists a closed day once more, and takes what the search was late with', async () => {
+  it('lists a closed day once more and adds what the search returned late', async () => {
     const issues = [issueOf(MONDAY, '41/2026', 5)]
     const { ingestion, clock, store, database } = await given(issues)
-    await ingestion.backfill(1, never)
+    await ingestion.backfill(1, neverAborted)
     const before = (await newest(store))?.closedAt
     issues[0] = issueOf(MONDAY, '41/2026', 7)
     clock.set('2026-03-03T09:00:00Z')
-    await ingestion.sync(never)
+    await ingestion.sync(neverAborted)
     expect(await numbersIn(database, 'notice')).lengthOf(7)
     expect(await newest(store)).deep.include({ closedAt: before, announced: 7 })
   })
 
-  it('brings the notices that are changed, by number or UUID, and what those change', async () => {
+  it('fetches the predecessors of change notices by number or UUID, recursively', async () => {
     const old = { day: '2025-11-03', ojs: '212/2025' }
     const now = { day: MONDAY, ojs: '41/2026' }
     const same = { procedure: uuidOf('9-2025', 'b'), title: 'Fictional heat' }
@@ -146,7 +155,7 @@ describe('ingestion of the official journal', () => {
       { ...old, notices: [first, second] },
       { ...now, notices: [third, lost] },
     ])
-    expect((await ingestion.backfill(1, never)).complete).equal(true)
+    expect((await ingestion.backfill(1, neverAborted)).complete).equal(true)
     expect(await numbersIn(database, 'notice')).deep.equal([
       '1-2026',
       '2-2026',
@@ -167,23 +176,26 @@ describe('ingestion of the official journal', () => {
     ])
   })
 
-  it('lets one worker ask, whoever else wants to', async () => {
+  it('lets only one worker send requests', async () => {
     const { ingestion, ted, database, clock } = await given([issueOf(MONDAY, '41/2026', 12)])
     const other = ingestionFrom(ted.port, { database, clock })
     later(other.close)
-    await Promise.all([ingestion.backfill(1, never), other.ingestion.backfill(1, never)])
+    await Promise.all([
+      ingestion.backfill(1, neverAborted),
+      other.ingestion.backfill(1, neverAborted),
+    ])
     expect(ted.asked.filter(isPackage)).lengthOf(1)
     expect(ted.asked.filter(isSearch)).lengthOf(4)
   })
 
-  it('stops when it is told to, keeps what came, and goes on from there', async () => {
+  it('stops when aborted, keeps what arrived, and resumes from there', async () => {
     const stopping = new AbortController()
-    const settings = { ...QUICK, packageFrom: 99 }
+    const settings = { ...FAST_SETTINGS, packageFrom: 99 }
     const { ingestion, ted, database } = await given(
       [issueOf(MONDAY, '41/2026', 6)],
       {
         odd: (_, before) => {
-          if (before.filter(isLook).length === 8) stopping.abort()
+          if (before.filter(isNoticePage).length === 8) stopping.abort()
           return undefined
         },
       },
@@ -193,14 +205,14 @@ describe('ingestion of the official journal', () => {
     const held = await numbersIn(database, 'arrival')
     expect(held.length).within(1, 5)
     const asked = ted.asked.length
-    expect((await ingestion.sync(never)).complete).equal(true)
+    expect((await ingestion.sync(neverAborted)).complete).equal(true)
     const again = ted.asked.slice(asked)
     expect(again.filter(isSearch)).lengthOf(0)
     for (const number of held) expect(again.map(({ path }) => path)).not.include(number)
     expect(await numbersIn(database, 'notice')).lengthOf(6)
   })
 
-  it('takes a notice that is announced on two days once', async () => {
+  it('stores a notice once if it is announced on two days', async () => {
     const monday = issueOf(MONDAY, '41/2026', 2)
     const tuesday = issueOf(TUESDAY, '42/2026', 2, 50)
     const { ingestion, clock, database, ted } = await given([
@@ -208,7 +220,7 @@ describe('ingestion of the official journal', () => {
       { ...tuesday, notices: [...tuesday.notices, monday.notices[0]!] },
     ])
     clock.set('2026-03-03T12:00:00Z')
-    expect((await ingestion.backfill(2, never)).complete).equal(true)
+    expect((await ingestion.backfill(2, neverAborted)).complete).equal(true)
     expect(await numbersIn(database, 'notice')).deep.equal([
       '1-2026',
       '2-2026',

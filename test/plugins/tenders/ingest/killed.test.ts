@@ -5,14 +5,14 @@ import { systemClock } from '../../../../core/clock.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import { type Asked, packageOf, startTed } from '../../../support/ted-server.ts'
 import { tendersDatabase } from '../support.ts'
-import { issueOf, noticeOf, numbersIn, QUICK } from './support.ts'
+import { FAST_SETTINGS, issueOf, noticeOf, numbersIn } from './support.ts'
 
 const DAY = '2026-03-02'
 const OJS = '41/2026'
 const COUNT = 120
 const CHANGED = `${COUNT + 2}-2026`
 
-/** Notices of a day, of which the last one changes the first one. */
+/** Notices of a day, the last of which changes the first. */
 function issue() {
   const usual = issueOf(DAY, OJS, COUNT)
   const [first] = usual.notices
@@ -25,11 +25,11 @@ function issue() {
 }
 
 describe('ingestion that is killed', () => {
-  it('loses and doubles nothing, and shows nothing of a day before all of it', async function () {
+  it('loses and duplicates nothing, and shows a day only when complete', async function () {
     this.timeout(120_000)
     const day = issue()
     const whole = await packageOf(day)
-    // When the n-th request of a life comes, or its n-th look at a notice, the process is killed.
+    // Kills the process at the n-th request of a run, or its n-th notice page.
     const lives: readonly ((asked: readonly Asked[]) => boolean)[] = [
       (asked) => asked.length === 12,
       (asked) => asked.some(({ path }) => path.startsWith('/packages/')),
@@ -78,8 +78,8 @@ describe('ingestion that is killed', () => {
       expect(snapshot).deep.include({ announced: COUNT + 1, received: COUNT + 1 })
       const changes = await database.query('SELECT FROM change')
       expect(changes.rows).lengthOf(1)
-      // Every page once, one empty page, and perhaps once more that of the first kill.
-      const pages = Math.ceil((COUNT + 1) / QUICK.pageSize)
+      // Every page once, one empty page, and possibly the page of the first kill again.
+      const pages = Math.ceil((COUNT + 1) / FAST_SETTINGS.pageSize)
       const searches = ted.asked.filter(({ path }) => path === '/v3/notices/search')
       expect(searches.length).within(pages + 1, pages + 2)
     } finally {

@@ -11,7 +11,7 @@ import { issueOf } from './support.ts'
 const DAY = '2026-03-02'
 const ISSUE = issueOf(DAY, '41/2026', 3)
 
-/** What can be had of a package, and how it ends. */
+/** Reads a package; returns its documents and how it ended. */
 async function read(bytes: Buffer, limits = SETTINGS.limits, only?: string) {
   const numbers: string[] = []
   const wants = (number: string) => only === undefined || number === only
@@ -33,7 +33,7 @@ async function read(bytes: Buffer, limits = SETTINGS.limits, only?: string) {
 }
 
 describe('a daily package', () => {
-  it('is read to its end, and only what is wanted is kept', async () => {
+  it('is read to its end, and only requested notices are stored', async () => {
     const bytes = await packageOf(ISSUE)
     expect(await read(bytes)).deep.equal({
       numbers: ['1-2026', '2-2026', '3-2026', '4-2026'],
@@ -43,7 +43,7 @@ describe('a daily package', () => {
     expect(one.numbers).deep.equal(['2-2026'])
   })
 
-  it('that was cut off gives what came, and says that it was cut off', async () => {
+  it('returns what arrived before truncation and reports the truncation', async () => {
     const noise = (n: number) => createHash('shake256', { outputLength: 50_000 }).update(`${n}`)
     const tar = await tarOf(
       Array.from({ length: 40 }, (_, n) => ({
@@ -65,7 +65,7 @@ describe('a daily package', () => {
     }
   })
 
-  it('of another day, or a page of HTML, is none', async () => {
+  it('is rejected if it is of another day or an HTML page', async () => {
     const other = await read(await packageOf({ ...ISSUE, day: '2026-03-03' }))
     expect(other).deep.equal({ numbers: [], problem: 'it is of the day 20260303' })
     const html = await read(Buffer.from('<!doctype html><html>Maintenance</html>'))
@@ -73,7 +73,7 @@ describe('a daily package', () => {
     expect(html.problem).match(/header/)
   })
 
-  it('passes over names that lead elsewhere, links and other files', async () => {
+  it('skips path traversal, links and other files', async () => {
     const body = '<?xml version="1.0"?>'
     const bytes = gzipSync(
       await tarOf([
@@ -88,7 +88,7 @@ describe('a daily package', () => {
     expect(await read(bytes)).deep.equal({ numbers: ['6-2026'], problem: null })
   })
 
-  it('is left when it unpacks to more, or has more members, than any day', async () => {
+  it('is aborted if it unpacks to more, or has more members, than the limits', async () => {
     const bomb = gzipSync(
       await tarOf([{ name: '20260302_041/00000001_2026.xml', body: ' '.repeat(4_000_000) }]),
     )
@@ -103,7 +103,7 @@ describe('a daily package', () => {
     expect(many).deep.equal({ numbers: ['1-2026', '2-2026'], problem: 'more than 2 members' })
   })
 
-  it('passes over a document that is larger than any', async () => {
+  it('skips a document above the size limit', async () => {
     const bytes = await packageOf(ISSUE)
     expect(await read(bytes, { ...SETTINGS.limits, document: 100 })).deep.equal({
       numbers: [],

@@ -17,7 +17,7 @@ const page = (numbers: readonly number[], total: number, token: string | null): 
   total,
   token,
 })
-const listed = (...pages: readonly Page[]): Listing =>
+const listingOf = (...pages: readonly Page[]): Listing =>
   pages.reduce((listing, one) => advance(listing, one, 1_000), START)
 const reasonOf = (work: () => unknown): string => {
   try {
@@ -30,7 +30,7 @@ const reasonOf = (work: () => unknown): string => {
 }
 
 describe('the listing of a day', () => {
-  it('is complete for every way to cut it into pages, with a last token or without', () => {
+  it('is complete for every page size, with or without a last token', () => {
     const cuts = fc.tuple(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 12 }), fc.boolean())
     fc.assert(
       fc.property(cuts, ([sizes, outlives]) => {
@@ -41,7 +41,7 @@ describe('the listing of a day', () => {
           first += size
           return page(numbers, total, at < sizes.length - 1 || outlives ? `t${at}` : null)
         })
-        const all = listed(...pages, ...(outlives ? [page([], total, null)] : []))
+        const all = listingOf(...pages, ...(outlives ? [page([], total, null)] : []))
         if (pages.length === 0 && !outlives) return
         expect(all.complete).equal(true)
         expect(all.numbers).deep.equal(Array.from({ length: total }, (_, n) => `${n + 1}-2026`))
@@ -49,8 +49,8 @@ describe('the listing of a day', () => {
     )
   })
 
-  it('is not complete before the page after the last notice was empty', () => {
-    const all = listed(page([1, 2], 3, 'a'), page([3], 3, 'b'))
+  it('is incomplete until the page after the last notice is empty', () => {
+    const all = listingOf(page([1, 2], 3, 'a'), page([3], 3, 'b'))
     expect(all.complete).equal(false)
     expect(advance(all, page([], 3, 'c'), 1_000)).deep.include({ complete: true, ojs: '41/2026' })
   })
@@ -65,13 +65,13 @@ describe('the listing of a day', () => {
     ['a day of more notices than there can be', [page([1], 1_001, 'a')]],
   ]
   for (const [what, pages] of contradictions) {
-    it(`is begun again after ${what}`, () => {
-      expect(reasonOf(() => listed(...pages))).equal('contradiction')
+    it(`restarts after ${what}`, () => {
+      expect(reasonOf(() => listingOf(...pages))).equal('contradiction')
     })
   }
 })
 
-describe('an answer of the search', () => {
+describe('a search response', () => {
   const answer = { notices: [], totalNoticeCount: 0, iterationNextToken: null, timedOut: false }
   const cases: readonly (readonly [string, number, unknown, string])[] = [
     ['HTML with status 200', 200, '<!doctype html><html>', 'bad_page'],
@@ -88,13 +88,13 @@ describe('an answer of the search', () => {
     ['a query that is refused', 400, { message: 'Validation error', error: [] }, 'refused_query'],
   ]
   for (const [what, status, body, reason] of cases) {
-    it(`is no page of notices: ${what}`, () => {
+    it(`is rejected as a page of notices: ${what}`, () => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
       expect(reasonOf(() => readPage(status, text))).equal(reason)
     })
   }
 
-  it('that was really given is read', function () {
+  it('is accepted if recorded from the real service', function () {
     if (!hasData) this.skip()
     const { pages } = JSON.parse(documentAt('search-api/energy-2026-09-09.json').toString()) as {
       pages: unknown[]
@@ -106,7 +106,7 @@ describe('an answer of the search', () => {
     expect(advance(START, read, 1_000).complete).equal(true)
   })
 
-  it('is asked for by one day, written as the journal wants it, and by every energy code', () => {
+  it('is requested by one day, in the journal’s format, and by every energy code', () => {
     const query = dayQuery('2026-03-02')
     expect(query).include('publication-date=20260302').include('classification-cpv=09*')
     expect(query).match(/SORT BY publication-date$/)

@@ -6,8 +6,8 @@ import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import { eformsNotice, uuidOf } from '../../../support/eforms.ts'
 import type { Issue, Published } from '../../../support/ted-server.ts'
 
-/** Quick, but otherwise as it is; pages of 5, a package from 4 notices on. */
-export const QUICK: Settings = {
+/** Production settings with short delays, pages of 5, and packages from 4 notices. */
+export const FAST_SETTINGS: Settings = {
   ...SETTINGS,
   api: 'http://ted.test',
   site: 'http://ted.test',
@@ -34,13 +34,13 @@ export const clockAt = (instant: string): Clock & { set(to: string): void } => {
   }
 }
 
-/** Ingestion from a server on this machine, through the guarded way out. */
+/** Ingestion from a local server through the guarded HTTP client. */
 export function ingestionFrom(
   port: number,
   {
     database,
     clock,
-    settings = QUICK,
+    settings = FAST_SETTINGS,
     contact = 'ops@hub.test',
   }: {
     readonly database: Database
@@ -62,7 +62,7 @@ export function ingestionFrom(
   return { ingestion, close: () => http.close() }
 }
 
-/** An issue with so many fictional notices of energy, and one that is about something else. */
+/** An issue with `count` fictional energy notices and an unrelated one. */
 export function issueOf(day: string, ojs: string, count: number, from = 1): Issue {
   const year = ojs.slice(-4)
   const notices = Array.from({ length: count }, (_, at) =>
@@ -77,7 +77,7 @@ export function noticeOf(fiction: Parameters<typeof eformsNotice>[0]): Published
   return { number, uuid, version, xml: eformsNotice(fiction) }
 }
 
-/** The numbers that answers are made of, and those that wait for their snapshot. */
+/** Publication numbers that are served, or that wait for their snapshot. */
 export async function numbersIn(database: Database, table: 'notice' | 'arrival') {
   const { rows } = await database.query<{ number: string }>(
     `SELECT number FROM ${table} ORDER BY length(number), number`,
@@ -85,8 +85,8 @@ export async function numbersIn(database: Database, table: 'notice' | 'arrival')
   return rows.map(({ number }) => number)
 }
 
-/** Forgets all that was read. */
-export async function emptied(database: Database): Promise<void> {
+/** Deletes all ingested data. */
+export async function truncateTables(database: Database): Promise<void> {
   await database.query(
     'TRUNCATE ingest_day, snapshot, family, tender, change, wanted, refusal CASCADE',
   )

@@ -1,11 +1,11 @@
 import type { AnyService, DataPlugin } from 'agenthub/plugin'
 import { Client } from 'pg'
 import analysis from '../../../../plugins/analysis/index.ts'
-import { ask, type Told } from '../../../support/ask.ts'
+import { type ApiResponse, ask } from '../../../support/ask.ts'
 import type { TestAgent, TestHub } from '../../../support/hub.ts'
 import { type ModelServer, openModelServer } from './model-server.ts'
 
-/** One engine of the list that a twin of the service is configured with. */
+/** Engine configuration of a test service. */
 export type Engine = Readonly<Record<string, unknown>> | 'embedded'
 
 const DIALECTS = {
@@ -15,18 +15,18 @@ const DIALECTS = {
   ollama: ['ollama', ''],
 } as const
 
-export type Maker = keyof typeof DIALECTS
+export type Vendor = keyof typeof DIALECTS
 
-/** The AI SDK goes by the name in what it sends to Anthropic. */
-export const MODELS: Readonly<Record<Maker, string>> = {
+/** Model names; the AI SDK adapts requests to Anthropic by the model name. */
+export const MODELS: Readonly<Record<Vendor, string>> = {
   chat: 'stub-1',
   responses: 'stub-1',
   anthropic: 'claude-sonnet-4-5',
   ollama: 'stub-1',
 }
 
-/** An engine of a maker whose server has the engine's own name. */
-export const engineOf = (server: ModelServer, name: string, maker: Maker, more: object = {}) => {
+/** Engine configuration for a vendor's stub server, which has the engine's name. */
+export const engineOf = (server: ModelServer, name: string, maker: Vendor, more: object = {}) => {
   const [dialect, base] = DIALECTS[maker]
   return {
     name,
@@ -40,8 +40,8 @@ export const engineOf = (server: ModelServer, name: string, maker: Maker, more: 
   }
 }
 
-/** The service once more, under a slug of its own, with engines of its own and no free calls. */
-export const twin = (slug: string, engines: readonly Engine[]): DataPlugin => ({
+/** Analysis service under its own slug, with its own engines and no free calls. */
+export const serviceWithEngines = (slug: string, engines: readonly Engine[]): DataPlugin => ({
   slug,
   migrations: analysis.migrations,
   open(host) {
@@ -63,24 +63,24 @@ export interface Cost {
   readonly cost_microdollars: string
 }
 
-/** A caller with credits, who sees what every call does to them. */
-export interface Desk {
+/** A caller with credits and access to the recorded costs. */
+export interface Customer {
   readonly server: ModelServer
-  /** Calls, and tells what the credits lost beside what was answered. */
-  readonly call: (slug: string, path: string, body: object) => Promise<Called>
-  /** What the last call of a twin cost the house, engine by engine. */
+  /** Calls a service; returns the response with the credits it cost. */
+  readonly call: (slug: string, path: string, body: object) => Promise<CallResult>
+  /** Engine costs of the last call of a service, by engine. */
   readonly costs: (slug: string) => Promise<readonly Cost[]>
   readonly days: (slug: string) => Promise<readonly { readonly cost_microdollars: string }[]>
 }
 
-export interface Called extends Told {
+export interface CallResult extends ApiResponse {
   readonly paid: bigint
-  /** `result` of an answer; its type is each test's to know. */
+  /** `result` of the response, untyped. */
   readonly result: never
   readonly warnings: readonly string[]
 }
 
-export async function openDesk(hub: TestHub, server: ModelServer): Promise<Desk> {
+export async function openCustomer(hub: TestHub, server: ModelServer): Promise<Customer> {
   const agent: TestAgent = await hub.agent()
   await hub.credit(agent.keyId, 10_000_000n)
   const table = (slug: string, name: string): string =>
@@ -98,7 +98,7 @@ export async function openDesk(hub: TestHub, server: ModelServer): Promise<Desk>
       return { ...told, paid, result: told.body['result'] as never, warnings: codes }
     },
     async costs(slug) {
-      return queried<Cost>(
+      return query<Cost>(
         hub.database.url,
         `SELECT engine, outcome, requests, cost_microdollars FROM ${table(slug, 'engine_call')}
          WHERE call_id = $1 ORDER BY at, engine`,
@@ -106,12 +106,12 @@ export async function openDesk(hub: TestHub, server: ModelServer): Promise<Desk>
       )
     },
     days: (slug) =>
-      queried(hub.database.url, `SELECT * FROM ${table(slug, 'engine_day')} ORDER BY engine`),
+      query(hub.database.url, `SELECT * FROM ${table(slug, 'engine_day')} ORDER BY engine`),
   }
 }
 
-/** By a connection that is there for this question alone. */
-async function queried<Row extends object>(
+/** Runs one query on a new connection. */
+async function query<Row extends object>(
   connectionString: string,
   sql: string,
   values: readonly unknown[] = [],

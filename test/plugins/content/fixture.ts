@@ -5,14 +5,14 @@ import nock from 'nock'
 import { readConfig } from '../../../core/config.ts'
 import { usd } from '../../../core/money.ts'
 import { openTestSites, paths, type TestSites } from '../../core/catalog/fixture.ts'
-import { ask, type Question, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
 export const HOST = 'owner.test'
 const PROOF = '/.well-known/agenthub.txt'
-/** Chromium is unpacked once for all runs of the tests. */
+/** Chromium is unpacked once for all test runs. */
 const BROWSER_HOME = fileURLToPath(
   new URL('../../../node_modules/.cache/agenthub/browser', import.meta.url),
 )
@@ -32,7 +32,7 @@ export const TEXT =
   'Boats that had not left their moorings in a century stood in a white field, and children ' +
   'walked between them to school.'
 
-/** A hub beside the site of an owner, who may sell its pages, for all tests of a `describe`. */
+/** Starts a hub and a provider's website for all tests of a `describe`. */
 export function useOwner() {
   let hub: TestHub
   let sites: TestSites
@@ -62,10 +62,10 @@ export function useOwner() {
     expect(told.status, told.text).to.equal(201)
     return told.body
   }
-  /** Has the site show a token, and these pages. */
+  /** Serves a proof token and these pages from the site. */
   const shows = (token: unknown, pages: Parameters<typeof paths>[0] = {}, host = HOST): void =>
     sites.at(host, paths({ [PROOF]: (_, response) => response.end(String(token)), ...pages }))
-  /** The site is asked for its proof every five seconds at most; tests do not wait. */
+  /** Skips the five-second interval between ownership checks. */
   const settle = () => hub.database.admin.query('UPDATE hub.domain SET tried_at = NULL')
   const verify = async (id: unknown, agent = owner) => {
     await settle()
@@ -73,7 +73,7 @@ export function useOwner() {
   }
   const price = (id: unknown, rules: readonly Body[], agent = owner) =>
     send('PUT', `/v1/domains/${String(id)}/rules`, { rules }, agent)
-  /** Sells all pages of the site by these rules. */
+  /** Sells the site's pages by these rules. */
   const sell = async (
     rules: readonly Body[],
     pages: Parameters<typeof paths>[0],
@@ -86,7 +86,7 @@ export function useOwner() {
     expect((await price(id, rules)).status).to.equal(200)
     return { id: String(id), slug: String(told.body['slug']) }
   }
-  const read = (slug: string, url: string, question: Question = {}): Promise<Told> =>
+  const read = (slug: string, url: string, question: RequestOptions = {}): Promise<ApiResponse> =>
     ask(hub.url, `/proxy/${slug}/fetch?url=${encodeURIComponent(url)}`, {
       key: reader.apiKey,
       ...question,

@@ -11,19 +11,19 @@ import {
   type TedServer,
 } from '../../../support/ted-server.ts'
 import { tendersDatabase } from '../support.ts'
-import { clockAt, emptied, ingestionFrom, QUICK } from './support.ts'
+import { clockAt, FAST_SETTINGS, ingestionFrom, truncateTables } from './support.ts'
 
 export const MONDAY = '2026-03-02'
 export const TUESDAY = '2026-03-03'
 const NOW = `${MONDAY}T12:00:00Z`
 
-export const never = new AbortController().signal
+export const neverAborted = new AbortController().signal
 
 export const isSearch = ({ path }: Asked): boolean => path === '/v3/notices/search'
 export const isPackage = ({ path }: Asked): boolean => path.startsWith('/packages/')
-export const isLook = ({ path }: Asked): boolean => path.startsWith('/en/notice/')
+export const isNoticePage = ({ path }: Asked): boolean => path.startsWith('/en/notice/')
 
-export interface World {
+export interface JournalFixture {
   readonly ted: TedServer
   readonly database: Database
   readonly clock: Clock & { set(to: string): void }
@@ -32,14 +32,14 @@ export interface World {
 }
 
 /**
- * For a suite: a journal on this machine, an empty database, and ingestion between them, on Monday
- * at noon. `later` is closed after the test.
+ * Starts a local journal, an empty database and ingestion between them, on Monday at noon. `later`
+ * is closed after the test.
  */
 export function useJournal() {
   let made: Awaited<ReturnType<typeof tendersDatabase>>
   const open: (() => Promise<unknown>)[] = []
   before(async () => {
-    // Under nock the guarded way out would never be asked.
+    // nock would intercept the guarded HTTP client.
     nock.restore()
     made = await tendersDatabase()
   })
@@ -53,12 +53,12 @@ export function useJournal() {
   const given = async (
     issues: Issue[],
     behaviour: Behaviour = {},
-    settings = QUICK,
-  ): Promise<World> => {
+    settings = FAST_SETTINGS,
+  ): Promise<JournalFixture> => {
     const ted = await startTed(issues, behaviour)
     open.push(() => ted.close())
     const { database } = made
-    await emptied(database)
+    await truncateTables(database)
     const clock = clockAt(NOW)
     const { ingestion, close } = ingestionFrom(ted.port, { database, clock, settings })
     open.push(close)

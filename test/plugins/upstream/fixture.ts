@@ -4,29 +4,29 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import nock from 'nock'
 import { usd } from '../../../core/money.ts'
-import { ask, type Question, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** What the API of the provider was asked. */
-export interface Seen {
+/** Request received by the provider's API. */
+export interface UpstreamRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
 
-type Handler = (request: Seen, response: ServerResponse) => void
+type Handler = (request: UpstreamRequest, response: ServerResponse) => void
 
-/** A hub, an API on this machine, its owner and somebody who pays; for a whole `describe`. */
+/** Starts a hub, a local API, its provider and a paying caller for a whole `describe`. */
 export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
   let hub: TestHub
   let owner: TestAgent
   let payer: TestAgent
   let origin = ''
   let count = 0
-  const seen: Seen[] = []
+  const seen: UpstreamRequest[] = []
   let handler: Handler = (_, response) => void response.end('{}')
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -57,7 +57,12 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     nock.activate()
   })
 
-  const send = (method: string, path: string, body?: unknown, agent = owner): Promise<Told> =>
+  const send = (
+    method: string,
+    path: string,
+    body?: unknown,
+    agent = owner,
+  ): Promise<ApiResponse> =>
     ask(hub.url, path, { method, key: agent.apiKey, ...(body !== undefined && { body }) })
   const draft = async (about: Body = {}): Promise<string> => {
     const slug = `acme-${++count}`
@@ -74,7 +79,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
   }
   const put = (slug: string, endpoints: readonly Body[]) =>
     send('PUT', `/v1/provider/services/${slug}/endpoints`, { endpoints })
-  /** Sells these endpoints, at 1,000 microdollars where nothing is said. */
+  /** Sells these endpoints, by default for 1,000 microdollars. */
   const sell = async (endpoints: readonly Body[], about: Body = {}): Promise<string> => {
     const slug = await draft(about)
     const priced = endpoints.map((each) => ({
@@ -90,7 +95,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     expect(active.status, active.text).to.equal(200)
     return slug
   }
-  const call = (slug: string, path: string, question: Question = {}): Promise<Told> =>
+  const call = (slug: string, path: string, question: RequestOptions = {}): Promise<ApiResponse> =>
     ask(hub.url, `/proxy/${slug}${path}`, { key: payer.apiKey, ...question })
   const act = (slug: string, what: string, body?: Body) =>
     send('POST', `/v1/provider/services/${slug}/${what}`, body)
@@ -104,7 +109,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     act,
     view,
     seen,
-    /** What the API answers from now on. */
+    /** Sets the handler of the API. */
     answers: (next: Handler) => {
       handler = next
       seen.length = 0
@@ -124,7 +129,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
   }
 }
 
-/** Answers with this JSON. */
+/** Handler that returns this JSON. */
 export const json =
   (body: unknown, status = 200): Handler =>
   (_, response) =>

@@ -1,11 +1,19 @@
 import { expect } from 'chai'
 import { useHub } from '../../../support/suite.ts'
+import {
+  type Customer,
+  engineOf,
+  MODELS,
+  openCustomer,
+  openModelServer,
+  serviceWithEngines,
+  type Vendor,
+} from './fixture.ts'
 import type { ModelServer, Turn } from './model-server.ts'
-import { type Desk, engineOf, type Maker, MODELS, openDesk, openModelServer, twin } from './sold.ts'
 
-const MAKERS: readonly Maker[] = ['chat', 'responses', 'anthropic', 'ollama']
+const VENDORS: readonly Vendor[] = ['chat', 'responses', 'anthropic', 'ollama']
 const TEXT = 'Dr. Maria Silva of Acme paid 3 EUR in Porto. Maria Silva likes Porto.'
-const NAMED = {
+const NAMED_OUTPUT = {
   entities: [
     { text: 'Maria Silva', type: 'person', confidence: 0.9 },
     { text: 'Acme', type: 'organization', confidence: 0.8 },
@@ -21,42 +29,60 @@ const FOUND = [
   ['Maria Silva', 'person', 45, 56],
   ['Porto', 'location', 63, 68],
 ]
-const SPELT = JSON.stringify(NAMED)
-const INVENTED = {
-  entities: [...NAMED.entities, { text: 'Lisbon', type: 'location', confidence: 1 }],
+const MISSPELLED = JSON.stringify(NAMED_OUTPUT)
+const INVENTED_OUTPUT = {
+  entities: [...NAMED_OUTPUT.entities, { text: 'Lisbon', type: 'location', confidence: 1 }],
 }
-const DREAMT = {
+const MOSTLY_INVENTED = {
   entities: ['Lisbon', 'Eve', 'Mallory'].map((text) => ({ text, type: 'person', confidence: 1 })),
 }
-const WRONG = { entities: [{ text: 'Acme', type: 'company', confidence: 7 }] }
-const SOON = { 'retry-after': '0' }
+const INVALID_OUTPUT = { entities: [{ text: 'Acme', type: 'company', confidence: 7 }] }
+const RETRY_SOON = { 'retry-after': '0' }
 
-/** Turns that end in the right answer, and how many requests they take. */
-const RIGHT: readonly (readonly [what: string, turns: readonly Turn[], requests: number])[] = [
+/** Server behaviors that lead to the right result, and the number of requests. */
+const SUCCEEDING_TURNS: readonly (readonly [
+  what: string,
+  turns: readonly Turn[],
+  requests: number,
+])[] = [
   [
     'JSON in a fence, after thoughts',
-    [{ say: `<think>{}</think>\`\`\`json\n${SPELT}\n\`\`\`` }],
+    [{ say: `<think>{}</think>\`\`\`json\n${MISSPELLED}\n\`\`\`` }],
     1,
   ],
   [
     'JSON that is not quite',
-    [{ say: `Sure: ${SPELT.replaceAll('"confidence"', 'confidence')}` }],
+    [{ say: `Sure: ${MISSPELLED.replaceAll('"confidence"', 'confidence')}` }],
     1,
   ],
-  ['no JSON, then JSON', [{ say: 'The entities are many.' }, { say: NAMED }], 2],
-  ['JSON of another form, then that asked for', [{ say: WRONG }, { say: NAMED }], 2],
-  ['mostly dreams, then the text', [{ say: DREAMT }, { say: NAMED }], 2],
-  ['429 with Retry-After, then an answer', [{ status: 429, headers: SOON }, { say: NAMED }], 2],
-  ['500, then an answer', [{ status: 500 }, { say: NAMED }], 2],
-  ['a broken connection, then an answer', ['cut', { say: NAMED }], 2],
+  ['no JSON, then JSON', [{ say: 'The entities are many.' }, { say: NAMED_OUTPUT }], 2],
+  [
+    'JSON of another form, then that asked for',
+    [{ say: INVALID_OUTPUT }, { say: NAMED_OUTPUT }],
+    2,
+  ],
+  ['mostly dreams, then the text', [{ say: MOSTLY_INVENTED }, { say: NAMED_OUTPUT }], 2],
+  [
+    '429 with Retry-After, then an answer',
+    [{ status: 429, headers: RETRY_SOON }, { say: NAMED_OUTPUT }],
+    2,
+  ],
+  ['500, then an answer', [{ status: 500 }, { say: NAMED_OUTPUT }], 2],
+  ['a broken connection, then an answer', ['cut', { say: NAMED_OUTPUT }], 2],
 ]
 
-/** Turns that end in a refund. */
-const WRONGS: readonly (readonly [string, readonly Turn[], number, string, number])[] = [
-  ['an answer that was cut off', [{ say: NAMED, finish: 'length' }], 502, 'engine_bad_output', 1],
-  ['cut JSON, twice', [{ say: SPELT.slice(0, 2) }], 502, 'engine_bad_output', 2],
-  ['JSON of another form, twice', [{ say: WRONG }], 502, 'engine_bad_output', 2],
-  ['nothing but dreams, twice', [{ say: DREAMT }], 502, 'engine_bad_output', 2],
+/** Server behaviors that lead to a refund. */
+const FAILING_TURNS: readonly (readonly [string, readonly Turn[], number, string, number])[] = [
+  [
+    'an answer that was cut off',
+    [{ say: NAMED_OUTPUT, finish: 'length' }],
+    502,
+    'engine_bad_output',
+    1,
+  ],
+  ['cut JSON, twice', [{ say: MISSPELLED.slice(0, 2) }], 502, 'engine_bad_output', 2],
+  ['JSON of another form, twice', [{ say: INVALID_OUTPUT }], 502, 'engine_bad_output', 2],
+  ['nothing but dreams, twice', [{ say: MOSTLY_INVENTED }], 502, 'engine_bad_output', 2],
   ['a key that does not count', [{ status: 401 }], 503, 'engine_unavailable', 1],
   [
     'a server that wants a long rest',
@@ -71,31 +97,33 @@ type Found = { entities: { text: string; type: string; start: number; end: numbe
 const spansOf = ({ entities }: Found) =>
   entities.map(({ text, type, start, end }) => [text, type, start, end])
 
-describe('analysis: models of four makers, sold through a hub', () => {
+describe('analysis: models of four vendors, called through the hub', () => {
   let server: ModelServer
-  let desk: Desk
+  let desk: Customer
   const hub = useHub(async () => {
     server = await openModelServer()
-    const plugins = MAKERS.flatMap((maker) => [
-      twin(`an-${maker}`, [engineOf(server, maker, maker, { secret: 'MAKER' })]),
-      twin(`hasty-${maker}`, [engineOf(server, `hasty-${maker}`, maker, { timeout_seconds: 0.1 })]),
+    const plugins = VENDORS.flatMap((maker) => [
+      serviceWithEngines(`an-${maker}`, [engineOf(server, maker, maker, { secret: 'MAKER' })]),
+      serviceWithEngines(`hasty-${maker}`, [
+        engineOf(server, `hasty-${maker}`, maker, { timeout_seconds: 0.1 }),
+      ]),
     ])
     const model = 'claude-3-5-haiku-20241022'
-    const older = twin('older', [engineOf(server, 'older', 'anthropic', { model })])
+    const older = serviceWithEngines('older', [engineOf(server, 'older', 'anthropic', { model })])
     return { plugins: [...plugins, older], config: { pluginHosts: [server.origin] } }
   })
   before(async () => {
-    desk = await openDesk(hub(), server)
+    desk = await openCustomer(hub(), server)
   })
   after(async () => {
     await server.close()
   })
   const extract = (slug: string) => desk.call(slug, '/extract-entities', { text: TEXT })
 
-  for (const maker of MAKERS) {
+  for (const maker of VENDORS) {
     describe(maker, () => {
-      it('answers with places of the hub’s own; charged once, its cost written down', async () => {
-        server.script(maker, { say: NAMED, tokens: [1_000, 100] })
+      it('returns spans located by the hub, charged once, with its cost recorded', async () => {
+        server.script(maker, { say: NAMED_OUTPUT, tokens: [1_000, 100] })
         const told = await extract(`an-${maker}`)
         expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
         expect(spansOf(told.result)).to.deep.equal(FOUND)
@@ -114,8 +142,8 @@ describe('analysis: models of four makers, sold through a hub', () => {
         ])
       })
 
-      it('is asked as its maker’s document has it: a strict schema, the key, no luck', () => {
-        const [asked] = server.asked(maker)
+      it('sends requests in the vendor’s format: strict schema, key, no randomness', () => {
+        const [asked] = server.requests(maker)
         expect(asked?.path).to.equal(PATHS[maker])
         expect(asked?.body).to.deep.include(FIXED[maker])
         const { authorization, 'x-api-key': key } = asked?.headers ?? {}
@@ -125,46 +153,46 @@ describe('analysis: models of four makers, sold through a hub', () => {
         expect(JSON.stringify(schema)).to.not.match(/minimum|maxItems/)
       })
 
-      for (const [what, turns, requests] of RIGHT) {
-        it(`comes to the right answer after ${what}`, async () => {
+      for (const [what, turns, requests] of SUCCEEDING_TURNS) {
+        it(`returns the right result after ${what}`, async () => {
           server.script(maker, ...turns)
           const told = await extract(`an-${maker}`)
           expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
           expect(spansOf(told.result)).to.deep.equal(FOUND)
-          expect(server.asked(maker)).to.have.length(requests)
+          expect(server.requests(maker)).to.have.length(requests)
         })
       }
 
-      it('leaves out what the text does not have, and says so', async () => {
-        server.script(maker, { say: INVENTED })
+      it('drops names that are not in the text and reports it', async () => {
+        server.script(maker, { say: INVENTED_OUTPUT })
         const told = await extract(`an-${maker}`)
         expect(spansOf(told.result)).to.deep.equal(FOUND)
         expect(told.warnings).to.deep.equal(['ungrounded_dropped'])
       })
 
-      for (const [what, turns, status, reason, requests] of WRONGS) {
-        it(`gives the money back for ${what}`, async () => {
+      for (const [what, turns, status, reason, requests] of FAILING_TURNS) {
+        it(`refunds the call for ${what}`, async () => {
           server.script(maker, ...turns)
           const told = await extract(`an-${maker}`)
           expect([told.status, told.body['reason']], told.text).to.deep.equal([status, reason])
           expect([told.paid, told.body['charged_microdollars']]).to.deep.equal([0n, 0])
           expect(told.headers['content-type']).to.match(/^application\/problem\+json/)
           expect(told.body['attempts']).to.have.length(1)
-          expect(server.asked(maker)).to.have.length(requests)
+          expect(server.requests(maker)).to.have.length(requests)
         })
       }
 
-      it('gives the money back for silence, and reckons what was sent', async () => {
+      it('refunds the call on a timeout and estimates the tokens sent', async () => {
         const name = `hasty-${maker}`
         server.script(name, 'hang')
         const told = await extract(name)
         expect([told.status, told.body['reason']], told.text).to.deep.equal([504, 'engine_timeout'])
-        expect([told.paid, server.asked(name).length]).to.deep.equal([0n, 1])
+        expect([told.paid, server.requests(name).length]).to.deep.equal([0n, 1])
         const [cost] = await desk.costs(name)
         expect(cost).to.include({ engine: name, outcome: 'timeout', requests: 1 })
       })
 
-      it('gives the money back when the model refuses', async () => {
+      it('refunds the call if the model refuses', async () => {
         server.script(maker, { refuse: 'I cannot help with that.' })
         const told = await extract(`an-${maker}`)
         const isTold = maker !== 'ollama' // which has no word for it: it looks like a bad answer
@@ -175,31 +203,31 @@ describe('analysis: models of four makers, sold through a hub', () => {
         expect(cost).to.include({ outcome: isTold ? 'refused' : 'bad_output' })
       })
 
-      it('asks again without the schema where the server does not know it', async () => {
+      it('retries without the schema if the server does not support it', async () => {
         server.script(maker, { status: 400 }, ...(maker === 'chat' ? [{ status: 400 }] : []), {
-          say: NAMED,
+          say: NAMED_OUTPUT,
         })
         const told = await extract(`an-${maker}`)
         expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
-        const last = server.asked(maker).at(-1)
+        const last = server.requests(maker).at(-1)
         expect(last?.raw).to.include('JSON Schema')
         expect(SCHEMA[maker](last?.body ?? {})).to.equal(undefined)
       })
     })
   }
 
-  it('gets the answer of an older model, which is held to a schema by a tool', async () => {
-    server.script('older', { say: NAMED })
+  it('works with an older model that enforces a schema by a tool', async () => {
+    server.script('older', { say: NAMED_OUTPUT })
     const told = await extract('older')
     expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
     expect(spansOf(told.result)).to.deep.equal(FOUND)
-    const tools = server.asked('older')[0]?.body['tools'] ?? []
+    const tools = server.requests('older')[0]?.body['tools'] ?? []
     const [tool] = tools as { readonly input_schema: Body }[]
     expect(tool?.input_schema).to.have.property('additionalProperties', false)
   })
 
   describe('all of them', () => {
-    it('have keys that neither the log nor any caller is told', () => {
+    it('never expose their keys to the log or to callers', () => {
       expect(hub().logged()).to.include('engine called').and.not.include('sk-stub-key-1')
     })
   })
@@ -227,8 +255,8 @@ type Formatted = { readonly schema?: Body; readonly json_schema?: { readonly sch
 const inside = (body: Body, ...names: readonly string[]): Formatted =>
   names.reduce<unknown>((value, name) => (value as Body | undefined)?.[name], body) as Formatted
 
-/** Where each maker has the schema of a request. */
-const SCHEMA: Readonly<Record<Maker, (body: Body) => Body | undefined>> = {
+/** Position of the schema in each vendor's requests. */
+const SCHEMA: Readonly<Record<Vendor, (body: Body) => Body | undefined>> = {
   chat: (body) => inside(body, 'response_format')?.json_schema?.schema,
   responses: (body) => inside(body, 'text', 'format')?.schema,
   anthropic: (body) => inside(body, 'output_config', 'format')?.schema,

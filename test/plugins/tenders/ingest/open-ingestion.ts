@@ -4,8 +4,8 @@ import { createLog } from '../../../../core/log.ts'
 import tenders from '../../../../plugins/tenders/index.ts'
 import { injectedHost } from '../../../support/injected-host.ts'
 
-/** The tenders' part of a database that is there already. */
-export async function reopened(
+/** Opens the tenders schema of an existing database. */
+export async function openTendersDatabase(
   url: string,
 ): Promise<{ readonly database: Database; readonly close: () => Promise<void> }> {
   let database: Database | undefined

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { WorkerPool } from '../../../plugins/analysis/worker-pool.ts'
 
-/** A worker that does what it is told: answers, refuses, hangs, crashes. */
+/** A worker controlled by its requests: returns, refuses, hangs or crashes. */
 const SCRIPT = `
 import { parentPort } from 'node:worker_threads'
 parentPort.on('message', (order) => {
@@ -15,27 +15,27 @@ parentPort.postMessage('ready')
 `
 const scriptOf = (source: string): URL =>
   new URL(`data:text/javascript,${encodeURIComponent(source)}`)
-const patient = (): AbortSignal => AbortSignal.timeout(30_000)
+const longTimeout = (): AbortSignal => AbortSignal.timeout(30_000)
 const reasonOf = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => 'it succeeded',
     (error: unknown) => error,
   )
 
-describe('analysis: the pool', () => {
+describe('analysis: the worker pool', () => {
   let pool: WorkerPool
   beforeEach(() => {
     pool = new WorkerPool(scriptOf(SCRIPT), { size: 1, queue: 3, deadlineMs: 300 })
   })
   afterEach(() => pool.close())
 
-  it('answers every request with its own answer', async () => {
-    const answers = await Promise.all([1, 2, 3].map((order) => pool.run(order, patient())))
+  it('returns to every request its own result', async () => {
+    const answers = await Promise.all([1, 2, 3].map((order) => pool.run(order, longTimeout())))
     expect(answers).to.deep.equal([1, 2, 3])
   })
 
-  it('throws the refusal of a worker as a refusal', async () => {
-    expect(await reasonOf(pool.run('refuse', patient()))).to.deep.include({
+  it('rethrows a worker’s refusal as a refusal', async () => {
+    expect(await reasonOf(pool.run('refuse', longTimeout()))).to.deep.include({
       name: 'Refusal',
       code: 'no',
       message: 'Not so.',
@@ -43,30 +43,30 @@ describe('analysis: the pool', () => {
     })
   })
 
-  it('ends a worker that exceeds the deadline, and serves the next from another', async () => {
-    const stuck = reasonOf(pool.run('hang', patient()))
-    const next = pool.run('next', patient())
+  it('terminates a worker that exceeds the deadline and serves the next request from another', async () => {
+    const stuck = reasonOf(pool.run('hang', longTimeout()))
+    const next = pool.run('next', longTimeout())
     expect(await stuck).to.include({ message: 'The deadline has passed.' })
     expect(await next).to.equal('next')
   })
 
-  it('fails the call whose worker crashes, and only that', async () => {
-    const lost = reasonOf(pool.run('crash', patient()))
-    const next = pool.run('next', patient())
+  it('fails only the call whose worker crashes', async () => {
+    const lost = reasonOf(pool.run('crash', longTimeout()))
+    const next = pool.run('next', longTimeout())
     expect(await lost).to.be.an('error')
     expect(await next).to.equal('next')
   })
 
-  it('refuses to queue more than it may', async () => {
-    const orders = ['hang', 'a', 'b', 'c'].map((order) => reasonOf(pool.run(order, patient())))
+  it('refuses requests beyond the queue limit', async () => {
+    const orders = ['hang', 'a', 'b', 'c'].map((order) => reasonOf(pool.run(order, longTimeout())))
     expect(await orders[3]).to.include({ message: 'The queue is full.' })
     await Promise.all(orders)
   })
 
-  it('lets go of a call that is aborted, waiting or running', async () => {
+  it('abandons an aborted call, whether queued or running', async () => {
     const gone = new AbortController()
     const orders = ['hang', 'waits'].map((order) => reasonOf(pool.run(order, gone.signal)))
-    const next = pool.run('next', patient())
+    const next = pool.run('next', longTimeout())
     gone.abort()
     for (const reason of await Promise.all(orders)) {
       expect(reason).to.include({ message: 'The call was aborted.' })
@@ -75,13 +75,13 @@ describe('analysis: the pool', () => {
     expect(await reasonOf(pool.run('late', gone.signal))).to.include({ name: 'AbortError' })
   })
 
-  it('fails, rather than waits, when its workers cannot start', async () => {
+  it('fails instead of waiting if its workers cannot start', async () => {
     const broken = new WorkerPool(scriptOf('throw new Error("no")'), {
       size: 1,
       queue: 3,
       deadlineMs: 300,
     })
-    const orders = [1, 2].map((order) => reasonOf(broken.run(order, patient())))
+    const orders = [1, 2].map((order) => reasonOf(broken.run(order, longTimeout())))
     for (const reason of await Promise.all(orders)) expect(reason).to.be.an('error')
   })
 })

@@ -1,7 +1,7 @@
-import type { Body } from './world.ts'
+import type { Body } from './fixture.ts'
 
-/** Addresses that the hub would not ask. */
-export const UNASKED: readonly string[] = [
+/** Addresses that the hub refuses to call. */
+export const BLOCKED_URLS: readonly string[] = [
   'http://127.0.0.1:1/',
   'http://169.254.169.254/latest',
   'http://localhost/',
@@ -11,7 +11,7 @@ export const UNASKED: readonly string[] = [
   'https://api.agenthub-test.com:22/',
 ]
 
-/** Members of an endpoint that contradict themselves. */
+/** Contradictory members of an endpoint. */
 export const CONTRADICTORY: readonly Body[] = [
   { path: '/a/../b' },
   { path: '/{x}', upstream_path: '/y' },
