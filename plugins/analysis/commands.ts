@@ -15,18 +15,18 @@ interface CommandDeps {
 const JSON_OPTION = { json: { type: 'boolean' } } as const
 
 /** Operator commands: `npm run analysis -- NAME`. */
-export const commandsOf = (ports: CommandDeps): Readonly<Record<string, Command>> => ({
+export const commandsOf = (deps: CommandDeps): Readonly<Record<string, Command>> => ({
   engines: {
     usage: '[--try] [--json]',
     about: 'Lists the engines in order of use; --try sends each a test request.',
     options: { ...JSON_OPTION, try: { type: 'boolean' } },
-    run: (invocation) => engines(ports, invocation),
+    run: (invocation) => engines(deps, invocation),
   },
   costs: {
     usage: '[--days N] [--json]',
     about: 'Shows engine costs by day in microdollars; default 31 days.',
     options: { ...JSON_OPTION, days: { type: 'string' } },
-    run: (invocation) => costs(ports, invocation),
+    run: (invocation) => costs(deps, invocation),
   },
 })
 

@@ -40,8 +40,8 @@ const modelOf = (settings: ModelSettings, host: EngineDeps['host']): Model => {
   if (secret !== undefined && apiKey === undefined) {
     throw misconfigured(`engine ${name}: HUB_SECRET_${secret} is not set`)
   }
-  const ports = { post: createPost(host, seconds * 1_000), apiKey, clock: host.clock }
-  return dialect === 'ollama' ? ollamaModel(settings, ports) : sdkModel(settings, ports)
+  const deps = { post: createPost(host, seconds * 1_000), apiKey, clock: host.clock }
+  return dialect === 'ollama' ? ollamaModel(settings, deps) : sdkModel(settings, deps)
 }
 
 /**

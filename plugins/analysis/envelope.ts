@@ -166,8 +166,8 @@ const warningsOf = (rawText: string, { code, supported }: Language): readonly Wa
     return [...warnings, { code: 'language_unknown', message }]
   }
   const message =
-    `The text seems to be in '${code}'; this engine supports English. For entities, only dates and ` +
-    'amounts are returned.'
+    `The text seems to be in '${code}'; this engine supports English. For entities, only ` +
+    'dates and amounts are returned.'
   return [...warnings, { code: 'language_unsupported', message }]
 }
 

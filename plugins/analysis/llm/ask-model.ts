@@ -45,18 +45,18 @@ const QUOTED_MAX = 4_000
  */
 export const askModel = async <T>(
   question: Question<T>,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<T>> => {
   const weak = toPortableSchema(question.schema)
-  const outputs = outputModes(desk.settings, weak)
-  const first = await sendQuestion(question, weak, [], outputs, desk)
+  const outputs = outputModes(session.settings, weak)
+  const first = await sendQuestion(question, weak, [], outputs, session)
   const judged = await judge(question, first)
   if ('value' in judged) return judged
   const again: readonly Message[] = [
     { role: 'assistant', text: first.text.slice(0, QUOTED_MAX) || '(nothing)' },
     { role: 'user', text: correctionRequest(judged.issues) },
   ]
-  const answered = await sendQuestion(question, weak, again, outputs, desk).catch(asBadOutput)
+  const answered = await sendQuestion(question, weak, again, outputs, session).catch(asBadOutput)
   const second = await judge(question, answered)
   if ('value' in second) return second
   throw new EngineError(
@@ -96,7 +96,7 @@ const sendQuestion = async (
   weak: Json,
   more: readonly Message[],
   outputs: readonly Output[],
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ReplyWithCanary> => {
   for (const [index, output] of outputs.entries()) {
     const isEnforced = output === 'schema' || output === 'flat-schema'
@@ -104,7 +104,7 @@ const sendQuestion = async (
     const messages: readonly Message[] = [{ role: 'user', text: user }, ...more]
     try {
       const prompt = { system, messages, output, schema: weak }
-      return { ...(await send(prompt, question.expectedTokens, desk)), canary }
+      return { ...(await send(prompt, question.expectedTokens, session)), canary }
     } catch (error) {
       const isLast = index === outputs.length - 1
       if (!(error instanceof ModelError) || isLast) throw asEngineError(error)

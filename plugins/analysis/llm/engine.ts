@@ -41,8 +41,8 @@ export const remoteEngine = (settings: ModelSettings, model: Model): RemoteEngin
   const gate = new ConcurrencyLimit(settings.concurrency)
   return {
     async answer({ document, task }, spending, signal) {
-      const desk = { settings, model, gate, spending, signal }
-      const { value, dropped } = await runTask(document, task, desk)
+      const session = { settings, model, gate, spending, signal }
+      const { value, dropped } = await runTask(document, task, session)
       return {
         found: value,
         about: engineInfoOf(settings, task),
@@ -76,17 +76,17 @@ const droppedWarnings = (dropped: number) =>
 const runTask = (
   document: Document,
   task: Task,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<TaskResult>> => {
   switch (task.kind) {
     case 'entities':
-      return findEntities(document, task, desk)
+      return findEntities(document, task, session)
     case 'classify':
-      return classify(document, task, desk)
+      return classify(document, task, session)
     case 'sentiment':
-      return measureSentiment(document, desk)
+      return measureSentiment(document, session)
     case 'analyze':
-      return analyze(document, task, desk)
+      return analyze(document, task, session)
   }
 }
 
@@ -95,10 +95,10 @@ type TaskOf<K extends Task['kind']> = Extract<Task, { readonly kind: K }>
 const findEntities = async (
   { text }: Document,
   task: TaskOf<'entities'>,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<TaskResult>> => {
-  const chunks = chunksOf(text, desk.settings.chunk_characters)
-  const pieces = await runAll(chunks, desk, async ({ start, end }, own) => {
+  const chunks = chunksOf(text, session.settings.chunk_characters)
+  const pieces = await runAll(chunks, session, async ({ start, end }, own) => {
     const question = entitiesQuestion(text.slice(start, end), task)
     const { value, dropped } = await askModel(question, own)
     return { start, entities: value, dropped }
@@ -113,11 +113,11 @@ const CONTEXT_SHARE = 0.5
 const classify = async (
   { text }: Document,
   task: TaskOf<'classify'>,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<TaskResult>> => {
-  const size = Math.floor(desk.settings.context_tokens * CONTEXT_SHARE)
+  const size = Math.floor(session.settings.context_tokens * CONTEXT_SHARE)
   const chunks = chunksOf(text, size)
-  const pieces = await runAll(chunks, desk, async ({ start, end }, own) => {
+  const pieces = await runAll(chunks, session, async ({ start, end }, own) => {
     const question = classifyQuestion(text.slice(start, end), task)
     const { value, dropped } = await askModel(question, own)
     return { length: end - start, scores: value, dropped }
@@ -128,10 +128,10 @@ const classify = async (
 
 const measureSentiment = async (
   { text }: Document,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<TaskResult>> => {
-  const groups = groupSentences(sentencesOf(text), desk.settings.chunk_characters)
-  const pieces = await runAll(groups, desk, (sentences, own) =>
+  const groups = groupSentences(sentencesOf(text), session.settings.chunk_characters)
+  const pieces = await runAll(groups, session, (sentences, own) =>
     askModel(sentimentQuestion(text, sentences), own),
   )
   const value = mergeSentiments(pieces.map((one) => one.value))
@@ -141,9 +141,9 @@ const measureSentiment = async (
 const analyze = async (
   { text }: Document,
   task: TaskOf<'analyze'>,
-  desk: ModelSession,
+  session: ModelSession,
 ): Promise<ModelResult<TaskResult>> => {
-  const { value, dropped } = await askModel(analyzeQuestion(text, task), desk)
+  const { value, dropped } = await askModel(analyzeQuestion(text, task), session)
   if (isEmpty(value.output)) {
     throw new EngineError('unsupported', 'the text contains nothing that was requested')
   }
@@ -169,7 +169,7 @@ const groupSentences = (sentences: readonly Span[], size: number): readonly (rea
 const runAll = async <T, R>(
   pieces: readonly T[],
   { signal, spending, ...bench }: ModelSession,
-  work: (piece: T, desk: ModelSession) => Promise<R>,
+  work: (piece: T, session: ModelSession) => Promise<R>,
 ): Promise<readonly R[]> => {
   const stop = new AbortController()
   const each = { ...bench, signal: AbortSignal.any([signal, stop.signal]) }

@@ -1,8 +1,7 @@
-import type { Clock } from 'agenthub/plugin'
 import { z } from 'zod'
 import { errorOfStatus, type Model, ModelError, type Prompt } from './model.ts'
 import type { ModelSettings } from './settings.ts'
-import { type Post, retryAfterMs } from './transport.ts'
+import { type ModelDeps, retryAfterMs } from './transport.ts'
 
 const Answer = z.object({
   message: z.object({ content: z.string() }),
@@ -10,12 +9,6 @@ const Answer = z.object({
   prompt_eval_count: z.number().int().optional(),
   eval_count: z.number().int().optional(),
 })
-
-interface ModelDeps {
-  readonly post: Post
-  readonly apiKey: string | undefined
-  readonly clock: Clock
-}
 
 /** Model behind Ollama's native API, which enforces a schema by grammar. */
 export const ollamaModel =

@@ -1,29 +1,22 @@
 import type { LanguageModelV4, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
-import type { Clock } from 'agenthub/plugin'
 import { errorOfStatus, type Model, ModelError, type Prompt, type Reply } from './model.ts'
 import type { ModelSettings } from './settings.ts'
-import { type Post, retryAfterMs } from './transport.ts'
-
-interface ModelDeps {
-  readonly post: Post
-  readonly apiKey: string | undefined
-  readonly clock: Clock
-}
+import { type ModelDeps, type Post, retryAfterMs } from './transport.ts'
 
 /**
  * Model behind one of the AI SDK's providers, which translate requests and responses. Transport,
  * retries and validation are implemented here. The SDK is loaded on the first call.
  */
-export const sdkModel = (settings: ModelSettings, ports: ModelDeps): Model => {
-  let opened: Promise<(prompt: Prompt) => LanguageModelV4> | undefined
+export const sdkModel = (settings: ModelSettings, deps: ModelDeps): Model => {
+  let loadedModel: Promise<(prompt: Prompt) => LanguageModelV4> | undefined
   return async (prompt, signal) => {
-    opened ??= openModel(settings, ports)
-    const model = (await opened)(prompt)
+    loadedModel ??= openModel(settings, deps)
+    const model = (await loadedModel)(prompt)
     try {
       return replyOf(await model.doGenerate(optionsOf(settings, prompt, signal)))
     } catch (error) {
       signal.throwIfAborted()
-      throw errorOf(error, ports.clock.now())
+      throw errorOf(error, deps.clock.now())
     }
   }
 }

@@ -1,4 +1,4 @@
-import { EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
+import { type Clock, EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
 import { ModelError } from './model.ts'
 
 /** Maximum response size of a model server in bytes. */
@@ -13,6 +13,13 @@ export type Post = (
     readonly signal: AbortSignal | undefined
   },
 ) => Promise<EgressResponse>
+
+/** Dependencies of a model. */
+export interface ModelDeps {
+  readonly post: Post
+  readonly apiKey: string | undefined
+  readonly clock: Clock
+}
 
 /**
  * Creates a function that posts to a model server: to one listed by the operator at any address,

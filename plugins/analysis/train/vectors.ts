@@ -19,7 +19,7 @@ interface Source {
 
 const SOURCE_DIMENSIONS = 100
 
-/** Reads the first `size` words of letters, apostrophes, dots and hyphens, at most 30 characters. */
+/** Reads the first `size` words of letters, apostrophes, dots and hyphens, up to 30 characters. */
 const readVectors = (json: string, size: number): Vectors => {
   const { words: all, vectors } = JSON.parse(json) as Source
   const words = all.filter((word) => /^[\p{L}][\p{L}'’.-]{0,29}$/u.test(word)).slice(0, size)

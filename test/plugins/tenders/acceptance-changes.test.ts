@@ -87,7 +87,7 @@ describeReal('tenders: changes between real notices', () => {
     expect(deriveFrom(...numbers.toReversed())).to.deep.equal({ changes, tenders })
   })
 
-  it('C6 marks a correction without its predecessor as declared; reads doubly escaped links', () => {
+  it('C6 declares a correction without its predecessor; reads doubly escaped links', () => {
     const { changes, tenders } = deriveFrom('185566-2024')
     expect(changes.map((c) => c.verification_status)).to.deep.equal(['declared'])
     expect(texts(changes[0]!)).to.include('Au lieu du 03/04/2024 à 18h00')
@@ -123,7 +123,7 @@ describeReal('tenders: changes between real notices', () => {
     expect(deriveFrom('215499-2024').tenders[0]!.relevance.label).to.equal(null)
   })
 
-  it('C14 does not treat a result that refers to its own call as a correction; text can contradict', () => {
+  it('C14 treats no result of its own call as a correction; text can contradict', () => {
     const result = deriveFrom('788032-2023')
     expect(result.changes).to.deep.equal([])
     expect(result.tenders[0]).to.include({ kind: 'result', state: 'awarded' })

@@ -119,7 +119,7 @@ describe('the operator of the hub', () => {
     expect([many.status, many.body['code']]).to.deep.equal([409, 'too_many_services'])
   })
 
-  it('sells everything else while a secret cannot be read, visibly to provider and operator', async () => {
+  it('sells all else while a secret is unreadable, as provider and operator see', async () => {
     const [good, bad] = [await sold(), await sold()]
     const secrets = [{ in: 'header', name: 'x-token', value: 'token-of-acme' }]
     const path = `/v1/provider/services/${bad}/secret`

@@ -98,7 +98,7 @@ describe('providers of APIs', () => {
     expect((await send('GET', '/v1/provider/services')).body['data']).to.be.an('array').not.empty
   })
 
-  it('lower a price immediately and raise it after its notice, also by a new endpoint', async () => {
+  it('lower a price at once and raise it after its notice, also by a new endpoint', async () => {
     const slug = await sold()
     answers(json({}))
     const cost = async () =>

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { articleIn, PARAGRAPHS, page, TEXT } from './pages.ts'
 
 describe('the extracted text of a page', () => {
-  it('contains the article only: no navigation, consent, share buttons, teasers or comments', () => {
+  it('is the article only: no navigation, consent, share buttons, teasers or comments', () => {
     expect(articleIn(page(PARAGRAPHS)).text).to.equal(TEXT)
   })
 
