@@ -7,7 +7,7 @@ import type { Tree } from './support/source-text.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** What git knows or would add: the house as it stands, without what is ignored. */
+/** Repository files, tracked or untracked, without ignored ones. */
 function tree(): Tree {
   const list = execFileSync(
     'git',

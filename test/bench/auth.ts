@@ -22,7 +22,7 @@ import type { Report, Table } from './report.ts'
 
 const KEYS = 320
 const ROUNDS = 3
-const AT_ONCE = 64
+const CONCURRENCY = 64
 const CACHED = 3_200
 const REQUESTS = 2_000
 const RATE = 1_000_000
@@ -30,8 +30,8 @@ const RATE = 1_000_000
 type Admit = (authorization: string) => Promise<Readonly<Record<string, string>>>
 
 /**
- * What it costs to know a caller and to hold its limit, of keys that were just seen and of keys
- * that were not, for each store; and a server that does only this beside one that does nothing.
+ * Cost of authenticating a caller and enforcing its rate limit, for recently used and for unused
+ * keys and for each store; and a server that does only this, compared with one that does nothing.
  */
 export async function auth(): Promise<Report> {
   const dataDir = newFolder()
@@ -67,18 +67,26 @@ async function measure(
   const rows: Table['rows'][number][] = []
   for (const [name, store] of Object.entries(stores)) {
     const windows = await openWindows(store, pool, createLog('silent'))
-    for (const atOnce of [1, AT_ONCE]) {
-      const cached = await cachedMicros(admitter(pool, new RateLimits(windows)), keys[0]!, atOnce)
-      const cold = await coldMicros(() => admitter(pool, new RateLimits(windows)), keys, atOnce)
-      rows.push([name, String(atOnce), cached.wall, cached.cpu, cold.wall, cold.cpu])
+    for (const concurrency of [1, CONCURRENCY]) {
+      const cached = await cachedMicros(
+        createAdmission(pool, new RateLimits(windows)),
+        keys[0]!,
+        concurrency,
+      )
+      const cold = await uncachedMicros(
+        () => createAdmission(pool, new RateLimits(windows)),
+        keys,
+        concurrency,
+      )
+      rows.push([name, String(concurrency), cached.wall, cached.cpu, cold.wall, cold.cpu])
       for (const [how, { wall, cpu }] of Object.entries({ cached, cold })) {
-        figures[`${name}_${atOnce}_${how}_us`] = wall
-        figures[`${name}_${atOnce}_${how}_cpu_us`] = cpu
+        figures[`${name}_${concurrency}_${how}_us`] = wall
+        figures[`${name}_${concurrency}_${how}_cpu_us`] = cpu
       }
     }
     await windows.close()
   }
-  const served = await beside(pool, keys[0]!)
+  const served = await compareServers(pool, keys[0]!)
   Object.assign(figures, served)
   const title =
     'Authenticate and limit, µs for each call, and how much of it is CPU of this process'
@@ -87,8 +95,8 @@ async function measure(
   return { name: 'auth', figures, tables, targets: [] }
 }
 
-/** The two steps as every door takes them, without anything remembered. */
-function admitter(pool: Pool, limits: RateLimits): Admit {
+/** Authentication and rate limit as at every entry point, without caches. */
+function createAdmission(pool: Pool, limits: RateLimits): Admit {
   const ring = new KeyRing(pool)
   const accountStatus = new AccountStatus(pool)
   return async (authorization) => {
@@ -98,36 +106,38 @@ function admitter(pool: Pool, limits: RateLimits): Admit {
   }
 }
 
-async function cachedMicros(admit: Admit, key: string, atOnce: number): Promise<Micros> {
+async function cachedMicros(admit: Admit, key: string, concurrency: number): Promise<Micros> {
   const times: Micros[] = []
   await micros(64, 1, () => admit(`Bearer ${key}`))
   for (let i = 0; i < ROUNDS; i++) {
-    times.push(await micros(CACHED / (atOnce === 1 ? 4 : 1), atOnce, () => admit(`Bearer ${key}`)))
+    times.push(
+      await micros(CACHED / (concurrency === 1 ? 4 : 1), concurrency, () => admit(`Bearer ${key}`)),
+    )
   }
   return typical(times)
 }
 
-/** Each key once, by a process that has not seen it. */
-async function coldMicros(
+/** Measures each key once in a process that has not used it. */
+async function uncachedMicros(
   make: () => Admit,
   keys: readonly string[],
-  atOnce: number,
+  concurrency: number,
 ): Promise<Micros> {
   const times: Micros[] = []
   for (let i = 0; i < ROUNDS; i++) {
     const admit = make()
-    times.push(await micros(keys.length, atOnce, (n) => admit(`Bearer ${keys[n]}`)))
+    times.push(await micros(keys.length, concurrency, (n) => admit(`Bearer ${keys[n]}`)))
   }
   return typical(times)
 }
 
 /**
- * Two servers in turns: one says hello, the other first learns to whom, and how often. In CPU of
- * this process, which also asks: it asks both the same.
+ * Compares two servers in turns: one only responds, the other first authenticates and rate limits.
+ * Measures CPU time of this process, which also sends the requests to both.
  */
-async function beside(pool: Pool, key: string): Promise<Record<string, number>> {
+async function compareServers(pool: Pool, key: string): Promise<Record<string, number>> {
   const windows = await openWindows('memory', pool, createLog('silent'))
-  const admit = admitter(pool, new RateLimits(windows))
+  const admit = createAdmission(pool, new RateLimits(windows))
   const hello: Middleware = (ctx) => {
     ctx.body = 'hello'
   }
@@ -146,15 +156,15 @@ async function beside(pool: Pool, key: string): Promise<Record<string, number>> 
           if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}`)
           await answer.body.dump()
         }
-        const took = await micros(REQUESTS, AT_ONCE, ask)
-        if (round > 0) times[i]!.push(took) // the first is to warm up
+        const took = await micros(REQUESTS, CONCURRENCY, ask)
+        if (round > 0) times[i]!.push(took) // the first round is a warm-up
       }
     }
-    const [bare, door] = times.map((each) => typical(each).cpu) as [number, number]
+    const [bare, authenticated] = times.map((each) => typical(each).cpu) as [number, number]
     return {
       koa_hello_cpu_us: bare,
-      koa_hello_authenticated_cpu_us: door,
-      added_cpu_us: rounded(door - bare),
+      koa_hello_authenticated_cpu_us: authenticated,
+      added_cpu_us: rounded(authenticated - bare),
     }
   } finally {
     for (const { close } of sides) await close()
@@ -165,7 +175,7 @@ async function serve(middleware: Middleware) {
   const server = new Koa().use(middleware).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const client = new HttpPool(`http://127.0.0.1:${port}`, { connections: AT_ONCE })
+  const client = new HttpPool(`http://127.0.0.1:${port}`, { connections: CONCURRENCY })
   const close = async () => {
     await client.destroy()
     server.close()
@@ -174,7 +184,7 @@ async function serve(middleware: Middleware) {
   return { client, close }
 }
 
-/** Microseconds for each call. */
+/** Microseconds per call. */
 interface Micros {
   readonly wall: number
   readonly cpu: number
@@ -185,10 +195,10 @@ const typical = (times: readonly Micros[]): Micros => ({
   cpu: rounded(median(times.map(({ cpu }) => cpu))),
 })
 
-/** What each of `count` works took, `atOnce` of them at a time. */
+/** Runs `work` `count` times, `atOnce` concurrently. Returns the mean time and CPU time per run. */
 async function micros(
   count: number,
-  atOnce: number,
+  concurrency: number,
   work: (n: number) => Promise<unknown>,
 ): Promise<Micros> {
   let next = 0
@@ -197,7 +207,7 @@ async function micros(
   }
   const start = elapsedMs()
   const before = process.cpuUsage()
-  await Promise.all(Array.from({ length: atOnce }, loop))
+  await Promise.all(Array.from({ length: concurrency }, loop))
   const { user, system } = process.cpuUsage(before)
   return { wall: ((elapsedMs() - start) * 1_000) / count, cpu: (user + system) / count }
 }

@@ -3,7 +3,10 @@ import { readIndex } from '../../core/catalog/listings/discovery/read-index.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { createEgress } from '../../core/egress/egress.ts'
 
-/** Reads an index once, and tells what that took of this process and of the database. */
+/**
+ * Program: imports an index once and reports the resources used by this process and by the
+ * database.
+ */
 const [url = '', port = ''] = process.argv.slice(2)
 const sandboxHosts = new Map([['index.test', Number(port)]])
 const pool = createPool(url, { role: 'hub_app', max: 1 })
@@ -23,7 +26,7 @@ process.stdout.write(JSON.stringify(taken))
 await egress.close()
 await pool.end()
 
-/** CPU time of a process of this machine, as Linux tells it in ticks of 10 ms. */
+/** Returns the CPU time of a local process; Linux reports it in ticks of 10 ms. */
 function backendSeconds(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []

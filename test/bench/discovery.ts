@@ -9,21 +9,21 @@ import type { Report, Table, Target } from './report.ts'
 
 const SMALL = 20_000
 const LARGE = 100_000
-/** Every seventh row of a real index is a dirty one, as of those that were seen. */
+/** Every seventh row is invalid, as observed in a real index. */
 const DIRTY = 7
 const PAGE_MAX = 1_000
 
-interface Taken {
+interface ImportResult {
   readonly outcome: string
   readonly cpuSeconds: number
   readonly databaseSeconds: number
   readonly peakMiB: number
 }
-type Import = Taken & { readonly wallSeconds: number }
+type Import = ImportResult & { readonly wallSeconds: number }
 
 /**
- * Imports indexes of 20,000 and of 100,000 rows, each by a process of its own, and the larger one
- * once more as it is: CPU time of the process and of its database, and the most memory it had.
+ * Imports indexes of 20,000 and 100,000 rows, each in its own process, and the larger one a second
+ * time unchanged: CPU time of process and database, and peak memory.
  */
 export async function discovery(): Promise<Report> {
   let rows = SMALL
@@ -64,14 +64,14 @@ async function importInto(
   ])
   const wallSeconds = (elapsedMs() - start) / 1_000
   if (drop) await database.drop()
-  const taken = JSON.parse(stdout) as Taken
+  const taken = JSON.parse(stdout) as ImportResult
   if (taken.outcome !== 'whole') throw new Error(`the import ended otherwise: ${stdout}`)
   return { ...taken, wallSeconds }
 }
 
 const HEX = '0123456789abcdef'
 
-/** A row of about two kilobytes, as CDP's are. */
+/** Returns a row of about two kilobytes, like those of CDP. */
 function rowAt(n: number): unknown {
   const payTo = `0x${Array.from({ length: 40 }, (_, at) => HEX[(n * 7 + at * 3) % 16]).join('')}`
   const asset = n % DIRTY === 0 ? 'USDC' : '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'

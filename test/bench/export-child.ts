@@ -1,4 +1,6 @@
-/** Exports a part of the journal as CSV to nowhere, and tells its parent how that went. */
+/**
+ * Program: exports a part of the journal as CSV, discards it, and reports the result to its parent.
+ */
 import { elapsedMs } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { exportLedger } from '../../core/ledger/export/writer.ts'
@@ -6,14 +8,14 @@ import { exportLedger } from '../../core/ledger/export/writer.ts'
 export interface ExportResult {
   readonly postings: number
   readonly seconds: number
-  /** Most memory that the process ever had. */
+  /** Peak memory of the process. */
   readonly rssMb: number
 }
 
 const [, , url = '', entries = ''] = process.argv
 const pool = createPool(url, { max: 2, role: 'hub_app', applicationName: 'export' })
 const start = elapsedMs()
-let postings = -1 // the header
+let postings = -1 // skip the header
 const order = { range: { to: BigInt(entries) } }
 for await (const text of exportLedger(pool, 'csv', order)) postings += text.split('\n').length - 1
 const result: ExportResult = {

@@ -1,6 +1,6 @@
 /**
- * How well articles are read out of real pages, beside two libraries that do the same, by the
- * metric of the public article-extraction-benchmark.
+ * Quality of article extraction from real pages compared with two libraries, by the metric of the
+ * public article-extraction-benchmark.
  */
 import { fileURLToPath } from 'node:url'
 import {
@@ -43,7 +43,7 @@ async function run(extractor: Extractor, pages: readonly Page[]): Promise<Result
 const drawn = (matches: readonly Match[], indices: readonly number[]): Scores =>
   scoresOf(indices.map((at) => matches[at]!))
 
-/** How sure it is, over drawings of the same pages for both, that ours is the better one. */
+/** Returns the confidence, from a paired bootstrap over the pages, that ours is better. */
 function lead(ours: readonly Match[], theirs: readonly Match[]) {
   const differences = bootstrap(
     ours.length,
@@ -76,7 +76,7 @@ function rowOf(name: string, half: string, { matches, exact, cpuMs }: Result) {
   ]
 }
 
-/** The part of each result that belongs to one half of the pages. */
+/** Selects the results of one half of the pages. */
 const part = (result: Result, wanted: readonly boolean[]): Result => {
   const matches = result.matches.filter((_, at) => wanted[at])
   const exact = matches.filter(({ surplus, missed }) => surplus + missed === 0).length
@@ -84,8 +84,8 @@ const part = (result: Result, wanted: readonly boolean[]): Result => {
 }
 
 /**
- * @param data a folder in the form of the benchmark. The project's own pages count by the half
- *   that no rule was made on; those of another folder count all.
+ * @param data folder in the benchmark's format. Of the project's own pages only the half not used
+ * for tuning counts; of other folders all pages count.
  */
 export async function extraction(data?: string): Promise<Report> {
   const pages = readPages(data ?? DATA)

@@ -2,7 +2,10 @@ import { chmodSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A new data directory. Its database lies in it, and goes with it, whoever has to run that. */
+/**
+ * Creates a data directory. Other users may traverse it, because root runs PostgreSQL as another
+ * user.
+ */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
   chmodSync(folder, 0o711)

@@ -14,13 +14,13 @@ import { takeSnapshots } from '../../core/ledger/history/snapshot.ts'
 import { statement } from '../../core/ledger/history/statement.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import { type BulkBooks, bulkBooks } from './bulk-books.ts'
+import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
 import type { ExportResult } from './export-child.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
 import type { Report, Target } from './report.ts'
 
-/** A year of calls on two shards: 200 entries, about 500 postings, under a seal. */
+/** A year of calls on two shards: 200 entries, about 500 postings, per seal. */
 const BATCH = 200
 const OPTIONS = {
   shards: 2,
@@ -30,11 +30,11 @@ const OPTIONS = {
   start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 3_100_000,
 }
-/** Batches of each shard at 1 M and 10 M postings; each ends just before a chunk is complete. */
+/** Batches per shard at 1 M and 10 M postings; each stage ends just before a chunk is complete. */
 const STAGES = { '1m': 1_023, '10m': 10_014 } as const
 const SYSTEM = ['liabilities:holds', 'income:commission', 'assets:usdc:base:in-transit']
 const DENSE = 'liabilities:providers:bulk-0:x'
-/** Readers at once: one for each core. */
+/** Concurrent readers: one per core. */
 const CONCURRENCY = 2
 const SECONDS = 3
 const ROUNDS = 3
@@ -44,7 +44,7 @@ const RATE_GOAL = 200_000
 const RSS_GOAL = 300
 const EXPORTED_ENTRIES = 500_000n
 
-/** Balances and statements of the past at 1 M and 10 M postings; export and verification. */
+/** Historical balances and statements at 1 M and 10 M postings; export and verification. */
 export async function ledgerHistory(): Promise<Report> {
   const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
@@ -53,7 +53,7 @@ export async function ledgerHistory(): Promise<Report> {
   try {
     await migrate(database.url)
     await owner.query('SELECT ledger.ensure_partitions(12)')
-    const books = await bulkBooks(owner, OPTIONS)
+    const books = await bulkLedger(owner, OPTIONS)
     const figures: Record<string, number> = {}
     let loaded = 0
     for (const [stage, batches] of Object.entries(STAGES)) {
@@ -78,7 +78,7 @@ const seconds = async (work: () => Promise<unknown>): Promise<number> => {
 }
 
 async function grow(
-  { owner, hub, books }: { owner: Pool; hub: Pool; books: BulkBooks },
+  { owner, hub, books }: { owner: Pool; hub: Pool; books: BulkLedger },
   batches: number,
   stage: string,
   figures: Record<string, number>,
@@ -104,10 +104,13 @@ async function grow(
 
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!
 
-/** As-of balances and statements, in turns: of keys, a provider of half of all calls, the house. */
+/**
+ * Measures as-of balances and statements in turns, for keys, a provider with half of all calls, and
+ * the platform.
+ */
 async function measureReads(
   pool: Pool,
-  books: BulkBooks,
+  books: BulkLedger,
   batches: number,
   stage: string,
   figures: Record<string, number>,
@@ -115,7 +118,7 @@ async function measureReads(
   const span = batches * OPTIONS.stepMs
   const at = (share: number) => new Date(OPTIONS.start.getTime() + share * span)
   const accountOf = () => pick([pick(books.agents), DENSE, pick(books.providers), pick(SYSTEM)])
-  /** Random instants; in the tail, those that no snapshot has come to yet. */
+  /** Random times; in the tail, times that no snapshot covers yet. */
   const balance = async () => void (await balanceAt(pool, accountOf(), at(Math.random())))
   const tail = 15 / batches
   const newest = async () => void (await balanceAt(pool, accountOf(), at(1 - Math.random() * tail)))
@@ -171,7 +174,7 @@ async function measureVerify(
   figures['verify_since_rows_per_s'] = rounded(rows / inSteps, 0)
 }
 
-/** In a process of its own, whose memory is the exporter's alone. */
+/** Exports in a child process, to measure the exporter's memory alone. */
 async function measureExport(url: string, figures: Record<string, number>): Promise<void> {
   const child = fork(join(import.meta.dirname, 'export-child.ts'), [url, String(EXPORTED_ENTRIES)])
   const [result] = (await once(child, 'message')) as [ExportResult]

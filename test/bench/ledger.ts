@@ -6,14 +6,14 @@ import { createPool } from '../../core/db/pool.ts'
 import { newFolder } from './folder.ts'
 import { openBooks } from './ledger/calls.ts'
 import { CELLS, type Cell, nameOf } from './ledger/cells.ts'
-import { type Crew, startCrew } from './ledger/crew.ts'
+import { startWorkerPool, type WorkerPool } from './ledger/worker-pool.ts'
 import { type LoadResult, median, rounded, summary } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
 
 const ROUNDS = 3
 const PROCESSES = 4
 
-/** Medians of the rounds; bytes are those of one call. */
+/** Medians of the rounds; bytes are per call. */
 interface Measured extends LoadResult {
   readonly errors: number
   readonly walBytes: number
@@ -22,39 +22,43 @@ interface Measured extends LoadResult {
 type Results = ReadonlyMap<string, Measured>
 
 /**
- * Calls (reserve and settle, both durable) per second: of our ledger, with batches and without, of
- * the naive one, and beside them the inserts that this PostgreSQL can do, all in turns.
+ * Calls (reserve and settle, both durable) per second of our ledger with and without batching and
+ * of the naive one, compared with the plain inserts of this PostgreSQL, in turns.
  */
 export async function ledger(): Promise<Report> {
   const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 2, applicationName: 'bench' })
-  const crew = startCrew(PROCESSES, database.url)
+  const workers = startWorkerPool(PROCESSES, database.url)
   try {
     await migrate(database.url)
     await owner.query('SELECT ledger.ensure_partitions()')
     await openBooks(owner)
     await owner.query('VACUUM ANALYZE')
     const rounds: Results[] = []
-    for (let round = 0; round < ROUNDS; round++) rounds.push(await measureAll(crew, owner))
+    for (let round = 0; round < ROUNDS; round++) rounds.push(await measureAll(workers, owner))
     return report(rounds)
   } finally {
-    crew.dismiss()
+    workers.stop()
     await owner.end()
     await database.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-async function measureAll(crew: Crew, owner: Pool): Promise<Results> {
+async function measureAll(workers: WorkerPool, owner: Pool): Promise<Results> {
   const results = new Map<string, Measured>()
-  for (const cell of CELLS) results.set(cell.name, await measure(crew, owner, cell))
+  for (const cell of CELLS) results.set(cell.name, await measure(workers, owner, cell))
   return results
 }
 
-async function measure(crew: Crew, owner: Pool, { job, processes }: Cell): Promise<Measured> {
+async function measure(
+  workers: WorkerPool,
+  owner: Pool,
+  { job, processes }: Cell,
+): Promise<Measured> {
   const before = await written(owner)
-  const samples = await crew.run(job, processes)
+  const samples = await workers.run(job, processes)
   const after = await written(owner)
   const calls = samples.reduce((sum, { calls }) => sum + calls, 0)
   for (const { firstError } of samples) if (firstError !== undefined) console.error(firstError)
@@ -66,7 +70,7 @@ async function measure(crew: Crew, owner: Pool, { job, processes }: Cell): Promi
   }
 }
 
-/** Bytes of log, and of all tables and indexes, so far. */
+/** Returns the bytes of WAL and of all tables and indexes. */
 async function written(owner: Pool): Promise<{ wal: number; tables: number }> {
   const { rows } = await owner.query<{ wal: string; tables: string }>(
     `SELECT pg_current_wal_insert_lsn() - '0/0' AS wal, sum(pg_total_relation_size(oid)) AS tables

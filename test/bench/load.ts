@@ -1,12 +1,12 @@
 import { elapsedMs } from '../../core/clock.ts'
 
-/** What loops of calls saw: the latency of each in ms, and how many failed. */
+/** Result of concurrent call loops: latencies in ms and number of failures. */
 export interface Sample {
   readonly latencies: readonly number[]
-  /** Those that passed. */
+  /** Number of successful calls. */
   readonly calls: number
   readonly errors: number
-  /** What the first error said. */
+  /** Message of the first error. */
   readonly firstError?: string
   readonly seconds: number
 }
@@ -18,8 +18,8 @@ export interface LoadResult {
 }
 
 /**
- * Runs `once` from `concurrency` loops for `seconds`, or until there are `enough` answers. An error
- * counts, and its loop goes on.
+ * Runs `once` in `concurrency` loops for `seconds`, or until `enough` calls succeeded. Errors are
+ * counted, and their loop continues.
  */
 export async function sample(
   concurrency: number,
@@ -52,7 +52,7 @@ export async function sample(
   return { latencies, calls, errors: errors.length, ...first, seconds: took }
 }
 
-/** Rate and latency over samples that were taken side by side. */
+/** Returns rate and latency over concurrent samples. */
 export function summary(samples: readonly Sample[]): LoadResult {
   const latencies = samples.flatMap((each) => each.latencies).sort((a, b) => a - b)
   const rates = samples.map((each) => each.calls / each.seconds)
@@ -63,11 +63,11 @@ export function summary(samples: readonly Sample[]): LoadResult {
   }
 }
 
-/** Rate and latency of `once`, which must not fail, and over how many answers. */
+/** Measures rate and latency of `once`, which must not fail, and the number of calls. */
 export async function load(
-  ...asked: Parameters<typeof sample>
+  ...options: Parameters<typeof sample>
 ): Promise<LoadResult & { readonly answers: number }> {
-  const taken = await sample(...asked)
+  const taken = await sample(...options)
   if (taken.firstError !== undefined) throw new Error(taken.firstError)
   return { ...summary([taken]), answers: taken.latencies.length }
 }

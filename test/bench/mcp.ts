@@ -8,24 +8,24 @@ import { joinDatabase } from '../../core/db/open.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
 import type { Report, Target } from './report.ts'
-import { SERVE, type Shop, shopOf, start } from './x402/shops.ts'
+import { type MeasuredServer, measuredServer, SERVE, start } from './x402/servers.ts'
 
 const ECHO = new URL('./mcp/echo.ts', import.meta.url).pathname
 const CLI = new URL('../../server/cli/hub.mjs', import.meta.url).pathname
-const HELPS = 11
+const HELP_RUNS = 11
 const CONNECTIONS = 10
 const ROUNDS = 5
 const SECONDS = 2
-/** Until the code of either side is compiled: a hub has more of it than an echo. */
+/** Warm-up until the code of both sides is compiled; the hub has more code than the echo. */
 const WARM_UP_SECONDS = 6
-/** For timers that came due while the process stood still: that is not work of this turn. */
-const CATCH_UP_MS = 1_000
-const MOST_A_MINUTE = 1_000_000
+/** Pause for timers that expired while the process was stopped, which are not part of the turn. */
+const RESUME_PAUSE_MS = 1_000
+const REQUESTS_PER_MINUTE_MAX = 1_000_000
 
-/** One kind of request that is measured. */
+/** One kind of measured request. */
 interface Side {
   readonly name: string
-  readonly shop: Shop
+  readonly server: MeasuredServer
   readonly once: () => Promise<void>
 }
 
@@ -41,8 +41,8 @@ const CALL = toolCall('hub_call', {
 })
 
 /**
- * Calls of tools per second of the whole hub, beside a bare json-rpc-2.0 on Koa that says back what
- * it was told: each in a process of its own, in turns. The other one stands still meanwhile.
+ * Tool calls per second of the whole hub, compared with a bare json-rpc-2.0 echo on Koa: each in
+ * its own process, in turns, with the other stopped.
  */
 export async function mcp(): Promise<Report> {
   const dataDir = newFolder()
@@ -53,25 +53,25 @@ export async function mcp(): Promise<Report> {
       { HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
       /ready at (\S+)[^]*Bearer (ahk_\w+)/,
     )
-    const hub = shopOf(kept, found[1]!)
+    const hub = measuredServer(kept, found[1]!)
     ends.push(() => hub.end())
     const echo = await start([ECHO], {}, /ready at (\S+)/)
-    const peer = shopOf(echo.kept, echo.found[1]!)
+    const peer = measuredServer(echo.kept, echo.found[1]!)
     ends.push(() => peer.end())
-    await liftLimit(dataDir)
-    const asker = askerOf(hub.url, found[2]!)
-    const bare = askerOf(peer.url, 'none')
+    await raiseRateLimit(dataDir)
+    const asker = mcpClient(hub.url, found[2]!)
+    const bare = mcpClient(peer.url, 'none')
     ends.push(
       () => asker.end(),
       () => bare.end(),
     )
     const { result } = await asker.ask(toolsList())
     const sides: readonly Side[] = [
-      { name: 'echo', shop: peer, once: () => bare.call(LOOK) },
-      { name: 'hub_get_service', shop: hub, once: () => asker.call(LOOK) },
-      { name: 'hub_call', shop: hub, once: () => asker.call(CALL) },
+      { name: 'echo', server: peer, once: () => bare.call(LOOK) },
+      { name: 'hub_get_service', server: hub, once: () => asker.call(LOOK) },
+      { name: 'hub_call', server: hub, once: () => asker.call(CALL) },
     ]
-    for (const { shop } of sides) shop.pause()
+    for (const { server } of sides) server.pause()
     const rounds = await measure(sides)
     const tokens = encode(JSON.stringify(result.tools)).length
     return report(rounds, sides, { tools_list_tokens: tokens, ...helpMs(dataDir) })
@@ -82,12 +82,12 @@ export async function mcp(): Promise<Report> {
 }
 
 /**
- * How long `hub --help` takes in a clone, in ms: the first time, when nothing is compiled yet, and
- * the middle one of the times after it.
+ * Measures `hub --help` in a clone, in ms: the first run, without compiled code, and the median of
+ * the later ones.
  */
 function helpMs(home: string) {
   const env = { PATH: process.env['PATH'], HOME: home }
-  const [first = 0, ...later] = Array.from({ length: HELPS + 1 }, () => {
+  const [first = 0, ...later] = Array.from({ length: HELP_RUNS + 1 }, () => {
     const before = elapsedMs()
     execFileSync(process.execPath, [CLI, '--help'], { stdio: 'ignore', env })
     return elapsedMs() - before
@@ -97,16 +97,16 @@ function helpMs(home: string) {
 
 const toolsList = (): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
 
-/** A paid key makes 1,000 requests a minute: here all that there is time for. */
-async function liftLimit(dataDir: string): Promise<void> {
+/** Raised limit of the benchmark's key; a paid key has 1,000 requests a minute. */
+async function raiseRateLimit(dataDir: string): Promise<void> {
   const { url } = await joinDatabase({ dataDir })
   const client = new Client({ connectionString: url })
   await client.connect()
-  await client.query(`UPDATE hub.api_key SET rate_per_minute = ${MOST_A_MINUTE}`)
+  await client.query(`UPDATE hub.api_key SET rate_per_minute = ${REQUESTS_PER_MINUTE_MAX}`)
   await client.end()
 }
 
-function askerOf(url: string, key: string) {
+function mcpClient(url: string, key: string) {
   const pool = new Pool(url, { connections: CONNECTIONS, pipelining: 1 })
   const headers = {
     'content-type': 'application/json',
@@ -127,13 +127,13 @@ function askerOf(url: string, key: string) {
   }
 }
 
-async function turn({ shop, once }: Side, seconds: number): Promise<Sample> {
-  shop.resume()
+async function turn({ server, once }: Side, seconds: number): Promise<Sample> {
+  server.resume()
   try {
-    await sleep(CATCH_UP_MS)
+    await sleep(RESUME_PAUSE_MS)
     return await sample(CONNECTIONS, seconds, once)
   } finally {
-    shop.pause()
+    server.pause()
   }
 }
 
@@ -177,7 +177,7 @@ function report(
   return { name: 'mcp', figures, tables: [table], targets: targets(figures) }
 }
 
-/** Latencies of all rounds together, and the rate of the middle one. */
+/** Returns the latencies of all rounds together and the median rate. */
 const overall = (samples: readonly Sample[]): LoadResult => ({
   ...summary(samples),
   perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),

@@ -14,7 +14,7 @@ const DAYS = 90
 const ROUNDS = 5
 const MONTH_GOAL_MS = 1_000
 
-/** One provider with a million calls in ninety days, and as many of others beside them. */
+/** One provider with a million calls in ninety days, and as many calls of other providers. */
 export async function providerStatistics(): Promise<Report> {
   const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
@@ -51,7 +51,7 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query('VACUUM ANALYZE hub.call')
 }
 
-/** The median of some questions over so many days, in milliseconds. */
+/** Returns the median time of the queries over `days` days, in milliseconds. */
 async function measure(pool: Pool, days: number): Promise<Record<string, number>> {
   const until = systemClock.now()
   const services = Array.from({ length: 5 }, (_, n) => `mine-${2 * n}`)

@@ -11,15 +11,14 @@ import type { Report } from './report.ts'
 const WARM = 12
 const PAGES = { browser: 120, static: 1_500 }
 const CALLERS = 8
-/** As a caller of the gateway is served: each of these pages in turn, and its article. */
+/** Request of a gateway caller: each of these pages in turn, with its article. */
 const PATHS = ['/plain', '/arabic', '/japanese', '/consent']
 
 /**
- * Pages per second and their latencies, warm, with as many browsers as a hub has by itself, and
- * without one.
+ * Pages per second and latencies, warm, with the hub's default number of browsers and without one.
  */
 export async function rendering(): Promise<Report> {
-  nock.restore() // comes with the site of the tests
+  nock.restore() // part of the test site
   const { browsers } = readConfig({}).browser
   const { site, renderer, close } = await openRenderer({ browsers, limits: {} })
   const egress = createEgress({ userAgent: 'bench', sandboxHosts: site.hosts })
@@ -72,16 +71,18 @@ const target = (name: string, goal: number, value: number) => ({
   met: value >= goal,
 })
 
-/** Pages for several callers, each of whom asks for the next one when he has got one. */
+/**
+ * Serves pages to concurrent callers, each of which requests the next page after the previous one.
+ */
 async function serve(page: (turn: number) => Promise<void>, count: number) {
   const took: number[] = []
   let turn = 0
   const start = elapsedMs()
   const caller = async (): Promise<void> => {
     while (turn < count) {
-      const asked = elapsedMs()
+      const start = elapsedMs()
       await page(turn++)
-      took.push(elapsedMs() - asked)
+      took.push(elapsedMs() - start)
     }
   }
   await Promise.all(Array.from({ length: CALLERS }, caller))

@@ -4,20 +4,19 @@ import { type FreshDatabase, freshDatabase, stopSharedCluster } from '../support
 import { load, rounded } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
 import { bm25 } from './search/bm25.ts'
-import { type Find, miniSearch, ours, plainFullText, plant } from './search/engines.ts'
+import { type Find, insertCatalog, miniSearch, ours, plainFullText } from './search/engines.ts'
 import { measure, type Quality, type Relevance, readRelevance } from './search/relevance.ts'
-import { plantListings } from './search/synthetic.ts'
+import { insertListings } from './search/synthetic.ts'
 
 const LISTINGS = 100_000
 const SECONDS = 10
 
-/** The engines that are compared, by the name of their figures. */
+/** Compared engines by the name of their figures. */
 type Engines = Readonly<Record<'hub' | 'full_text' | 'bm25' | 'minisearch', Find>>
 
 /**
- * How well the search ranks, on the relevance set, beside plain full text of PostgreSQL and two
- * libraries of BM25; then how quickly it answers over 100,000 listings that are made of the same
- * catalogue, and how quickly those are written.
+ * Ranking quality on the relevance set, compared with plain PostgreSQL full text search and two
+ * BM25 libraries; then search and write speed with 100,000 listings derived from the same catalog.
  */
 export async function search(): Promise<Report> {
   const relevance = readRelevance()
@@ -43,12 +42,12 @@ async function inDatabase(work: (database: FreshDatabase) => Promise<void>): Pro
 async function quality(relevance: Relevance, figures: Record<string, number>): Promise<Table> {
   const rows: (string | number)[][] = []
   await inDatabase(async ({ admin, pool }) => {
-    await plant(admin, relevance.catalogue)
+    await insertCatalog(admin, relevance.catalog)
     const engines: Engines = {
       hub: ours(pool),
       full_text: plainFullText(admin),
-      bm25: bm25(relevance.catalogue),
-      minisearch: miniSearch(relevance.catalogue),
+      bm25: bm25(relevance.catalog),
+      minisearch: miniSearch(relevance.catalog),
     }
     for (const [name, engine] of Object.entries(engines)) {
       const development = await measure(relevance.development, engine)
@@ -72,7 +71,7 @@ function record(figures: Record<string, number>, name: string, { ndcg, mrr }: Qu
 async function speed(relevance: Relevance, figures: Record<string, number>): Promise<void> {
   await inDatabase(async ({ admin, pool }) => {
     const start = elapsedMs()
-    await plantListings(admin, relevance.catalogue, LISTINGS)
+    await insertListings(admin, relevance.catalog, LISTINGS)
     figures['listings_written_per_s'] = rounded(LISTINGS / ((elapsedMs() - start) / 1_000))
     await admin.query('VACUUM ANALYZE')
     const queries = [...relevance.development, ...relevance.heldOut]

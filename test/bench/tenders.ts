@@ -16,11 +16,11 @@ import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
 const DAY_NOTICES = 3_190
 const TENDERS = 200_000
-const ASKED = 150
+const REQUEST = 150
 const NOW = new Date('2026-11-20T09:30:00Z')
 const MB = 1e6
 
-/** What is asked, as customers would; each with its own filters. */
+/** Typical customer queries, each with its own filters. */
 const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
   ['feed', {}],
   ['feed', { country: 'DEU' }],
@@ -36,7 +36,7 @@ const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
   ['brief', {}],
 ]
 
-/** Parse, normalise and store a day; then answer over many tenders. */
+/** Parses, normalizes and stores a day of notices, then measures queries over many tenders. */
 export async function tenders(): Promise<Report> {
   const dataDir = newFolder()
   const server = await startEmbedded({ dataDir })
@@ -48,8 +48,8 @@ export async function tenders(): Promise<Report> {
   try {
     const day = await storeDay(database!)
     await fillTenders(database!, TENDERS, NOW)
-    const asked = await askMany(database!)
-    const figures = { ...day, ...asked.figures }
+    const measured = await askMany(database!)
+    const figures = { ...day, ...measured.figures }
     const target = (name: string, goal: string, value: number, met: boolean) => ({
       name,
       goal,
@@ -59,11 +59,11 @@ export async function tenders(): Promise<Report> {
     return {
       name: 'tenders',
       figures,
-      tables: [asked.table],
+      tables: [measured.table],
       targets: [
         target('a day of 3,190 notices, s', '< 60', day.day_s, day.day_s < 60),
         target('memory while a day is stored, MB', '< 400', day.rss_mb, day.rss_mb < 400),
-        ...asked.p99.map(([name, ms]) => target(`p99 of ${name}, ms`, '< 30', ms, ms < 30)),
+        ...measured.p99.map(([name, ms]) => target(`p99 of ${name}, ms`, '< 30', ms, ms < 30)),
       ],
     }
   } finally {
@@ -73,7 +73,7 @@ export async function tenders(): Promise<Report> {
   }
 }
 
-/** A day as large as the journal's largest: documents of the size that real ones have. */
+/** Size of the journal's largest day, with documents of realistic size. */
 async function storeDay(database: Database) {
   const store = openStore(database, systemClock)
   const snapshot = await store.openSnapshot({ day: '2026-11-19', source: 'live' })
@@ -111,11 +111,11 @@ async function askMany(database: Database) {
   const times = new Map<Question, number[]>()
   const rows: (string | number)[][] = []
   for (const [question, given] of QUESTIONS) {
-    const asked = performance.now()
+    const start = performance.now()
     await answer(database, question, given, NOW)
-    if (question === 'brief') figures['brief_first_ms'] = rounded(performance.now() - asked)
+    if (question === 'brief') figures['brief_first_ms'] = rounded(performance.now() - start)
     const own: number[] = []
-    for (let n = 0; n < ASKED; n += 1) {
+    for (let n = 0; n < REQUEST; n += 1) {
       const begun = performance.now()
       await answer(database, question, given, new Date(NOW.getTime() + n * 1_000))
       own.push(performance.now() - begun)

@@ -20,20 +20,20 @@ const SECONDS = 4
 const WARM_UP_SECONDS = 45
 const CONNECTIONS = 256
 /**
- * Requests before each turn that do not count: a process that stood still has timers to catch up
- * with, and finds its memory cold.
+ * Duration of uncounted requests before each turn: a process that was stopped has overdue timers
+ * and cold memory.
  */
 const CATCH_UP_SECONDS = 1.5
 
 interface Turn extends Sample {
-  /** CPU of what was measured, with its database, in microseconds a request. */
+  /** CPU time of the measured process and its database, in microseconds per request. */
   readonly cpu: number
 }
 
 /**
- * Paid calls through the hub to an API of a provider, charged in the durable ledger, beside three
- * proxies in front of the same API: one that takes no money, and two that take it from stubs.
- * While one is measured the others stand still.
+ * Paid calls through the hub to a provider's API, charged in the durable ledger, compared with
+ * three proxies for the same API: one without payments, two with stub payments. While one is
+ * measured, the others are stopped.
  */
 export async function upstream(): Promise<Report> {
   const dataDir = newFolder()
@@ -54,9 +54,9 @@ export async function upstream(): Promise<Report> {
     ]) {
       const side = await make()
       sides.push(side)
-      ends.push(() => side.shop.end())
+      ends.push(() => side.server.end())
     }
-    for (const { shop } of sides) shop.pause()
+    for (const { server } of sides) server.pause()
     for (const side of sides) await turn(side, WARM_UP_SECONDS)
     const rounds: ReadonlyMap<string, Turn>[] = []
     for (let round = 0; round < ROUNDS; round++) {
@@ -72,20 +72,20 @@ export async function upstream(): Promise<Report> {
   }
 }
 
-async function turn({ shop, pid, headers }: Side, seconds: number): Promise<Turn> {
-  const { host } = new URL(shop.url)
+async function turn({ server, pid, headers }: Side, seconds: number): Promise<Turn> {
+  const { host } = new URL(server.url)
   const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   const request = `POST ${PATH} HTTP/1.1\r\n${head}content-length: ${BODY.length}\r\n\r\n${BODY}`
-  shop.resume()
+  server.resume()
   try {
-    await drive(shop.url, request, CONNECTIONS, CATCH_UP_SECONDS)
+    await drive(server.url, request, CONNECTIONS, CATCH_UP_SECONDS)
     const before = cpuSeconds(pid)
-    const sample = await drive(shop.url, request, CONNECTIONS, seconds)
+    const sample = await drive(server.url, request, CONNECTIONS, seconds)
     const cpu = ((cpuSeconds(pid) - before) * 1e6) / Math.max(1, sample.calls)
     return { ...sample, cpu }
   } finally {
-    shop.pause()
+    server.pause()
   }
 }
 

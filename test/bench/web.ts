@@ -12,11 +12,11 @@ import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
 import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table } from './report.ts'
-import { addGoods } from './web/goods.ts'
+import { addAccountData } from './web/account-data.ts'
 import { type Paths, pathsOf } from './web/paths.ts'
-import { plant } from './web/plant.ts'
+import { insertTestData } from './web/test-data.ts'
 
-/** Of each page so many answers are timed, or as many as come in so long. */
+/** Number of timed responses per page, or as many as arrive within SECONDS. */
 const ANSWERS = 200
 const SECONDS = 4
 const WARM_SECONDS = 0.2
@@ -25,7 +25,7 @@ const P99_GOAL = 60
 const WEIGHT_GOAL = 100
 const KIB = 1_024
 
-/** A page, and what was measured of it. */
+/** Measurements of one page. */
 interface Seen {
   readonly page: string
   readonly answers: number
@@ -36,16 +36,16 @@ interface Seen {
 }
 
 /**
- * Every kind of page over 100,000 listings and a million entries of the journal: how long the hub
- * takes for it, what a first visit loads, and whether anything moves while it is shown.
+ * Every kind of page with 100,000 listings and a million journal entries: response time, bytes of a
+ * first visit, and layout shifts.
  */
 export async function web(): Promise<Report> {
   const database = await freshDatabase()
   const dataDir = newFolder()
   try {
-    const person = await plant(database.admin)
+    const person = await insertTestData(database.admin)
     const hub = await startHub({
-      // callers are counted by network: each request here comes from another one
+      // rate limits count by network, so each request has a different one
       config: {
         ...readConfig({}),
         dataDir,
@@ -59,9 +59,11 @@ export async function web(): Promise<Report> {
       clock: systemClock,
     })
     try {
-      const goods = await addGoods(hub, person)
+      const accountData = await addAccountData(hub, person)
       await database.admin.query('VACUUM ANALYZE')
-      return report(await look(hub.url, person.token, await pathsOf(database.admin, person, goods)))
+      return report(
+        await look(hub.url, person.token, await pathsOf(database.admin, person, accountData)),
+      )
     } finally {
       await hub.stop()
     }
@@ -90,7 +92,7 @@ async function get(url: string, token: string) {
 
 async function look(url: string, token: string, paths: Paths): Promise<readonly Seen[]> {
   const times = await timesOf(url, token, paths)
-  // no browser runs before: it works on for a while after a page that it has shown
+  // started last: a browser keeps working after a page has loaded
   const browser = await openBrowser()
   try {
     const seen: Seen[] = []
@@ -111,7 +113,7 @@ async function look(url: string, token: string, paths: Paths): Promise<readonly 
   }
 }
 
-/** How long answers of each page take. All are warm before any is timed, as at a hub at work. */
+/** Measures the response time of each page; all pages are warmed up first. */
 async function timesOf(url: string, token: string, paths: Paths) {
   const askers = Object.entries(paths).map(([page, each]) => {
     let next = 0
@@ -128,7 +130,7 @@ async function timesOf(url: string, token: string, paths: Paths) {
   return times
 }
 
-/** What a first visit loads, as it is sent: the page, and all files that it names. */
+/** Returns the transferred bytes of a first visit: the page and all files it references. */
 async function weightOf(origin: string, page: string, token: string): Promise<number> {
   const { bytes, text } = await get(page, token)
   const files = new Set(
@@ -146,7 +148,7 @@ const SHIFTS = `new Promise((resolve) => {
   setTimeout(() => resolve(sum), 300)
 })`
 
-/** The cumulative layout shift of a page. */
+/** Returns the cumulative layout shift of a page. */
 async function shiftOf(
   browser: Awaited<ReturnType<typeof openBrowser>>,
   url: string,

@@ -5,12 +5,12 @@ import type { Terms } from '../../core/payments/paying/terms.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
-import { buy, gather, offerOf, sign } from './x402/buyers.ts'
-import { type Shop, startHub, startPeer } from './x402/shops.ts'
+import { buy, createWallets, offerOf, sign } from './x402/buyers.ts'
+import { type MeasuredServer, startHub, startPeer } from './x402/servers.ts'
 
 const ROUNDS = 3
 const BUYERS = 64
-/** The most paid requests of a turn, for each number of them at once. */
+/** Maximum number of paid requests per turn, by concurrency. */
 const CELLS = [
   { name: 'sequential', connections: 1, count: 50 },
   { name: 'at_64', connections: 64, count: 320 },
@@ -21,35 +21,35 @@ const WARM_UP = [
   { connections: 1, count: 10 },
 ] as const
 
-/** For timers that came due while the process stood still: that is not work of this turn. */
-const CATCH_UP_MS = 1_000
+/** Pause for timers that expired while the process was stopped, which are not part of the turn. */
+const RESUME_PAUSE_MS = 1_000
 
 /** One side of the comparison. */
 interface Side {
   readonly name: 'hub' | 'express'
-  readonly shop: Shop
+  readonly server: MeasuredServer
   readonly terms: Terms
 }
 
 /**
- * Paid requests per second of the whole hub, bought without a key, beside `@x402/express` that
- * sells the same handler: both with the hub's own facilitator in their process, on one chain, in
- * turns. While one is measured the other stands still.
+ * Paid requests per second of the whole hub without an API key, compared with `@x402/express`
+ * selling the same handler: both with the hub's own facilitator in their process, on one chain, in
+ * turns, with the other stopped.
  */
 export async function x402(): Promise<Report> {
   const dataDir = newFolder()
-  const shops: Shop[] = []
+  const servers: MeasuredServer[] = []
   try {
     const hub = await startHub(dataDir)
-    shops.push(hub)
+    servers.push(hub)
     const peer = await startPeer(hub)
-    shops.push(peer)
+    servers.push(peer)
     const sides: readonly Side[] = [
-      { name: 'hub', shop: hub, terms: await offerOf(hub.url) },
-      { name: 'express', shop: peer, terms: await offerOf(peer.url) },
+      { name: 'hub', server: hub, terms: await offerOf(hub.url) },
+      { name: 'express', server: peer, terms: await offerOf(peer.url) },
     ]
-    const buyers = await gather(BUYERS, hub.rpcUrl)
-    for (const { shop } of sides) shop.pause()
+    const buyers = await createWallets(BUYERS, hub.rpcUrl)
+    for (const { server } of sides) server.pause()
     for (const cell of WARM_UP) for (const side of sides) await turn(side, cell, buyers)
     const rounds: Round[] = []
     for (let round = 0; round < ROUNDS; round++) {
@@ -58,12 +58,12 @@ export async function x402(): Promise<Report> {
     }
     return report(rounds)
   } finally {
-    for (const shop of shops.reverse()) await shop.end()
+    for (const server of servers.reverse()) await server.end()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-/** The samples of one round by the name of their cell and side. */
+/** Samples of one round by the name of their cell and side. */
 type Round = ReadonlyMap<string, Sample>
 type Cell = Omit<(typeof CELLS)[number], 'name'> | (typeof WARM_UP)[number]
 
@@ -78,17 +78,17 @@ async function play(order: readonly Side[], buyers: readonly PrivateKeyAccount[]
 }
 
 async function turn(
-  { shop, terms }: Side,
+  { server, terms }: Side,
   { connections, count }: Cell,
   buyers: readonly PrivateKeyAccount[],
 ): Promise<Sample> {
   const payments = await sign(buyers, terms, count)
-  shop.resume()
+  server.resume()
   try {
-    await sleep(CATCH_UP_MS)
-    return await buy(shop.url, payments, connections, TURN_SECONDS)
+    await sleep(RESUME_PAUSE_MS)
+    return await buy(server.url, payments, connections, TURN_SECONDS)
   } finally {
-    shop.pause()
+    server.pause()
   }
 }
 
@@ -116,7 +116,7 @@ function report(rounds: readonly Round[]): Report {
   return { name: 'x402', figures, tables: [table], targets: targets(figures) }
 }
 
-/** Latencies of all rounds together, and the rate of the middle one. */
+/** Returns the latencies of all rounds together and the median rate. */
 const overall = (samples: readonly Sample[]): LoadResult => ({
   ...summary(samples),
   perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),

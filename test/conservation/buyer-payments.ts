@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { type PaymentFlaws, signPayment } from '../stories/attacks/sign-payment.ts'
-import type { Told } from '../support/ask.ts'
+import type { ApiResponse } from '../support/ask.ts'
 import { type FacilitatorBehavior, nonceFor } from './facilitator-behaviors.ts'
 import type { Random } from './random.ts'
 import type { PaidRequest, RequestRecorder, SentPayment } from './request-recorder.ts'
@@ -24,7 +24,7 @@ export const createBuyerWallet = (random: Random, funded: bigint): BuyerWallet =
 export async function sign(
   random: Random,
   { account }: BuyerWallet,
-  offered: Told | undefined,
+  offered: ApiResponse | undefined,
   behavior: FacilitatorBehavior,
   { signed, ...invalid }: PaymentFlaws = {},
 ): Promise<SentPayment | undefined> {

@@ -6,7 +6,7 @@ import { micros } from '../../core/money.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { entry } from '../stories/attacks/sellers.ts'
 import { signPayment } from '../stories/attacks/sign-payment.ts'
-import type { Told } from '../support/ask.ts'
+import type { ApiResponse } from '../support/ask.ts'
 import { fundedFacilitator } from './foreign-facilitator.ts'
 import type { Run } from './run.ts'
 
@@ -18,7 +18,7 @@ export async function loseDebit({ environment, market }: Run): Promise<void> {
   const accepts = [entry({ payTo: market.wallets[0]!, amount: String(AMOUNT) })]
   const required = { x402Version: 2, resource: { url: 'http://shop0.test/' }, accepts }
   const header = encodePaymentRequiredHeader(required)
-  const offered = { headers: { 'payment-required': header } } as unknown as Told
+  const offered = { headers: { 'payment-required': header } } as unknown as ApiResponse
   const { time } = await environment.deps.chain.head()
   const payment = readPayment(await signPayment(environment.spend, offered, time))
   const settler = await fundedFacilitator(environment.rpcUrl)

@@ -1,6 +1,6 @@
 import { elapsedMs, sleep, unrefSleep } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import type { Counters } from './counters.ts'
 import { FACILITATOR_BEHAVIORS, type FacilitatorBehavior } from './facilitator-behaviors.ts'
 
@@ -73,7 +73,7 @@ export class RequestRecorder {
   async ask(
     request: PaidRequest,
     more: Readonly<Record<string, string>> = {},
-  ): Promise<Told | undefined> {
+  ): Promise<ApiResponse | undefined> {
     const { path, body, key, ip } = request
     const headers = { ...request.headers, ...more, 'x-forwarded-for': ip }
     const send = () => ask(this.#url(), path, { body, key, headers })
@@ -109,14 +109,14 @@ export class RequestRecorder {
   }
 
   /** Sends a call paid with credits and records its charge. */
-  async call(keyId: string, request: PaidRequest): Promise<Told | undefined> {
+  async call(keyId: string, request: PaidRequest): Promise<ApiResponse | undefined> {
     const response = await this.ask(request)
     this.charges.push({ key: keyId, ...chargeOf(response) })
     return response
   }
 
   /** Sends a payment; it may be sent again, also with another request. */
-  async pay(sent: SentPayment, request: PaidRequest): Promise<Told | undefined> {
+  async pay(sent: SentPayment, request: PaidRequest): Promise<ApiResponse | undefined> {
     if (sent.requests.length === 0) {
       this.sent.push(sent)
       this.#counters.add(request.path === PURCHASE ? CREDITS : CALLS, sent.behavior)
@@ -128,10 +128,10 @@ export class RequestRecorder {
   }
 }
 
-const chargedOf = ({ headers }: Told): bigint =>
+const chargedOf = ({ headers }: ApiResponse): bigint =>
   BigInt(String(headers['x-charged-microdollars'] ?? 0))
 
-function chargeOf(response: Told | undefined): Omit<Charge, 'key'> {
+function chargeOf(response: ApiResponse | undefined): Omit<Charge, 'key'> {
   if (!response) return { call: undefined, charged: 0n, state: 'lost' }
   const call = response.headers['x-call-id']
   const { payment } = response.body as { readonly payment?: { readonly state?: unknown } }

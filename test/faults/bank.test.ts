@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { crash, runRound, printReport } from './bank/round.ts'
+import { crash, printReport, runRound } from './bank/round.ts'
 import { openLedgerBank } from './banks/ledger.ts'
 import { Cluster } from './rig/cluster.ts'
 import { randomBetween, SECONDS } from './rig/inject-faults.ts'
@@ -31,10 +31,7 @@ describe(`The ledger under ${SECONDS} s of kills of its workers and PostgreSQL`,
       ],
     })
     const [kills, crashes, cuts] = report.times
-    printReport(
-      report,
-      `${kills} kills of workers, ${crashes} of PostgreSQL, ${cuts} network cuts`,
-    )
+    printReport(report, `${kills} kills of workers, ${crashes} of PostgreSQL, ${cuts} network cuts`)
     expect(report.violations).to.deep.equal([])
     expect(report.lost, 'attempts without a response').to.be.above(0)
   })

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect } from 'chai'
 import { systemClock } from '../../core/clock.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { ProcessHub } from '../support/workers.ts'
 
@@ -42,13 +42,18 @@ describe('A077 two hubs with wrong clocks', function () {
   })
 
   /** Sends `times` requests to each hub concurrently. */
-  const both = async (times: number, path: string, key: string, body?: object): Promise<Told[]> =>
+  const both = async (
+    times: number,
+    path: string,
+    key: string,
+    body?: object,
+  ): Promise<ApiResponse[]> =>
     Promise.all(
       hubs.flatMap((hub) =>
         Array.from({ length: times }, () => ask(hub.url, path, { ...(key && { key }), body })),
       ),
     )
-  const count = (responses: readonly Told[], expected: number): number =>
+  const count = (responses: readonly ApiResponse[], expected: number): number =>
     responses.filter(({ status }) => status === expected).length
 
   it('log times 40 days ahead of and behind the database', async () => {
@@ -63,7 +68,9 @@ describe('A077 two hubs with wrong clocks', function () {
 
   it('share one monthly quota of free calls', async () => {
     const { apiKey } = await hubs[0]!.agent()
-    const responses = await both(FREE, '/proxy/analysis/sentiment', apiKey, { text: 'A lovely day.' })
+    const responses = await both(FREE, '/proxy/analysis/sentiment', apiKey, {
+      text: 'A lovely day.',
+    })
     expect([count(responses, 200), count(responses, 402)]).to.deep.equal([FREE, FREE])
     const { rows } = await database.pool.query<{ months: number }>(
       `SELECT count(*)::integer AS months FROM ledger.account

@@ -7,10 +7,10 @@ import { Ledger } from '../../core/ledger/ledger.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { crash } from './bank/round.ts'
-import { CREDITS, type FundedAgent, CallLoad, createFundedAgents } from './rig/call-load.ts'
+import { CallLoad, CREDITS, createFundedAgents, type FundedAgent } from './rig/call-load.ts'
 import { Cluster } from './rig/cluster.ts'
 import { HubProcess } from './rig/hub.ts'
-import { SECONDS, injectFaults } from './rig/inject-faults.ts'
+import { injectFaults, SECONDS } from './rig/inject-faults.ts'
 
 const AGENTS = 16
 const CALLERS_EACH = 3

@@ -5,9 +5,9 @@ import { expireHolds } from '../../core/ledger/expire.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { CREDITS, PRICE, type FundedAgent, createFundedAgents } from './rig/call-load.ts'
+import { CREDITS, createFundedAgents, type FundedAgent, PRICE } from './rig/call-load.ts'
 import { HubProcess } from './rig/hub.ts'
 import { Proxy } from './rig/proxy.ts'
 
@@ -36,7 +36,7 @@ describe('The hub while its database cannot be reached', function () {
     await database.drop()
   })
 
-  const call = (): Promise<Told> =>
+  const call = (): Promise<ApiResponse> =>
     ask(hub.url, '/proxy/slow/work', { key: agent.apiKey, body: { n: 1 } })
 
   const credits = (): Promise<bigint> => ledger.balance(creditsOf(agent.keyId))
@@ -46,7 +46,7 @@ describe('The hub while its database cannot be reached', function () {
     return rowCount ?? 0
   }
 
-  function expectUnavailable({ status, headers, body }: Told): void {
+  function expectUnavailable({ status, headers, body }: ApiResponse): void {
     expect(status).to.equal(503)
     expect(headers['content-type']).to.match(/^application\/problem\+json/)
     expect(body['code']).to.equal('service_unavailable')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { crash, emptyDatabase, type Report, runRound, printReport } from './bank/round.ts'
+import { crash, emptyDatabase, printReport, type Report, runRound } from './bank/round.ts'
 import type { BankWorkers } from './bank/workers.ts'
 import type { BankSpec } from './banks/index.ts'
 import { openLedgerBank } from './banks/ledger.ts'

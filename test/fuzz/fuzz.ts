@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { request } from 'undici'
-import { type Document, ResponseChecker, type Operation } from './response-checker.ts'
-import { type Schema, fuzzedValue } from './values.ts'
+import { type Document, type Operation, ResponseChecker } from './response-checker.ts'
+import { fuzzedValue, type Schema } from './values.ts'
 
 export interface FuzzOptions {
   readonly url: string
@@ -124,7 +124,8 @@ class KnownIds {
 
   learn(text: string): void {
     for (const [, name = ''] of text.matchAll(/"(?:\w+_)?(?:id|slug)":"([\w:.-]{2,60})"/g)) {
-      if (!this.#names.includes(name)) this.#names[this.#first + (this.#next++ % KNOWN_IDS_MAX)] = name
+      if (!this.#names.includes(name))
+        this.#names[this.#first + (this.#next++ % KNOWN_IDS_MAX)] = name
     }
   }
 
@@ -136,7 +137,13 @@ class KnownIds {
 const textOf = (schema: Schema): fc.Arbitrary<string> =>
   fuzzedValue(schema).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
 
-async function ask(url: string, method: string, path: string, fuzzRequest: FuzzRequest, known: KnownIds) {
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  fuzzRequest: FuzzRequest,
+  known: KnownIds,
+) {
   const { pathParameters, query, body, key, network } = fuzzRequest
   const place = parameterNames(path).reduce(
     (text, name, i) =>

@@ -11,7 +11,9 @@ const KEYS = 12
 const RUNS = 3
 const ADMIN = privateKeyToAccount(generatePrivateKey())
 /** Hub options: trusts one proxy, so that callers have many networks, and has one administrator. */
-export const FUZZ_HUB_OPTIONS = { config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] } } as const
+export const FUZZ_HUB_OPTIONS = {
+  config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] },
+} as const
 /**
  * Skipped operations: MCP, which has its own protocol, and the faucet, which sends chain
  * transactions.

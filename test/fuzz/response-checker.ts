@@ -55,7 +55,11 @@ export class ResponseChecker {
   }
 
   /** Returns the fault of a response; undefined if there is none. */
-  fault(operation: Operation, sent: Sent, { status, type, text }: ReceivedResponse): string | undefined {
+  fault(
+    operation: Operation,
+    sent: Sent,
+    { status, type, text }: ReceivedResponse,
+  ): string | undefined {
     const documented = operation.responses[String(status)]
     const body = json(type, text)
     const code = isObject(body) ? String(body['code']) : 'none'
@@ -67,7 +71,8 @@ export class ResponseChecker {
     if (documented.content && !content) return `undocumented type ${type} of ${status}`
     const check = content && this.#checker(content.schema, this.#strict)
     if (check && !check(body)) return `schema mismatch of ${status}: ${errorText(check)}`
-    if (status < 300 && !this.allows(operation, sent)) return 'accepted a request that the schema forbids'
+    if (status < 300 && !this.allows(operation, sent))
+      return 'accepted a request that the schema forbids'
     return undefined
   }
 

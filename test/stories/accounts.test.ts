@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { type Person, signIn } from '../support/person.ts'
 import { useHub } from '../support/suite.ts'
@@ -26,7 +26,7 @@ describe('an account', () => {
   const post = (person: Person, path: string, body: unknown = {}) => person.ask(path, { body })
   const keysOf = async (person: Person) => (await person.ask('/v1/keys')).body['data'] as Key[]
   const idsOf = async (person: Person) => (await keysOf(person)).map(({ key_id }) => key_id)
-  const refused = ({ status, body }: Told, expected: number, code: string) =>
+  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
     expect([status, body['code']]).to.deep.equal([expected, code])
 
   /** A wallet with a key, and the words to sign for the account of a person. */
@@ -44,7 +44,7 @@ describe('an account', () => {
     expect(told.status, told.text).to.equal(201)
     return told.body as { nonce: string; message: string }
   }
-  async function link(person: Person, wallet: Wallet): Promise<Told> {
+  async function link(person: Person, wallet: Wallet): Promise<ApiResponse> {
     const { nonce, message } = await challengeFor(person, wallet)
     const signature = await wallet.account.signMessage({ message })
     return post(person, '/v1/account/wallets', { nonce, signature })

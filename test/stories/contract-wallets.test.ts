@@ -13,7 +13,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { callRpc } from '../../server/sandbox/rpc.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
 const FILE = new URL('../support/contracts/contracts.artifact.json', import.meta.url)
@@ -61,7 +61,7 @@ describe('wallets that are contracts register', () => {
   }
   const register = (nonce: string, signature: Hex, wallet_address: string = wallet) =>
     ask(hub().url, '/v1/register', { body: { nonce, signature, wallet_address } })
-  const refused = ({ status, body }: Told, expected: number, code: string) =>
+  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
     expect([status, body['code']]).to.deep.equal([expected, code])
 
   it('before they are on the chain (ERC-6492), which changes nothing there', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { request } from 'undici'
 import { usd } from '../../core/money.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -20,7 +20,7 @@ describe('payments to sellers', () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
-  const weather = (query: string, by = ada): Promise<Told> =>
+  const weather = (query: string, by = ada): Promise<ApiResponse> =>
     ask(hub().url, '/proxy/external', {
       key: by.apiKey,
       body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}` },

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { daysBefore, monthName, monthStart, systemClock } from '../../core/clock.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -17,7 +17,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
     time = undefined
     ada = await hub().agent()
   })
-  const call = (): Promise<Told> =>
+  const call = (): Promise<ApiResponse> =>
     ask(hub().url, '/proxy/gift/try', {
       key: ada.apiKey,
       body: {},
@@ -27,7 +27,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
   const loseEnd = () =>
     hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
 
-  async function isRepeated(first: Told): Promise<void> {
+  async function isRepeated(first: ApiResponse): Promise<void> {
     expect([first.status, first.headers['x-payment-source']]).to.deep.equal([200, 'free'])
     await loseEnd()
     time = daysBefore(nextMonth, -5)
@@ -56,7 +56,7 @@ describe('a free call under an Idempotency-Key, at the end of a month', () => {
   })
 
   /** Makes a call whose id is of one month and whose hold of the next. */
-  async function turned(): Promise<Told> {
+  async function turned(): Promise<ApiResponse> {
     const client = await hub().database.admin.connect()
     try {
       await client.query('BEGIN; LOCK hub.idempotent_call')

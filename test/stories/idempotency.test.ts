@@ -4,7 +4,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { sleep } from '../../core/clock.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { ask, payFor, type Question, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, payFor, type RequestOptions } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted-service.ts'
@@ -17,7 +17,7 @@ describe('the Idempotency-Key of a call', () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
-  const call = (key: string, text: unknown = 'a', by = ada): Promise<Told> =>
+  const call = (key: string, text: unknown = 'a', by = ada): Promise<ApiResponse> =>
     ask(hub().url, '/proxy/counted/work', {
       key: by.apiKey,
       body: { text },
@@ -147,9 +147,10 @@ describe('the Idempotency-Key of a call', () => {
       bob = await hub().agent()
       await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
     })
-    const order = (headers: Question['headers'], key?: string) =>
+    const order = (headers: RequestOptions['headers'], key?: string) =>
       ask(hub().url, '/proxy/counted/work', { key, body: { text: 'a' }, headers: headers ?? {} })
-    const sign = async (offered?: Told) => payFor(eve, hub().url, offered ?? (await order({})))
+    const sign = async (offered?: ApiResponse) =>
+      payFor(eve, hub().url, offered ?? (await order({})))
     const buy = (payment?: string) =>
       order(
         { 'idempotency-key': 'paid', ...(payment && { 'payment-signature': payment }) },

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
-import { ask, type Question, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -27,8 +27,9 @@ describe('the state of a key', () => {
     })
   const say = (key: string) =>
     ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } }).then(({ status }) => status)
-  const keys = (path: string, question: Question) => ask(hub().url, `/v1/keys${path}`, question)
-  const refused = ({ status, body }: Told, expected: number, code: string) =>
+  const keys = (path: string, question: RequestOptions) =>
+    ask(hub().url, `/v1/keys${path}`, question)
+  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
     expect([status, body['code']]).to.deep.equal([expected, code])
   const child = async (key: string) => {
     const { body } = await keys('', { key, body: {} })

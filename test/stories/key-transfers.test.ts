@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { freezeKey } from '../../core/identity/key-state.ts'
 import { usd } from '../../core/money.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
 describe('key-to-key transfers', () => {
@@ -34,7 +34,7 @@ describe('key-to-key transfers', () => {
   const send = ({ nonce, signature }: { nonce: string; signature: string }, key = one.apiKey) =>
     ask(hub().url, '/v1/credits/transfers', { key, body: { nonce, signature } })
   const balances = async () => [await hub().balance(one.keyId), await hub().balance(two.keyId)]
-  const refused = ({ status, body }: Told, expected: number, code: string) =>
+  const refused = ({ status, body }: ApiResponse, expected: number, code: string) =>
     expect([status, body['code']]).to.deep.equal([expected, code])
 
   it('happen once per signature, however often it is sent', async () => {

@@ -1,7 +1,7 @@
 import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { sleep, systemClock } from '../../core/clock.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -41,16 +41,16 @@ describe('sub-keys', () => {
     root = { id: ada.keyId, secret: ada.apiKey }
     await hub().credit(ada.keyId, usd('1'))
   })
-  const keys = (by: Key, path = '', question: object = {}): Promise<Told> =>
+  const keys = (by: Key, path = '', question: object = {}): Promise<ApiResponse> =>
     ask(hub().url, `/v1/keys${path}`, { key: by.secret, ...question })
   const make = async (by: Key, limits: object = {}): Promise<Key> => {
     const { status, body } = await keys(by, '', { body: limits })
     expect(status, JSON.stringify(body)).to.equal(201)
     return { id: String(body['key_id']), secret: String(body['api_key']) }
   }
-  const work = (by: Key, path = 'worked/work'): Promise<Told> =>
+  const work = (by: Key, path = 'worked/work'): Promise<ApiResponse> =>
     ask(hub().url, `/proxy/${path}`, { key: by.secret, body: {} })
-  const codes = async (told: Promise<Told>[]) => {
+  const codes = async (told: Promise<ApiResponse>[]) => {
     const tally: Record<string, number> = {}
     for (const { status, body } of await Promise.all(told)) {
       const code = status === 200 ? 'served' : String(body['code'])

@@ -10,7 +10,7 @@ import { sleep } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { usd } from '../../core/money.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { postmasterOf } from '../support/postmaster.ts'
 
@@ -143,7 +143,7 @@ class KeyedCallers {
   enough = false
   /** Ids of calls with a response. */
   readonly done = new Set<string>()
-  readonly refused: Told[] = []
+  readonly refused: ApiResponse[] = []
   readonly #ready: Ready
   #next = 0
 

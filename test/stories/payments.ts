@@ -1,7 +1,7 @@
 import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
-import { ask, payFor, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
 import type { Actor, Result, Scene, Verb } from './table.ts'
 
@@ -23,7 +23,7 @@ const orderOf = (text: string): Order => {
   return { path: `/proxy/${what}`, body }
 }
 
-const resultOf = ({ status, headers, body }: Told): Result => {
+const resultOf = ({ status, headers, body }: ApiResponse): Result => {
   const code = body['code'] ?? body['state'] ?? headers['x-payment-source']
   return typeof code === 'string' ? { status, code } : { status }
 }

@@ -9,13 +9,16 @@ import { setCommission } from '../../core/usage/commission.ts'
 import { listCustomers, readCallStatistics } from '../../core/usage/provider-statistics.ts'
 import { type PayoutSettings, payProviders } from '../../jobs/pay-providers.ts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
-import { ask, type Question, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Json, refused } from '../support/hooks.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { useHub } from '../support/suite.ts'
+import { type Json, refused } from '../support/webhook-fixture.ts'
 
+const fail = (): never => {
+  throw new Error('down')
+}
 const vendor = defineService({
   slug: 'vendor',
   name: 'Vendor',
@@ -24,14 +27,7 @@ const vendor = defineService({
   provider: 'vendor-co',
   endpoints: {
     'POST /good': { summary: 'Sells.', price: usd('0.4'), input: s.object({}), handle: () => ({}) },
-    'POST /bad': {
-      summary: 'Fails.',
-      price: usd('0.4'),
-      input: s.object({}),
-      handle: () => {
-        throw new Error('down')
-      },
-    },
+    'POST /bad': { summary: 'Fails.', price: usd('0.4'), input: s.object({}), handle: fail },
   },
 })
 
@@ -57,7 +53,7 @@ describe('a provider', () => {
   })
   after(() => receiver.close())
 
-  const as = (key: string, path: string, question: Question = {}): Promise<Told> =>
+  const as = (key: string, path: string, question: RequestOptions = {}): Promise<ApiResponse> =>
     ask(hub().url, path, { key, ...question })
   const call = (path = 'good') => as(buyer.apiKey, `/proxy/vendor/${path}`, { body: {} })
   const calls = async (count: number): Promise<void> => {
@@ -69,14 +65,18 @@ describe('a provider', () => {
   const ADDRESS = '/v1/provider/payout-address'
   const challenge = (wallet: PrivateKeyAccount, key = owner.apiKey) =>
     as(key, `${ADDRESS}/challenge`, { body: { wallet_address: wallet.address } })
-  const put = async (wallet: PrivateKeyAccount, by = wallet, key = owner.apiKey): Promise<Told> => {
+  const put = async (
+    wallet: PrivateKeyAccount,
+    by = wallet,
+    key = owner.apiKey,
+  ): Promise<ApiResponse> => {
     const { body } = await challenge(wallet, key)
     const signature = await by.signMessage({ message: String(body['message']) })
     return as(key, ADDRESS, { method: 'PUT', body: { nonce: body['nonce'], signature } })
   }
   const newWallet = () => privateKeyToAccount(generatePrivateKey())
   const wallet = newWallet()
-  const listOf = ({ body }: Told) => body['data'] as Json[]
+  const listOf = ({ body }: ApiResponse) => body['data'] as Json[]
 
   it('has keys that manage services and never spend', async () => {
     const made = await as(owner.apiKey, '/v1/provider/keys', { body: { name: 'the shop' } })

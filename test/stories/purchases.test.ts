@@ -3,7 +3,7 @@ import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem
 import { usd } from '../../core/money.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { ask, payFor, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -23,7 +23,7 @@ describe('purchases of credits', () => {
     wallet = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: 10n * AMOUNT })
   })
-  const buy = (order: object = {}, payment?: string): Promise<Told> =>
+  const buy = (order: object = {}, payment?: string): Promise<ApiResponse> =>
     ask(hub().url, '/v1/credits/purchase', {
       key: ada.apiKey,
       body: { amount_microdollars: Number(AMOUNT), ...order },

@@ -7,7 +7,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { ask, payFor, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -49,7 +49,7 @@ describe('a streaming response', () => {
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
   const holds = () => hub().hub.ledger.balance('liabilities:holds')
   const over = async (id: string) => {
-    let told: Told['body'] = {}
+    let told: ApiResponse['body'] = {}
     await eventually(async () => {
       told = await callOf(id)
       return told['state'] !== 'held' && told['receipt'] !== null

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
 import { eventually } from '../support/eventually.ts'
-import { type Json, refused, useHooks } from '../support/hooks.ts'
+import { type Json, refused, useWebhooks } from '../support/webhook-fixture.ts'
 
 describe('webhook deliveries', () => {
-  const hooks = useHooks()
+  const hooks = useWebhooks()
 
   it('are retried with growing delays and the same id until accepted', async () => {
     let failures = 2

@@ -5,8 +5,8 @@ import { sleep } from '../../core/clock.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import { emit } from '../../core/webhooks/events.ts'
 import { ask } from '../support/ask.ts'
-import { type Json, refused, useHooks } from '../support/hooks.ts'
 import type { Notice } from '../support/receiver.ts'
+import { type Json, refused, useWebhooks } from '../support/webhook-fixture.ts'
 
 const worked = defineService({
   slug: 'worked',
@@ -28,7 +28,7 @@ const worked = defineService({
 })
 
 describe('webhooks', () => {
-  const hooks = useHooks([worked])
+  const hooks = useWebhooks([worked])
   const work = (path = 'work') =>
     ask(hooks.hub().url, `/proxy/worked/${path}`, { key: hooks.ada().apiKey, body: {} })
   const dataOf = ({ body }: Notice) => JSON.parse(body) as { type: string; data: Json }

@@ -7,7 +7,7 @@ import { chooseTerms, parseOffer } from '../../core/payments/paying/terms.ts'
 import { signPayment } from '../../core/payments/paying/x402-client.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { ask, payFor, type Told } from '../support/ask.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted-service.ts'
@@ -21,14 +21,14 @@ describe('calls paid by x402', () => {
     eve = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
   })
-  const send = (payment?: string): Promise<Told> =>
+  const send = (payment?: string): Promise<ApiResponse> =>
     ask(hub().url, '/proxy/counted/work', {
       body: {},
       headers: payment === undefined ? {} : { 'payment-signature': payment },
     })
-  const sign = async (offered?: Told): Promise<string> =>
+  const sign = async (offered?: ApiResponse): Promise<string> =>
     payFor(eve, hub().url, offered ?? (await send()))
-  const offered = ({ headers }: Told) =>
+  const offered = ({ headers }: ApiResponse) =>
     JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString())
   const usdc = (): Promise<bigint> => hub().hub.paymentDeps.chain.balanceOf(eve.address)
   const query = async (sql: string) => (await hub().hub.pool.query(sql)).rows

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 /**
- * What a plugin is written against, as TypeScript declares it: `agenthub/plugin`, and what its
- * types are made of, without comments. Run by itself, it writes the report that is kept.
+ * Reports the plugin API as TypeScript declares it: `agenthub/plugin` and the types it uses,
+ * without comments. Run as a program, it writes the committed report.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 const KEPT = new URL('../core/plugin/api.txt', import.meta.url)
-/** Where what plugins see is declared; types of their inside are not theirs. */
+/** Files that declare what plugins see; their internal types are excluded. */
 const FILES = [
   'core/plugin/index',
   'core/plugin/parts',
@@ -22,7 +22,7 @@ const FILES = [
   'core/egress/errors',
   'core/plugin/render-error',
 ]
-/** Of shared files, what plugins can name. */
+/** Declarations of shared files that plugins can name. */
 const OURS: Readonly<Record<string, RegExp>> = {
   'core/plugin/deprecation': /^export interface Deprecation /,
   'core/money': /^export (type Micros|declare const micros|declare function usd)/,
@@ -63,7 +63,7 @@ export function apiReport(): string {
 
 const tsc = (): string => join(ROOT, 'node_modules/typescript/bin/tsc')
 
-/** Its declarations, each from a line that begins at the margin to the next such line. */
+/** Splits a file into declarations, each from an unindented line to the next. */
 function partsOf(text: string, ours: RegExp | undefined): readonly string[] {
   const parts = text.split(/\n(?=[a-z])/).map((part) => part.trim())
   const told = parts.filter((part) => !/^import |^export \{\};?$/.test(part))

@@ -14,7 +14,7 @@ import {
 import { citations, docComments, glossary } from './language.ts'
 import { type Rule, type SourceText, sourceOf, type Tree } from './source-text.ts'
 
-/** How a file names another one; the specifier follows, in quotes. */
+/** Syntax that names another file; the quoted specifier follows. */
 const SPECIFIERS = [
   /\b(?:from|import)\s*(?=(['"]))/g,
   /\b(?:import|require|import\.meta\.resolve)\s*\(\s*(?=(['"`]))/g,
@@ -22,7 +22,7 @@ const SPECIFIERS = [
   /\bimport\.meta\.dirname,\s*(?=(['"`]))/g,
 ]
 
-/** The specifiers of imports, without workers and data. */
+/** Specifiers of imports, without workers and data. */
 const IMPORTS = SPECIFIERS.slice(0, 2)
 
 const isChecked = (path: string): boolean => /\.(ts|sql|cjs)$/.test(path) && !DATA.test(path)
@@ -35,7 +35,7 @@ function viewsOf(text: string): SourceText {
   return known
 }
 
-/** The repository's own files that a file names: imports, types too, workers, and data. */
+/** Returns the repository files that a file names: imports including types, workers, and data. */
 function targetsOf(path: string, tree: Tree, specifiers = SPECIFIERS): string[] {
   const { code, whole } = viewsOf(tree.get(path) ?? '')
   const targets = new Set<string>()
@@ -150,7 +150,7 @@ const sizes: Rule = (tree) =>
     return found
   })
 
-/** Functions have a limit too, which the linter counts: what must not be lost is its rule. */
+/** The linter enforces the function limit; this rule protects its configuration. */
 const functions: Rule = (tree) => {
   const config = JSON.parse(tree.get('.oxlintrc.json') ?? '{}') as {
     rules?: Record<string, unknown>
@@ -222,7 +222,7 @@ const migrations: Rule = (tree) =>
       return fits ? [] : [`${path} breaks the order: the next migration is ${number}_name.sql`]
     })
 
-/** Every rule of the house, by the sentence that it keeps true. */
+/** Architecture rules by the guarantee that each enforces. */
 export const RULES = {
   'every import stays within its layer': imports,
   'core is layered: no folder imports one above it': coreLayers,

@@ -5,23 +5,27 @@ import { systemClock } from '../../core/clock.ts'
 import { chooseTerms, parseOffer } from '../../core/payments/paying/terms.ts'
 import { signPayment } from '../../core/payments/paying/x402-client.ts'
 
-export interface Question {
+export interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly key?: string | undefined
-  /** Sent as JSON; a string or bytes as they are. */
+  /** Sent as JSON; strings and bytes are sent unchanged. */
   readonly body?: unknown
 }
 
-export interface Told {
+export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readonly<Record<string, unknown>>
   readonly text: string
 }
 
-/** Asks a hub by HTTP, and gives whatever it answers: status, headers, and the body as JSON. */
-export async function ask(url: string, path: string, question: Question = {}): Promise<Told> {
+/** Sends a request to a hub. Returns status, headers, and the body as JSON. */
+export async function ask(
+  url: string,
+  path: string,
+  question: RequestOptions = {},
+): Promise<ApiResponse> {
   const {
     method = question.body === undefined ? 'GET' : 'POST',
     headers = {},
@@ -42,16 +46,16 @@ export async function ask(url: string, path: string, question: Question = {}): P
   return { status: answer.statusCode, headers: answer.headers, body: parsed(text), text }
 }
 
-function parsed(text: string): Told['body'] {
+function parsed(text: string): ApiResponse['body'] {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Told['body']) : { value }
+    return typeof value === 'object' && value !== null ? (value as ApiResponse['body']) : { value }
   } catch {
     return {}
   }
 }
 
-/** Sends exactly these bytes over a connection of its own; gives what came until it was closed. */
+/** Sends exactly these bytes over a new connection. Returns everything received until it closes. */
 export function askRaw(url: string, lines: readonly string[]): Promise<string> {
   const { hostname, port, host } = new URL(url)
   const [first = '', ...rest] = lines
@@ -64,8 +68,12 @@ export function askRaw(url: string, lines: readonly string[]): Promise<string> {
   })
 }
 
-/** The value of PAYMENT-SIGNATURE that pays the offer of a 402. */
-export async function payFor(account: LocalAccount, url: string, offered: Told): Promise<string> {
+/** Returns the PAYMENT-SIGNATURE value that pays the offer of a 402. */
+export async function payFor(
+  account: LocalAccount,
+  url: string,
+  offered: ApiResponse,
+): Promise<string> {
   const terms = chooseTerms(parseOffer({ headers: offered.headers, body: Buffer.from('{}') }), {
     host: new URL(url).hostname,
     maxAmount: 10n ** 12n,

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import nock from 'nock'
-import { openReading } from './browser.ts'
+import { openRenderer } from './renderer-fixture.ts'
 
-/** Renders a page on a machine that lacks nearly everything, and tells how. */
+/** Program: renders a page with almost no environment and prints the result. */
 nock.restore()
-const { renderer, close } = await openReading()
+const { renderer, close } = await openRenderer()
 const { body } = await renderer.render({
   url: 'http://owner.test/japanese',
   deadlineMs: 60_000,

@@ -7,7 +7,7 @@ export const BROWSER_HOME = fileURLToPath(
   new URL('../../node_modules/.cache/agenthub/browser', import.meta.url),
 )
 
-/** Launches Chromium for first-party pages: the one from npm, or that of the system. */
+/** Launches Chromium for first-party pages: the npm package's or the system's. */
 export async function openBrowser(): Promise<Browser> {
   const program = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
   return launch({

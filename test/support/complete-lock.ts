@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /**
- * Adds to package-lock.json the packages of other platforms, which npm leaves out when the registry
- * at hand does not carry them; `npm ci` refuses a lock file without them. Run it after each change
- * of a dependency: `npm run lock`.
+ * Adds packages of other platforms to package-lock.json: npm omits them if the registry in use
+ * lacks them, and `npm ci` rejects such a lock file. Run `npm run lock` after each change of a
+ * dependency.
  */
 interface Entry {
   readonly version?: string
@@ -29,7 +29,7 @@ const CPU: readonly (readonly [part: string, cpu: string])[] = [
   ['arm', 'arm'],
 ]
 
-/** What a package of native code says of itself in its name: `cli-linux-x64-musl`. */
+/** Platform in the name of a native package: `cli-linux-x64-musl`. */
 function platformOf(name: string) {
   const parts = name.split('/').at(-1)!.replace('windows', 'win32')
   const os = OS.find((each) => parts.split('-').includes(each))

@@ -1,4 +1,4 @@
-/** What the house has decided; architecture.ts holds the repository to it. */
+/** Architecture decisions, enforced by architecture.ts. */
 
 export interface Layer {
   readonly files: RegExp
@@ -7,7 +7,7 @@ export interface Layer {
   readonly instead: string
 }
 
-/** Who may import whom; the first layer that holds a file decides. A line is a decision. */
+/** Allowed imports; the first layer that contains a file applies. Each line is a decision. */
 export const LAYERS: readonly Layer[] = [
   {
     files: /^core\//,
@@ -44,7 +44,7 @@ export const LAYERS: readonly Layer[] = [
     may: '^(core|server)/|^package[.]json$',
     instead: 'only server/main.ts sees plugins and jobs, and passes them on as values',
   },
-  // Real data lies beside the repository; what reads it skips where it is absent.
+  // Real data is outside the repository; tests that need it are skipped without it.
   {
     files: /^test\//,
     may: '^(?![.][.])|^[.][.]/shared/data/',
@@ -193,8 +193,8 @@ export const TOP_LEVEL: readonly string[] = [
   'tsconfig.json',
 ]
 /**
- * What runs or is imported from outside; what trains a plugin's models runs by itself, and examples
- * are sold where HUB_PLUGINS names them.
+ * Programs and files imported from outside. Programs that train a plugin's models run on their own,
+ * and examples are sold if HUB_PLUGINS names them.
  */
 export const ROOTS = new RegExp(
   `^(?:${[

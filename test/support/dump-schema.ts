@@ -9,8 +9,8 @@ const FILE = join(import.meta.dirname, '../../core/db/schema.sql')
 const README = join(import.meta.dirname, '../../core/README.md')
 
 /**
- * `npm run db:dump`: writes core/db/schema.sql and the events of core/README.md anew, and adds to
- * core/db/landed.sha256 the migrations that it lacks.
+ * `npm run db:dump`: rewrites core/db/schema.sql and the events table of core/README.md, and adds
+ * missing migrations to core/db/landed.sha256.
  */
 try {
   const database = await freshDatabase()

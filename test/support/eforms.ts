@@ -1,31 +1,31 @@
-/** What a fictional notice says; what is not given is the same in all of them. */
+/** Content of a fictional notice; omitted members have defaults. */
 export interface Fiction {
   /** `101-2026` */
   readonly number: string
   /** `2026-03-02` */
   readonly day: string
   readonly ojs: string
-  /** Of the notice; made from its number. */
+  /** UUID of the notice. @defaultValue derived from its number */
   readonly uuid?: string
   readonly version?: string
   readonly procedure?: string
   readonly cpv?: string
   readonly title?: string
   readonly deadline?: string
-  /** What it changes: a number, or UUID-NN. */
+  /** Changed notice: a number, or UUID-NN. */
   readonly changes?: string
 }
 
 const UBL = 'urn:oasis:names:specification:ubl:schema:xsd'
 const EFORMS = 'http://data.europa.eu/p27'
 
-/** The UUID of a fictional thing: the same for the same number. */
+/** Returns a UUID derived from a number. */
 export const uuidOf = (number: string, kind = 'a'): string => {
   const digits = number.replace('-', '').padStart(12, '0')
   return `${kind.repeat(8)}-0000-4000-8000-${digits}`
 }
 
-/** A small contract notice in eForms XML, about a buyer that there is not. */
+/** Returns a small contract notice in eForms XML with a fictional buyer. */
 export function eformsNotice(fiction: Fiction): string {
   const { number, day, ojs, deadline = '2026-04-20', version = '01', changes } = fiction
   const [ordinal = '', year = ''] = number.split('-')

@@ -5,11 +5,11 @@ import { defineService, s, usd } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/boot/start.ts'
-import { firstAgent } from '../../server/sandbox/agent.ts'
+import { registerFirstAgent } from '../../server/sandbox/agent.ts'
 
 /**
- * A hub in a process of its own, to be killed by tests. Its `slow` service takes 50 ms, and its
- * holds expire five seconds after they were made. Prints one line of JSON when it is ready.
+ * Program: hub that tests kill. Its `slow` service takes 50 ms, and its holds expire after five
+ * seconds. Prints one line of JSON when it is ready.
  */
 const slow = defineService({
   slug: 'slow',
@@ -38,7 +38,7 @@ const running = await startHub({
   log: createLog('error'),
   holdMarginSeconds: 4,
 })
-const apiKey = await firstAgent(config.dataDir, running.url, running.sandbox!.wallets.agent)
+const apiKey = await registerFirstAgent(config.dataDir, running.url, running.sandbox!.wallets.agent)
 const { url, databaseUrl } = running
 const readyAt = systemClock.now().toISOString()
 process.stdout.write(`${JSON.stringify({ url, databaseUrl, apiKey, readyAt })}\n`)

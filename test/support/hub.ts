@@ -17,21 +17,21 @@ import { type RunningHub, startHub } from '../../server/boot/start.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
-/** A whole hub in this process: real database, chain, facilitator, seller and doors. */
+/** Whole hub in this process: real database, chain, facilitator, seller and entry points. */
 export interface TestHub extends RunningHub {
   readonly database: FreshDatabase
   readonly dataDir: string
-  /** Everything that was logged, as JSON lines. */
+  /** Returns the log as JSON lines. */
   readonly logged: () => string
-  /** A new wallet, with test USDC (microdollars), registered. */
+  /** Creates and registers a wallet with test USDC (microdollars). */
   agent(usdc?: bigint): Promise<TestAgent>
-  /** Gives a key credits without the chain, as if bought. */
+  /** Posts credits for a key as if bought, without the chain. */
   credit(keyId: string, amount: bigint): Promise<void>
-  /** The credits of a key, in microdollars. */
+  /** Returns the credits of a key in microdollars. */
   balance(keyId: string): Promise<bigint>
   /** Advances the time of the hub's caches, so that a test need not wait for them to expire. */
   advanceCaches(ms: number): void
-  /** Stops all, after proving that the books balance and nothing secret was logged. */
+  /** Stops everything after checking that the ledger balances and no secret was logged. */
   close(): Promise<void>
 }
 

@@ -18,7 +18,7 @@ export const injectedHost: Host = {
 
 const database = { query: absent, transaction: absent, reading: absent }
 
-/** The service that a plugin declares. */
+/** Returns the service that a plugin declares. */
 export function serviceOf(plugin: Plugin) {
   if ('open' in plugin) return plugin.open({ ...injectedHost, database })
   return typeof plugin === 'function' ? plugin(injectedHost) : plugin

@@ -4,16 +4,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
-/** `sha256sum -c` reads it too. */
+/** Also readable by `sha256sum -c`. */
 export const LANDED = join(ROOT, 'core/db/landed.sha256')
 
-/** Each migration, the plugins' too, as somebody's database may have it: path to hash. */
+/** Returns the hash of each released migration, including plugins', by path. */
 export async function landedMigrations(): Promise<ReadonlyMap<string, string>> {
   const lines = (await readFile(LANDED, 'utf8')).split('\n').filter(Boolean)
   return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]))
 }
 
-/** The same as the files are now. */
+/** Returns the hashes of the current migration files. */
 export async function migrationsNow(): Promise<ReadonlyMap<string, string>> {
   const patterns = ['core/db/migrations/*.sql', 'plugins/**/migrations/*.sql']
   const paths = globSync(patterns, { cwd: ROOT })

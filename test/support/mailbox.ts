@@ -4,20 +4,20 @@ import { SMTPServer } from 'smtp-server'
 import { sleep } from '../../core/clock.ts'
 
 export interface Received {
-  /** Of the envelope: whom the server was told to give it to. */
+  /** Recipients of the SMTP envelope. */
   readonly to: readonly string[]
-  /** Headers and words, as they came. */
+  /** Received headers and body. */
   readonly raw: string
   readonly text: string
 }
 
-/** A real mail server on loopback, which keeps what it gets. */
+/** Real mail server on loopback that stores received mail. */
 export interface Mailbox {
   readonly url: string
   readonly mails: readonly Received[]
-  /** Answers so many mails with "try again later". */
+  /** Rejects the next `times` mails with a temporary error. */
   refuse(times: number): void
-  /** The mail to an address that comes next, after `seen` earlier ones. */
+  /** Waits for the next mail to an address after `seen` earlier ones. */
   next(to: string, seen?: number): Promise<Received>
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export async function openMailbox(): Promise<Mailbox> {
         }
         const raw = Buffer.concat(pieces).toString('utf8')
         const to = session.envelope.rcptTo.map(({ address }) => address)
-        mails.push({ to, raw, text: wordsOf(raw) })
+        mails.push({ to, raw, text: bodyOf(raw) })
         callback()
       })
     },
@@ -67,8 +67,8 @@ export async function openMailbox(): Promise<Mailbox> {
   }
 }
 
-/** The body of a plain mail, with the soft line breaks of quoted-printable undone. */
-function wordsOf(raw: string): string {
+/** Returns the body of a plain mail with quoted-printable decoded. */
+function bodyOf(raw: string): string {
   const body = raw.slice(raw.indexOf('\r\n\r\n') + 4)
   if (!/^content-transfer-encoding: quoted-printable/im.test(raw)) return body
   return body

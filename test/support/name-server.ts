@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 
-/** TXT records by name: each of them a list of strings. A name with none is not there. */
+/** TXT records by name, each a list of strings. Other names do not exist. */
 export type Records = Map<string, readonly (readonly string[])[]>
 
 const TXT = 16
@@ -10,15 +10,15 @@ const INTERNET = 1
 const RESPONSE = 0x8180
 const NO_SUCH_NAME = 3
 const REFUSED = 5
-/** Where the question begins, which every answer points back to. */
+/** Offset of the question, referenced by every response. */
 const QUESTION = 12
 
-/** A name server on loopback for tests: TXT records by RFC 1035, over UDP. */
+/** DNS server on loopback for tests: TXT records by RFC 1035, over UDP. */
 export async function openNameServer(): Promise<{
   readonly records: Records
-  /** Names that were asked for. */
+  /** Queried names. */
   readonly asked: string[]
-  /** A resolver that asks this server and no other. */
+  /** Resolver that uses only this server. */
   readonly resolver: Resolver
   close(): void
 }> {

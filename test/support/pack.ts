@@ -11,9 +11,9 @@ import {
 import { join } from 'node:path'
 
 /**
- * What is published: the command line, the client, the plugin API and its conformance suite, as
- * JavaScript, with the dependencies that these need and no others. Run by `npm pack` before it
- * packs, and with `undo` after it: npm has no other package.json to publish than this one.
+ * Builds the published package: the command line, the client, the plugin API and its conformance
+ * suite, as JavaScript, with only the dependencies that these need. `npm pack` runs it before
+ * packing, and with `undo` afterwards, because npm can publish only this package.json.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 const OUT = join(ROOT, 'dist')
@@ -25,7 +25,7 @@ const ENTRIES = {
   './testing': 'core/testing/index',
 } as const
 const CLI = 'server/cli/main'
-/** Starts it; the one file that is JavaScript already. */
+/** Entry point of the command line; already JavaScript. */
 const STARTER = 'server/cli/hub.mjs'
 
 interface Manifest {
@@ -84,7 +84,7 @@ function compile(): void {
   chmodSync(join(OUT, STARTER), 0o755)
 }
 
-/** Names of the packages that compiled files import. */
+/** Returns the names of packages that compiled files import. */
 const importsOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(js|d\.ts)$/.test(name))

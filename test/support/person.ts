@@ -1,16 +1,16 @@
-import { ask, type Question, type Told } from './ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from './ask.ts'
 import type { Mailbox } from './mailbox.ts'
 
 /** Signed-in account: requests carry its session cookie and the origin of the hub. */
 export interface Person {
   readonly email: string
   readonly cookie: string
-  ask(path: string, question?: Question): Promise<Told>
+  ask(path: string, question?: RequestOptions): Promise<ApiResponse>
 }
 
 export const tokenIn = (text: string): string => /[?&]token=([\w-]+)/.exec(text)?.[1] ?? ''
 
-export const cookieOf = ({ headers }: Told): string =>
+export const cookieOf = ({ headers }: ApiResponse): string =>
   String(headers['set-cookie'] ?? '').split(';')[0] ?? ''
 
 /** Signs in with the link of an email. */

@@ -7,21 +7,21 @@ import { join } from 'node:path'
 import { freePort } from '../../core/runtime/net.ts'
 import { eventually } from './eventually.ts'
 
-/** Where Debian puts it. */
+/** Path of the program on Debian. */
 const PATH = '/usr/sbin:/usr/bin:/bin'
 const NOBODY = 65_534
 
 export const hasPgBouncer = (): boolean =>
   spawnSync('pgbouncer', ['--version'], { env: { PATH } }).status === 0
 
-/** A real PgBouncer that gives connections out by the transaction. */
+/** Real PgBouncer with transaction pooling. */
 export interface PgBouncer {
-  /** The same database, through it. */
+  /** Returns a connection string through PgBouncer. */
   through(url: string): string
   stop(): Promise<void>
 }
 
-/** @param users logins and their passwords; of each there are at most `poolSize` connections */
+/** @param users logins and passwords; at most `poolSize` connections for each */
 export async function startPgBouncer(
   server: string,
   users: Readonly<Record<string, string>>,
@@ -47,7 +47,7 @@ max_client_conn = 200
 logfile = ${file('log.txt')}
 `
   await writeFile(file('pgbouncer.ini'), settings, { mode: 0o644 })
-  const isRoot = process.getuid?.() === 0 // as whom it does not run
+  const isRoot = process.getuid?.() === 0 // PgBouncer refuses to run as root
   if (isRoot) await chown(folder, NOBODY, NOBODY)
   const child = spawn('pgbouncer', ['-q', file('pgbouncer.ini')], {
     env: { PATH },

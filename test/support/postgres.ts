@@ -8,7 +8,7 @@ import { migrate } from '../../core/db/migrate.ts'
 import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 
-/** The PostgreSQL server that all test files of a run share. Nothing of it outlives the run. */
+/** PostgreSQL server shared by all test files of a run and deleted afterwards. */
 export interface SharedCluster {
   /** The superuser's connection string to the database `postgres`. */
   readonly url: string
@@ -16,15 +16,15 @@ export interface SharedCluster {
   readonly root: Pool
 }
 
-/** A database of a test file, cloned from the migrated template. */
+/** Database of a test file, cloned from the migrated template. */
 export interface FreshDatabase {
   /** Connection string of the owner (the superuser). */
   readonly url: string
-  /** As the hub runs: role `hub_app`. */
+  /** Pool with the hub's role `hub_app`. */
   readonly pool: Pool
-  /** As migrations run: the owner. */
+  /** Pool of the owner, as used by migrations. */
   readonly admin: Pool
-  /** Ends both pools and drops the database. Throws when a connection was left open. */
+  /** Ends both pools and drops the database. Throws if a connection is still open. */
   drop(): Promise<void>
 }
 
@@ -32,29 +32,29 @@ interface Running extends SharedCluster {
   stop(): Promise<void>
 }
 
-/** The variable that names the folder in which all servers of a run of tests keep their data. */
+/** Environment variable with the data folder of all servers of a test run. */
 export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
 
 const TEMPLATE = 'template_hub'
-/** How long a connection that was ended may take to be gone: less than a pool keeps an idle one. */
+/** Maximum time for an ended connection to disappear; shorter than a pool's idle timeout. */
 const LEAK_MS = 5_000
 
 let running: Promise<Running> | undefined
 let template: Promise<void> | undefined
 let count = 0
-/** Databases that were not dropped yet, and who made them. */
+/** Databases not dropped yet, with their creators. */
 const open = new Map<string, string>()
 
-/** Starts the shared server when first asked for; not durable, since nobody misses its data. */
+/** Starts the shared server on first use; not durable, because its data is disposable. */
 function sharedCluster(): Promise<SharedCluster> {
   running ??= startCluster()
   return running
 }
 
 /**
- * A database with the real migrations applied. Call `drop` in `after`; one per test file is the
- * rule, and cheap enough (about 80 ms) to have one per test where tests need it. With `empty` it
- * has no migrations, and `pool` fails until they made the role.
+ * Creates a database with the real migrations applied. Call `drop` in `after`. Usually one per test
+ * file, but cheap enough (about 80 ms) for one per test. With `empty` it has no migrations, and
+ * `pool` fails until they have created the role.
  */
 export async function freshDatabase(
   name = `test_${++count}`,
@@ -83,7 +83,7 @@ export async function freshDatabase(
   }
 }
 
-/** Stops the server of this process, if it has one. */
+/** Stops the server of this process, if any. */
 export async function stopSharedCluster(): Promise<void> {
   const cluster = await running
   running = undefined
@@ -91,7 +91,7 @@ export async function stopSharedCluster(): Promise<void> {
   await cluster?.stop()
 }
 
-/** For the root hook `afterAll`. Throws when a test file left a database behind. */
+/** Root hook `afterAll`: throws if a test file left a database behind. */
 export function assertAllDropped(): void {
   const left = [...open].map(([name, caller]) => `${name} ${caller}`)
   open.clear()
@@ -121,10 +121,10 @@ async function startCluster(): Promise<Running> {
 async function createTemplate(url: string, root: Pool): Promise<void> {
   await root.query(`CREATE DATABASE ${TEMPLATE}`)
   await migrate(databaseUrl(url, TEMPLATE))
-  await root.query('CHECKPOINT') // or the first clone pays for it
+  await root.query('CHECKPOINT') // otherwise the first clone would be slow
 }
 
-/** Ends a pool, unless somebody still holds a connection of it: then its end would never come. */
+/** Ends a pool unless a connection is still in use, because then ending would never finish. */
 async function endPool(pool: Pool): Promise<string[]> {
   const deadline = elapsedMs() + LEAK_MS
   const held = () => pool.totalCount - pool.idleCount
@@ -136,7 +136,7 @@ async function endPool(pool: Pool): Promise<string[]> {
   return [`${held()} connections of "${pool.options.application_name}" were never released`]
 }
 
-/** Connections of pools and clients that the test made itself and did not end. */
+/** Returns connections that the test opened and did not end. */
 async function lingering(root: Pool, name: string): Promise<string[]> {
   const deadline = elapsedMs() + LEAK_MS
   for (;;) {

@@ -5,7 +5,7 @@ export const EVENTS_BLOCK = /(?<=<!-- events -->\n\n)[\s\S]*(?=\n\n<!-- \/events
 
 const WALLET_PREFIX = 'assets:usdc:base:'
 
-/** Formats the table of events from the database, with the accounts that each may touch. */
+/** Formats the table of events from the database, with the accounts that each event may change. */
 export async function eventsTable(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{
     event: string

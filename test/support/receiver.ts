@@ -10,15 +10,15 @@ export interface Notice {
   readonly at: number
 }
 
-/** Answers one request, in whatever way the test wants. */
-export type Answering = (response: ServerResponse, request: IncomingMessage) => unknown
+/** Responds to one request. */
+export type Responder = (response: ServerResponse, request: IncomingMessage) => unknown
 
-/** A receiver of webhooks: a real server on loopback, which keeps what it gets. */
+/** Webhook receiver: real server on loopback that stores received events. */
 export interface Receiver {
   readonly port: number
   readonly notices: Notice[]
-  answer(path: string, answering: Answering): void
-  /** What came to a path, once there are so many. */
+  answer(path: string, answering: Responder): void
+  /** Waits until `count` events have arrived on a path and returns them. */
   next(path: string, count?: number): Promise<readonly Notice[]>
   close(): Promise<void>
 }
@@ -27,7 +27,7 @@ const WAIT_MS = 20_000
 
 export async function openReceiver(): Promise<Receiver> {
   const notices: Notice[] = []
-  const answers = new Map<string, Answering>()
+  const answers = new Map<string, Responder>()
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
     request.on('data', (piece: Buffer) => pieces.push(piece))

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { freePort } from '../../core/runtime/net.ts'
 
-/** A real server, which keeps nothing on disk. */
+/** Real Redis server without persistence. */
 export interface RedisServer {
   readonly url: string
-  /** SIGKILL; again does nothing. */
+  /** Kills the server with SIGKILL; idempotent. */
   kill(): Promise<void>
 }
 
-/** Where the program is; undefined where it is not installed. */
+/** Path of the program; undefined if it is not installed. */
 export const redisProgram = (): string | undefined =>
   ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0)
 

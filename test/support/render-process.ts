@@ -2,7 +2,9 @@ import nock from 'nock'
 import { eventually } from './eventually.ts'
 import { openRenderer } from './renderer-fixture.ts'
 
-/** Renders a page that never comes to an end, to be killed by a test; says when it is at it. */
+/**
+ * Program: renders a page that never finishes, to be killed by a test; reports when it has started.
+ */
 nock.restore()
 const { renderer, site } = await openRenderer()
 const rendering = renderer.render({ url: 'http://owner.test/bomb/loop', deadlineMs: 60_000 })

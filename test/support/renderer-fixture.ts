@@ -8,7 +8,7 @@ import { openSite, type Site } from './site/index.ts'
 
 const MIB = 1_048_576
 
-/** Test site, and a renderer that may read it. */
+/** Test site with a renderer that may access it. */
 export interface RendererFixture {
   readonly site: Site
   readonly renderer: Renderer
@@ -59,7 +59,7 @@ export async function trusting(key: string): Promise<Partial<BrowserOptions>> {
   return { path: script }
 }
 
-/** One browser and one site for all tests of a `describe`, over real sockets. */
+/** Provides one browser and one site for all tests of a `describe`, over real sockets. */
 export function useRenderer(
   options: () => Promise<Partial<BrowserOptions>> = async () => ({}),
 ): () => RendererFixture {

@@ -8,13 +8,13 @@ const HEAD = [
 /** Schemas of the hub; pg-boss makes and migrates its own. */
 const OURS = `n.nspname NOT IN ('pg_catalog', 'information_schema', 'pgboss')
   AND n.nspname NOT LIKE 'pg\\_%'`
-/** Partitions named by their month come and go. */
+/** Excludes monthly partitions, which depend on the date. */
 const STAYS = `NOT (c.relispartition AND c.relname ~ '_[0-9]{4}_[0-9]{2}$')`
 const owned = (table: string, id: string): string =>
   `NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = '${table}'::regclass AND d.objid = ${id}
     AND d.deptype = 'e')`
 
-/** The lines that grant rights on one object; what its owner may do goes without saying. */
+/** Returns the GRANT lines of one object, without its owner's implicit rights. */
 const grants = (acl: string, kind: string, owner: string, what: string): string => `
   (SELECT string_agg(format(E'\\nGRANT %s ON %s TO %s;', rights, ${what}, grantee), ''
      ORDER BY grantee)
@@ -75,7 +75,7 @@ const COLUMN = `concat('  ', quote_ident(a.attname), ' ', format_type(a.atttypid
 
 const COLUMN_NAME = `format('%s(%I)', c.oid::regclass, a.attname)`
 
-/** What a partition has from its parent is not repeated. */
+/** Columns of a table; partitions do not repeat those of their parent. */
 const CONSTRAINTS = `
   SELECT format('  CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)) AS line,
     10000 + row_number() OVER (ORDER BY contype <> 'p', conname) AS position
@@ -135,8 +135,8 @@ const FUNCTIONS = `
   WHERE p.prokind <> 'a' AND ${OURS} AND ${owned('pg_proc', 'p.oid')}`
 
 /**
- * The schema of a database as readable SQL: the same text for the same schema, whatever the month,
- * the session's settings and the order in which things were made. Reads the catalogue only.
+ * Returns the schema of a database as readable SQL, identical for identical schemas, whatever the
+ * month, session settings or creation order. Reads only the system catalog.
  */
 export async function dumpSchema(pool: Pool): Promise<string> {
   const kinds = [SCHEMAS, EXTENSIONS, TYPES, SEQUENCES, TABLES, VIEWS, FUNCTIONS]

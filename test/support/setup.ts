@@ -8,18 +8,18 @@ import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres
 
 const LEDGER = join('test', 'core', 'ledger')
 
-/** How long a server whose test process has ended may take to stop. */
+/** Maximum time for a server to stop after its test process has ended. */
 const STOP_MS = 15_000
 
-/** No test reaches the network: only loopback is open. */
+/** Blocks the network except loopback. */
 export const mochaHooks = {
   beforeAll(): void {
     nock.disableNetConnect()
     nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])/)
   },
   /**
-   * A machine of CI may stand still for seconds, so there a test has a second try, and the reporter
-   * tells of it. Not so the ledger's: what fails once of them is a fault.
+   * Retries a failed test once on CI, whose machines may stall for seconds; the reporter lists
+   * retries. Ledger tests are never retried.
    */
   beforeEach(this: Context): void {
     const { currentTest: test } = this
@@ -35,14 +35,14 @@ export const mochaHooks = {
   },
 }
 
-/** Files are tested in several processes, each with a database server of its own in this folder. */
+/** Test files run in several processes, each with its own database server in this folder. */
 export async function mochaGlobalSetup(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-tests-'))
   await chmod(folder, 0o711) // root runs the servers as another user
   process.env[CLUSTERS_FOLDER] = folder
 }
 
-/** The servers of the other processes stop by themselves once these have ended. */
+/** Servers of other processes stop on their own after these have ended. */
 export async function mochaGlobalTeardown(): Promise<void> {
   await stopSharedCluster()
   const folder = process.env[CLUSTERS_FOLDER]!

@@ -1,13 +1,13 @@
-/** The repository as the checks see it: path → text. Tests plant violations by adding files. */
+/** Repository files by path; tests plant violations by adding files. */
 export type Tree = ReadonlyMap<string, string>
 
-/** A sentence for each violation: where it is, what is wrong, and what to do instead. */
+/** Rule that returns one sentence per violation: location, problem, and remedy. */
 export type Rule = (tree: Tree) => string[]
 
-/** A file's text in three views of the same length and lines; what a view leaves out is blank. */
+/** Three views of a file's text with equal length and lines; omitted parts are blank. */
 export interface SourceText {
   readonly whole: string
-  /** Without comments, and with empty strings: what runs. */
+  /** Code without comments, with empty strings. */
   readonly code: string
   readonly comments: string
 }
@@ -21,12 +21,12 @@ interface Piece {
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//y
 const QUOTED = /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/y
 const REGEXP = /\/(?![*/])(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
-/** Template text: up to its end, or to the brace that opens an expression in it. */
+/** Template text up to its end or to the brace of an expression. */
 const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(`|\$\{)/y
-/** A slash after one of these begins a regular expression; after anything else it divides. */
+/** After one of these a slash starts a regular expression; otherwise it divides. */
 const BEFORE_REGEXP = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|await|yield))\s*$/
 
-/** Tells TypeScript's code, comments and literals apart, as far as checks of a house need it. */
+/** Separates TypeScript's code, comments and literals, as far as the architecture rules need it. */
 export function sourceOf(whole: string): SourceText {
   const pieces = [...piecesOf(whole)]
   const view = (kind: Piece['kind']): string => {
@@ -42,7 +42,7 @@ export function sourceOf(whole: string): SourceText {
   return { whole, code: view('code'), comments: view('comment') }
 }
 
-/** The quotes stay, so that an import is still seen to name something. */
+/** Keeps the quotes, so that imports remain visible. */
 const emptied = (literal: string): string =>
   literal.length < 2 ? literal : literal[0] + blank(literal.slice(1, -1)) + literal.at(-1)
 

@@ -4,8 +4,8 @@ import { startTestHub, type TestHub } from './hub.ts'
 type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 
 /**
- * One hub for all tests of a `describe`, with real sockets: the mocks of other tests would read
- * along, and the guard of calls to the outside could not see where its connections end.
+ * Provides one hub for all tests of a `describe`, with real sockets: nock of other tests would
+ * intercept requests, and the egress guard could not check connections.
  */
 export function useHub(options?: Options | (() => Promise<Options>)): () => TestHub {
   let hub: TestHub | undefined

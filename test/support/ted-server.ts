@@ -5,13 +5,13 @@ import { gzipSync } from 'node:zlib'
 import { pack } from 'tar-stream'
 
 /**
- * An imitation of the official journal's site, as far as its behaviour is known: a search with
- * tokens that outlive the last notice by a page, documents that are rendered when asked for and
- * forgotten soon after, daily packages.
+ * Imitation of the official journal's site, as far as its behavior is known: a search with page
+ * tokens that continue one page past the last notice, documents rendered on request and soon
+ * discarded, daily packages.
  */
 export interface TedServer {
   readonly port: number
-  /** What was asked, in order. */
+  /** Received requests, in order. */
   readonly asked: readonly Asked[]
   /** Adds a notice to a day. */
   publish(issue: Issue): void
@@ -29,7 +29,7 @@ export interface Published {
   readonly xml: string
   readonly uuid?: string
   readonly version?: string
-  /** Not in the search, since it has nothing of energy. */
+  /** Excluded from the search because it is not about energy. */
   readonly other?: boolean
 }
 
@@ -38,23 +38,23 @@ export interface Asked {
   readonly path: string
   readonly body: string
   readonly userAgent: string
-  /** When, in ms. */
+  /** Time of the request, in ms. */
   readonly at: number
 }
 
-/** An answer that is not the usual one. */
+/** Response that replaces the usual one. */
 export interface Odd {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** The connection ends after so many bytes. */
+  /** Number of bytes after which the connection closes. */
   readonly cutAt?: number
 }
 
 export interface Behaviour {
-  /** What comes instead of the usual answer; `before` is all that was asked earlier. */
+  /** Returns a response that replaces the usual one; `before` lists all earlier requests. */
   readonly odd?: (asked: Asked, before: readonly Asked[]) => Odd | undefined
-  /** How many looks a document takes. Default 1: it is there after one 202. */
+  /** Number of 202 responses before a document is ready. @defaultValue 1 */
   readonly rendering?: number
   readonly port?: number
 }
@@ -144,7 +144,7 @@ function search(
   })
 }
 
-/** What a query finds, with the links that nobody asked for. */
+/** Returns the results of a query, with links like the real site. */
 function found(issues: readonly Issue[], query: string) {
   const [, day] = /publication-date=(\d{8})/.exec(query) ?? []
   const [, uuid] = /notice-identifier=([0-9a-f-]{36})/.exec(query) ?? []
@@ -163,7 +163,7 @@ function found(issues: readonly Issue[], query: string) {
   )
 }
 
-/** 202 while it is rendered; then once the document, which is gone after it. */
+/** Responds 202 while the document is rendered, then sends it once. */
 function document(
   issues: readonly Issue[],
   looks: Map<string, number>,
@@ -177,7 +177,7 @@ function document(
   return seen >= rendering ? { body: notice.xml } : { status: 202 }
 }
 
-/** A daily package: `20260817_157/00566194_2026.xml` …, as tar in gzip. */
+/** Daily package: `20260817_157/00566194_2026.xml` …, as tar in gzip. */
 export async function packageOf({ day, ojs, notices }: Issue): Promise<Buffer> {
   const folder = `${day.replaceAll('-', '')}_${ojs.split('/')[0]}`
   return gzipSync(

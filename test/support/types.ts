@@ -1,4 +1,4 @@
-/** True for the very same type; `any` and `readonly` make a difference. */
+/** True for identical types; `any` and `readonly` count. */
 export type Equal<A, B> =
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- two generics are compared
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false

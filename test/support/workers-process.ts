@@ -3,15 +3,15 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { sleep } from '../../core/clock.ts'
-import { readConfig, secretsOf } from '../../core/config.ts'
+import { readConfig, secretValues } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
 import { defineService, Reply, s, usd } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/boot/start.ts'
-import { isWorker, startWorkers, work } from '../../server/boot/workers.ts'
+import { isWorker, runWorker, startWorkers } from '../../server/boot/workers.ts'
 
-/** A hub as `npm start` runs it, alone or with workers, and with services that tests need. */
+/** Program: hub like `npm start`, alone or with workers, with services for tests. */
 const slow = defineService({
   slug: 'slow',
   name: 'Slow',
@@ -72,10 +72,10 @@ async function* pieces() {
 
 const stopped: Promise<unknown> = once(process, 'SIGTERM')
 const config = readConfig()
-const log = createLog(config.logLevel, process.stderr, secretsOf())
+const log = createLog(config.logLevel, process.stderr, secretValues())
 const parts = { plugins: [...plugins, slow], privileged, startJobs }
 const options = { config, parts, log, holdMarginSeconds: 1 }
-if (isWorker()) process.exit(await work(options, stopped))
+if (isWorker()) process.exit(await runWorker(options, stopped))
 const running = await (config.workers > 1 ? startWorkers : startHub)(options)
 const { url, databaseUrl } = running
 process.stdout.write(`${JSON.stringify({ url, databaseUrl })}\n`)

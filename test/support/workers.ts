@@ -17,11 +17,11 @@ import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
 const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
 
-/** A hub in processes of its own, as operators run it; see workers-process.ts for its services. */
+/** Hub in child processes, as operators run it; workers-process.ts has its services. */
 export class ProcessHub {
   readonly url: string
   readonly database: FreshDatabase
-  /** As the hub has it. */
+  /** Ledger on the hub's database. */
   readonly ledger: Ledger
   readonly child: ChildProcess
   readonly #dataDir: string
@@ -73,12 +73,12 @@ export class ProcessHub {
     return Number(new URL(this.url).port)
   }
 
-  /** What it has logged, as JSON lines. */
+  /** Log so far, as JSON lines. */
   get logged(): string {
     return this.#log.join('')
   }
 
-  /** A new wallet with a key, and so many microdollars of credits. */
+  /** Creates a wallet with a key and `credits` microdollars. */
   async agent(credits = 0n): Promise<{ apiKey: string; keyId: string; client: HubClient }> {
     const account = privateKeyToAccount(generatePrivateKey())
     const wallet = { account, sandbox: true }
@@ -102,7 +102,7 @@ export class ProcessHub {
     return this.#exit
   }
 
-  /** Ends it, having seen that the books balance. */
+  /** Stops the hub after checking that the ledger balances. */
   async close(): Promise<void> {
     try {
       if (this.child.exitCode === null && this.child.signalCode === null) {

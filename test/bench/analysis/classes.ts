@@ -3,9 +3,9 @@ import type { Category } from '../../../plugins/analysis/engine.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { type Row, SHIPPED } from './rows.ts'
 import { accuracy, calibrationError } from './score.ts'
-import type { Corpus, Labelled } from './texts.ts'
+import type { Corpus, LabeledText } from './texts.ts'
 
-/** What a caller could say of the four sections of AG News. */
+/** Descriptions of the four sections of AG News, as a caller could write them. */
 const SECTIONS: Readonly<Record<string, string>> = {
   World: 'Politics, war, elections, governments, diplomacy and disasters around the world',
   Sports:
@@ -16,7 +16,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
 }
 const EXAMPLES = 10
 
-/** Top-1 accuracy by the names of the labels, by descriptions, and by ten examples each. */
+/** Top-1 accuracy with label names, with descriptions, and with ten examples each. */
 export const classRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.flatMap(({ name, texts }) => {
     const labels = distinct(texts.map(({ label }) => label))
@@ -30,7 +30,7 @@ export const classRows = (corpora: readonly Corpus[]): Row[] =>
       const intents = distinct(texts.map(({ intent = '' }) => intent))
       rows.push(row(`${name} intents`, texts, ({ intent = '' }) => intent, named(intents)))
     }
-    // The even texts give the examples, the odd ones are judged.
+    // Even texts provide the examples, odd ones are classified.
     const shown = texts.filter((_, at) => at % 2 === 0)
     const categories = labels.map((label) => ({
       name: label,
@@ -48,8 +48,8 @@ const named = (labels: readonly string[]): Category[] => labels.map((name) => ({
 
 const row = (
   name: string,
-  texts: readonly Labelled[],
-  labelOf: (one: Labelled) => string,
+  texts: readonly LabeledText[],
+  labelOf: (one: LabeledText) => string,
   categories: readonly Category[],
 ): Row => {
   const claims = texts.map((one) => {

@@ -7,7 +7,7 @@ import { parseWeights } from '../../../plugins/analysis/tagger/model.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { compromiseNames, compromiseValues, winkValues } from './peers.ts'
 import { type Row, SHIPPED, TWIN } from './rows.ts'
-import { calibrationError, type Found, SpanScore } from './score.ts'
+import { calibrationError, type FoundSpan, SpanScore } from './score.ts'
 import type { Corpus } from './texts.ts'
 
 const ENGLISH = { code: 'en', confidence: 1, supported: true }
@@ -15,38 +15,38 @@ const ALL = new Set(ENTITY_TYPES)
 const NAMES = ['person', 'organization', 'location']
 
 let loaded: Weights | undefined
-/** The tagger that has read no development text. */
+/** Tagger trained without the development texts. */
 const twin = (): Weights => {
   const packed = readFileSync(new URL('./names-twin.br', import.meta.url))
   return (loaded ??= parseWeights(new Uint8Array(brotliDecompressSync(packed))))
 }
 
-const ours = (text: string, isSeen: boolean): Found[] =>
+const ours = (text: string, isTrainingData: boolean): FoundSpan[] =>
   extractEntities(
     { text, language: ENGLISH },
     sentencesOf(text),
     { types: ALL },
-    isSeen ? twin() : undefined,
+    isTrainingData ? twin() : undefined,
   )
 
 const scored = (
   corpus: Corpus,
   types: readonly string[],
-  find: (text: string) => readonly Found[],
+  find: (text: string) => readonly FoundSpan[],
 ): SpanScore => {
   const score = new SpanScore(types)
   for (const { text, entities } of corpus.texts) score.add(entities, find(text))
   return score
 }
 
-/** Exact F1 of what a corpus labels: names, dates, amounts, products. */
+/** Exact F1 of the labeled entities of a corpus: names, dates, amounts, products. */
 export const entityRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.flatMap((corpus) => {
-    const { name, texts, isSeen } = corpus
+    const { name, texts, isTrainingData } = corpus
     const labelled = new Set(texts.flatMap(({ entities }) => entities.map(([, , type]) => type)))
-    const about = { texts: texts.length, note: isSeen ? TWIN : SHIPPED }
-    const read = texts.map(({ text }) => ours(text, isSeen))
-    const again = (): ((text: string) => readonly Found[]) => {
+    const about = { texts: texts.length, note: isTrainingData ? TWIN : SHIPPED }
+    const read = texts.map(({ text }) => ours(text, isTrainingData))
+    const again = (): ((text: string) => readonly FoundSpan[]) => {
       let at = 0
       return () => read[at++] ?? []
     }

@@ -1,4 +1,4 @@
-/** Texts for measuring speed: plain prose of any size, and thirty that try to be slow. */
+/** Texts for measuring speed: plain prose of any size, and thirty adversarial ones. */
 
 const PROSE = [
   'Acme Corp. said on 12 May 2024 that sales rose 5% to $90.8 billion, above what was expected.',
@@ -11,7 +11,7 @@ const PROSE = [
   'Shares of Northwind Ltd fell 3.2 percent in London while the index gained 14 points.',
 ]
 
-/** Prose of exactly `bytes` characters, all ASCII; `turn` makes it another one. */
+/** Returns prose of exactly `bytes` ASCII characters; `turn` varies it. */
 export const plainText = (bytes: number, turn: number): string => {
   let text = ''
   for (let at = turn; text.length < bytes; at += 1) {
@@ -22,12 +22,12 @@ export const plainText = (bytes: number, turn: number): string => {
 }
 
 const SIZE = 51_200
-const filled = (piece: string): string => {
+const repeat = (piece: string): string => {
   const size = Buffer.byteLength(piece)
   return piece.repeat(Math.floor(SIZE / size))
 }
 
-/** By what they are made of. */
+/** Adversarial texts by their content. */
 export const ADVERSARIAL: readonly (readonly [string, string])[] = [
   'a',
   'A',
@@ -59,4 +59,4 @@ export const ADVERSARIAL: readonly (readonly [string, string])[] = [
   '<b>',
   'Mr. ',
   'good bad but ',
-].map((piece) => [JSON.stringify(piece), filled(piece)] as const)
+].map((piece) => [JSON.stringify(piece), repeat(piece)] as const)

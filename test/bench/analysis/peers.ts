@@ -1,9 +1,9 @@
-/** The npm libraries that the engine is measured beside, each through its plainest use. */
+/** npm libraries that the engine is compared with, each in its simplest use. */
 import { createRequire } from 'node:module'
 import nlp from 'compromise'
 import model from 'wink-eng-lite-web-model'
 import winkNLP from 'wink-nlp'
-import type { Found } from './score.ts'
+import type { FoundSpan } from './score.ts'
 
 interface Vader {
   readonly SentimentIntensityAnalyzer: {
@@ -31,7 +31,7 @@ interface View {
 
 const read = (text: string): View => nlp(text) as View
 
-const spansOf = (text: string, matches: Matches, type: string): Found[] =>
+const spansOf = (text: string, matches: Matches, type: string): FoundSpan[] =>
   matches.json({ offset: true, terms: false }).flatMap(({ offset: { start, length } }) => {
     const name = text.slice(start, start + length)
     const inner = name.replace(/^[^\p{L}\p{N}$€£]+|(?:['’]s)?[^\p{L}\p{N}%)]*$/gu, '')
@@ -39,8 +39,8 @@ const spansOf = (text: string, matches: Matches, type: string): Found[] =>
     return inner === '' ? [] : [{ start: from, end: from + inner.length, type }]
   })
 
-/** People, organizations and places by compromise. */
-export const compromiseNames = (text: string): Found[] => {
+/** Finds people, organizations and places with compromise. */
+export const compromiseNames = (text: string): FoundSpan[] => {
   const doc = read(text)
   return [
     ...spansOf(text, doc.people(), 'person'),
@@ -49,8 +49,8 @@ export const compromiseNames = (text: string): Found[] => {
   ]
 }
 
-/** Dates and amounts of money by compromise. */
-export const compromiseValues = (text: string): Found[] => {
+/** Finds dates and amounts of money with compromise. */
+export const compromiseValues = (text: string): FoundSpan[] => {
   const doc = read(text)
   return [
     ...spansOf(text, doc.match('#Date+'), 'date'),
@@ -67,7 +67,7 @@ const WINK_TYPES = new Map([
   ['CARDINAL', 'amount'],
 ])
 
-/** What we ask of wink-nlp, whose types leave its answers open. */
+/** Subset of the wink-nlp API, whose types leave results untyped. */
 interface Things {
   readonly out: (what?: unknown) => unknown
 }
@@ -78,8 +78,8 @@ interface Doc extends Things {
 const docOf = (text: string): Doc => wink.readDoc(text)
 const asked: Readonly<Record<'precedingSpaces' | 'span' | 'type' | 'sentiment', unknown>> = wink.its
 
-/** Dates and amounts by wink-nlp, which knows no names. */
-export const winkValues = (text: string): Found[] => {
+/** Finds dates and amounts with wink-nlp, which does not recognize names. */
+export const winkValues = (text: string): FoundSpan[] => {
   const doc = docOf(text)
   const words = doc.tokens().out() as string[]
   const spaces = doc.tokens().out(asked.precedingSpaces) as string[]
@@ -99,9 +99,9 @@ export const winkValues = (text: string): Found[] => {
   })
 }
 
-/** Sentiment from -1 to 1 by wink-nlp. */
-export const winkMood = (text: string): number => Number(docOf(text).out(asked.sentiment))
+/** Returns the sentiment from -1 to 1 by wink-nlp. */
+export const winkSentiment = (text: string): number => Number(docOf(text).out(asked.sentiment))
 
-/** Sentiment from -1 to 1 by VADER. */
-export const vaderMood = (text: string): number =>
+/** Returns the sentiment from -1 to 1 by VADER. */
+export const vaderSentiment = (text: string): number =>
   vader.SentimentIntensityAnalyzer.polarity_scores(text).compound

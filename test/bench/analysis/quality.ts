@@ -3,14 +3,16 @@ import { fileURLToPath } from 'node:url'
 import type { Report, Target } from '../report.ts'
 import { classRows } from './classes.ts'
 import { entityRows } from './entities.ts'
-import { aspectRows, moodRows } from './moods.ts'
 import type { Row } from './rows.ts'
+import { aspectRows, sentimentRows } from './sentiment.ts'
 import { corporaIn } from './texts.ts'
 
 const DATA = fileURLToPath(new URL('../../../../shared/data/analysis/dev/', import.meta.url))
 const PEERS = ['compromise', 'wink', 'vader']
 
-/** Rows are found by what their names hold, since other halves of a corpus are named otherwise. */
+/**
+ * Rows are matched by parts of their names, because other halves of a corpus are named differently.
+ */
 const GOALS: readonly (readonly [string, RegExp, number])[] = [
   ['names, CoNLL-2003', /^conll.* names$/, 70],
   ['names, EWT', /^ewt.* names$/, 68],
@@ -26,9 +28,9 @@ const GOALS: readonly (readonly [string, RegExp, number])[] = [
 ]
 
 /**
- * How good the embedded engine is on a folder of labelled texts, whose prefixes tell the task
- * (ner_, sent_, absa_, cls_), beside libraries of npm in the same run. A file that the models have
- * learnt from is judged by models that have not.
+ * Quality of the embedded engine on a folder of labeled texts, compared with npm libraries in the
+ * same run. File prefixes select the task (ner_, sent_, absa_, cls_). Files that the models were
+ * trained on are evaluated with models that were not.
  */
 export async function analysisQuality(data = DATA): Promise<Report> {
   if (!existsSync(data)) {
@@ -37,7 +39,7 @@ export async function analysisQuality(data = DATA): Promise<Report> {
   }
   const rows = [
     ...entityRows(corporaIn(data, 'ner')),
-    ...moodRows(corporaIn(data, 'sent')),
+    ...sentimentRows(corporaIn(data, 'sent')),
     ...aspectRows(corporaIn(data, 'absa')),
     ...classRows(corporaIn(data, 'cls')),
   ]
@@ -76,7 +78,7 @@ const targetsOf = (rows: readonly Row[]): Target[] =>
       : [{ name, goal: `>= ${goal}`, value: row.ours, met: row.ours >= goal }]
   })
 
-/** Rows with too few of a kind to tell are rows as well: nothing is left out. */
+/** Rows with few samples are listed as well: nothing is left out. */
 const aheadOf = (rows: readonly Row[]): Target => {
   const behind = rows.filter(({ ours, peers }) => Object.values(peers).some((one) => one >= ours))
   for (const { name } of behind) console.error(`a library is ahead: ${name}`)

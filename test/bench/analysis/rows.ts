@@ -1,14 +1,14 @@
 import { percent } from './score.ts'
 
-/** One measurement: ours, and what libraries reach in the same run, all in percent. */
+/** One measurement: our result and those of the libraries in the same run, in percent. */
 export interface Row {
   readonly name: string
   readonly ours: number
   readonly peers: Readonly<Record<string, number>>
   readonly texts: number
-  /** Expected calibration error of our confidences, in points. */
+  /** Expected calibration error of our confidences, in percentage points. */
   readonly error?: number
-  /** How it was made sure that nothing was judged by what had learnt from it. */
+  /** Note on how training data was kept out of the evaluation. */
   readonly note: string
 }
 
@@ -16,7 +16,7 @@ export const SHIPPED = 'shipped model'
 export const TWIN = 'twin that has not read it'
 export const FOLDS = 'five folds'
 
-/** The share of texts for which a mood has the sign of the label. */
+/** Returns the share of texts whose sentiment has the sign of the label. */
 export const signAccuracy = (
   texts: readonly { readonly text: string; readonly label: string }[],
   mood: (text: string) => number,

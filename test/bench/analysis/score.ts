@@ -1,6 +1,6 @@
 import type { Gold } from './texts.ts'
 
-export interface Found {
+export interface FoundSpan {
   readonly start: number
   readonly end: number
   readonly type: string
@@ -13,18 +13,18 @@ export interface Count {
   gold: number
 }
 
-/** In percent, one decimal. */
+/** Formats a share in percent with one decimal. */
 export const percent = (share: number): number =>
   Number.isFinite(share) ? Math.round(share * 1_000) / 10 : 0
 const f1 = ({ right, wrong, gold }: Count): number => percent((2 * right) / (right + wrong + gold))
 
-/** One answer: what was claimed of it, and whether it was right. */
+/** One result: its confidence, and whether it is right. */
 export interface Claim {
   readonly confidence: number
   readonly isRight: boolean
 }
 
-/** Counts of exact spans and types, by type and as `all`, with what was claimed of each. */
+/** Counts exact spans and types, by type and as `all`, with the confidence of each. */
 export class SpanScore {
   readonly counts = new Map<string, Count>()
   readonly claims: Claim[] = []
@@ -33,7 +33,7 @@ export class SpanScore {
     for (const type of [...types, 'all']) this.counts.set(type, { right: 0, wrong: 0, gold: 0 })
   }
 
-  add(gold: readonly Gold[], found: readonly Found[]): void {
+  add(gold: readonly Gold[], found: readonly FoundSpan[]): void {
     const known = new Set(gold.map((one) => one.join(' ')))
     for (const [, , type] of gold) this.#count(type, 'gold')
     for (const { start, end, type, confidence } of found) {
@@ -45,7 +45,7 @@ export class SpanScore {
     }
   }
 
-  /** F1 of a type, or of all. */
+  /** Returns the F1 of a type, or of all types. */
   f1(type = 'all'): number {
     const count = this.counts.get(type)
     return count === undefined ? 0 : f1(count)
@@ -62,7 +62,10 @@ export class SpanScore {
 
 const BINS = 10
 
-/** Expected calibration error in points: the mean gap of claim and truth over ten equal bins. */
+/**
+ * Returns the expected calibration error in percentage points: the mean gap between confidence and
+ * accuracy over ten equal bins.
+ */
 export const calibrationError = (claims: readonly Claim[]): number => {
   const bins = Array.from({ length: BINS }, (_, bin) =>
     claims.filter(({ confidence }) => Math.min(BINS - 1, Math.floor(confidence * BINS)) === bin),
@@ -73,6 +76,6 @@ export const calibrationError = (claims: readonly Claim[]): number => {
   return percent(gaps.reduce((sum, gap) => sum + gap, 0) / Math.max(1, claims.length))
 }
 
-/** The share of items for which `isRight` holds, in percent. */
+/** Returns the share of items for which `isRight` is true, in percent. */
 export const accuracy = <T>(items: readonly T[], isRight: (item: T) => boolean): number =>
   percent(items.filter(isRight).length / items.length)

@@ -10,13 +10,13 @@ import { ADVERSARIAL, plainText } from './inputs.ts'
 const KB = 1_024
 const LARGE = 50 * KB
 const WORKER = new URL('../../../plugins/analysis/worker.ts', import.meta.url)
-/** Sizes of texts, and how often each is taken. */
+/** Text sizes and the number of runs for each. */
 const RUNS = [
   [KB, 60],
   [LARGE, 6],
 ] as const
 
-/** The four requests about a text. */
+/** The four analysis requests for a text. */
 const requestsFor = (text: string): Request[] => [
   { id: '1', endpoint: 'extract-entities', input: { text } },
   { id: '2', endpoint: 'sentiment', input: { text } },
@@ -40,9 +40,9 @@ const quantile = (sorted: readonly number[], share: number): number =>
 const tenths = (value: number): number => Math.round(value * 10) / 10
 
 /**
- * How fast the embedded engine is: processor time per call (a machine under load does not spoil
- * it), throughput and memory of one thread, hostile inputs beside plain text, and how long the
- * event loop of a process waits while its pool analyses.
+ * Speed of the embedded engine: CPU time per call (unaffected by other load), throughput and memory
+ * of one thread, adversarial inputs compared with plain text, and event loop delays while the
+ * worker pool is busy.
  */
 export async function analysisSpeed(): Promise<Report> {
   for (const request of requestsFor(plainText(KB, 0))) answer(embedded, request)
@@ -95,7 +95,10 @@ const timesOf = (size: number, runs: number): Record<string, number> => {
   return figures
 }
 
-/** The slowest hostile input of each endpoint against plain text, and the worst of these. */
+/**
+ * Returns the slowest adversarial input of each endpoint relative to plain text, and the worst of
+ * these.
+ */
 const hostileRatio = (): { name: string; slowest: number; ratio: number } => {
   let worst = { name: '', slowest: 0, ratio: 0 }
   for (const at of [0, 1, 2, 3]) {
@@ -116,7 +119,7 @@ const hostileRatio = (): { name: string; slowest: number; ratio: number } => {
   return worst
 }
 
-/** The longest wait of this process's event loop: idle, and with every worker of a pool busy. */
+/** Returns the longest event loop delay of this process: idle, and with every pool worker busy. */
 const longestDelay = async (): Promise<{ idle: number; working: number }> => {
   const pool = new WorkerPool(WORKER, {
     size: Math.max(1, availableParallelism() - 1),
@@ -134,7 +137,7 @@ const longestDelay = async (): Promise<{ idle: number; working: number }> => {
   return { idle, working }
 }
 
-/** The longest time that something kept this thread from its turn, in milliseconds. */
+/** Longest event loop delay, in milliseconds. */
 const waitOf = async (work: () => Promise<unknown>): Promise<number> => {
   const histogram = monitorEventLoopDelay({ resolution: 1 })
   histogram.enable()

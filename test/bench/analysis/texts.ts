@@ -5,8 +5,8 @@ import seen from '../../../plugins/analysis/data/seen.json' with { type: 'json' 
 
 export type Gold = readonly [start: number, end: number, type: string]
 
-/** One labelled text of any task. */
-export interface Labelled {
+/** Labeled text of any task. */
+export interface LabeledText {
   readonly text: string
   readonly label: string
   readonly intent?: string
@@ -14,19 +14,19 @@ export interface Labelled {
   readonly aspects: readonly Gold[]
 }
 
-/** A file of labelled texts; its prefix tells the task. */
+/** File of labeled texts; its prefix selects the task. */
 export interface Corpus {
   readonly name: string
-  readonly texts: readonly Labelled[]
-  /** Whether the shipped models have learnt from it, and so cannot be judged by it. */
-  readonly isSeen: boolean
+  readonly texts: readonly LabeledText[]
+  /** True if the shipped models were trained on it and so cannot be evaluated with it. */
+  readonly isTrainingData: boolean
 }
 
 export type Task = 'ner' | 'sent' | 'absa' | 'cls'
 
-const SEEN = new Set(seen.files.map(({ sha256 }) => sha256))
+const TRAINING_DATA = new Set(seen.files.map(({ sha256 }) => sha256))
 
-/** The corpora of one task in a folder, by name. */
+/** Returns the corpora of one task in a folder, by name. */
 export const corporaIn = (folder: string, task: Task): Corpus[] =>
   readdirSync(folder)
     .filter((file) => file.startsWith(`${task}_`) && file.endsWith('.jsonl'))
@@ -36,7 +36,7 @@ export const corporaIn = (folder: string, task: Task): Corpus[] =>
       const lines = bytes.toString('utf8').trim().split('\n')
       return {
         name: file.slice(task.length + 1, -'.jsonl'.length),
-        texts: lines.map((line) => JSON.parse(line) as Labelled),
-        isSeen: SEEN.has(createHash('sha256').update(bytes).digest('hex')),
+        texts: lines.map((line) => JSON.parse(line) as LabeledText),
+        isTrainingData: TRAINING_DATA.has(createHash('sha256').update(bytes).digest('hex')),
       }
     })

@@ -1,10 +1,10 @@
 /**
- * The metric of the public article-extraction-benchmark (Zyte), after its definition: shingles of
- * four words, counted with repetition, shares per page so that long pages weigh no more, means of
- * precision and recall over the pages, F1 of the means.
+ * Metric of the public article-extraction-benchmark (Zyte), by its definition: shingles of four
+ * words, counted with repetition, as shares per page so that long pages do not weigh more; means of
+ * precision and recall over the pages; F1 of the means.
  */
 
-/** Shares of the shingles of one page: they add up to 1, or are all 0 where there are none. */
+/** Shares of the shingles of one page: they sum to 1, or are all 0 if there are none. */
 export interface Match {
   readonly hit: number
   readonly surplus: number
@@ -22,7 +22,7 @@ const WORD = /[\p{L}\p{N}_]+/gu
 
 const wordsOf = (text: string): string[] => text.match(WORD) ?? []
 
-/** A text of fewer than four words is one shingle, one without words none. */
+/** A text of fewer than four words is one shingle; an empty one has none. */
 function shinglesOf(text: string): Map<string, number> {
   const words = wordsOf(text)
   const counts = new Map<string, number>()
@@ -48,14 +48,14 @@ export function matchOf(truth: string, found: string): Match {
   return { hit: hit / all, surplus: surplus / all, missed: missed / all }
 }
 
-/** Whether both texts are the same words in the same order. */
+/** Returns true if both texts have the same words in the same order. */
 export const isExact = (truth: string, found: string): boolean =>
   wordsOf(truth).join(' ') === wordsOf(found).join(' ')
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** Precision looks at pages where something was found, recall at those where there is a text. */
+/** Precision covers pages with a result, recall those with a reference text. */
 export function scoresOf(matches: readonly Match[]): Scores {
   const precision = mean(
     matches
@@ -71,7 +71,7 @@ export function scoresOf(matches: readonly Match[]): Scores {
   return { f1: sum === 0 ? 0 : (2 * precision * recall) / sum, precision, recall }
 }
 
-/** Numbers in [0, 1), the same ones for the same seed (mulberry32). */
+/** Returns deterministic random numbers in [0, 1) for a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -82,7 +82,7 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-/** Draws pages with repetition, the same draws for every caller, and measures each drawing. */
+/** Resamples pages with replacement, identically for every caller, and measures each sample. */
 export function bootstrap(
   pages: number,
   rounds: number,

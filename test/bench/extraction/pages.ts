@@ -3,21 +3,21 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
-/** A page with the text that people found to be its article. */
+/** Page with its human-labeled article text. */
 export interface Page {
   readonly id: string
   readonly url: string
   readonly html: string
   readonly truth: string
-  /** Rules were made on `tune`; nobody looked at `held` while making them. */
+  /** Rules were developed on `tune`; `held` was not used. */
   readonly half: 'tune' | 'held'
 }
 
-/** Fixed before the first rule was written: the parity of a hash of the page's name. */
+/** Assigned before the first rule was written, by the parity of a hash of the page's name. */
 const halfOf = (id: string): Page['half'] =>
   createHash('sha256').update(`agenthub ${id}`).digest()[0]! % 2 === 0 ? 'tune' : 'held'
 
-/** Reads a folder in the form of the benchmark: ground-truth.json and html/ID.html.gz. */
+/** Reads a folder in the benchmark's format: ground-truth.json and html/ID.html.gz. */
 export function readPages(folder: string): Page[] {
   const file = join(folder, 'ground-truth.json')
   if (!existsSync(file)) throw new Error(`${file} is not there; name a folder with --data DIR`)

@@ -3,19 +3,22 @@ import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
 import { extract } from '../../../plugins/content/extract/index.ts'
 
-/** Finds the article's plain text in a page, as a program would that uses the library. */
+/** Extracts the article's plain text from a page, as a program using the library would. */
 export type Extractor = (html: string, url: string) => Promise<string>
 
 const BLOCKS = `p, div, li, tr, td, th, h1, h2, h3, h4, h5, h6, blockquote, pre, figure, figcaption,
   section, dt, dd, br`
 
-/** What both libraries ask of a page; linkedom's types lean on those of browsers. */
+/** Document members that both libraries use; linkedom's types follow those of browsers. */
 type PageDocument = ConstructorParameters<typeof Readability>[0]
 
 const documentOf = (html: string): PageDocument =>
   (parseHTML(html) as unknown as { readonly document: PageDocument }).document
 
-/** The text of an HTML fragment: a break at each end of a block, so that words do not merge. */
+/**
+ * Returns the text of an HTML fragment, with a line break after each block so that words do not
+ * merge.
+ */
 function textOf(fragment: string): string {
   const document = documentOf(`<html><body>${fragment}</body></html>`)
   for (const silent of document.querySelectorAll('script, style, template')) silent.remove()
@@ -23,7 +26,7 @@ function textOf(fragment: string): string {
   return document.body.textContent ?? ''
 }
 
-/** Both peers run on linkedom, which defuddle's manual names, and readability's users take. */
+/** Both peers run on linkedom, which defuddle's manual recommends and users of readability use. */
 export const EXTRACTORS: Readonly<Record<string, Extractor>> = {
   agenthub: async (html, url) => extract(html, url).text,
   readability: async (html) => textOf(new Readability(documentOf(html)).parse()?.content ?? ''),

@@ -3,20 +3,20 @@ import { systemClock } from '../../../core/clock.ts'
 import { openShards } from '../../../core/identity/shards.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { type AccountRef, Ledger, type LedgerOptions } from '../../../core/ledger/ledger.ts'
-import { NAIVE_SCHEMA, naiveReserve, naiveSettle } from '../naive.ts'
+import { NAIVE_SCHEMA, naiveReserve, naiveSettle } from '../naive-ledger.ts'
 
-/** One call from beginning to end; throws when it did not pass. */
+/** Runs one call from beginning to end; throws if it failed. */
 export type Once = () => Promise<void>
 
-/** Whose calls they are: of ten thousand agents, or all of one. */
+/** Distribution of the calls: over ten thousand agents, or all of one. */
 export type Accounts = 'uniform' | 'hot'
 
 const AGENTS = 10_000
 const PROVIDERS = 100
-const SHARDS = 2 // as the hub has them
+const SHARDS = 2 // as in the hub
 const PLENTY = 1_000_000_000_000
 
-/** Opens the agents and providers of our ledger and of the naive one; as the owner of both. */
+/** Opens the agents and providers of our and of the naive ledger, as the owner of both. */
 export async function openBooks(owner: Pool): Promise<void> {
   await openShards(owner, SHARDS)
   await owner.query(
@@ -49,7 +49,7 @@ const amountOf = (): number => 1_000 + Math.floor(Math.random() * 5_000)
 const pick = (count: number): number => Math.floor(Math.random() * count)
 const newId = (): string => uuidv7(systemClock.now().getTime())
 
-/** Reserve and settle by our ledger, over connections of the hub's role. */
+/** Reserves and settles with our ledger, connected as the hub's role. */
 export async function ourCalls(
   pool: Pool,
   accounts: Accounts,
@@ -77,7 +77,7 @@ export async function ourCalls(
   }
 }
 
-/** Reserve and settle by the naive ledger. */
+/** Reserves and settles with the naive ledger. */
 export function naiveCalls(pool: Pool, accounts: Accounts): Once {
   const agents = accounts === 'hot' ? 1 : AGENTS
   return async () => {
@@ -88,7 +88,7 @@ export function naiveCalls(pool: Pool, accounts: Accounts): Once {
   }
 }
 
-/** Durable inserts of so many rows each: what this PostgreSQL can do at all. */
+/** Inserts `rows` rows durably: the upper limit of this PostgreSQL. */
 export function inserts(pool: Pool, rows: number): Once {
   const text = `INSERT INTO public.entry SELECT i, 1, 1 FROM unnest($1::uuid[]) i`
   return async () => {

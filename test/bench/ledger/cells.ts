@@ -1,17 +1,19 @@
 import type { Job } from './worker.ts'
 
-/** One kind of load of the benchmark; all are measured in turns. */
+/** One kind of load; all are measured in turns. */
 export interface Cell {
   readonly name: string
   readonly processes: number
   readonly job: Job
 }
 
-/** As many as the naive ledger does best with, and a function per call gets no fewer. */
+/**
+ * The number of connections at which the naive ledger is fastest; the others get at least as many.
+ */
 const CONNECTIONS = 20
 const HUB_CONNECTIONS = 4
 const CONCURRENT = [1, 64, 256, 1_024] as const
-/** Above it the naive ledger's callers wait for nothing but each other. */
+/** Above this concurrency, the naive ledger's callers only wait for each other. */
 const NAIVE_MAX = 256
 const SECONDS = { batch: 1.1, single: 0.4, naive: 1.3, insert: 0.8, 'insert 100': 0.8 } as const
 
@@ -27,7 +29,7 @@ function cell(
   return { name: nameOf(what, accounts, processes, concurrency), processes, job }
 }
 
-/** How a cell is called, for those who look one up. */
+/** Returns the lookup name of a cell. */
 export const nameOf = (
   what: Job['what'],
   accounts: Job['accounts'],
@@ -35,7 +37,7 @@ export const nameOf = (
   concurrency: number,
 ): string => `${what} ${accounts} ${processes} ${concurrency}`
 
-/** What is compared stands side by side, so that it is measured under the same conditions. */
+/** Compared loads are adjacent, so that they are measured under the same conditions. */
 export const CELLS: readonly Cell[] = [
   ...CONCURRENT.flatMap((concurrency) => [
     cell('batch', 'uniform', 1, concurrency, HUB_CONNECTIONS),

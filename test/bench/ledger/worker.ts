@@ -3,9 +3,9 @@ import { createPool } from '../../../core/db/pool.ts'
 import { type Sample, sample } from '../load.ts'
 import { type Accounts, inserts, naiveCalls, type Once, ourCalls } from './calls.ts'
 
-/** What a process of the benchmark is told to do. */
+/** Job of a benchmark process. */
 export interface Job {
-  /** Ours, ours without batching, the naive ledger, inserts of one row or of a hundred. */
+  /** Load: our ledger, without batching, the naive ledger, inserts of one row or of a hundred. */
   readonly what: 'batch' | 'single' | 'naive' | 'insert' | 'insert 100'
   readonly accounts: Accounts
   readonly concurrency: number
@@ -34,7 +34,7 @@ async function run(job: Job): Promise<Sample> {
   const pool = createPool(url, { max: job.connections, applicationName: 'bench', ...role })
   try {
     const once = await prepare(job, pool)
-    // Connections, plans and compiled code are ready before the clock starts.
+    // Warm-up: connections, query plans and compiled code exist before the clock starts.
     await sample(Math.min(job.concurrency, WARM_LOOPS), WARM_SECONDS, once)
     return await sample(job.concurrency, job.seconds, once)
   } finally {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { type JSONRPCRequest, JSONRPCServer } from 'json-rpc-2.0'
 import Koa from 'koa'
 
-/** What the endpoint of MCP is measured against: the same two libraries, and nothing else. */
+/** Peer of the MCP endpoint: the same two libraries and nothing else. */
 const rpc = new JSONRPCServer()
 rpc.addMethod('tools/call', (params: unknown) => params)
 

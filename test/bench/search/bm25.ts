@@ -19,24 +19,26 @@ interface Utilities {
   readonly tokens: Readonly<Record<'removeWords' | 'stem', Task>>
 }
 
-// Neither has types.
+// Neither library has types.
 const require = createRequire(import.meta.url)
 
-/** The library wink-bm25-text-search with the tasks of its manual: stop words out, stems. */
-export function bm25(catalogue: readonly Sample[]): Find {
+/**
+ * BM25 by wink-bm25-text-search with the preparation tasks of its manual: no stop words, stemming.
+ */
+export function bm25(catalog: readonly Sample[]): Find {
   const engine = (require('wink-bm25-text-search') as () => Engine)()
   const { string, tokens } = require('wink-nlp-utils') as Utilities
   engine.defineConfig({ fldWeights: { name: 3, tags: 2, summary: 1, endpoints: 1 } })
   engine.definePrepTasks([string.lowerCase, string.tokenize0, tokens.removeWords, tokens.stem])
-  for (const { id, name, category, tags, summary, endpoints } of catalogue) {
+  for (const { id, name, category, tags, summary, endpoints } of catalog) {
     const words = [...tags, category].join(' ')
     engine.addDoc({ name: `${name} ${id}`, tags: words, summary, endpoints }, id)
   }
   engine.consolidate()
-  const byId = new Map(catalogue.map((sample) => [sample.id, sample]))
+  const byId = new Map(catalog.map((sample) => [sample.id, sample]))
   return (judged) =>
     engine
-      .search(judged.query, catalogue.length, () => true)
+      .search(judged.query, catalog.length, () => true)
       .map(([id]) => id)
       .filter((id) => passes(byId.get(id)!, judged))
       .slice(0, 10)

@@ -3,13 +3,16 @@ import type { ClientBase, Pool } from 'pg'
 import { search } from '../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { micros } from '../../../core/money.ts'
-import { type Judged, passes, type Sample } from './relevance.ts'
+import { type GradedQuery, passes, type Sample } from './relevance.ts'
 
-export type Find = (query: Judged) => Promise<readonly string[]> | readonly string[]
+export type Find = (query: GradedQuery) => Promise<readonly string[]> | readonly string[]
 
-/** Writes the sample catalogue as services of the hub. */
-export async function plant(admin: ClientBase | Pool, catalogue: readonly Sample[]): Promise<void> {
-  const rows = catalogue.map(({ id, name, category, price, tags, summary, endpoints }) => ({
+/** Inserts the sample catalog as services of the hub. */
+export async function insertCatalog(
+  admin: ClientBase | Pool,
+  catalog: readonly Sample[],
+): Promise<void> {
+  const rows = catalog.map(({ id, name, category, price, tags, summary, endpoints }) => ({
     kind: 'native',
     id,
     name,
@@ -41,7 +44,7 @@ export const ours =
     return hits.map(({ candidate }) => candidate.id)
   }
 
-/** PostgreSQL as one uses it first: the English configuration, weights, any word, ts_rank_cd. */
+/** Plain PostgreSQL full text search: English configuration, weights, any word, ts_rank_cd. */
 export const plainFullText =
   (pool: Pool): Find =>
   async ({ query, category, maxPrice }) => {
@@ -63,8 +66,8 @@ export const plainFullText =
 
 const FIELDS = ['name', 'tags', 'summary', 'endpoints', 'category', 'id']
 
-/** The library MiniSearch: BM25+ with names boosted, misspellings and prefixes allowed. */
-export function miniSearch(catalogue: readonly Sample[]): Find {
+/** BM25+ by MiniSearch with boosted names, fuzzy and prefix matching. */
+export function miniSearch(catalog: readonly Sample[]): Find {
   const index = new MiniSearch<Sample>({
     fields: FIELDS,
     extractField: (sample, field) => String(sample[field as keyof Sample]),
@@ -74,8 +77,8 @@ export function miniSearch(catalogue: readonly Sample[]): Find {
       prefix: true,
     },
   })
-  index.addAll(catalogue)
-  const byId = new Map(catalogue.map((sample) => [sample.id, sample]))
+  index.addAll(catalog)
+  const byId = new Map(catalog.map((sample) => [sample.id, sample]))
   return (judged) =>
     index
       .search(judged.query, { filter: ({ id }) => passes(byId.get(String(id))!, judged) })

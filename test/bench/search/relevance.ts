@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A service of the sample catalogue. */
+/** Service of the sample catalog. */
 export interface Sample {
   readonly id: string
   readonly name: string
@@ -13,8 +13,8 @@ export interface Sample {
   readonly endpoints: string
 }
 
-/** A query with what is relevant to it: 3 is what was asked for, 1 is related. */
-export interface Judged {
+/** Query with its relevance grades: 3 is an exact match, 1 is related. */
+export interface GradedQuery {
   readonly query: string
   readonly category?: string
   /** Microdollars. */
@@ -22,17 +22,17 @@ export interface Judged {
   readonly grades: ReadonlyMap<string, number>
 }
 
-/** Whether a service is within the filters of a query. */
-export const passes = (sample: Sample, { category, maxPrice }: Judged): boolean =>
+/** Returns true if a service passes the filters of a query. */
+export const passes = (sample: Sample, { category, maxPrice }: GradedQuery): boolean =>
   (category === undefined || sample.category === category) &&
   (maxPrice === undefined || sample.price <= maxPrice)
 
 export interface Relevance {
-  readonly catalogue: readonly Sample[]
-  /** Odd lines: ranking is tuned by them. */
-  readonly development: readonly Judged[]
-  /** Even lines: nobody looks at them while tuning. */
-  readonly heldOut: readonly Judged[]
+  readonly catalog: readonly Sample[]
+  /** Odd lines, used to tune the ranking. */
+  readonly development: readonly GradedQuery[]
+  /** Even lines, not used for tuning. */
+  readonly heldOut: readonly GradedQuery[]
 }
 
 const linesOf = (file: string): string[] =>
@@ -40,20 +40,20 @@ const linesOf = (file: string): string[] =>
     .trim()
     .split('\n')
 
-/** Reads the committed relevance set: see its README. */
+/** Reads the committed relevance set; its README describes it. */
 export function readRelevance(): Relevance {
-  const queries = linesOf('queries.txt').map(judgedOf)
+  const queries = linesOf('queries.txt').map(gradedQueryOf)
   return {
-    catalogue: readCatalogue(),
+    catalog: readCatalog(),
     development: queries.filter((_, i) => i % 2 === 0),
     heldOut: queries.filter((_, i) => i % 2 === 1),
   }
 }
 
-function readCatalogue(): Sample[] {
+function readCatalog(): Sample[] {
   const samples: Sample[] = []
   let category = ''
-  for (const line of linesOf('catalogue.txt')) {
+  for (const line of linesOf('catalog.txt')) {
     if (line.startsWith('# ')) {
       category = line.slice(2)
       continue
@@ -72,7 +72,7 @@ function readCatalogue(): Sample[] {
   return samples
 }
 
-function judgedOf(line: string): Judged {
+function gradedQueryOf(line: string): GradedQuery {
   const [query, filters, grades] = line.split(/ *\| */) as [string, string, string]
   const given = new Map(filters.split(',').map((each) => each.split('=') as [string, string]))
   const category = given.get('category')
@@ -90,16 +90,16 @@ function judgedOf(line: string): Judged {
   }
 }
 
-/** Normalised discounted cumulative gain of the first ten: gain 2^grade − 1, discount log2. */
-function ndcg10(ids: readonly string[], grades: Judged['grades']): number {
+/** Normalized discounted cumulative gain of the first ten: gain 2^grade − 1, discount log2. */
+function ndcg10(ids: readonly string[], grades: GradedQuery['grades']): number {
   const dcg = (values: readonly number[]) =>
     values.slice(0, 10).reduce((sum, grade, i) => sum + (2 ** grade - 1) / Math.log2(i + 2), 0)
   const best = [...grades.values()].toSorted((a, b) => b - a)
   return dcg(ids.map((id) => grades.get(id) ?? 0)) / dcg(best)
 }
 
-/** One over the rank of the first that serves: grade 2 or 3. */
-function reciprocalRank(ids: readonly string[], grades: Judged['grades']): number {
+/** Reciprocal rank of the first result with grade 2 or 3. */
+function reciprocalRank(ids: readonly string[], grades: GradedQuery['grades']): number {
   const rank = ids.slice(0, 10).findIndex((id) => (grades.get(id) ?? 0) >= 2)
   return rank < 0 ? 0 : 1 / (rank + 1)
 }
@@ -109,10 +109,10 @@ export interface Quality {
   readonly mrr: number
 }
 
-/** Means over queries of what `find` gives, best first. */
+/** Returns the mean quality of `find` over the queries. */
 export async function measure(
-  queries: readonly Judged[],
-  find: (query: Judged) => Promise<readonly string[]> | readonly string[],
+  queries: readonly GradedQuery[],
+  find: (query: GradedQuery) => Promise<readonly string[]> | readonly string[],
 ): Promise<Quality> {
   let ndcg = 0
   let mrr = 0

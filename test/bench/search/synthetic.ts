@@ -5,7 +5,7 @@ const BATCH = 1_000
 const SYLLABLES =
   'ba co di fe gu ha jo ki la mo ne pu ra si to ve wa xi yo zu lin mar ten sol'.split(' ')
 
-/** Numbers that look like chance, and are the same in each run (mulberry32). */
+/** Returns deterministic random numbers (mulberry32). */
 function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -17,18 +17,18 @@ function chance(seed: number): (below: number) => number {
 }
 
 /**
- * Writes so many active listings, made of the sample catalogue: invented names, the words of one
- * service mixed with those of another, prices, figures of probes.
+ * Inserts `count` active listings derived from the sample catalog: invented names, mixed words of
+ * two services, prices, probe figures.
  */
-export async function plantListings(
+export async function insertListings(
   admin: Pool,
-  catalogue: readonly Sample[],
+  catalog: readonly Sample[],
   count: number,
 ): Promise<void> {
   const below = chance(402)
   for (let first = 0; first < count; first += BATCH) {
     const size = Math.min(BATCH, count - first)
-    const rows = Array.from({ length: size }, (_, i) => listing(first + i, catalogue, below))
+    const rows = Array.from({ length: size }, (_, i) => listing(first + i, catalog, below))
     await admin.query(
       `INSERT INTO hub.listing SELECT * FROM jsonb_populate_recordset(NULL::hub.listing, $1)`,
       [JSON.stringify(rows)],
@@ -36,9 +36,9 @@ export async function plantListings(
   }
 }
 
-function listing(n: number, catalogue: readonly Sample[], below: (n: number) => number) {
-  const base = catalogue[below(catalogue.length)]!
-  const other = catalogue[below(catalogue.length)]!
+function listing(n: number, catalog: readonly Sample[], below: (n: number) => number) {
+  const base = catalog[below(catalog.length)]!
+  const other = catalog[below(catalog.length)]!
   const word = Array.from({ length: 3 }, () => SYLLABLES[below(SYLLABLES.length)]).join('')
   const host = `${word}${below(20_000)}.example.com`
   const price = 10 * (1 + below(20_000))

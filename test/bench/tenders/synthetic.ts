@@ -8,12 +8,12 @@ import { documentOf, type Sample } from '../../../plugins/tenders/sample/write.t
 
 const BUYERS = ['DEU', 'FRA', 'POL', 'ESP', 'ITA', 'NLD', 'SWE', 'ROU', 'CZE', 'AUT']
 const CODES = ['09310000', '09123000', '45232220', '31170000', '09331200', '45261215', '71314000']
-/** 207 MB by 3,190 notices, as measured on a real day. */
+/** Mean notice size: 207 MB for 3,190 notices, measured on a real day. */
 const BYTES = 65_000
 
 const uuid = (n: number): string => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`
 
-/** Notices of one day, one after another, in the size of real ones. */
+/** Yields the notices of one day, in realistic sizes. */
 export function* syntheticDay(count: number, day: string): Generator<Buffer> {
   for (let n = 1; n <= count; n += 1) {
     const text = documentOf(sampleOf(n, day))
@@ -44,8 +44,8 @@ const DAY = 86_400_000
 const YEARS = 5
 
 /**
- * Fills the tables with tenders and changes of five years, derived from notices like any other and
- * then spread over days, countries and codes: about one in thirty is open at `now`.
+ * Fills the tables with five years of tenders and changes, derived from real notices and spread
+ * over days, countries and codes: about one in thirty is open at `now`.
  */
 export async function fillTenders(database: Database, count: number, now: Date): Promise<void> {
   const held = SAMPLES.slice(0, 6).map((sample) => ({

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * The API that is sold, and the stub of a facilitator, each in a process of its own: it answers
- * JSON to whatever is asked, and takes every payment.
+ * Program: the proxied API and a stub facilitator. Responds with JSON to every request and accepts
+ * every payment.
  */
 const ANSWER = JSON.stringify({ words: 'hello', at: 'the API of a provider', n: 42 })
 const PAYER = '0x1111111111111111111111111111111111111111'

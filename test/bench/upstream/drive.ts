@@ -4,8 +4,8 @@ import { elapsedMs } from '../../../core/clock.ts'
 import type { Sample } from '../load.ts'
 
 /**
- * Sends one request again and again over so many connections, the next when the answer to the one
- * before has come. As little work as can be: it runs on the same machine as what it measures.
+ * Sends one request repeatedly over `connections` connections, each after the previous response.
+ * Does as little work as possible, because it shares the machine with what it measures.
  */
 export async function drive(
   url: string,
@@ -61,7 +61,7 @@ function loop(
   })
 }
 
-/** Whether all of an answer is there, by its length or by its last chunk. */
+/** Returns true if the response is complete, by its length or its last chunk. */
 function isWhole(text: string): boolean {
   const head = text.indexOf('\r\n\r\n')
   if (head < 0) return false

@@ -8,8 +8,8 @@ import { Agent, request as ask } from 'undici'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 
 /**
- * The peer that sells by x402: `@x402/express`, with a facilitator that is asked by HTTP and takes
- * everything at once, before a handler that asks the API.
+ * Program: `@x402/express` peer that asks an HTTP facilitator, which accepts everything at once,
+ * and then requests the API.
  */
 const [upstream = '', facilitatorUrl = ''] = process.argv.slice(2)
 const { network, address: asset, name, version } = USDC_BASE

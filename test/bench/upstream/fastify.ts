@@ -1,7 +1,7 @@
 import proxy from '@fastify/http-proxy'
 import fastify from 'fastify'
 
-/** The peer that does nothing but pass on: `@fastify/http-proxy`, as its documentation shows it. */
+/** Program: `@fastify/http-proxy` peer without payments, set up as in its documentation. */
 const [upstream = ''] = process.argv.slice(2)
 const app = fastify()
 await app.register(proxy, { upstream, prefix: '/proxy/bench' })

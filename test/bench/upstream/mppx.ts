@@ -5,7 +5,7 @@ import { Method, Receipt, z } from 'mppx'
 import { Proxy, Service } from 'mppx/proxy'
 import { Mppx } from 'mppx/server'
 
-/** The peer that proxies paid calls: `mppx/proxy`, with a method that takes every payment. */
+/** Program: `mppx/proxy` peer with a payment method that accepts every payment. */
 const [upstream = ''] = process.argv.slice(2)
 const charge = Method.from({
   name: 'stub',

@@ -13,12 +13,12 @@ import { creditsOf } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
 import type { ManagedProcess } from '../../../core/runtime/managed-process.ts'
 import { offerOf, sign } from '../x402/buyers.ts'
-import { SERVE, type Shop, shopOf, start } from '../x402/shops.ts'
+import { type MeasuredServer, measuredServer, SERVE, start } from '../x402/servers.ts'
 
-/** One that is measured: where it is, and what a request to it brings along. */
+/** Measured side: its process and the headers of a request. */
 export interface Side {
   readonly name: 'hub' | 'fastify' | 'express' | 'mppx'
-  readonly shop: Shop
+  readonly server: MeasuredServer
   readonly pid: number
   readonly headers: Readonly<Record<string, string>>
 }
@@ -37,26 +37,26 @@ const PROGRAMS = {
 export async function open(
   name: keyof typeof PROGRAMS,
   ...args: string[]
-): Promise<Shop & { readonly kept: ManagedProcess }> {
+): Promise<MeasuredServer & { readonly kept: ManagedProcess }> {
   const { kept, found } = await start([PROGRAMS[name].pathname, ...args], {}, READY)
-  return { ...shopOf(kept, found[1]!), kept }
+  return { ...measuredServer(kept, found[1]!), kept }
 }
 
-/** The whole hub, with the API listed in it, and a key with credits and a rate of its own. */
+/** Starts the whole hub with the listed API and a key with credits and its own rate limit. */
 export async function hubSide(dataDir: string, api: string): Promise<Side> {
   const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0', HUB_PLUGIN_HOSTS: api, HUB_LOG_LEVEL: 'warn' }
   const { kept, found } = await start([...FLAGS, ...SERVE], env, READY)
-  const shop = shopOf(kept, found[1]!)
+  const server = measuredServer(kept, found[1]!)
   const account = privateKeyToAccount(generatePrivateKey())
   const wallet = { account, sandbox: true }
-  const { apiKey, keyId } = await new HubClient({ baseUrl: shop.url, wallet }).register()
+  const { apiKey, keyId } = await new HubClient({ baseUrl: server.url, wallet }).register()
   await fill(dataDir, keyId)
   const authorization = `Bearer ${apiKey}`
-  await list(shop.url, authorization, api)
-  return { name: 'hub', shop, pid: kept.pid, headers: { authorization } }
+  await list(server.url, authorization, api)
+  return { name: 'hub', server, pid: kept.pid, headers: { authorization } }
 }
 
-/** What the process of the hub is started with: `--cpu-prof`, for one. */
+/** Node flags of the hub process, such as `--cpu-prof`. */
 const FLAGS = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter((flag) => flag !== '')
 
 async function fill(dataDir: string, keyId: string): Promise<void> {
@@ -70,7 +70,7 @@ async function fill(dataDir: string, keyId: string): Promise<void> {
   await pool.end()
 }
 
-/** Lists the API as its owner would: a draft, an endpoint, and on sale. */
+/** Lists the API as a provider would: draft, endpoint, publication. */
 async function list(url: string, authorization: string, api: string): Promise<void> {
   const send = async (method: 'POST' | 'PUT', path: string, body: unknown): Promise<void> => {
     const headers = { authorization, 'content-type': 'application/json' }
@@ -88,36 +88,42 @@ async function list(url: string, authorization: string, api: string): Promise<vo
 }
 
 export async function fastifySide(api: string): Promise<Side> {
-  const shop = await open('fastify', api)
-  return { name: 'fastify', shop, pid: shop.kept.pid, headers: {} }
+  const server = await open('fastify', api)
+  return { name: 'fastify', server, pid: server.kept.pid, headers: {} }
 }
 
-/** Its payment is signed once: the stub of a facilitator does not mind. */
+/** Signs one payment for all requests; the stub facilitator accepts repetition. */
 export async function expressSide(api: string, facilitator: string): Promise<Side> {
-  const shop = await open('express', api, facilitator)
-  const terms = await offerOf(shop.url, PATH)
+  const server = await open('express', api, facilitator)
+  const terms = await offerOf(server.url, PATH)
   const [payment = ''] = await sign([privateKeyToAccount(generatePrivateKey())], terms, 1)
-  return { name: 'express', shop, pid: shop.kept.pid, headers: { 'payment-signature': payment } }
+  return {
+    name: 'express',
+    server,
+    pid: server.kept.pid,
+    headers: { 'payment-signature': payment },
+  }
 }
 
-/** Its challenge is answered once too. */
+/** Answers one challenge for all requests. */
 export async function mppxSide(api: string): Promise<Side> {
-  const shop = await open('mppx', api)
+  const server = await open('mppx', api)
   const headers = { 'content-type': 'application/json' }
-  const asked = await request(new URL(PATH, shop.url), { method: 'POST', headers, body: BODY })
-  await asked.body.dump()
-  const offer = asked.headers['www-authenticate']
-  if (asked.statusCode !== 402 || offer === undefined) throw new Error(`mppx: ${asked.statusCode}`)
+  const unpaid = await request(new URL(PATH, server.url), { method: 'POST', headers, body: BODY })
+  await unpaid.body.dump()
+  const offer = unpaid.headers['www-authenticate']
+  if (unpaid.statusCode !== 402 || offer === undefined)
+    throw new Error(`mppx: ${unpaid.statusCode}`)
   const challenge = Challenge.deserialize([offer].flat().join(', '))
   const authorization = Credential.serialize(
     Credential.from({ challenge, payload: { paid: true } }),
   )
-  return { name: 'mppx', shop, pid: shop.kept.pid, headers: { authorization } }
+  return { name: 'mppx', server, pid: server.kept.pid, headers: { authorization } }
 }
 
 const HZ = 100
 
-/** CPU seconds of a process and of all below it, as Linux counts them; 0 elsewhere. */
+/** Returns the CPU seconds of a process and its descendants on Linux; 0 elsewhere. */
 export function cpuSeconds(root: number): number {
   const stats = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? statOf(name) : []))
   const below = new Set([root])
@@ -135,7 +141,7 @@ function statOf(name: string) {
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number)
-    // Of children that have ended too: PostgreSQL starts workers that come and go.
+    // Includes exited children, because PostgreSQL starts short-lived workers.
     const ticks = fields[11]! + fields[12]! + fields[13]! + fields[14]!
     return [{ pid: Number(name), parent: fields[1]!, ticks }]
   } catch {

@@ -1,18 +1,26 @@
 import type { Pool } from 'pg'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
-import type { Goods } from './goods.ts'
-import { KEY, type Person } from './plant.ts'
+import type { AccountData } from './account-data.ts'
+import { KEY, type Person } from './test-data.ts'
 
-/** What is asked for in turns, by what the table calls it. */
+/** Paths of each kind of page, requested in turns, by their name in the table. */
 export type Paths = Readonly<Record<string, readonly string[]>>
 
 const SOME = 40
-/** Days into the past, over nearly all that the journal holds. */
+/** Days before today, covering nearly the whole journal. */
 const BACK = Array.from({ length: SOME }, (_, i) => 1 + ((i * 17) % 100))
 
-/** Every page of the hub, each with so many instances that no answer is the one before. */
-export async function pathsOf(admin: Pool, person: Person, goods: Goods): Promise<Paths> {
-  return { ...(await publicPaths(admin, person)), ...ownPaths(goods), ...(await booksOf(admin)) }
+/** Every page of the hub, with enough instances that no two consecutive responses are equal. */
+export async function pathsOf(
+  admin: Pool,
+  person: Person,
+  accountData: AccountData,
+): Promise<Paths> {
+  return {
+    ...(await publicPaths(admin, person)),
+    ...ownPaths(accountData),
+    ...(await booksOf(admin)),
+  }
 }
 
 const alone = (paths: readonly string[]): Paths =>
@@ -44,8 +52,8 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
   }
 }
 
-/** Those of somebody who has much, and sells much. */
-const ownPaths = ({ call, webhook, domain, api, payout }: Goods): Paths => ({
+/** Pages of an account with much data and many sales. */
+const ownPaths = ({ call, webhook, domain, api, payout }: AccountData): Paths => ({
   ...alone([
     '/account',
     '/account?days=365',
@@ -74,7 +82,7 @@ const ownPaths = ({ call, webhook, domain, api, payout }: Goods): Paths => ({
 
 const dayBack = (days: number): string => dayName(daysBefore(systemClock.now(), days))
 
-/** Accounts of few entries, and those that nearly every entry touches. */
+/** Ledger accounts with few entries, and those touched by nearly every entry. */
 const ACCOUNTS = [
   'liabilities:holds',
   'income:commission',
@@ -84,7 +92,7 @@ const ACCOUNTS = [
   ...Array.from({ length: 10 }, (_, i) => `liabilities:providers:bulk-${i + 1}:x`),
 ]
 
-/** What finance and administrators look at. */
+/** Pages of finance and administration. */
 async function booksOf(admin: Pool): Promise<Paths> {
   const { rows } = await admin.query<{ id: string }>(
     `SELECT j.id FROM generate_series(1, $1::integer) n JOIN ledger.journal j

@@ -7,33 +7,33 @@ import { fund } from '../../../server/sandbox/wallets.ts'
 import type { Sample } from '../load.ts'
 
 const PATH = '/proxy/echo/say'
-const ASKED = {
+const REQUEST = {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ words: 'hello' }),
 } as const
-/** More than any buyer will spend, in microdollars. */
-const PURSE = 1_000_000n
-/** Longer than any payment may be valid. */
+/** Funding per buyer, more than it can spend, in microdollars. */
+const FUNDING_MICROS = 1_000_000n
+/** Lifetime of a payment, longer than any accepted validity. */
 const LIFETIME_SECONDS = 600n
 
-/** Wallets with test USDC. */
-export async function gather(count: number, rpcUrl: string): Promise<PrivateKeyAccount[]> {
+/** Creates wallets with test USDC. */
+export async function createWallets(count: number, rpcUrl: string): Promise<PrivateKeyAccount[]> {
   const buyers = Array.from({ length: count }, () => privateKeyToAccount(generatePrivateKey()))
-  for (const { address } of buyers) await fund(rpcUrl, address, { usdc: PURSE })
+  for (const { address } of buyers) await fund(rpcUrl, address, { usdc: FUNDING_MICROS })
   return buyers
 }
 
-/** What the shop asks for. @throws Error when it does not answer with a 402 that can be paid */
-export async function offerOf(shop: string, path = PATH): Promise<Terms> {
-  const { statusCode, headers, body } = await request(new URL(path, shop), ASKED)
+/** Requests the shop's payment terms. @throws Error if the response is not a payable 402 */
+export async function offerOf(server: string, path = PATH): Promise<Terms> {
+  const { statusCode, headers, body } = await request(new URL(path, server), REQUEST)
   const bytes = Buffer.from(await body.arrayBuffer())
-  if (statusCode !== 402) throw new Error(`${shop} answered ${statusCode}: ${bytes.toString()}`)
-  const policy = { host: new URL(shop).hostname, maxAmount: PURSE, ownWallets: [] }
+  if (statusCode !== 402) throw new Error(`${server} answered ${statusCode}: ${bytes.toString()}`)
+  const policy = { host: new URL(server).hostname, maxAmount: FUNDING_MICROS, ownWallets: [] }
   return chooseTerms(parseOffer({ headers, body: bytes }), policy)
 }
 
-/** The payments of so many requests, each buyer's in turn, signed before the clock starts. */
+/** Signs the payments of `count` requests, with the buyers in turn, before the clock starts. */
 export async function sign(
   buyers: readonly PrivateKeyAccount[],
   terms: Terms,
@@ -49,16 +49,16 @@ export async function sign(
 }
 
 /**
- * Makes one paid request for each payment, over so many connections at once. After `seconds` no
- * further one is begun.
+ * Sends one paid request per payment over `connections` connections. No request starts after
+ * `seconds`.
  */
 export async function buy(
-  shop: string,
+  server: string,
   payments: readonly string[],
   connections: number,
   seconds: number,
 ): Promise<Sample> {
-  const clients = Array.from({ length: connections }, () => connect(shop))
+  const clients = Array.from({ length: connections }, () => connect(server))
   const left = payments.values()
   const latencies: number[] = []
   const errors: string[] = []
@@ -81,12 +81,15 @@ export async function buy(
   return { latencies, calls, errors: errors.length, ...first, seconds: took }
 }
 
-/** What was wrong with the answer: it must be delivered, with the receipt of a settlement. */
+/**
+ * Sends one paid request. Returns the fault of the response; undefined if it delivers the result
+ * with a settlement receipt.
+ */
 async function once(client: Client, payment: string): Promise<string | undefined> {
   const { statusCode, headers, body } = await client.request({
-    ...ASKED,
+    ...REQUEST,
     path: PATH,
-    headers: { ...ASKED.headers, 'payment-signature': payment },
+    headers: { ...REQUEST.headers, 'payment-signature': payment },
   })
   const text = await body.text()
   const isDelivered =
@@ -97,8 +100,8 @@ async function once(client: Client, payment: string): Promise<string | undefined
 let networks = 0
 
 /**
- * Each connection comes from a network of its own, as those of strangers do: a hub counts requests
- * without a key by network. All of 127.0.0.0/8 is this machine.
+ * Each connection has its own network address, like independent clients, because the hub limits
+ * requests without a key by network. All of 127.0.0.0/8 is local.
  */
-const connect = (shop: string): Client =>
-  new Client(shop, { localAddress: `127.1.${networks++ % 250}.1`, bodyTimeout: 30_000 })
+const connect = (server: string): Client =>
+  new Client(server, { localAddress: `127.1.${networks++ % 250}.1`, bodyTimeout: 30_000 })

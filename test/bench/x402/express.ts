@@ -12,13 +12,12 @@ import echo from '../../../plugins/echo/index.ts'
 import { injectedHost } from '../../support/injected-host.ts'
 
 /**
- * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
- * same handler of the echo service at the same price and path, and settles by the facilitator
- * that the hub's sandbox has: in its process too, on the same chain and database, with
- * wallets of its own.
+ * Program: `@x402/express` peer, set up as in its documentation. It sells the handler of the echo
+ * service at the same price and path, and settles with the facilitator of the hub's sandbox in its
+ * own process, on the same chain and database, with its own wallets.
  */
 const [rpcUrl, databaseUrl, key, payTo] = process.argv.slice(2) as [string, string, Hex, Hex]
-const MAX_TIMEOUT_SECONDS = 90 // what the hub offers
+const MAX_TIMEOUT_SECONDS = 90 // as offered by the hub
 const { network } = USDC_BASE
 const endpoint: AnyEndpoint = echo(injectedHost).endpoints['POST /say']
 const JSON_TYPE = 'application/json'

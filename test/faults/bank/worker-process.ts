@@ -1,7 +1,7 @@
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { type BankSpec, openBank } from '../banks/index.ts'
 import type { Bank } from './bank.ts'
-import type { WorkerResponse, WorkerRequest } from './workers.ts'
+import type { WorkerRequest, WorkerResponse } from './workers.ts'
 
 /**
  * Program: executes bank steps, and is killed by tests. It responds only after the bank has

@@ -19,7 +19,11 @@ export const PRICE = 1_000n
 const RETRY_MS = 100
 
 /** Registers agents through the hub's API and gives each credits. */
-export async function createFundedAgents(count: number, hub: HubProcess, ledger: Ledger): Promise<FundedAgent[]> {
+export async function createFundedAgents(
+  count: number,
+  hub: HubProcess,
+  ledger: Ledger,
+): Promise<FundedAgent[]> {
   const made: FundedAgent[] = []
   for (let i = 0; i < count; i++) {
     const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
@@ -47,7 +51,9 @@ export class CallLoad {
   readonly #callers: readonly Promise<void>[]
 
   constructor(hub: HubProcess, createFundedAgents: readonly FundedAgent[], callersEach: number) {
-    const all = createFundedAgents.flatMap((agent) => Array.from({ length: callersEach }, () => agent))
+    const all = createFundedAgents.flatMap((agent) =>
+      Array.from({ length: callersEach }, () => agent),
+    )
     this.#callers = all.map(({ apiKey }) => this.#shop(hub, apiKey))
   }
 

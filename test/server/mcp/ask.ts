@@ -1,4 +1,4 @@
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -14,12 +14,21 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
+/** Error of a JSON-RPC response. */
+interface RpcError {
+  readonly code?: number
+  readonly data?: Record<string, unknown>
+}
+const errorOf = ({ body }: ApiResponse) => body['error'] as RpcError | undefined
+export const codeOf = (response: ApiResponse): unknown => errorOf(response)?.code
+export const dataOf = (response: ApiResponse) => errorOf(response)?.data ?? {}
+
 /** Posts a body to the MCP endpoint. */
 export const post = (
   { url }: Pick<TestHub, 'url'>,
   body: unknown,
   { key, headers }: Credentials = {},
-): Promise<Told> => ask(url, '/mcp', { key, body, headers: { ...ACCEPT, ...headers } })
+): Promise<ApiResponse> => ask(url, '/mcp', { key, body, headers: { ...ACCEPT, ...headers } })
 
 /** Sends a request as a legacy client does. */
 export const legacy = (
@@ -35,7 +44,7 @@ export function modern(
   method: string,
   params: Json,
   credentials: Credentials,
-): Promise<Told> {
+): Promise<ApiResponse> {
   const { name } = params
   const headers = {
     'mcp-protocol-version': MODERN,

@@ -4,19 +4,23 @@ import { HubClient } from '../../../core/client/index.ts'
 import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { flawed, gift } from '../../stories/failing-services.ts'
-import { ask, type Question, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 describe('a call', () => {
   const hub = useHub({ plugins: [flawed, gift] })
-  const say = (question: Question = {}) =>
+  const say = (question: RequestOptions = {}) =>
     ask(hub().url, '/proxy/echo/say', { method: 'POST', ...question })
   const agentWith = async (credits: bigint) => {
     const agent = await hub().agent()
     if (credits > 0n) await hub().credit(agent.keyId, credits)
     return agent
   }
-  const refused = ({ status, body, headers }: Told, expected: number, code: string): void => {
+  const refused = (
+    { status, body, headers }: ApiResponse,
+    expected: number,
+    code: string,
+  ): void => {
     expect([status, body['code']], JSON.stringify(body)).to.deep.equal([expected, code])
     expect(headers['content-type']).to.match(/^application\/problem\+json/)
     expect(headers['x-charged-microdollars']).to.equal('0')

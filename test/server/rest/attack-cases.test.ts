@@ -4,18 +4,21 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { anew, counted, PRICE, work } from '../../stories/counted-service.ts'
 import { flawed } from '../../stories/failing-services.ts'
-import { ask, type Question } from '../../support/ask.ts'
+import { ask, type RequestOptions } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 
-type Case = readonly [status: number, code: string, path: string, question: Question]
+type Case = readonly [status: number, code: string, path: string, question: RequestOptions]
 const json = { 'content-type': 'application/json' }
-const raw = (body: string | Uint8Array, headers: Record<string, string> = json): Question => ({
+const raw = (
+  body: string | Uint8Array,
+  headers: Record<string, string> = json,
+): RequestOptions => ({
   body,
   headers: { ...json, ...headers },
 })
-const analyze = (bytes: number): Question => ({
+const analyze = (bytes: number): RequestOptions => ({
   body: { text: 'é'.repeat(bytes / 2) + 'x'.repeat(bytes % 2), instructions: 'Count.' },
 })
 const BODY_MAX = 524_288

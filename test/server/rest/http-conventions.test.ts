@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { request } from 'undici'
 import { deprecationHeaders } from '../../../core/plugin/deprecation.ts'
 import { defineService, s, usd } from '../../../core/plugin/index.ts'
-import { ask, askRaw, type Question, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, askRaw, type RequestOptions } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 const old = defineService({
@@ -43,7 +43,7 @@ const IMPORTED = {
 
 describe('HTTP responses', () => {
   const hub = useHub({ plugins: [old] })
-  const get = (path: string, question: Question = {}) => ask(hub().url, path, question)
+  const get = (path: string, question: RequestOptions = {}) => ask(hub().url, path, question)
   /** Requests without decompression. */
   const raw = async (
     path: string,
@@ -218,7 +218,7 @@ describe('HTTP responses', () => {
         expect(made.status, `${path} ${made.text}`).to.equal(201)
         const found = await get(String(made.headers['location']), { key })
         const { api_key: _, ...names } = made.body
-        const resource = (names['service'] ?? names) as Told['body']
+        const resource = (names['service'] ?? names) as ApiResponse['body']
         expect(found.status, path).to.equal(200)
         for (const name of ['key_id', 'domain_id', 'slug']) {
           expect(found.body[name], `${path} ${name}`).to.equal(resource[name])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { flawed } from '../../stories/failing-services.ts'
-import { ask, type Question } from '../../support/ask.ts'
+import { ask, type RequestOptions } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -120,7 +120,9 @@ describe('/openapi.json', () => {
   describe('documents the actual response', () => {
     const echo = '/proxy/echo/say'
     const json = { 'content-type': 'application/json' }
-    const poor: Readonly<Record<string, readonly [path: string, template: string, Question]>> = {
+    const poor: Readonly<
+      Record<string, readonly [path: string, template: string, RequestOptions]>
+    > = {
       '402 payment_required': [echo, echo, { method: 'POST' }],
       '401 invalid_api_key': [echo, echo, { key: 'ahk_x', body: {} }],
       '400 malformed_json': [echo, echo, { key: 'rich', body: '{', headers: json }],

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
 import { canonicalJson } from '../../../core/crypto/canonical-json.ts'
 import { usd } from '../../../core/plugin/index.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { variablePriceService } from './variable-price-service.ts'
@@ -10,7 +10,9 @@ import { variablePriceService } from './variable-price-service.ts'
 const WORK = '/proxy/moving/work'
 const sha = (data: string): string => createHash('sha256').update(data).digest('base64url')
 const claimsOf = (receipt: unknown) =>
-  JSON.parse(Buffer.from(String(receipt).split('.')[1]!, 'base64url').toString()) as Told['body']
+  JSON.parse(
+    Buffer.from(String(receipt).split('.')[1]!, 'base64url').toString(),
+  ) as ApiResponse['body']
 
 describe('receipts', () => {
   const hub = useHub({ plugins: [variablePriceService] })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { getAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 describe('registration', () => {
@@ -17,7 +17,7 @@ describe('registration', () => {
     return { wallet_address: account.address as string, signature, nonce }
   }
 
-  const refused = ({ status, body }: Told, expected: number, code: string): void => {
+  const refused = ({ status, body }: ApiResponse, expected: number, code: string): void => {
     expect(body['code'], JSON.stringify(body)).to.equal(code)
     expect(status).to.equal(expected)
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { ask, type Question, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
@@ -37,7 +37,7 @@ describe('the audit log', () => {
     await hub().hub.ledger.open(account, 'USDC', {}) // creates the provider
   })
 
-  const as = (question: Question, path: string): Promise<Told> =>
+  const as = (question: RequestOptions, path: string): Promise<ApiResponse> =>
     ask(hub().url, path, { key, ...question })
   const grantTo = async (email: string): Promise<string> => {
     await createVisitor(hub(), email)
@@ -135,7 +135,7 @@ describe('the audit log', () => {
     },
   }
 
-  const send = (route: string, [id, body]: readonly [string, Json]): Promise<Told> => {
+  const send = (route: string, [id, body]: readonly [string, Json]): Promise<ApiResponse> => {
     const [method = '', path = ''] = route.split(' ')
     return as({ method, body }, path.replace('{id}', id))
   }

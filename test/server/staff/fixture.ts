@@ -4,7 +4,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { findOrCreatePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { type Person, personWith } from '../../support/person.ts'
 
@@ -46,14 +46,14 @@ export async function readAudit(
 }
 
 export const expectRefused = (
-  { status, body, text }: Told,
+  { status, body, text }: ApiResponse,
   expected: number,
   code: string,
 ): void => {
   expect([status, body['code']], text).to.deep.equal([expected, code])
 }
 
-export const dataOf = ({ body, text }: Told): Json[] => {
+export const dataOf = ({ body, text }: ApiResponse): Json[] => {
   expect(body['data'], text).to.be.an('array')
   return body['data'] as Json[]
 }

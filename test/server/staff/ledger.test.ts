@@ -8,7 +8,7 @@ import { exportLedger } from '../../../core/ledger/export/writer.ts'
 import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
@@ -42,10 +42,10 @@ describe('the ledger in the finance API', () => {
     call = String(dataOf(history)[0]!['call_id'] ?? dataOf(history)[0]!['id'])
   })
 
-  const get = (path: string): Promise<Told> => fay.ask(`/v1/finance/${path}`)
-  const post = (path: string, body: Json, by = fay): Promise<Told> =>
+  const get = (path: string): Promise<ApiResponse> => fay.ask(`/v1/finance/${path}`)
+  const post = (path: string, body: Json, by = fay): Promise<ApiResponse> =>
     by.ask(`/v1/finance/${path}`, { body: { reason, ...body } })
-  const adjust = (amount: bigint, more: Json = {}): Promise<Told> =>
+  const adjust = (amount: bigint, more: Json = {}): Promise<ApiResponse> =>
     post('adjustments', { debit: DEBIT, credit: CREDIT, amount: Number(amount), ...more })
   const balance = async (account: string): Promise<number> => {
     const { body } = await get(`trial-balance?prefix=${account}`)
@@ -161,7 +161,7 @@ describe('the ledger in the finance API', () => {
   it('returns a statement with opening, movements and closing, also as CSV', async () => {
     const path = `accounts/${credits}/statement`
     const { body } = await get(`${path}?limit=100`)
-    const lines = dataOf({ body } as Told)
+    const lines = dataOf({ body } as ApiResponse)
     const sum = lines.reduce((total, { amount }) => total + Number(amount), 0)
     expect(Number(body['opening']) + sum).to.equal(body['closing'])
     expect(lines.at(-1)!['balance']).to.equal(body['closing'])

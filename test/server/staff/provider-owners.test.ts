@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
@@ -19,14 +19,14 @@ describe('a plugin provider', () => {
     bob = await hub().agent()
     await hub().credit(bob.keyId, usd('1'))
   })
-  const assign = async (id: string, name: string): Promise<Told> =>
+  const assign = async (id: string, name: string): Promise<ApiResponse> =>
     ask(hub().url, `/v1/admin/providers/${id}/owner`, {
       key: await admin.key(hub()),
       body: { name, reason: 'a test' },
     })
   const as = (agent: TestAgent, path: string, question = {}) =>
     ask(hub().url, path, { key: agent.apiKey, ...question })
-  const sign = async (agent: TestAgent): Promise<Told> => {
+  const sign = async (agent: TestAgent): Promise<ApiResponse> => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     const asked = { wallet_address: wallet.address }
     const { body } = await as(agent, `${ADDRESS}/challenge`, { body: asked })

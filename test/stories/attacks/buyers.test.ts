@@ -4,7 +4,7 @@ import type { LocalAccount } from 'viem'
 import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
-import { ask, askRaw, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask, askRaw } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import { cancelAuthorization } from './cancel-authorization.ts'
 import { useAttackFixture } from './fixture.ts'
@@ -27,14 +27,18 @@ describe('attacks by payers of the hub', () => {
     resetWork()
     eve = await fixture().createPayer(WALLET)
   })
-  const send = (payment?: string, path = '/proxy/watched/a', key?: string): Promise<Told> => {
+  const send = (
+    payment?: string,
+    path = '/proxy/watched/a',
+    key?: string,
+  ): Promise<ApiResponse> => {
     const body = path.startsWith('/v1') ? { amount_microdollars: Number(usd('1')) } : {}
     const headers: Record<string, string> = payment ? { 'payment-signature': payment } : {}
     return ask(fixture().hub.url, path, { body, headers, key })
   }
-  const sign = async (flaws?: PaymentFlaws, offered?: Told): Promise<string> =>
+  const sign = async (flaws?: PaymentFlaws, offered?: ApiResponse): Promise<string> =>
     signPayment(eve, offered ?? (await send()), fixture().clock.now(), flaws)
-  const codeOf = ({ status, body }: Told) => [status, body['code']]
+  const codeOf = ({ status, body }: ApiResponse) => [status, body['code']]
   const usdc = () => fixture().hub.hub.paymentDeps.chain.balanceOf(eve.address)
   const claims = async (): Promise<number> => {
     const sql = `SELECT count(*)::integer AS n FROM hub.payment_claim

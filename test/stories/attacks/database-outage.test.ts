@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { Proxy } from '../../faults/rig/proxy.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { Sellers } from './sellers.ts'
@@ -43,8 +43,9 @@ describe('A085 a hub whose database is down when a request arrives', () => {
     await sellers.close()
   })
 
-  const calls = (): Promise<Told> => ask(hub.url, '/proxy/watched/a', { key: ada.apiKey, body: {} })
-  const buys = (): Promise<Told> =>
+  const calls = (): Promise<ApiResponse> =>
+    ask(hub.url, '/proxy/watched/a', { key: ada.apiKey, body: {} })
+  const buys = (): Promise<ApiResponse> =>
     ask(hub.url, '/proxy/external', { key: ada.apiKey, body: { url: 'http://shop.test/' } })
 
   it('starts no work or payment and charges nothing', async () => {

@@ -6,7 +6,7 @@ import { usd } from '../../../core/money.ts'
 import { freePort } from '../../../core/runtime/net.ts'
 import { BAD_TLS } from '../../core/egress/badtls.ts'
 import { type Listening, listen } from '../../core/egress/fixture.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import { useAttackFixture } from './fixture.ts'
 
 const FORBIDDEN = [403, 'destination_not_allowed'] as const
@@ -70,7 +70,7 @@ describe('attacks by the destination of a call', () => {
   async function refused(
     request: object,
     [status, code]: readonly [number, string],
-  ): Promise<Told> {
+  ): Promise<ApiResponse> {
     const ada = await fixture().createAgent(CREDITS)
     const filled = JSON.stringify(request)
       .replaceAll('$INTERNAL', String(canary.port))

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import type { AttackFixture } from './fixture.ts'
 import { entry, type Paywall, PRICE } from './sellers.ts'
 
@@ -21,7 +21,7 @@ export const expectations = (fixture: () => AttackFixture) => ({
     shop: Paywall | RequestListener,
     [status, code]: readonly [number, string],
     { url = SHOP_URL, headers = {} }: RequestOptions = {},
-  ): Promise<Told> => {
+  ): Promise<ApiResponse> => {
     const ada = await fixture().createAgent()
     const { hostname } = new URL(url)
     fixture().sellers.serve(hostname, shop)
@@ -36,7 +36,7 @@ export const expectations = (fixture: () => AttackFixture) => ({
   },
 
   /** Asserts one payment of the honest price to the shop and none to others. */
-  bought: async (shop: Paywall, headers: RequestOptions['headers'] = {}): Promise<Told> => {
+  bought: async (shop: Paywall, headers: RequestOptions['headers'] = {}): Promise<ApiResponse> => {
     const ada = await fixture().createAgent()
     fixture().sellers.serve('shop.test', shop)
     const response = await fixture().buy(ada, SHOP_URL, headers)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'
 import {
   type Buyer,
@@ -21,7 +21,7 @@ describe('a facilitator that fails or lies', function () {
   this.timeout(60_000)
   realSockets()
   let untrusted: UntrustedFacilitator
-  const purchases = new Map<string, readonly [Buyer, Told]>()
+  const purchases = new Map<string, readonly [Buyer, ApiResponse]>()
 
   const settles: SettleBehavior = async ({ payment, respond }) =>
     respond(await untrusted.settle(payment))
@@ -83,7 +83,7 @@ describe('a facilitator that fails or lies', function () {
   const balance = ({ keyId }: Buyer) => untrusted.hub.balance(keyId)
   const usdc = ({ wallet }: Buyer) => untrusted.stack.chain.balanceOf(wallet.address)
   const resolves = (): Promise<number> => resolvePayments(untrusted.hub.hub.paymentDeps, 0)
-  const codeOf = ({ status, body }: Told) => [status, body['code'] ?? body['state']]
+  const codeOf = ({ status, body }: ApiResponse) => [status, body['code'] ?? body['state']]
 
   /** Asserts that the buyer is not asked to pay again and nothing is credited. */
   async function pending(name: string): Promise<Buyer> {

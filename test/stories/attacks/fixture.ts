@@ -12,7 +12,7 @@ import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import type { Plugin } from '../../../core/plugin/index.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestAgent, TestHub } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import {
@@ -98,7 +98,7 @@ export class AttackFixture {
     agent: TestAgent,
     request: string | object,
     headers: Record<string, string> = {},
-  ): Promise<Told> {
+  ): Promise<ApiResponse> {
     const body = typeof request === 'string' ? { url: request } : request
     return ask(this.hub.url, '/proxy/external', { key: agent.apiKey, body, headers })
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useAttackFixture } from './fixture.ts'
 import { entry, PRICE } from './sellers.ts'
@@ -22,7 +22,7 @@ describe('attacks by many small payments stop at the daily cap', () => {
   })
   const url = (host: string, n = 0): string => `http://${host}/sections/${n}`
   /** Asserts that `paid` calls were paid and the others refused by this cap before signing. */
-  function expectPaid(responses: readonly Told[], paid: number, scope: string): void {
+  function expectPaid(responses: readonly ApiResponse[], paid: number, scope: string): void {
     const refused = responses.filter(({ status }) => status !== 200)
     expect(responses.length - refused.length, 'paid').to.equal(paid)
     for (const { status, body } of refused) {

@@ -2,7 +2,7 @@ import { encodePaymentResponseHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { cancelAuthorization } from './cancel-authorization.ts'
 import { useAttackFixture } from './fixture.ts'
@@ -22,11 +22,11 @@ describe('attacks by a seller that has a signature', () => {
   beforeEach(async () => {
     ada = await fixture().createAgent(CREDITS)
   })
-  const buys = (shop?: Paywall, host = 'shop.test'): Promise<Told> => {
+  const buys = (shop?: Paywall, host = 'shop.test'): Promise<ApiResponse> => {
     fixture().sellers.serve(host, shop)
     return fixture().buy(ada, `http://${host}/report`)
   }
-  const fails = async (paid: Paywall['paid'], status: number, code: string): Promise<Told> => {
+  const fails = async (paid: Paywall['paid'], status: number, code: string) => {
     const response = await buys({ paid })
     expect([response.status, response.body['code']]).to.deep.equal([status, code])
     expect(fixture().sellers.payments, 'signatures sent').to.have.length(1)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { LocalAccount } from 'viem'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
-import type { Told } from '../../support/ask.ts'
+import type { ApiResponse } from '../../support/ask.ts'
 
 /** Flaws of a payment. */
 export interface PaymentFlaws {
@@ -35,7 +35,7 @@ const SECONDS = 120
 /** Signs PAYMENT-SIGNATURE for the offer of a 402, with optional flaws. */
 export async function signPayment(
   account: LocalAccount,
-  { headers }: Told,
+  { headers }: ApiResponse,
   now: Date,
   { signed = {}, domain = {}, accepted = {}, sent = {} }: PaymentFlaws = {},
 ): Promise<string> {

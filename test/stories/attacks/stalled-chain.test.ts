@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { useAttackFixture } from './fixture.ts'
 import { PRICE } from './sellers.ts'
 import { signPayment } from './sign-payment.ts'
@@ -43,8 +43,8 @@ describe('a hub whose chain stops producing blocks', () => {
       await ask(url, credits.path, { ...credits, key }),
       now,
     )
-    const calls = (): Promise<Told> => ask(url, call.path, { ...call, headers: paid(byEve) })
-    const buys = (): Promise<Told> =>
+    const calls = (): Promise<ApiResponse> => ask(url, call.path, { ...call, headers: paid(byEve) })
+    const buys = (): Promise<ApiResponse> =>
       ask(url, credits.path, { ...credits, key, headers: paid(byWallet) })
     fixture().sellers.serve('shop.test', {
       paid: async ({ settle, respond }) => {

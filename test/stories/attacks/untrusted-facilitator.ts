@@ -12,7 +12,7 @@ import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { type Stack, startStack } from '../../core/payments/stack.ts'
-import { ask, type Told } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
 import { entry } from './sellers.ts'
 import { signPayment } from './sign-payment.ts'
@@ -40,7 +40,7 @@ export interface Buyer {
   readonly keyId: string
   readonly wallet: LocalAccount
   readonly payment: Payment
-  readonly send: () => Promise<Told>
+  readonly send: () => Promise<ApiResponse>
 }
 
 /**
@@ -105,7 +105,7 @@ export class UntrustedFacilitator {
     const accepts = [entry({ payTo: to, amount: String(value) })]
     const resource = { url: 'http://shop.test/' }
     const header = encodePaymentRequiredHeader({ x402Version: 2, resource, accepts })
-    const offered = { headers: { 'payment-required': header } } as unknown as Told
+    const offered = { headers: { 'payment-required': header } } as unknown as ApiResponse
     const payment = readPayment(await signPayment(from, offered, systemClock.now()))
     return (await this.settle(payment)).transaction
   }

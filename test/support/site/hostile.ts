@@ -5,12 +5,12 @@ const html = (body: string): Page => ({
   body: `<!doctype html><title>Hostile</title><body>${body}`,
 })
 
-/** Names of this machine under which a page may look for it. */
+/** Host names of this machine that a page may try. */
 const HERE = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'rebind.test']
 
 /**
- * A page that tries everything that can make a browser connect (security A093), to a port of this
- * machine under all its names. It tells at the end how many of its attempts failed in the open.
+ * Page that tries every way to make a browser connect to a port of this machine under all its names
+ * (A093). At the end it reports how many attempts visibly failed.
  */
 export const evil = (port: number): Page => {
   const hosts = HERE.map((host) => `${host}:${port}`)
@@ -65,7 +65,7 @@ export const evil = (port: number): Page => {
   </script>`)
 }
 
-/** Pages that lead elsewhere (security A094): to this machine, or to a host of somebody else. */
+/** Pages that redirect to this machine or to another host (A094). */
 export const leading = (port: number): Readonly<Record<string, Page>> => {
   const script = (code: string): Page => html(`<p>Here I am.</p><script>${code}</script>`)
   const targets = {
@@ -86,10 +86,10 @@ export const leading = (port: number): Readonly<Record<string, Page>> => {
   return Object.fromEntries(pages)
 }
 
-/** What the heaviest page that is allowed holds in memory. */
+/** Memory of the largest page that is allowed, in bytes. */
 export const HEAVY_BYTES = 80_000_000
 
-/** Pages that would take all that there is (security A096, reference on page bombs). */
+/** Pages that would exhaust memory, CPU or disk (A096). */
 export const BOMBS: Readonly<Record<string, Page>> = {
   '/bomb/loop': html('<p>x</p><script>for (;;);</script>'),
   '/bomb/array': html(`<p>x</p><script>const all = []

@@ -9,21 +9,21 @@ import { GOOD_TLS } from '../../core/egress/goodtls.ts'
 import { BOMBS, evil, leading } from './hostile.ts'
 import { PAGES, type Page } from './pages.ts'
 
-/** A site of many pages on a port of 127.0.0.1, and something beside it that nobody may reach. */
+/** Test site on a port of 127.0.0.1, with a second port that must never be reached. */
 export interface Site {
   readonly port: number
   readonly canary: Canary
-  /** Names that lead to it. */
+  /** Host names of the site. */
   readonly hosts: ReadonlyMap<string, number>
   /** Requests so far, as `host path`. */
   readonly asked: string[]
   close(): Promise<void>
 }
 
-/** Listens to TCP and UDP on one port, under all addresses of this machine. */
+/** Listens for TCP and UDP on one port of every address of this machine. */
 export interface Canary {
   readonly port: number
-  /** What it heard, in order. */
+  /** Received connections and datagrams, in order. */
   readonly heard: string[]
   close(): Promise<void>
 }
@@ -96,7 +96,7 @@ export async function openSite(): Promise<Site> {
   }
 }
 
-/** Notes what a browser brings along, and leaves it something to bring along the next time. */
+/** Page that reports stored browser state and stores new state. */
 const STATE = `<!doctype html><title>State</title><p id="told"></p><script>
   const told = [document.cookie, localStorage.getItem('who'), sessionStorage.getItem('who')]
   document.cookie = 'who=first; max-age=9999'
@@ -150,7 +150,7 @@ function special(
   response.writeHead(404, html).end('<p>Nothing here.</p>')
 }
 
-/** Half a gigabyte of one letter, made once. */
+/** Half a gigabyte of one letter, compressed once. */
 let zipped: Buffer | undefined
 const ZIPPED = (): Buffer =>
   (zipped ??= Buffer.concat(Array.from({ length: 8 }, () => gzipSync(Buffer.alloc(64e6, 'a')))))

@@ -1,17 +1,17 @@
-/** Pages of the test site: what each one sends, and the words that its reader finds. */
+/** Pages of the test site: the content sent and the words extracted from it. */
 export interface Page {
   readonly type: string
   readonly body: string | Buffer
-  /** Milliseconds until it is sent. */
+  /** Delay of the response, in milliseconds. */
   readonly delayMs?: number
 }
 
 export interface Story {
   readonly path: string
   readonly about: string
-  /** In reading order. */
+  /** Expected words in reading order. */
   readonly words: readonly string[]
-  /** Must not be in it. */
+  /** Words that must not be extracted. */
   readonly without?: readonly string[]
 }
 
@@ -53,7 +53,7 @@ const RUSSIAN = [
   'В читальном зале помещается двести человек, и вход для всех жителей города бесплатный.',
 ]
 
-/** Letters of windows-1251; the signs of ASCII are the same. */
+/** Encodes windows-1251 letters; ASCII is unchanged. */
 const windows1251 = (text: string): Buffer =>
   Buffer.from(
     Array.from(text, (letter) => {
@@ -104,7 +104,7 @@ const FRAMES = `${article(HARBOUR).replace(
   '<iframe src="/frame"></iframe></article>',
 )}<iframe src="http://stranger.test/frame"></iframe>`
 
-/** One page of text, as small as PDF can be. */
+/** Returns a minimal PDF with one page of text. */
 function pdf(lines: readonly string[]): Buffer {
   const text = lines.map((line) => `(${line}) Tj T*`).join('\n')
   const content = `BT /F1 11 Tf 14 TL 72 720 Td\n${text}\nET`

@@ -9,13 +9,13 @@ import { systemClock } from '../../../../core/clock.ts'
 import { createPool } from '../../../../core/db/pool.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { micros } from '../../../../core/money.ts'
-import { plant } from '../../../bench/search/engines.ts'
+import { insertCatalog } from '../../../bench/search/engines.ts'
 import { readRelevance } from '../../../bench/search/relevance.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { sampleOf } from '../samples.ts'
 
-const { catalogue, development } = readRelevance()
+const { catalog, development } = readRelevance()
 const MIB = 1_048_576
 
 /** Reader with an empty cache, like that of a new process. */
@@ -31,7 +31,7 @@ describe('the index cache of a process', function () {
   let pools: Pool[]
   before(async () => {
     database = await freshDatabase()
-    await plant(database.admin, catalogue)
+    await insertCatalog(database.admin, catalog)
     pools = [database.pool, createPool(database.url, { role: 'hub_app' })]
   })
   after(async () => {
@@ -43,7 +43,7 @@ describe('the index cache of a process', function () {
     database.admin.query(`UPDATE hub.search_document SET ${change} WHERE id = $1`, [id, ...values])
 
   it('shows a change in the next search of every process', async () => {
-    await plant(database.admin, [sampleOf('zeppelin', 'Airship timetables.')])
+    await insertCatalog(database.admin, [sampleOf('zeppelin', 'Airship timetables.')])
     const shown = async (query: string) =>
       Promise.all(
         pools.map(async (pool) => {
@@ -68,7 +68,7 @@ describe('the index cache of a process', function () {
   })
 
   it('never outlives a transaction that was rolled back', async () => {
-    await plant(database.admin, [sampleOf('balloon', 'Hot air.')])
+    await insertCatalog(database.admin, [sampleOf('balloon', 'Hot air.')])
     const priceOf = async (reader: Reader) =>
       (await seek(reader, { query: 'balloon' }))[0]?.candidate.price
     for (const price of [200, 300]) {
@@ -84,7 +84,7 @@ describe('the index cache of a process', function () {
   })
 
   it('gives the same results as an empty cache after any writes', async () => {
-    const ids = fc.constantFrom(...catalogue.slice(0, 12).map(({ id }) => id))
+    const ids = fc.constantFrom(...catalog.slice(0, 12).map(({ id }) => id))
     const words = fc.constantFrom('weather radar', 'translate text', 'zyzzogeton', 'rain')
     const write = fc.oneof(
       fc.tuple(
@@ -129,7 +129,7 @@ describe('the index cache of a process', function () {
   })
 
   it('gives no result older than the start of the search while the index is written', async () => {
-    await plant(database.admin, [sampleOf('ticker', 'Ticks and tocks.')])
+    await insertCatalog(database.admin, [sampleOf('ticker', 'Ticks and tocks.')])
     const last = 160
     const written = { price: 100 }
     const searches = pools.map(() => 0)

@@ -5,12 +5,12 @@ import { type SearchRequest, search } from '../../../../core/catalog/search/sear
 import { type Clock, systemClock } from '../../../../core/clock.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { micros } from '../../../../core/money.ts'
-import { plant } from '../../../bench/search/engines.ts'
+import { insertCatalog } from '../../../bench/search/engines.ts'
 import { readRelevance } from '../../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { sampleOf } from '../samples.ts'
 
-const { catalogue } = readRelevance()
+const { catalog } = readRelevance()
 const DAY_MS = 86_400_000
 
 describe('the search index', function () {
@@ -27,14 +27,14 @@ describe('the search index', function () {
   it('is written in the transaction of the document', async () => {
     const { admin } = database
     await inTransaction(admin, async (client) => {
-      await plant(client, [sampleOf('zeppelin', 'Lighter than air.')])
+      await insertCatalog(client, [sampleOf('zeppelin', 'Lighter than air.')])
       const { hits } = await search(client, systemClock, { query: 'zeppelin air', limit: 9 })
       expect(hits.map(({ candidate }) => candidate.id)).to.deep.equal(['zeppelin'])
       expect(await ids(admin, 'zeppelin air')).to.deep.equal([])
       throw new Error('roll back')
     }).catch((error: Error) => expect(error.message).to.equal('roll back'))
     expect(await ids(admin, 'zeppelin air')).to.deep.equal([])
-    await plant(admin, [sampleOf('zeppelin', 'Lighter than air.')])
+    await insertCatalog(admin, [sampleOf('zeppelin', 'Lighter than air.')])
     expect(await ids(admin, 'zeppelin air')).to.deep.equal(['zeppelin'])
   })
 
@@ -51,7 +51,7 @@ describe('the search index', function () {
         await admin.query('DELETE FROM hub.search_document')
         for (const { id, words: text, kind } of writes) {
           const { rows } = await admin.query('SELECT FROM hub.search_document WHERE id = $1', [id])
-          if (kind === 'add' && rows.length === 0) await plant(admin, [sampleOf(id, text)])
+          if (kind === 'add' && rows.length === 0) await insertCatalog(admin, [sampleOf(id, text)])
           if (kind === 'change') {
             const change = 'UPDATE hub.search_document SET description = $2 WHERE id = $1'
             await admin.query(change, [id, text])
@@ -83,11 +83,11 @@ describe('the search index', function () {
 
   it('features each new listing in turn, the same one all day', async () => {
     const { admin } = database
-    await plant(admin, catalogue)
+    await insertCatalog(admin, catalog)
     const text = 'Weather forecast, weather radar, weather of the day.'
     const old = Array.from({ length: 12 }, (_, i) => sampleOf(`weather-old-${i}`, text))
     const fresh = Array.from({ length: 4 }, (_, i) => sampleOf(`fresh-${i}`, text))
-    await plant(admin, [...old, ...fresh])
+    await insertCatalog(admin, [...old, ...fresh])
     const today = Date.UTC(2026, 5, 1)
     const listed = new Date(today - DAY_MS)
     const listing = `UPDATE hub.search_document SET listed_at = $1 WHERE id LIKE 'fresh-%'`
@@ -112,7 +112,7 @@ describe('the search index', function () {
 
   it('ranks equal texts by success, or by price if the query asks for it', async () => {
     const { admin } = database
-    await plant(
+    await insertCatalog(
       admin,
       ['good', 'bad', 'unknown'].map((id) => sampleOf(id, 'Counts sheep.')),
     )

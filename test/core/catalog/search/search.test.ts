@@ -3,19 +3,19 @@ import * as fc from 'fast-check'
 import { search } from '../../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { micros } from '../../../../core/money.ts'
-import { ours, plant } from '../../../bench/search/engines.ts'
+import { insertCatalog, ours } from '../../../bench/search/engines.ts'
 import { measure, passes, readRelevance } from '../../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { sampleOf } from '../samples.ts'
 
-const { catalogue, development } = readRelevance()
+const { catalog, development } = readRelevance()
 
 describe('search over the sample catalog', function () {
   this.timeout(60_000)
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()
-    await plant(database.admin, catalogue)
+    await insertCatalog(database.admin, catalog)
   })
   after(() => database.drop())
 
@@ -33,7 +33,7 @@ describe('search over the sample catalog', function () {
   it('puts an exact name first, however it is written', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...catalogue),
+        fc.constantFrom(...catalog),
         fc.constantFrom(
           (name: string) => name,
           (name: string) => name.toUpperCase(),
@@ -43,7 +43,7 @@ describe('search over the sample catalog', function () {
         async (sample, write) => {
           for (const name of [sample.name, sample.id]) {
             const [first] = (await find({ query: write(name) })).hits
-            const same = catalogue.filter((other) => other.name === sample.name)
+            const same = catalog.filter((other) => other.name === sample.name)
             expect(same.map(({ id }) => id)).to.include(first?.candidate.id, write(name))
             expect(first?.why[0]).to.equal('exact name')
           }
@@ -79,7 +79,7 @@ describe('search over the sample catalog', function () {
       const { hits } = await find({ query: 'text weather image price', limit: 100, ...filters })
       expect(hits).to.not.be.empty
       for (const { candidate } of hits) {
-        const sample = catalogue.find(({ id }) => id === candidate.id)!
+        const sample = catalog.find(({ id }) => id === candidate.id)!
         const { maxPrice, ...rest } = { maxPrice: undefined, ...filters }
         const price = maxPrice === undefined ? {} : { maxPrice: Number(maxPrice) }
         expect(passes(sample, { query: '', grades: new Map(), ...rest, ...price })).to.equal(true)
@@ -108,7 +108,9 @@ describe('search over the sample catalog', function () {
       paged.push(...hits.map(({ candidate }) => candidate.id))
       after = next
       if (paged.length === 14) {
-        await plant(database.admin, [{ ...catalogue[0]!, id: 'newcomer', name: 'Image Text' }])
+        await insertCatalog(database.admin, [
+          { ...catalog[0]!, id: 'newcomer', name: 'Image Text' },
+        ])
       }
     } while (after !== undefined)
     await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'newcomer'`)
@@ -121,7 +123,7 @@ describe('search over the sample catalog', function () {
     let told = 0
     for (const { query } of development) {
       for (const { candidate, why } of (await find({ query })).hits) {
-        const sample = catalogue.find(({ id }) => id === candidate.id)!
+        const sample = catalog.find(({ id }) => id === candidate.id)!
         const { name, id, category, tags, summary, endpoints } = sample
         const fields: Readonly<Record<string, string>> = {
           name: `${name} ${id}`,
@@ -180,7 +182,7 @@ describe('search over the sample catalog', function () {
   })
 
   it('treats names of Object.prototype as ordinary words', async () => {
-    await plant(database.admin, [sampleOf('podium', 'Constructor championships.')])
+    await insertCatalog(database.admin, [sampleOf('podium', 'Constructor championships.')])
     expect(await ids('constructor')).to.deep.equal(['podium'])
     expect((await ids('constructor weather'))[0]).to.equal('podium')
     await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'podium'`)

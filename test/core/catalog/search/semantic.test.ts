@@ -18,7 +18,7 @@ import { SemanticRanker } from '../../../../core/catalog/search/semantic/semanti
 import { ConfigError, readConfig, secretValues } from '../../../../core/config.ts'
 import { createBackends } from '../../../../core/egress/backends.ts'
 import { createLog } from '../../../../core/log.ts'
-import { plant } from '../../../bench/search/engines.ts'
+import { insertCatalog } from '../../../bench/search/engines.ts'
 import type { Sample } from '../../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
@@ -85,7 +85,7 @@ describe('semantic search', () => {
     await once(server, 'listening')
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     Object.assign(way, createBackends({ origins: [origin], userAgent: 'test' }), { origin })
-    await plant(database.admin, DOCUMENTS)
+    await insertCatalog(database.admin, DOCUMENTS)
   })
   beforeEach(() => {
     asked = []

@@ -11,7 +11,7 @@ import {
 } from '../../../../core/ledger/history/statement.ts'
 import { totalsByAsset, trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
-import { bulkBooks } from '../../../bench/bulk-books.ts'
+import { bulkLedger } from '../../../bench/bulk-ledger.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { postRandomEntries } from './random-ledger.ts'
 import {
@@ -32,7 +32,7 @@ describe('the balance as of an instant', function () {
     'of three shards with one clock, not summed up': async ({ admin }) => {
       const start = new Date('2026-11-03T00:00:00Z')
       const options = { shards: 3, agents: 9, providers: 3, batch: 12, start, stepMs: 1_000 }
-      const ledger = await bulkBooks(admin, options)
+      const ledger = await bulkLedger(admin, options)
       await ledger.load(40)
     },
     'of three shards with one clock, summed up in part': async (database) => {

@@ -10,7 +10,7 @@ import {
 } from '../../../../core/ledger/history/trial-lines.ts'
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
-import { bulkBooks } from '../../../bench/bulk-books.ts'
+import { bulkLedger } from '../../../bench/bulk-ledger.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { micros, newId } from '../fixture.ts'
 import { broken, tamper } from '../verify/tampering.ts'
@@ -63,7 +63,7 @@ describe('the lines of a trial balance', function () {
     const start = daysBefore(now, DAYS)
     const stepMs = 2 * HOUR_MS
     const options = { shards: 3, agents: 9, providers: 3, batch: 12, start, stepMs }
-    const bulk = await bulkBooks(database.admin, options)
+    const bulk = await bulkLedger(database.admin, options)
     await bulk.load((DAYS * 24 * HOUR_MS) / stepMs)
     await database.admin.query(
       `CREATE OR REPLACE FUNCTION ledger.chunk_size() RETURNS integer LANGUAGE sql

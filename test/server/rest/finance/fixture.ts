@@ -17,7 +17,7 @@ import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../../core/payments/chain/chain.ts'
 import { plugins, privileged } from '../../../../plugins/index.ts'
 import { openHub } from '../../../../server/boot/hub.ts'
-import { ask, type Told } from '../../../support/ask.ts'
+import { type ApiResponse, ask } from '../../../support/ask.ts'
 import type { TestHub } from '../../../support/hub.ts'
 
 type HubUrl = Pick<TestHub, 'url'>
@@ -35,18 +35,18 @@ export function createAdmin() {
       return key
     },
     /** Calls a finance route; POST if there is a body. */
-    async ask(hub: HubUrl, path: string, body?: unknown): Promise<Told> {
+    async ask(hub: HubUrl, path: string, body?: unknown): Promise<ApiResponse> {
       return ask(hub.url, `/v1/finance/${path}`, { key: await this.key(hub), body })
     },
   }
 }
 
 /** Buys a URL through the proxy. */
-export const buyExternal = (hub: HubUrl, key: string, url: string): Promise<Told> =>
+export const buyExternal = (hub: HubUrl, key: string, url: string): Promise<ApiResponse> =>
   ask(hub.url, '/proxy/external', { key, body: { url } })
 
 /** Buys the weather from the sample seller; the query may name a fault. */
-export const buyWeather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise<Told> =>
+export const buyWeather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise<ApiResponse> =>
   buyExternal(hub, key, `${hub.sandbox!.sellerUrl}/weather?${query}`)
 
 interface SecondHubOptions {

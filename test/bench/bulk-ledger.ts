@@ -2,33 +2,33 @@ import type { Pool } from 'pg'
 
 export interface BulkOptions {
   readonly shards: number
-  /** Keys with credits, over all shards. */
+  /** Number of keys with credits, over all shards. */
   readonly agents: number
-  /** The first of them gets half of all calls. */
+  /** Number of providers; the first receives half of all calls. */
   readonly providers: number
-  /** Entries under one seal: one instant. At least 10. */
+  /** Entries under one seal, all with the same time. At least 10. */
   readonly batch: number
-  /** When the first batch is booked, and how long after each the next one. */
+  /** Time of the first batch, and the interval between batches. */
   readonly start: Date
   readonly stepMs: number
 }
 
-export interface BulkBooks {
+export interface BulkLedger {
   readonly agents: readonly string[]
   readonly providers: readonly string[]
-  /** Books so many more batches on every shard; odd ones reserve, even ones resolve. */
+  /** Posts `batches` more batches on every shard; odd ones reserve, even ones resolve. */
   load(batches: number): Promise<void>
 }
 
 const CALLS_PER_STATEMENT = 20_000
 
 /**
- * Books as calls would have left them, written in bulk by the owner: leaves, seals, heads and
- * balances are right, so that verification finds nothing. Every agent buys credits first; then
- * calls are reserved and resolved, with a purchase, a grant, and receipts that are booked after
- * their value date.
+ * Ledger as real calls would have left it, written in bulk as the database owner: leaves, seals,
+ * heads and balances are valid, so that verification reports nothing. Every agent first buys
+ * credits; then calls are reserved and resolved, with a purchase, a grant, and receipts posted
+ * after their value date.
  */
-export async function bulkBooks(owner: Pool, options: BulkOptions): Promise<BulkBooks> {
+export async function bulkLedger(owner: Pool, options: BulkOptions): Promise<BulkLedger> {
   const { shards, agents, providers, batch, start, stepMs } = options
   const perShard = Math.ceil(agents / shards)
   await owner.query(
@@ -76,7 +76,7 @@ const ACCOUNTS = `
   INSERT INTO ledger.balance (account, shard, asset, floor)
   SELECT o.id, h.shard, 1, 0 FROM opened o JOIN ledger.head h ON h.shard = o.home OR o.home IS NULL`
 
-/** Row i of batch b (both from 0) on a shard; what it says follows from these numbers alone. */
+/** Generates row i of batch b (both from 0) on a shard, deterministically. */
 const ROWS = `
   SELECT (lpad(to_hex((extract(epoch FROM p_start + reserved * p_step) * 1000)::bigint), 12, '0')
       || '7' || lpad(to_hex(i), 3, '0') || '8' || lpad(to_hex(p_shard::integer), 3, '0')

@@ -7,10 +7,10 @@ import type { RunningHub } from '../../../server/boot/start.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask } from '../../support/ask.ts'
 import { personWith } from '../../support/person.ts'
-import { API, type Person } from './plant.ts'
+import { API, type Person } from './test-data.ts'
 
-/** Where the pages are of what the person has at the hub. */
-export interface Goods {
+/** Ids of the account's call, webhook, domain, API and payout, as used in page paths. */
+export interface AccountData {
   readonly call: string
   readonly webhook: string
   readonly domain: string
@@ -18,11 +18,13 @@ export interface Goods {
   readonly payout: string
 }
 
-/** Far more than half of all calls came to. */
+/** Exceeds the total of half of all calls. */
 const SPEND = 1_000_000_000_000n
 
-/** A call, a webhook, a domain, an API, and a payout of all that half of the journal earned. */
-export async function addGoods(hub: RunningHub, { token }: Person): Promise<Goods> {
+/**
+ * Adds a call, a webhook, a domain, an API, and a payout of the earnings of half of the journal.
+ */
+export async function addAccountData(hub: RunningHub, { token }: Person): Promise<AccountData> {
   const person = personWith(hub.url, 'bench@example.test', `hub_session=${token}`)
   const make = async (path: string, body: object) => {
     const told = await person.ask(path, { body })
@@ -60,7 +62,7 @@ export async function addGoods(hub: RunningHub, { token }: Person): Promise<Good
   }
 }
 
-/** Takes a payout out of the books; nothing is sent. */
+/** Posts a payout without sending it. */
 async function payOut({ hub, sandbox }: RunningHub): Promise<string> {
   const { wallets, rpcUrl, money } = sandbox!
   const { account } = wallets.spend

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import type { Sample } from '../load.ts'
 import type { Job } from './worker.ts'
 
-/** Processes that put load on the same database side by side. */
-export interface Crew {
-  /** Shares the loops and connections of a job out to so many processes. */
+/** Processes that load the same database concurrently. */
+export interface WorkerPool {
+  /** Distributes the loops and connections of a job over `processes` processes. */
   run(job: Job, processes: number): Promise<Sample[]>
-  dismiss(): void
+  stop(): void
 }
 
-export function startCrew(size: number, url: string): Crew {
+export function startWorkerPool(size: number, url: string): WorkerPool {
   const workers = Array.from({ length: size }, () =>
     fork(new URL('./worker.ts', import.meta.url), [url]),
   )
@@ -23,7 +23,7 @@ export function startCrew(size: number, url: string): Crew {
       }
       return Promise.all(workers.slice(0, processes).map((worker) => ask(worker, part)))
     },
-    dismiss() {
+    stop() {
       for (const worker of workers) worker.disconnect()
     },
   }

@@ -3,26 +3,26 @@ import { type PolarityModel, polarityModel } from '../../../plugins/analysis/pol
 import { overallOf, readSentences } from '../../../plugins/analysis/sentiment.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { foldsOf } from '../../../plugins/analysis/train/sentiment.ts'
-import { vaderMood, winkMood } from './peers.ts'
+import { vaderSentiment, winkSentiment } from './peers.ts'
 import { FOLDS, type Row, SHIPPED, signAccuracy } from './rows.ts'
 import { accuracy, calibrationError, SpanScore } from './score.ts'
-import type { Corpus, Labelled } from './texts.ts'
+import type { Corpus, LabeledText } from './texts.ts'
 
-/** A text and what we say of it. */
-const told = (one: Labelled, model: PolarityModel) => ({
+/** Text with our result for it. */
+const told = (one: LabeledText, model: PolarityModel) => ({
   ...one,
   overall: overallOf(readSentences(sentencesOf(one.text), model)),
 })
 
-/** VADER's own thresholds; wink-nlp names none, and gets the same. */
+/** VADER's own thresholds, also applied to wink-nlp, which defines none. */
 const THRESHOLD = 0.05
 const threeWay = (mood: number): string =>
   mood >= THRESHOLD ? 'positive' : mood <= -THRESHOLD ? 'negative' : 'neutral'
 
-/** Sentiment of whole texts: by sign where two labels stand, by label where three do. */
-export const moodRows = (corpora: readonly Corpus[]): Row[] =>
-  corpora.map(({ name, texts, isSeen }) => {
-    const judged = isSeen
+/** Sentiment of whole texts: by sign for two labels, by label for three. */
+export const sentimentRows = (corpora: readonly Corpus[]): Row[] =>
+  corpora.map(({ name, texts, isTrainingData }) => {
+    const judged = isTrainingData
       ? foldsOf(texts).flatMap(({ model, heldOut }) => heldOut.map((one) => told(one, model)))
       : texts.map((one) => told(one, polarityModel()))
     const isThreeWay = texts.some(({ label }) => label === 'neutral')
@@ -41,18 +41,18 @@ export const moodRows = (corpora: readonly Corpus[]): Row[] =>
     return {
       name: `${name}${isThreeWay ? ' (3 labels)' : ''}`,
       ours: accuracy(judged, isRight),
-      peers: { wink: peer(winkMood), vader: peer(vaderMood) },
+      peers: { wink: peer(winkSentiment), vader: peer(vaderSentiment) },
       texts: texts.length,
       error: calibrationError(claims),
-      note: isSeen ? FOLDS : SHIPPED,
+      note: isTrainingData ? FOLDS : SHIPPED,
     }
   })
 
 const LABELS = ['positive', 'negative', 'neutral']
 
 /**
- * Polarity of given aspects among three labels, for which the libraries read the whole sentence;
- * and the exact spans of the aspects that we find ourselves.
+ * Polarity of given aspects among three labels, for which the libraries analyze the whole sentence,
+ * and the exact spans of aspects found by our engine.
  */
 export const aspectRows = (corpora: readonly Corpus[]): Row[] =>
   corpora.flatMap(({ name, texts }) => {
@@ -75,7 +75,7 @@ export const aspectRows = (corpora: readonly Corpus[]): Row[] =>
       aspects,
       ({ text, start, end, label }) => polarityAt(text, start, end) === label,
     )
-    const peers = { wink: peer(winkMood), vader: peer(vaderMood) }
+    const peers = { wink: peer(winkSentiment), vader: peer(vaderSentiment) }
     return [
       { name: `${name} aspect polarity`, ours, peers, texts: aspects.length, note: SHIPPED },
       {

@@ -6,18 +6,18 @@ import { type ManagedProcess, startManagedProcess } from '../../../core/runtime/
 import manifest from '../../../package.json' with { type: 'json' }
 import { fund } from '../../../server/sandbox/wallets.ts'
 
-/** A process that is measured: for one, what sells `POST /proxy/echo/say` by x402. */
-export interface Shop {
-  /** Its origin. */
+/** Measured process, for example one that sells `POST /proxy/echo/say` by x402. */
+export interface MeasuredServer {
+  /** Origin of its URL. */
   readonly url: string
-  /** Stops the process as a whole, so that it takes nothing from the other one's turn. */
+  /** Suspends the process (SIGSTOP), so that it takes no CPU time from the other side's turn. */
   pause(): void
   resume(): void
   end(): Promise<void>
 }
 
 const ROOT = join(import.meta.dirname, '../../..')
-/** The arguments of `npm start`: measured is what people use. */
+/** Arguments of `npm start`: the benchmark measures what operators run. */
 export const SERVE: readonly string[] = manifest.scripts.start
   .split(' ')
   .slice(2)
@@ -27,29 +27,29 @@ const READY_MS = 60_000
 const POLL_MS = 20
 const TEN_ETH = 10n ** 19n
 
-/** The whole hub as `npm start` starts it, with the chain and the database that come with it. */
+/** Starts the whole hub like `npm start`, with its chain and database. */
 export async function startHub(
   dataDir: string,
-): Promise<Shop & { readonly rpcUrl: string; readonly databaseUrl: string }> {
+): Promise<MeasuredServer & { readonly rpcUrl: string; readonly databaseUrl: string }> {
   const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
   const { kept, found } = await start(SERVE, env, /ready at (\S+)[^]*Chain +(\S+)/)
   const { url: databaseUrl } = await joinDatabase({ dataDir })
-  return { ...shopOf(kept, found[1]!), rpcUrl: found[2]!, databaseUrl }
+  return { ...measuredServer(kept, found[1]!), rpcUrl: found[2]!, databaseUrl }
 }
 
-/** The peer on that chain and database, with wallets of its own. */
+/** Starts the peer on the hub's chain and database, with its own wallets. */
 export async function startPeer({
   rpcUrl,
   databaseUrl,
-}: Awaited<ReturnType<typeof startHub>>): Promise<Shop> {
+}: Awaited<ReturnType<typeof startHub>>): Promise<MeasuredServer> {
   const gas = generatePrivateKey()
   const payTo = privateKeyToAddress(generatePrivateKey())
   await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
   const { kept, found } = await start([PEER, rpcUrl, databaseUrl, gas, payTo], {}, /ready at (\S+)/)
-  return shopOf(kept, found[1]!)
+  return measuredServer(kept, found[1]!)
 }
 
-/** Starts a program of ours, and waits until it has printed that it is ready. */
+/** Starts a program and waits until it prints that it is ready. */
 export async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -68,7 +68,7 @@ export async function start(
   throw new Error(`${args[0]} did not start: ${kept.tail()}`)
 }
 
-export const shopOf = (kept: ManagedProcess, url: string): Shop => ({
+export const measuredServer = (kept: ManagedProcess, url: string): MeasuredServer => ({
   url,
   pause: () => process.kill(kept.pid, 'SIGSTOP'),
   resume: () => process.kill(kept.pid, 'SIGCONT'),

@@ -1,23 +1,23 @@
 import { expect } from 'chai'
 import { usd } from '../../core/money.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
-import { ask, type Question, type Told } from './ask.ts'
+import { type ApiResponse, ask, type RequestOptions } from './ask.ts'
 import { eventually } from './eventually.ts'
 import type { TestAgent, TestHub } from './hub.ts'
-import { type Answering, openReceiver, type Receiver } from './receiver.ts'
+import { openReceiver, type Receiver, type Responder } from './receiver.ts'
 import { useHub } from './suite.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** A webhook, the path where it arrives, and its secret. */
+/** Webhook with its receiving path and secret. */
 export interface Hook {
   readonly id: string
   readonly secret: string
   readonly path: string
 }
 
-/** A hub, a receiver, and before each test a new agent with ten dollars. */
-export function useHooks(plugins: readonly Plugin[] = []): Hooks {
+/** Starts a hub and a receiver, and creates a new agent with ten dollars before each test. */
+export function useWebhooks(plugins: readonly Plugin[] = []): WebhookFixture {
   let receiver: Receiver
   const hub = useHub(async () => {
     receiver = await openReceiver()
@@ -30,15 +30,15 @@ export function useHooks(plugins: readonly Plugin[] = []): Hooks {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('10'))
   })
-  return new Hooks(
+  return new WebhookFixture(
     hub,
     () => receiver,
     () => ada,
   )
 }
 
-/** Webhooks of the agent at hand, by the doors of the hub. */
-export class Hooks {
+/** Webhooks of the current agent, through the hub's API. */
+export class WebhookFixture {
   readonly hub: () => TestHub
   readonly receiver: () => Receiver
   readonly ada: () => TestAgent
@@ -50,7 +50,7 @@ export class Hooks {
     this.ada = ada
   }
 
-  api(path: string, question: Question = {}, key = this.ada().apiKey): Promise<Told> {
+  api(path: string, question: RequestOptions = {}, key = this.ada().apiKey): Promise<ApiResponse> {
     return ask(this.hub().url, `/v1/webhooks${path}`, { key, ...question })
   }
 
@@ -58,8 +58,8 @@ export class Hooks {
     return `/hook-${++this.#paths}`
   }
 
-  /** A webhook at a path of its own, which answers as it is told. */
-  async add(events: readonly string[], answering?: Answering): Promise<Hook> {
+  /** Adds a webhook on a new path with the given response. */
+  async add(events: readonly string[], answering?: Responder): Promise<Hook> {
     const path = this.newPath()
     if (answering) this.receiver().answer(path, answering)
     const url = `http://receiver.test:${this.receiver().port}${path}`
@@ -69,7 +69,7 @@ export class Hooks {
     return { id, secret, path }
   }
 
-  /** Presses the test button. @returns the id of the event */
+  /** Sends a test event. @returns the id of the event */
   async test({ id }: Hook): Promise<string> {
     const { status, body } = await this.api(`/${id}/test`, { method: 'POST' })
     expect(status).to.equal(202)
@@ -80,13 +80,13 @@ export class Hooks {
     return (await this.api(`/${id}/deliveries`)).body['data'] as Json[]
   }
 
-  /** The newest line of the log, once its attempt has come to its end. */
+  /** Returns the newest delivery after its attempt has finished. */
   async tried(hook: Hook): Promise<Json> {
     await eventually(async () => (await this.log(hook))[0]?.['last_attempt'] !== null)
     return (await this.log(hook))[0]!
   }
 
-  /** Makes the next attempt come now. */
+  /** Makes the next attempt due now. */
   async again({ id }: Hook): Promise<void> {
     await this.hub().hub.pool.query(
       'UPDATE hub.webhook_delivery SET next_at = now(), tried_at = NULL WHERE webhook = $1',
@@ -94,18 +94,18 @@ export class Hooks {
     )
   }
 
-  /** As the list shows it. */
+  /** Returns the webhook as listed by the API. */
   async shown({ id }: Hook): Promise<Json | undefined> {
     const { body } = await this.api('')
     return (body['data'] as Json[]).find(({ webhook_id }) => webhook_id === id)
   }
 
-  /** What came to a path, after a while in which more could have come. */
+  /** Returns the number of events received on the webhook's path so far. */
   arrived({ path }: Hook): number {
     return this.receiver().notices.filter((notice) => notice.path === path).length
   }
 }
 
-export const refused = ({ status, body }: Told, expected: number, code: string): void => {
+export const refused = ({ status, body }: ApiResponse, expected: number, code: string): void => {
   expect([status, body['code']]).to.deep.equal([expected, code])
 }

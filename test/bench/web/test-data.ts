@@ -4,35 +4,35 @@ import { inTransaction } from '../../../core/db/transaction.ts'
 import { findOrCreatePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
 import { summarizeDays, takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
-import { bulkBooks } from '../bulk-books.ts'
+import { bulkLedger } from '../bulk-ledger.ts'
 import { readRelevance } from '../search/relevance.ts'
-import { plantListings } from '../search/synthetic.ts'
+import { insertListings } from '../search/synthetic.ts'
 
 const LISTINGS = 100_000
 const SHARDS = 2
 const BATCH = 200
 const AGENTS = 500
-const CALLS_AT_ONCE = 20_000
+const CALLS_PER_BATCH = 20_000
 export const KEY = 'key_bench00000000000'
-/** The slug of what the person sells. */
+/** Slug of the account's service. */
 export const API = 'bench-tides'
-/** A third of a year of calls. */
+/** Days of calls: a third of a year. */
 const DAYS = 120
 const STEP_MS = 3_800_000
 
-/** Somebody with much on every page, who may see all others too. */
+/** Account with much data on every page and access to all other pages. */
 export interface Person {
   readonly token: string
   readonly queries: readonly string[]
 }
 
-/** 100,000 listings, a million entries of the journal, and somebody who made many of them. */
-export async function plant(admin: Pool): Promise<Person> {
+/** Inserts 100,000 listings, a million journal entries, and an account that owns many of them. */
+export async function insertTestData(admin: Pool): Promise<Person> {
   const relevance = readRelevance()
-  await plantListings(admin, relevance.catalogue, LISTINGS)
+  await insertListings(admin, relevance.catalog, LISTINGS)
   const start = new Date(systemClock.now().getTime() - DAYS * 86_400_000)
   await admin.query(`SELECT ledger.ensure_partitions()`)
-  const books = await bulkBooks(admin, {
+  const books = await bulkLedger(admin, {
     shards: SHARDS,
     agents: AGENTS,
     providers: 100,
@@ -52,8 +52,8 @@ export async function plant(admin: Pool): Promise<Person> {
     return openSession(client, person, { agent: 'bench', network: '127.0.0' })
   })
   await admin.query(SPENDING, [KEY])
-  for (let calls = 0; calls < rows / 2; calls += CALLS_AT_ONCE) {
-    await admin.query(CALLS, [CALLS_AT_ONCE, DAYS, KEY, API])
+  for (let calls = 0; calls < rows / 2; calls += CALLS_PER_BATCH) {
+    await admin.query(CALLS, [CALLS_PER_BATCH, DAYS, KEY, API])
   }
   await admin.query('VACUUM ANALYZE')
   return {
@@ -62,7 +62,7 @@ export async function plant(admin: Pool): Promise<Person> {
   }
 }
 
-/** The keys of the person: one that holds the credits of the first agent, and many below it. */
+/** Keys of the account: a main key with the credits of the first agent, and many sub-keys. */
 const PERSON = `
   WITH root AS (
     INSERT INTO hub.api_key (id, principal, credits, name) VALUES ($2, $1, 1000000, 'Bench')
@@ -73,20 +73,20 @@ const PERSON = `
 
 const ROLE = `INSERT INTO hub.role (principal, role, granted_by) VALUES ($1, 'admin', 'bench')`
 
-/** The provider of half of all calls of the journal belongs to the person. */
+/** Assigns the provider of half of all calls to the account. */
 const PROVIDER = `
   WITH mine AS (INSERT INTO hub.provider (id, owner) VALUES ('bulk-0', $1))
   INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
   VALUES ('bulk-0', '0x' || repeat('ab', 20), $1, 'bench', now())`
 
-/** What the key spent, each day at each endpoint. */
+/** Daily spending of the key by endpoint. */
 const SPENDING = `
   INSERT INTO hub.spending (payer, day, endpoint, calls, charged, free_calls, failed, released,
     refunded)
   SELECT $1, current_date - d, e, 100 + d, 300000 + 1000 * e, 0, 2, 6000, 0
   FROM generate_series(0, 365) d, generate_series(1, 10) e`
 
-/** The records of as many calls: half of them of what the person sells, a fifth of our own. */
+/** Call records: half of them of the account's service, a fifth first-party. */
 const CALLS = `
   INSERT INTO hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
     source, charged, outcome, status, latency_ms, reason)

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../core/db/transaction.ts'
 
 /**
- * The ledger that one writes first: a transaction for each operation, which updates the balance
- * rows of agent, provider and platform. It stands here only to be measured against.
+ * Naive ledger: one transaction per operation that updates the balance rows of agent, provider and
+ * platform. Only a reference for the benchmark.
  */
 export const NAIVE_SCHEMA = `
   CREATE SCHEMA naive;
