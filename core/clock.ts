@@ -1,8 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/**
- * Source of the current time. Code that depends on the time takes a `Clock`, which tests can set.
- */
+/** Source of the current time, which tests can set. */
 export interface Clock {
   now(): Date
 }

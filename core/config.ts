@@ -78,10 +78,7 @@ export interface Config {
   readonly rateStore: RateStore
   readonly drain: Drain
   readonly databaseUrl: string | undefined
-  /**
-   * Direct connection, for migrations, jobs and notifications, which need sessions. If set,
-   * `databaseUrl` is treated as a transaction pooler.
-   */
+  /** Direct connection for sessions; `databaseUrl` is then treated as a transaction pooler. */
   readonly databaseDirectUrl: string | undefined
   /** OTLP/HTTP endpoint for traces; undefined: tracing is off. */
   readonly otlpEndpoint: string | undefined
@@ -236,10 +233,7 @@ function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment)
   return { smtpUrl, from: HUB_MAIL_FROM ?? `no-reply@${host}` }
 }
 
-/**
- * Selects where rate limits are counted. Only a single-process sandbox may default to memory:
- * elsewhere other processes or machines may share the limits.
- */
+/** Selects where rate limits are counted: in memory only for a single-process sandbox. */
 function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
   if (e.HUB_RATE_STORE === 'memory' && e.HUB_WORKERS > 1) {
     throw new ConfigError(

@@ -1,7 +1,4 @@
-/**
- * Errors by code: HTTP status, title, advice to the caller, and true if repeating the request may
- * succeed. OpenAPI and the documentation are generated from this table.
- */
+/** Errors by code: status, title, advice, and true if a repeated request may succeed. */
 export const FAULTS = {
   payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
   malformed_request: [400, 'Malformed request', 'Send valid HTTP/1.1 (RFC 9112).'],
@@ -261,9 +258,7 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
-/**
- * Expected failure, safe to show to the caller. Any other thrown error is a bug and becomes a 500.
- */
+/** Expected failure, safe to show to the caller. Any other thrown error becomes a 500. */
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly code: FaultCode

@@ -30,10 +30,7 @@ function formatUuid(bytes: Buffer): string {
   ].join('-')
 }
 
-/**
- * Creates a UUID version 7 for the instant `ms`. Ids of one process ascend within a millisecond
- * too, so that journal rows are appended at the right edge of their index.
- */
+/** Creates a UUID version 7 for the instant `ms`, ascending even within a millisecond. */
 export function uuidv7(ms: number): string {
   const bytes = Buffer.from(takeRandomBytes(16))
   counter = ms === lastMs ? (counter + 1) & 0xfff : bytes[7]! & 0x7f

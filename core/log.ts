@@ -17,10 +17,7 @@ const SECRET_PATTERNS: readonly [RegExp, string][] = [
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 
-/**
- * Removes secrets anywhere in a log line.
- * @param values secrets without a recognizable format, such as a URL with a key in its path
- */
+/** Removes secrets anywhere in a log line: known formats, and the given `values`. */
 export function scrub(line: string, values: readonly string[] = []): string {
   // Longest first, because one value may be the prefix of another. In JSON, values are escaped.
   const known = values.toSorted((a, b) => b.length - a.length)

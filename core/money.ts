@@ -32,19 +32,13 @@ export const dollars = (amount: bigint): string => decimal(amount).replace(/0{1,
 /** Formats microdollars for people: `$0.003`. */
 export const priceTag = (amount: bigint): string => dollars(amount).replace(/^-?/, '$&$$')
 
-/**
- * Splits a charge between platform and provider. The commission is rounded down and the provider
- * gets the remainder, so that the parts always add up to the charge.
- */
+/** Splits a charge: the commission is rounded down and the provider gets the remainder. */
 export function split(charged: bigint, commissionBps: number) {
   const commission = micros((charged * BigInt(commissionBps)) / BPS_PER_WHOLE)
   return { commission, share: micros(charged - commission) } as const
 }
 
-/**
- * Converts an amount to a JSON integer.
- * @throws RangeError above 2^53 - 1, where JSON readers would lose digits
- */
+/** Converts an amount to a JSON integer. @throws RangeError above 2^53 - 1 */
 export function json(amount: bigint): number {
   const value = Number(amount)
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe JSON integer: ${amount}`)

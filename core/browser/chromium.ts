@@ -110,10 +110,7 @@ export class Chromium {
     return { context, session, frame: targetId }
   }
 
-  /**
-   * Closes a page with everything it opened.
-   * @returns false if that failed; the browser must be replaced then
-   */
+  /** Closes a page and everything it opened. Returns false if that timed out: replace the browser. */
   async close({ context, session }: Tab, hung: boolean): Promise<boolean> {
     // An endless script blocks closing: crash its process, a command without a response.
     if (hung) session.send('Page.crash').catch(() => undefined)

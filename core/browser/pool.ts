@@ -54,10 +54,7 @@ export class Pool {
     return [...this.#browsers].map(({ chromium }) => chromium.pid)
   }
 
-  /**
-   * Acquires a slot for one page, to be released by `release`.
-   * @throws RenderError `render_unavailable` if too many callers wait, or no browser starts
-   */
+  /** Acquires a slot for a page, for `release`. @throws RenderError `render_unavailable` */
   async acquire(signal: AbortSignal): Promise<PooledBrowser> {
     if (this.#closed) throw new RenderError('render_unavailable')
     const free = this.#findFree()

@@ -23,10 +23,7 @@ const SYSTEM = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/**
- * Finds the Chrome or Chromium of this machine.
- * @throws Error if there is none
- */
+/** Finds the Chrome or Chromium of this machine. @throws Error if there is none */
 export async function systemProgram(): Promise<Program> {
   for (const path of SYSTEM) {
     if (await exists(path)) return { path, env: {} }

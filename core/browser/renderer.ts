@@ -30,10 +30,7 @@ const LIMITS = {
   traffic: { maxBytes: 64 * 1_048_576, maxRequests: 1_000 },
 }
 
-/**
- * Renders pages with a pool of browsers, which are started on demand, closed when idle, and
- * terminated with this process.
- */
+/** Renders pages with a pool of browsers: started on demand, closed when idle or at the exit. */
 export class Renderer implements Browser {
   readonly #options: BrowserOptions
   readonly #starter: Starter

@@ -48,8 +48,8 @@ export class Starter {
   }
 
   async close(): Promise<void> {
-    const ground = await this.#context?.catch(() => undefined)
-    await ground?.deadEndProxy.close()
+    const context = await this.#context?.catch(() => undefined)
+    await context?.deadEndProxy.close()
   }
 
   async #prepare(): Promise<LaunchContext> {

@@ -1,10 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ConnectionTransport } from 'puppeteer-core'
 
-/**
- * Maximum size of a message from the browser. Requested data comes in much smaller slices; a longer
- * message was caused by a page to exhaust the hub's memory.
- */
+/** Maximum size of a message: a longer one was caused by a page to exhaust the hub's memory. */
 const MESSAGE_BYTES = 16 * 1_048_576
 
 /**

@@ -8,10 +8,7 @@ export interface Process {
   readonly bytes: number
 }
 
-/**
- * Processes of a process group, read from /proc; none if there is no /proc. Remembers the pids of
- * other groups, so that each is read once.
- */
+/** Processes of a process group, read from /proc if there is one. Reads other pids only once. */
 export class ProcessGroup {
   readonly #group: number
   readonly #otherPids = new Set<string>()

@@ -16,10 +16,7 @@ export { HubError, type HubResponse, HubUnreachable } from './transport.ts'
 /** A wallet that signs registrations and payments. */
 export interface ClientWallet {
   readonly account: LocalAccount
-  /**
-   * True for a wallet created by a sandbox. Its signatures would also be valid on the real chain,
-   * so a wallet only signs for a hub of the same kind.
-   */
+  /** True for a sandbox wallet: signs for sandboxes only, because real chains accept it too. */
   readonly sandbox: boolean
 }
 
@@ -41,10 +38,7 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Pays a 402 by x402 from the wallet, up to this amount in microdollars. */
   readonly payUpTo?: bigint | undefined
-  /**
-   * Unique name of this call: it is charged once however often it is sent, and the client retries
-   * after a lost response. Without a key nothing is sent twice.
-   */
+  /** Unique name of this call, which is then charged once and retried after a lost response. */
   readonly idempotencyKey?: string | undefined
   /** Returns the price and the paying source without calling or charging. */
   readonly dryRun?: boolean
@@ -108,10 +102,7 @@ export class HubClient {
     return { client: this.withKey(apiKey), apiKey, keyId: String(key['key_id']) }
   }
 
-  /**
-   * Buys credits by an x402 payment of exactly `amount` microdollars.
-   * @param purchaseId unique name of the purchase, which is made once however often it is sent
-   */
+  /** Buys `amount` microdollars of credits by x402, once per `purchaseId` however often sent. */
   purchase(amount: Micros, purchaseId?: string): Promise<HubResponse> {
     const named = purchaseId === undefined ? {} : { purchase_id: purchaseId }
     return this.send('/v1/credits/purchase', {

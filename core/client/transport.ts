@@ -111,10 +111,7 @@ const ATTEMPTS_MAX = 4
 const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 10_000
 
-/**
- * Sends a repeatable request until its response is final. Retries lost responses, 409 of the same
- * request still in progress, 429 and 503, with exponential backoff or as `Retry-After` says.
- */
+/** Repeats a request until its response is final, with exponential backoff or `Retry-After`. */
 export async function sendWithRetries(send: () => Promise<HubResponse>): Promise<HubResponse> {
   for (let attempt = 1; ; attempt++) {
     const response = await send().catch((error: unknown) => {

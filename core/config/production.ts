@@ -21,10 +21,7 @@ export interface RemoteFacilitator {
 
 const REQUIRED = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
 
-/**
- * Returns the production settings, or undefined for a sandbox.
- * @throws ConfigError naming the missing variables
- */
+/** Returns the production settings; undefined for a sandbox. @throws ConfigError */
 export function productionOf(e: Environment): ProductionChain | undefined {
   const any = [...REQUIRED, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
   if (any.every((name) => e[name] === undefined)) return undefined

@@ -1,7 +1,4 @@
-/**
- * Serializes a value with object members sorted by UTF-16 code units (RFC 8785), so that equal
- * requests have equal texts. Returns an empty string for undefined.
- */
+/** Serializes a value with sorted members (RFC 8785). Returns an empty string for undefined. */
 export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? ''
 
 function sortKeys(value: unknown): unknown {

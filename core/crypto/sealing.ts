@@ -31,10 +31,7 @@ export interface SealingKey {
   readonly secret: Buffer
 }
 
-/**
- * Reads `id:base64,…`.
- * @throws Error for any other format; the message contains no key material
- */
+/** Reads `id:base64,…`. @throws Error for any other format, without key material */
 export function parseSealingKeys(text: string): readonly SealingKey[] {
   const parts = text.split(',').flatMap((part) => part.trim() || [])
   const keys = parts.map((part) => {

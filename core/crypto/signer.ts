@@ -11,10 +11,7 @@ interface PendingSignature {
   readonly reject: (error: unknown) => void
 }
 
-/**
- * Signs in batches: while the thread works on one batch, the next one collects. A signature costs
- * as much as a small request, and so does each message to a thread.
- */
+/** Signs in batches, because a message to the thread costs as much as a small request. */
 export class Signer {
   readonly #key: KeyObject
   #pending: PendingSignature[] = []
@@ -79,10 +76,7 @@ export class Signer {
   }
 }
 
-/**
- * Runs in the thread: signs Latin-1 texts, and returns the signatures as Latin-1.
- * @public loaded by Piscina
- */
+/** Runs in the thread: signs Latin-1 texts in Latin-1. @public loaded by Piscina */
 export const signTexts = (texts: readonly string[]): readonly string[] =>
   texts.map((text) =>
     sign(null, Buffer.from(text, 'latin1'), workerData as KeyObject).toString('latin1'),

@@ -25,10 +25,7 @@ export interface SigningKey {
 
 const FILE = 'signing-key'
 
-/**
- * Parses a private key: PKCS#8 in DER, as base64 on one line.
- * @throws Error for any other format; the message contains no key material
- */
+/** Parses a private key: PKCS#8 in DER, base64. @throws Error without key material */
 export function parseSigningKey(text: string): KeyObject {
   const wrong = 'not a signing key: base64 of an Ed25519 private key in PKCS#8 (DER)'
   try {
@@ -40,10 +37,7 @@ export function parseSigningKey(text: string): KeyObject {
   throw new Error(wrong)
 }
 
-/**
- * Returns the configured key. In a sandbox without one, uses the key in the data directory, created
- * on first use and readable by its owner only.
- */
+/** Returns the configured key; in a sandbox without one, a key stored in the data directory. */
 export async function loadSigningKey(config: {
   readonly signingKey: KeyObject | undefined
   readonly dataDir: string

@@ -94,10 +94,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   }
 }
 
-/**
- * Returns the connection string of a server that another process runs on this data directory, or
- * undefined.
- */
+/** Returns the connection string of another process's server on this directory, if any. */
 export async function runningUrl(dataDir: string): Promise<string | undefined> {
   const read = (...path: string[]) => readFile(join(dataDir, ...path), 'utf8').catch(() => '')
   const password = (await read('postgres.password')).trim()

@@ -45,9 +45,7 @@ const tryLink = (from: string, to: string): Promise<boolean> =>
     },
   )
 
-/**
- * Start time of a process, which distinguishes it from a later one with the same pid; '' if dead.
- */
+/** Start time of a process, to distinguish it from a later one with its pid; '' if dead. */
 export async function processStartTime(pid: number): Promise<string> {
   if (process.platform !== 'linux') {
     return run('ps', ['-o', 'lstart=', '-p', String(pid)]).then(

@@ -35,9 +35,7 @@ export async function createPluginLogin(
   return login.href
 }
 
-/**
- * Comment on a role that names its hub, because databases share roles: `agenthub 3fa9… of NAME`.
- */
+/** Comment that names the hub of a role, in shared databases: `agenthub 3fa9… of NAME`. */
 const HUB_MARK = /^agenthub ([\da-f]{16}) of (.+)$/s
 
 /** Marks the role as this hub's: another hub's password would lock out that hub's plugin. */

@@ -13,10 +13,7 @@ export interface MigrateOptions {
    * are created if missing. @defaultValue the hub's own migrations, in the role of the login
    */
   readonly schema?: string
-  /**
-   * True if `url` logs in as that role (`createPluginLogin`). Required for untrusted files: in a
-   * session of the owner they could switch to any role of the owner.
-   */
+  /** True if `url` logs in as that role (`createPluginLogin`), as untrusted files require. */
   readonly isRoleLogin?: boolean
   /** Maximum wait for another migrating instance. @defaultValue 60000 */
   readonly waitMs?: number
@@ -112,10 +109,7 @@ async function pluginLockKey(client: Client): Promise<bigint> {
   return BigInt(rows[0].key)
 }
 
-/**
- * Creates the schema; for a plugin, also switches to its role and search path.
- * @returns the table that lists applied migrations
- */
+/** Creates the schema; for a plugin, enters its role. @returns the table of applied migrations */
 async function enterSchema(
   client: Client,
   { schema, isRoleLogin }: MigrateOptions,

@@ -38,10 +38,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 }
 
-/**
- * Like `openDatabase`, but uses the built-in server of a running hub, if any. For commands run
- * beside the hub.
- */
+/** Like `openDatabase`, but uses the built-in server of a running hub, if any. */
 export async function joinDatabase(options: DatabaseOptions): Promise<Database> {
   const url = 'dataDir' in options ? await runningUrl(options.dataDir) : undefined
   if (url === undefined) return openDatabase(options)

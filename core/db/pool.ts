@@ -18,10 +18,7 @@ export interface PoolOptions {
   readonly schema?: string
   /** True if `url` logs in as the role, so that no statement can switch to another one. */
   readonly isRoleLogin?: boolean
-  /**
-   * True if `url` is a transaction pooler (PgBouncer): session state is not used, and the login
-   * itself must have the role and the time limits.
-   */
+  /** True if `url` is a transaction pooler; the login itself must have the role and limits. */
   readonly pooled?: boolean
   /** Name in `pg_stat_activity`. @defaultValue agenthub */
   readonly applicationName?: string
@@ -29,10 +26,7 @@ export interface PoolOptions {
   readonly statementMs?: number
   /** Lock timeout; 0: no limit. @defaultValue 10000 */
   readonly lockMs?: number
-  /**
-   * Client-side query timeout, effective even if the network lost the server. The connection is
-   * closed then. 0: no limit. @defaultValue 0
-   */
+  /** Client-side query timeout, which closes the connection. 0: no limit. @defaultValue 0 */
   readonly responseMs?: number
   /** Called for lost connections. A query on such a connection rejects as well. */
   readonly onError?: (error: Error) => void
@@ -45,10 +39,7 @@ const INT8 = 20
 const INT8_ARRAY = 1_016
 const DATE = 1_082
 
-/**
- * Type parsers: int8 as BigInt (money does not fit a double), date as text (pg would return
- * midnight in the process's time zone), all else as pg does; numeric stays text.
- */
+/** Type parsers: int8 as BigInt (money), date as text (no time zone), all else as pg does. */
 const types: CustomTypesConfig = {
   getTypeParser(oid, format) {
     const type: number = oid

@@ -12,7 +12,7 @@ export async function runExclusively<T>(
   work: () => Promise<T>,
 ): Promise<T | undefined> {
   const client = await pool.connect()
-  let broken = true
+  let mustDiscard = true
   try {
     const { rows } = await client.query<{ locked: boolean }>(
       'SELECT pg_try_advisory_lock(hashtext($1)) AS locked',
@@ -22,9 +22,9 @@ export async function runExclusively<T>(
     const result = locked ? work() : undefined
     await Promise.allSettled([result])
     if (locked) await client.query('SELECT pg_advisory_unlock(hashtext($1))', [name])
-    broken = false
+    mustDiscard = false
     return await result
   } finally {
-    client.release(broken) // closing a broken connection releases its lock
+    client.release(mustDiscard) // closing a mustDiscard connection releases its lock
   }
 }

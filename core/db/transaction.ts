@@ -1,19 +1,13 @@
 import type { Pool, PoolClient } from 'pg'
 
-/**
- * Runs `work` in one transaction, committed as a whole or not at all.
- * @param settings SQL run first, such as `SET LOCAL jit = off`
- */
+/** Runs `work` in one transaction, after `settings`, such as `SET LOCAL jit = off`. */
 export const inTransaction = <T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
   settings = '',
 ): Promise<T> => runInTransaction(`BEGIN; ${settings}`, pool, work)
 
-/**
- * Runs `work` in a read-only transaction that sees one snapshot of the database.
- * @param settings SQL run first, such as `SET LOCAL jit = off`
- */
+/** Runs `work` in a read-only snapshot, after `settings`, such as `SET LOCAL jit = off`. */
 export const readSnapshot = <T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,

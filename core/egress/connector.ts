@@ -102,10 +102,7 @@ async function publicAddresses(hostname: string, resolver: Resolver): Promise<Re
   return [...first]
 }
 
-/**
- * Returns the same error for missing and non-public names, so that internal names cannot be
- * discovered.
- */
+/** Returns one error for missing and non-public names, so that internal names stay secret. */
 function lookupFault(cause: unknown): EgressError {
   if (cause instanceof EgressError) return cause
   const unknownName = NAME_NOT_FOUND_CODES.includes(codeOf(cause))

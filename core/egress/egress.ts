@@ -44,10 +44,7 @@ interface Channel extends Pick<EgressOptions, 'userAgent'> {
   readonly targetOf: (url: string) => URL
 }
 
-/**
- * Sends one request.
- * @throws EgressError
- */
+/** Sends one request. @throws EgressError */
 export const sendRequest = (channel: Channel, request: EgressRequest): Promise<EgressResponse> =>
   new Promise((resolve, reject) => {
     const { origin, pathname, search } = channel.targetOf(request.url)
@@ -66,10 +63,7 @@ export const sendRequest = (channel: Channel, request: EgressRequest): Promise<E
     channel.agent.dispatch(options, new ResponseCollector(request, totalMs, resolve, reject))
   })
 
-/**
- * Returns the method in upper case.
- * @throws EgressError `validation_failed` if it is not in `METHODS`
- */
+/** Returns the method in upper case. @throws EgressError `validation_failed` if unknown */
 export function methodOf(text: string): Method {
   const method = METHODS.find((known) => known === text.toUpperCase())
   if (!method) throw invalidRequest(`method: must be one of ${METHODS.join(', ')}`)

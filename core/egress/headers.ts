@@ -113,10 +113,7 @@ export function forwardableHeaders(headers: Readonly<Record<string, unknown>>) {
 const isDenied = (name: string): boolean =>
   DENIED.has(name) || DENIED_PREFIXES.some((prefix) => name.startsWith(prefix))
 
-/**
- * Selects the headers of an agent's request that are passed to the provider of a native service. An
- * allow-list, so that Authorization, Cookie, addresses and payments stay with the hub.
- */
+/** Selects by allow-list the headers that a provider gets, so that secrets stay with the hub. */
 export const relayableHeaders = (
   headers: HeaderValues,
   also: readonly string[] = [],

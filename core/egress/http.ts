@@ -23,10 +23,7 @@ export interface EgressRequest {
   /** Maximum size of the response body. Default 1 MiB, at most 32 MiB. */
   readonly maxBytes?: number | undefined
   readonly timeouts?: EgressTimeouts | undefined
-  /**
-   * True to stream a successful response larger than `maxBytes` instead of refusing it; `at-once`
-   * to stream every successful response from its first byte.
-   */
+  /** True to stream a response larger than `maxBytes`; `at-once` to stream every one. */
   readonly streams?: boolean | 'at-once' | undefined
 }
 
@@ -42,10 +39,7 @@ export interface EgressResponse {
 
 /** Client for foreign hosts. Every request that leaves the hub goes through one of these. */
 export interface Egress {
-  /**
-   * Sends one request once, without following redirects and without retries.
-   * @throws EgressError
-   */
+  /** Sends one request, without redirects and retries. @throws EgressError */
   request(request: EgressRequest): Promise<EgressResponse>
   /** Closes idle connections and waits for pending requests. */
   close(): Promise<void>

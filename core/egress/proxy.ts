@@ -17,10 +17,7 @@ export interface ProxyOptions extends ConnectorOptions, TargetRules {
 
 /** After this time without a response, a tunnel no longer counts as waiting. */
 const RESPONSE_WAIT_MS = 2_000
-/**
- * Minimum size of a request inside TLS. HTTP/2 control frames (window updates, pings, settings) are
- * shorter and get no response.
- */
+/** Minimum size of a request inside TLS: HTTP/2 control frames are shorter. */
 const REQUEST_BYTES = 64
 const SOCKETS_MAX = 256
 const HEADERS_MAX = 128 * 1_024

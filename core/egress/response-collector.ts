@@ -12,10 +12,7 @@ const BODY_MAX = 32 * MIB
 const STREAM_MS = 300_000
 const REDIRECTS: readonly number[] = [300, 301, 302, 303, 305, 307, 308]
 
-/**
- * Collects the response to one request from undici's callbacks: as a whole body up to a limit, or
- * as a stream if requested. A whole body costs no stream and no promise per chunk.
- */
+/** Collects a response as a whole body up to a limit, or as a stream if requested. */
 export class ResponseCollector implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number
   readonly #streams: EgressRequest['streams']

@@ -6,10 +6,7 @@ export const SANDBOX_ADDRESS = '127.0.0.1'
 
 const ENTRY = /^((?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]*)=127\.0\.0\.1:(\d{1,5})$/
 
-/**
- * Parses `HUB_SANDBOX_HOSTS`: `seller.test=127.0.0.1:4701,other.test=127.0.0.1:4702`.
- * @throws TypeError for another format or address
- */
+/** Parses `HUB_SANDBOX_HOSTS`: `seller.test=127.0.0.1:4701,…`. @throws TypeError */
 export function parseSandboxHosts(text: string): SandboxHosts {
   const hosts = new Map<string, number>()
   for (const entry of text.split(',').map((part) => part.trim())) {

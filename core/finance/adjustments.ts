@@ -58,11 +58,7 @@ export interface SubmittedAdjustment {
   readonly state: Proposal['state']
 }
 
-/**
- * Posts a correction, or proposes it to a second person if it exceeds `adjustAlone`.
- * @param key idempotency key of the caller
- * @throws Fault `not_booked`
- */
+/** Posts a correction, or proposes it above `adjustAlone`. @throws Fault `not_booked` */
 export const submitAdjustment = (
   { pool, ledger, clock, soloAdjustmentMax }: FinanceDeps,
   by: Staff,
@@ -189,10 +185,7 @@ const REFUSALS: Readonly<Partial<Record<LedgerOutcome, string>>> = {
   id_reused_with_other_terms: 'A different entry exists for this idempotency key or call.',
 }
 
-/**
- * Returns true if the entry is new, false if it was posted before.
- * @throws Fault `not_booked` if the ledger refused it
- */
+/** Returns true if the entry is new, false if posted before. @throws Fault `not_booked` */
 export function isNewEntry(outcome: LedgerOutcome): boolean {
   if (outcome === 'applied') return true
   if (outcome === 'replayed') return false

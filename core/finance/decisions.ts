@@ -43,11 +43,7 @@ export const refundCall = (
     })
   })
 
-/**
- * Closes a month and all earlier ones permanently.
- * @returns the months closed by this call; empty if all were closed before
- * @throws Fault `not_closable`
- */
+/** Closes a month and all before. @returns those closed now. @throws Fault `not_closable` */
 export const closeMonth = (
   { pool }: Pick<FinanceDeps, 'pool'>,
   by: Staff,
@@ -65,10 +61,7 @@ export const closeMonth = (
     }
   })
 
-/**
- * Resolves a difference between chain and ledger.
- * @throws Fault `not_found`, `not_resolvable`
- */
+/** Resolves a chain difference. @throws Fault `not_found`, `not_resolvable` */
 export const decideException = (
   { pool, ledger }: FinanceDeps,
   by: Staff,

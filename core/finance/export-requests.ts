@@ -125,10 +125,7 @@ export async function findExport(pool: Pool, id: string): Promise<LedgerExport> 
   return rows[0]
 }
 
-/**
- * Streams the parts of an export; concatenated, they are a gzip file.
- * @throws Fault `not_found`, `export_not_ready`, `export_dropped`
- */
+/** Streams a gzip file. @throws Fault `not_found`, `export_not_ready`, `export_dropped` */
 export async function openParts(pool: Pool, id: string): Promise<AsyncGenerator<Buffer>> {
   const { state, failure } = await findExport(pool, id)
   if (state === 'dropped') throw new Fault('export_dropped')

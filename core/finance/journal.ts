@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
-import type { Account, Asset, LedgerEvent } from '../ledger/events.ts'
-import { ENTRY_COLUMNS } from '../ledger/history/statement-lines.ts'
+import type { Account, Asset } from '../ledger/events.ts'
+import { ENTRY_COLUMNS, type StatementLine } from '../ledger/history/statement-lines.ts'
 
 /** A posting of an entry, in units of its asset, credit-positive. */
 export interface EntryPosting {
@@ -9,17 +9,8 @@ export interface EntryPosting {
   readonly amount: string
 }
 
-export interface JournalEntryView {
-  readonly shard: number
-  readonly seq: bigint
-  /** Id of the call, purchase, payment or correction; shared by all of its entries. */
-  readonly id: string
-  readonly event: LedgerEvent['type']
-  /** Time of posting: ISO 8601 in UTC, with microseconds. */
-  readonly bookedAt: string
-  readonly valueAt: string
+export interface JournalEntryView extends Omit<StatementLine, 'amount' | 'contra'> {
   readonly postings: readonly EntryPosting[]
-  readonly meta: Readonly<Record<string, unknown>> | null
   /** Id of the call that the entry belongs to, if any. */
   readonly call: string | null
 }
@@ -55,10 +46,7 @@ export interface JournalPage {
   readonly next: JournalCursor | undefined
 }
 
-/**
- * Entries of a shard scanned for one page, at most, if the event has no index: the frequent steps
- * of calls.
- */
+/** Entries of a shard scanned for one page, at most, of an event that has no index. */
 const SCANNED_ENTRIES_MAX = 10_000n
 /** Higher kinds are indexed by `journal_rare`. */
 const COMMON_KIND_MAX = 3
@@ -162,14 +150,11 @@ export interface CallView {
   readonly entry: string | null
 }
 
-/** Journal entries with one id, and their call. */
-export interface EntryTrail {
-  readonly entries: readonly JournalEntryView[]
-  readonly call: CallView | null
-}
-
 /** Finds the call and all journal entries for an id, which may be that of either. */
-export async function findTrail(pool: Pool, id: string): Promise<EntryTrail> {
+export async function findTrail(
+  pool: Pool,
+  id: string,
+): Promise<{ readonly entries: readonly JournalEntryView[]; readonly call: CallView | null }> {
   const { rows: calls } = await pool.query<CallView>(
     `SELECT c.id, c.at, c.request_id AS "requestId", c.key_id AS "keyId", c.principal,
        e.method || ' /' || e.service || e.path AS endpoint, c.price_version AS "priceVersion",

@@ -65,10 +65,7 @@ export async function postWalletTransfers(
   })
 }
 
-/**
- * Dry run of `postWalletTransfers`: posts the entries and rolls back.
- * @throws Fault as `postWalletTransfers`
- */
+/** Dry run of `postWalletTransfers`: posts and rolls back. @throws the same Faults */
 export async function previewWalletTransfers(
   deps: TransferDeps,
   tx: Hex,

@@ -71,9 +71,7 @@ export class DatabaseSession {
     this.#releaseClient(true)
   }
 
-  /**
-   * Returns the connection to the pool without transactions, locks, settings or temporary tables.
-   */
+  /** Returns the connection without transactions, locks, settings or temporary tables. */
   async release(): Promise<void> {
     this.#endReason ??= noSuchTransaction()
     await this.#queue

@@ -13,7 +13,6 @@ import { createDatabaseClient } from './database-client.ts'
 import { isInjected } from './entry.ts'
 import type { CapabilityResult, FromPlugin } from './wire.ts'
 
-type CapabilityKind = Extract<FromPlugin, { readonly is: 'request' }>['capability']
 type ResultValue = Extract<CapabilityResult, { readonly base64: string }>
 
 interface PendingRequest {
@@ -76,7 +75,7 @@ export class HostClient {
   }
 
   async #use(
-    capability: CapabilityKind,
+    capability: Extract<FromPlugin, { readonly is: 'request' }>['capability'],
     injected: readonly string[],
     request: Readonly<Record<string, unknown>>,
     signal: AbortSignal | undefined,

@@ -54,7 +54,7 @@ export async function hostPlugin(
   const isolation = stricterIsolation(entry.isolation ?? 'inline', located.isolation)
   const limited = { ...deps, host: { ...deps.host, log: limitedLog(deps.host.log) } }
   const opened = await (isolation === 'inline'
-    ? openInline(located, limited)
+    ? openPlugin(await importPlugin(located), limited)
     : openIsolated(entry, located, isolation, {
         deps: limited,
         settings,
@@ -78,10 +78,7 @@ export async function hostPlugin(
   }
 }
 
-/**
- * Checks a plugin without selling it and without its database.
- * @throws Error with the reason if the plugin cannot be sold
- */
+/** Checks a plugin without its database. @throws Error if it cannot be sold */
 export async function examinePlugin(
   entry: PluginEntry,
   deps: PluginDeps,
@@ -96,9 +93,6 @@ export async function examinePlugin(
   const plugin = await importPlugin(located)
   if (!('open' in plugin)) await openPlugin(plugin, deps)
 }
-
-const openInline = async (located: LocatedPlugin, deps: PluginDeps): Promise<OpenedPlugin> =>
-  openPlugin(await importPlugin(located), deps)
 
 async function importPlugin({ spec, entry, folder }: LocatedPlugin): Promise<Plugin> {
   const plugin = await importFresh(entry, folder)
@@ -122,7 +116,8 @@ async function openIsolated(
   { deps, settings, openDatabase }: IsolationDeps,
 ): Promise<OpenedPlugin> {
   assertInjected(entry, located, isolation)
-  if (isolation === 'process') await assertBlocksSockets(settings.node)
+  const isReady = isolation !== 'process' || (await blocksSockets(settings.node))
+  if (!isReady) throw new Error(NODE_REQUIRED)
   const plugin = new IsolatedPlugin({
     located,
     injected: entry.injected,
@@ -187,19 +182,12 @@ export async function blocksSockets(node: string): Promise<boolean> {
   )
 }
 
-async function assertBlocksSockets(node: string): Promise<void> {
-  if (!(await blocksSockets(node))) throw new Error(NODE_REQUIRED)
-}
-
 const LINES_PER_SECOND = 20
 const BURST = 200
 const TEXT_MAX = 2_000
 const FIELDS_MAX = 4_000
 
-/**
- * Wraps a log with a rate limit: lines beyond 20 a second (burst of 200) are counted instead of
- * written, and long lines are truncated.
- */
+/** Limits a log to 20 lines a second (burst of 200), counting the others; truncates long lines. */
 export function limitedLog(log: Host['log']): Host['log'] {
   let room = BURST
   let at = elapsedMs()

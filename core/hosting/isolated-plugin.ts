@@ -91,7 +91,10 @@ export class IsolatedPlugin {
     signal: AbortSignal,
     charge?: (amount: unknown) => void,
   ): Promise<TaskResult> {
-    if (this.#pending.size >= PENDING_MAX) throw busyFailure()
+    if (this.#pending.size >= PENDING_MAX) {
+      const advice = { retryAfterSeconds: 1 }
+      throw new Failure(503, 'plugin_busy', 'The service is overloaded.', advice)
+    }
     await this.#livenessCheck // send no work to a plugin that may hang
     const runtime = await this.#getRuntime()
     signal.throwIfAborted()
@@ -288,11 +291,6 @@ export class IsolatedPlugin {
 }
 
 const encode = (message: ToPlugin): string => JSON.stringify(message)
-
-const busyFailure = (): Failure =>
-  new Failure(503, 'plugin_busy', 'The service is overloaded.', {
-    retryAfterSeconds: 1,
-  })
 
 const restartingFailure = (ms: number): Failure =>
   new Failure(503, 'plugin_restarting', 'The service has failed and restarts soon.', {

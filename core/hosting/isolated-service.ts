@@ -14,8 +14,6 @@ import {
 import type { IsolatedPlugin, TaskResult } from './isolated-plugin.ts'
 import type { DeclaredService, ThrownError } from './wire.ts'
 
-type DeclaredEndpoint = DeclaredService['endpoints'][string]
-
 const IS_LISTED_TIMEOUT_MS = 5_000
 
 /** Creates the service of an isolated plugin from its declaration; its functions run there. */
@@ -35,7 +33,7 @@ export function serviceOf(declared: DeclaredService, plugin: IsolatedPlugin): An
 
 function endpointOf(
   route: string,
-  declared: DeclaredEndpoint,
+  declared: DeclaredService['endpoints'][string],
   plugin: IsolatedPlugin,
 ): AnyEndpoint {
   const { summary, price, input, output, query, headers, deadlineSeconds, streams } = declared

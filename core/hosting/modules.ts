@@ -1,10 +1,7 @@
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/**
- * Modules of this hub by import name. Third-party plugins always get these, whatever copy of the
- * hub they have installed.
- */
+/** Modules of this hub by import name, given to third-party plugins instead of their copies. */
 const HUB_MODULES: ReadonlyMap<string, string> = new Map([
   ['agenthub/plugin', new URL('../plugin/index.ts', import.meta.url).href],
   ['agenthub/client', new URL('../client/index.ts', import.meta.url).href],

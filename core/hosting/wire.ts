@@ -2,10 +2,7 @@ import { z } from 'zod'
 import type { Call } from '../plugin/index.ts'
 import { DETAIL_MAX } from './limits.ts'
 
-/**
- * Messages between hub and isolated plugin: JSON, so that only values cross. Amounts are decimal
- * strings, bytes are base64. The hub validates every message.
- */
+/** Messages between hub and isolated plugin: JSON, decimal amounts, base64 bytes; validated. */
 
 const amount = z.string().regex(/^\d{1,19}$/)
 const id = z.int().min(0)

@@ -99,10 +99,7 @@ export async function findChallenge(
   return rows[0]
 }
 
-/**
- * Finds the challenge of a nonce that can still be used.
- * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`
- */
+/** Finds an unused challenge. @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired` */
 export async function readUsableChallenge(
   pool: Pool,
   nonce: string,

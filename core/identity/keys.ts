@@ -118,10 +118,7 @@ export class KeyRing {
     return found
   }
 
-  /**
-   * Like `authenticate`, but also accepts provider keys.
-   * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`
-   */
+  /** Like `authenticate`, but also accepts provider keys. @throws Fault as `authenticate` */
   async identify(authorization: string): Promise<Caller | ProviderCaller> {
     const cached = this.#cache.get(authorization)
     return this.#assertUsable(cached ?? (await this.#cache.load(authorization)))

@@ -14,10 +14,7 @@ const LINKS_PER_ADDRESS = 5
 /** Maximum links per hour requested from one network. */
 const LINKS_PER_NETWORK = 30
 
-/**
- * Derives the 256-bit token of a link from its id and a hub secret, so that neither table nor queue
- * stores it.
- */
+/** Derives the 256-bit token of a link from id and secret, so that it is stored nowhere. */
 const deriveToken = (secret: Buffer, id: string): string =>
   createHmac('sha256', secret).update(id).digest('base64url')
 

@@ -12,11 +12,7 @@ import { findOrCreatePrincipal, type Principal } from './main-keys.ts'
 import type { Session } from './sessions.ts'
 import { assertSigned, type ContractVerifier } from './wallet-signature.ts'
 
-/**
- * Returns the person with an email address: a principal without a wallet. Creates it if new, in
- * the transaction of `client`.
- * @param email lower case
- */
+/** Returns the person with an `email` (lower case), created in the transaction of `client`. */
 export async function findOrCreatePerson(client: PoolClient, email: string): Promise<string> {
   await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`person:${email}`])
   const { rows } = await client.query<{ principal: string }>(
@@ -68,11 +64,7 @@ export async function listLinkedWallets(pool: Pool, { person }: Session): Promis
   return rows
 }
 
-/**
- * Creates a challenge that lets this account manage a wallet's keys. The message names the account,
- * so that a signature for anything else cannot link the wallet.
- * @param wallet lower case
- */
+/** Creates a challenge to link a `wallet` (lower case) to this account, which it names. */
 export const createLinkChallenge = (
   pool: Pool,
   site: ChallengeIssuer,
@@ -113,10 +105,7 @@ export async function linkWallet(
   return wallet
 }
 
-/**
- * Unlinks a wallet from the account; its keys keep working.
- * @throws Fault `not_found` if the wallet is not linked to the account
- */
+/** Unlinks a wallet from the account; its keys keep working. @throws Fault `not_found` */
 export async function unlinkWallet(pool: Pool, { person }: Session, wallet: string): Promise<void> {
   const { rowCount } = await pool.query(
     `DELETE FROM hub.wallet_link WHERE person = $1

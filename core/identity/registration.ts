@@ -13,11 +13,6 @@ export interface Registration {
   readonly nonce: string
 }
 
-/** New main key of a registered wallet. */
-export interface RegisteredKey extends NewKey {
-  readonly principal: string
-}
-
 /**
  * Registers a wallet by its signature over a challenge and creates a main key. A wallet that
  * registers again stays one principal and gets another key.
@@ -30,7 +25,7 @@ export async function registerWallet(
   ledger: Ledger,
   { wallet, signature, nonce }: Registration,
   contracts?: ContractVerifier,
-): Promise<RegisteredKey> {
+): Promise<NewKey & { readonly principal: string }> {
   const challenge = await readUsableChallenge(pool, nonce, 'register')
   if (challenge.wallet !== null && challenge.wallet !== wallet) {
     throw new Fault('invalid_signature', 'The challenge was made for another wallet.')

@@ -58,10 +58,7 @@ export async function listRoles(
   return rows
 }
 
-/**
- * Finds the principal of a wallet or email address.
- * @throws Fault `not_found` if it never registered or signed in
- */
+/** Finds a principal by wallet or email address. @throws Fault `not_found` */
 export async function findPrincipalByName(client: ClientBase, name: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT id FROM hub.principal WHERE wallet_address = $1

@@ -95,11 +95,7 @@ export async function listSessions(pool: Pool, { person }: Session): Promise<Ses
   return rows
 }
 
-/**
- * Ends sessions of a person, immediately on every process.
- * @param id session to end; undefined: all
- * @returns number of ended sessions
- */
+/** Ends one or all sessions of a person at once. @returns number of ended sessions */
 export async function endSessions(pool: Pool, { person }: Session, id?: string): Promise<number> {
   const { rowCount } = await pool.query(
     'DELETE FROM hub.session WHERE person = $1 AND ($2::text IS NULL OR id = $2)',

@@ -171,10 +171,7 @@ export async function findCreditsAccount(
   return rows[0].credits
 }
 
-/**
- * Permanently revokes a key and its sub-keys. Takes effect on every process within a second.
- * @throws Fault `not_found` if `manager` does not manage the key
- */
+/** Permanently revokes a key and its sub-keys, within a second. @throws Fault `not_found` */
 export async function revokeKey(pool: Pool, manager: KeyManager, keyId: string): Promise<void> {
   const sql = `UPDATE hub.api_key SET revoked_at = coalesce(revoked_at, now()) WHERE ${IS_MANAGED}`
   await updateKey(pool, sql, [manager, keyId])

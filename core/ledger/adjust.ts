@@ -59,11 +59,7 @@ export async function adjust(
   })
 }
 
-/**
- * Moves credits between two main keys of one principal.
- * @returns as `adjust`
- * @throws NotPostable for keys of different principals
- */
+/** Moves credits between main keys of one principal, as `adjust`. @throws NotPostable */
 export async function transferCredits(
   pool: Pool,
   ledger: Ledger,
@@ -100,10 +96,7 @@ export async function claimEntryId(
   return entryIdFor(pool, await ledger.account(KEY_SCOPE), once, { ...event, valueDate, shard })
 }
 
-/**
- * Returns the owner of the entry, on the shard where both accounts have a balance, and their asset.
- * @throws NotPostable
- */
+/** Returns the shard of both accounts, its owner and their asset. @throws NotPostable */
 export async function findOwner(
   pool: Pool | ClientBase,
   ledger: PostingLedger,

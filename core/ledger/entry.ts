@@ -1,7 +1,4 @@
-/**
- * A row of the journal as a value. Identifiers are text because no arithmetic is done with them;
- * instants are ISO 8601 in UTC with microseconds.
- */
+/** A row of the journal: identifiers as text, instants as ISO 8601 UTC with microseconds. */
 export interface JournalEntry {
   readonly id: string
   readonly owner: string
@@ -41,10 +38,7 @@ const ALLOWANCES_USED = '42'
 /** Ids of the control accounts of holds, by asset id; `ledger.holds_account` in the database. */
 const HOLDS: Readonly<Record<number, string>> = { 1: '2', 3: '30', 4: ALLOWANCE_HOLDS }
 
-/**
- * Returns the legs of an entry, in the order of `ledger.legs`: those of a call are computed from
- * its columns, all others are stored in the row. A property test checks that the two are equal.
- */
+/** Returns the legs of an entry, in the order of `ledger.legs`; those of a call are computed. */
 export function legsOf(entry: JournalEntry): readonly Leg[] {
   const { accounts, amounts } = entry
   if (accounts && amounts) {

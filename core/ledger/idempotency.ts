@@ -6,12 +6,6 @@ import { withRetry } from './retry.ts'
 const REPLAYED = 2
 const OTHER_INPUTS = 5
 
-/** The id assigned to an idempotency key, and whether the key was claimed before. */
-export interface ClaimedKey {
-  readonly id: string
-  readonly replayed: boolean
-}
-
 /**
  * Assigns an id to an idempotency key of a caller: a new one the first time, the same one
  * permanently afterwards. Ledger operations with that id take effect once, across retries and
@@ -26,7 +20,7 @@ export async function claimKey(
   key: string,
   inputs: string,
   id: EntryHeader['id'],
-): Promise<ClaimedKey | undefined> {
+): Promise<{ readonly id: string; readonly replayed: boolean } | undefined> {
   const { rows } = await withRetry(() =>
     pool.query<{ id: string; outcome: number }>('SELECT * FROM ledger.claim_key($1, $2, $3, $4)', [
       owner.id,

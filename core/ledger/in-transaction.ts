@@ -4,10 +4,7 @@ import { type Ledger, postEntry } from './ledger.ts'
 /** The part of the ledger that posts single-step events. */
 export type PostingLedger = Pick<Ledger, 'account' | 'post'>
 
-/**
- * Ledger that posts inside the caller's transaction. Entries become visible on commit; other
- * writers of the shard wait until then. Failed statements are not retried.
- */
+/** Ledger that posts inside the caller's transaction. Failed statements are not retried. */
 export const ledgerInTransaction = (ledger: PostingLedger, client: ClientBase): PostingLedger => ({
   account: (code) => ledger.account(code),
   async post(event, { effectiveAt, ...entry }) {

@@ -82,10 +82,7 @@ export interface LedgerOptions extends BatcherOptions {
   readonly shards?: number
 }
 
-/**
- * Double-entry ledger: the only code that moves money. Operations are idempotent: repeating one
- * with the same id has no further effect.
- */
+/** Double-entry ledger: the only code that moves money. Operations are idempotent by id. */
 export class Ledger {
   readonly #pool: Pool
   readonly #batchers: readonly Batcher[]
@@ -173,10 +170,7 @@ export class Ledger {
     return this.#remember({ id: rows[0]!.id, code, asset, shard: home ?? 0 })
   }
 
-  /**
-   * Returns an open account.
-   * @throws Error if it was never opened: a programming error
-   */
+  /** Returns an open account. @throws Error if it was never opened: a programming error */
   async account(code: Account): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known

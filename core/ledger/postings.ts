@@ -70,10 +70,7 @@ export const freeCallsOf = (principal: string, service: string, month: string): 
 export const allowanceOf = (keyId: string, span: string): Account =>
   `liabilities:allowances:${keyId}:${span}`
 
-/**
- * Account credited for sales of a service: a liability to its provider, or income of the platform
- * for first-party services.
- */
+/** Account credited for sales: a liability to the provider, or income of the platform. */
 export const earningsOf = (provider: string, service: string, isFirstParty: boolean): Account =>
   isFirstParty ? `income:services:${service}` : `liabilities:providers:${provider}:${service}`
 

@@ -21,10 +21,7 @@ export class FairQueue<T extends Queued> {
   /** Round of a new item whose owner has nothing queued. */
   #round = 0
 
-  /**
-   * @param max queued items, at most
-   * @param ownerMax queued items of one owner, at most
-   */
+  /** Limits: `max` queued items in total and `ownerMax` of one owner. */
   constructor(max: number, ownerMax: number) {
     this.#max = max
     this.#ownerMax = ownerMax

@@ -17,10 +17,7 @@ const sqlState = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/**
- * Returns true for errors that a retry cannot fix: rejections by the database and programming
- * errors. All others are treated as lost connections.
- */
+/** Returns true for errors that a retry cannot fix: of the program or its statements. */
 export const isPermanent = (error: unknown): boolean =>
   /^(?:0A|22|23|42|AH|P0)/.test(sqlState(error)) ||
   error instanceof TypeError ||

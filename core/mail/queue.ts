@@ -52,10 +52,7 @@ export interface MailSender {
   compose(order: Pick<MailRow, 'template' | 'recipient' | 'subject'>): Promise<Mail | undefined>
 }
 
-/**
- * Sends due mails. Retries failures with increasing delay (5, 10, 20 … seconds) until they expire.
- * @returns number of handled mails
- */
+/** Sends due mails, retrying failures (5, 10, 20 … seconds) until expiry. @returns their number */
 export async function sendMails(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
   mailing: MailSender,

@@ -53,10 +53,7 @@ export async function findAddress(
   return rows[0]
 }
 
-/**
- * Finds the payout address and creates the provider if it does not exist.
- * @throws Fault `not_found` if the provider belongs to another owner
- */
+/** Finds the payout address; creates the provider if new. @throws Fault `not_found` */
 export async function ensureAddress(
   pool: Pool,
   owner: KeyManager,

@@ -82,12 +82,13 @@ function pairDifferingAmounts(
 }
 
 function amountDiffers(entry: OpenEntry, transfer: OpenTransfer): Finding {
+  const verb = transfer.amount > 0n ? 'received' : 'sent'
   return {
     kind: 'amount_differs',
     fact: `amount_differs entry ${entry.id} transfer ${transfer.id}`,
     amount: transfer.amount - entry.amount,
     reason:
-      `The transaction ${movementVerb(transfer.amount)} ${absoluteAmount(transfer.amount)}, but ` +
+      `The transaction ${verb} ${absoluteAmount(transfer.amount)}, but ` +
       `${entry.event} ${entry.entry} records ${absoluteAmount(entry.amount)}.`,
     tx: transfer.tx,
     block: transfer.block,
@@ -171,5 +172,4 @@ const unexplainedRest = ({ wallet, chain, ledger }: WalletState, rest: bigint): 
     `${priceTag(rest)} of the difference is unexplained.`,
 })
 
-const movementVerb = (amount: bigint): string => (amount > 0n ? 'received' : 'sent')
 const absoluteAmount = (amount: bigint): string => priceTag(amount < 0n ? -amount : amount)

@@ -63,10 +63,7 @@ export async function findException(
   return rows[0]
 }
 
-/**
- * Closes exceptions whose resolving entry is already posted: the process ended before it could
- * close them.
- */
+/** Closes exceptions whose entry was posted by a process that ended before closing them. */
 export async function closeResolved(client: ClientBase, wallet: WalletName): Promise<void> {
   await client.query(
     `UPDATE hub.reconciliation_exception x
@@ -80,11 +77,7 @@ export async function closeResolved(client: ClientBase, wallet: WalletName): Pro
   )
 }
 
-/**
- * Stores the findings of a run: opens an exception for each new one, keeps those found again, and
- * closes those no longer found, with an explanation.
- * @returns the numbers of exceptions opened and closed
- */
+/** Opens and closes exceptions by the findings of a run. @returns how many of each */
 export async function storeFindings(
   client: ClientBase,
   wallet: WalletName,

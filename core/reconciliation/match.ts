@@ -66,11 +66,7 @@ const IS_OPEN_ENTRY = `e.wallet = $1 AND e.amount <> 0 AND e.answers IS NULL
   AND NOT EXISTS (SELECT FROM hub.reconciliation_exception x WHERE x.entry = e.id
     AND x.resolution IN ('booked', 'explained'))`
 
-/**
- * Matches transfers one to one with entries of the same transaction and amount, in order. Entries
- * that name a payer come first and match only transfers sent by it.
- * @returns the number of matches
- */
+/** Matches transfers one to one with entries: transaction, amount, payer. @returns how many */
 export async function matchTransfers(client: ClientBase, wallet: WalletName): Promise<number> {
   const named = await client.query(matchStatement('e.payer IS NOT NULL', 'sender'), [wallet])
   const others = await client.query(matchStatement('e.payer IS NULL', 'NULL'), [wallet])

@@ -16,10 +16,7 @@ export type Resolution =
   | { readonly decision: 'shortfall' }
   /** The chain has more: posted to the credits of a key, also after `surplus`. */
   | { readonly decision: 'identified'; readonly credits: Account }
-  /**
-   * Nothing to post: the exceptions `id` and `together` cancel each other out, such as an entry
-   * without a hash and its transfer.
-   */
+  /** Nothing to post: the exceptions `id` and `together` cancel each other out. */
   | { readonly decision: 'explained'; readonly together?: readonly bigint[] }
 
 /** The exception cannot be resolved in this way; the message says why. */

@@ -39,7 +39,8 @@ export async function syncEntries(client: ClientBase): Promise<ReadonlyMap<Walle
     balances.set('treasury', balances.get('treasury')! + treasury)
     balances.set('spend', balances.get('spend')! + spend)
     for (let low = from; low < head; low += SLICE) {
-      await copyEntries(client, shard, low, low + SLICE < head ? low + SLICE : head)
+      const high = low + SLICE < head ? low + SLICE : head
+      await client.query(COPY_ENTRIES, [shard, low, high])
     }
     await client.query(
       `INSERT INTO hub.cursor VALUES ($1, $2, $3)
@@ -86,9 +87,6 @@ const COPY_ENTRIES = `
   WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${FIRST_SINGLE_STEP_KIND}
     AND (m.amount <> 0 OR m.transit <> 0)
   ORDER BY j.seq`
-
-const copyEntries = (client: ClientBase, shard: number, low: bigint, high: bigint) =>
-  client.query(COPY_ENTRIES, [shard, low, high])
 
 async function linkEntries(client: ClientBase): Promise<void> {
   // The transaction that the hub saw on chain overrides the one reported by the facilitator.

@@ -45,10 +45,7 @@ exec "$@"
 `
 const TAIL_BYTES = 8_192
 
-/**
- * Starts `command` so that it cannot outlive the hub. It runs in its own session, so that Ctrl-C
- * does not reach it before the hub has drained.
- */
+/** Starts `command` so that it cannot outlive the hub; Ctrl-C does not reach it. */
 export function startManagedProcess(
   command: string,
   args: readonly string[],

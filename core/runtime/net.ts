@@ -1,10 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
-/**
- * Returns a currently unused port of 127.0.0.1. Another process may take it before the caller does:
- * retry with another one then.
- */
+/** Returns a currently unused port of 127.0.0.1; another process may take it first. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -24,10 +24,7 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
 
-/**
- * Returns the first example of a schema, or else the simplest value that it describes.
- * @param room maximum total number of list items
- */
+/** Returns the first example of a schema, or the simplest value, with up to `room` items. */
 export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown {
   if (schema.examples && schema.examples.length > 0) return schema.examples[0]
   if (schema.const !== undefined) return schema.const

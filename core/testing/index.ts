@@ -14,10 +14,7 @@ export interface Requirement {
 }
 
 export interface ConformanceOptions {
-  /**
-   * Returns a client whose key has credits, on a hub that sells the service and its
-   * `misbehavingVariants`. Called when a requirement is checked, so that a hub may start late.
-   */
+  /** Returns, when needed, a client with credits on a hub that sells service and variants. */
   readonly client: () => HubClient
   /** Inputs by route, if the handler rejects the simplest input that the schema describes. */
   readonly examples?: Readonly<Partial<Record<Route, unknown>>>

@@ -21,10 +21,7 @@ export interface Sandbox {
 export interface SandboxOptions {
   /** Folder, file or package name of the plugin. */
   readonly plugin: URL | string
-  /**
-   * Isolation and injected capabilities: `worker`, or `process+http+secret:NAME+database:SLUG`.
-   * @defaultValue as declared by its package
-   */
+  /** Isolation and capabilities, as in `process+secret:NAME`. @defaultValue of the package */
   readonly runs?: string
   /** Environment of the hub, such as `HUB_SECRET_NAME`. */
   readonly env?: Readonly<Record<string, string>>
@@ -32,10 +29,7 @@ export interface SandboxOptions {
   readonly home?: string | undefined
 }
 
-/**
- * Starts a sandbox that sells a plugin, with local database, chain and money. Takes a few seconds.
- * @throws Error with the reason if the plugin cannot be sold
- */
+/** Starts a sandbox that sells a plugin, in seconds. @throws Error if it cannot be sold */
 export async function startSandbox({ plugin, runs, env, home }: SandboxOptions): Promise<Sandbox> {
   const place = hubFolder(home)
   const spec = plugin instanceof URL ? fileURLToPath(plugin) : plugin

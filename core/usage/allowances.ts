@@ -54,10 +54,7 @@ export class Allowances {
 /** Fixed time of total grants, so that their entry ids never change. */
 const GRANT_EPOCH = new Date('2026-11-01T00:00:00Z')
 
-/**
- * Checks the limits that do not depend on the remaining allowances.
- * @throws Fault `service_not_allowed`, or `key_limit_reached` if the price exceeds a per-call limit
- */
+/** Checks all but allowances. @throws Fault `service_not_allowed`, `key_limit_reached` */
 export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, price: bigint): void {
   for (const { keyId, services, maxCall } of limits) {
     if (services && !services.includes(slug)) {

@@ -107,10 +107,7 @@ export interface CallKey {
   readonly credits: bigint
 }
 
-/**
- * Finds the managed key that made a call, or the main key that paid it if the call's record is not
- * written yet. Undefined if `manager` manages neither.
- */
+/** Finds the managed key that made a call, or else the main key that paid it. */
 export async function findCallKey(
   pool: Pool,
   manager: KeyManager,

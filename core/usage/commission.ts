@@ -5,10 +5,7 @@ import type { KeyManager } from '../identity/sub-keys.ts'
 /** Provider id of the platform, which pays no commission on first-party services. */
 export const PLATFORM_PROVIDER = 'agenthub'
 
-/**
- * Commission of a service in basis points: its rule, its provider's rule (`hub.commission_of`
- * applies that order), or the platform default.
- */
+/** Commission of a service: its rule, its provider's, or the platform default. */
 export const commissionBps = (provider: string, rule: number | null, defaultBps: number): number =>
   provider === PLATFORM_PROVIDER ? 0 : (rule ?? defaultBps)
 

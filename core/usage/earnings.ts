@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
+import type { SpendingRange } from './spending.ts'
 
 /**
  * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 commission, 9 receivables
@@ -53,15 +54,11 @@ export interface EarningTotals {
   readonly refunded: bigint
 }
 
-export interface EarningsQuery {
+export interface EarningsQuery extends SpendingRange {
   /** Ids of providers. */
   readonly providers: readonly string[]
   /** Slug; undefined: all services. */
   readonly service: string | undefined
-  /** First and last UTC day. */
-  readonly from: string
-  readonly to: string
-  readonly by: 'day' | 'service'
 }
 
 /** Reads earnings of providers in a range of days, by day or service, and their total. */

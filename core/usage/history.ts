@@ -65,10 +65,7 @@ const READ_HISTORY = `
     FROM ledger.legs(n.row) WHERE account = $1) l
   ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5`
 
-/**
- * Reads all changes of a key's credits, newest first.
- * @param credits account of the credits
- */
+/** Reads all changes of an account of credits, newest first. */
 export async function readHistory(
   pool: Pool,
   credits: bigint,

@@ -69,10 +69,7 @@ export class Idempotency {
     throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
   }
 
-  /**
-   * Stores the response of an attempt. Call it before the charge, so that a charged caller can
-   * always get it; if no charge follows, the next attempt stores its own.
-   */
+  /** Stores the response of an attempt, before the charge: a charged caller can get it. */
   storeResponse(call: string, response: StoredResponse): Promise<void> {
     return this.#responses.storeAsync(call, response)
   }

@@ -24,11 +24,6 @@ export interface KeyTransfer {
   readonly amount: Micros
 }
 
-export interface CompletedKeyTransfer extends KeyTransfer {
-  /** Remaining credits of the source key. */
-  readonly balance: Micros
-}
-
 /**
  * Creates the challenge that the wallet of two main keys signs to transfer credits between them.
  * The signature is valid once, for this transfer only.
@@ -58,10 +53,7 @@ interface TransferKey {
   readonly frozen: boolean
 }
 
-/**
- * Finds the wallet of both keys. Managing one main key is enough, because the wallet has to sign.
- * The source may be a revoked key.
- */
+/** Finds the wallet of both keys. Managing one suffices, because the wallet has to sign. */
 async function findSharedWallet(pool: Pool, manager: KeyManager, from: string, to: string) {
   const { rows } = await pool.query<TransferKey>(
     `SELECT k.id, p.wallet_address AS wallet, k.parent IS NULL AS "isMainKey",
@@ -93,7 +85,7 @@ export async function executeKeyTransfer(
   { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
   signed: { readonly nonce: string; readonly signature: `0x${string}` },
   contracts?: ContractVerifier,
-): Promise<CompletedKeyTransfer> {
+): Promise<KeyTransfer & { readonly balance: Micros }> {
   const challenge = await findChallenge(pool, signed.nonce, 'transfer')
   if (challenge.wallet === null) throw new Fault('nonce_unknown')
   const { wallet, message } = challenge

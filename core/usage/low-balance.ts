@@ -68,10 +68,7 @@ const RECORD_FALLS = `
   )
   SELECT code AS account, balance, threshold, $1 AS shard, seq FROM fall ORDER BY seq, code`
 
-/**
- * Detects credits that fall below their threshold, once per fall: they must rise to it before the
- * next one.
- */
+/** Detects credits that fall below their threshold, once until they rise to it again. */
 export const lowBalanceSubscriber = (notify: NotifyLowBalance): Subscriber => ({
   name: 'low-balance',
   tables: ['hub.credit_watch', 'hub.low_balance'],
@@ -86,10 +83,7 @@ export const lowBalanceSubscriber = (notify: NotifyLowBalance): Subscriber => ({
   },
 })
 
-/**
- * Sets the threshold of a key; null: the default. Applies to entries handled from now on; a rebuild
- * applies it to all.
- */
+/** Sets the threshold of a key (null: the default) for later entries; a rebuild uses it for all. */
 export async function setLowBalanceThreshold(
   pool: Pool,
   account: bigint,

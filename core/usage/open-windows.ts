@@ -18,10 +18,7 @@ export async function openWindows(store: RateStore, pool: Pool, log: Log): Promi
 /** Time without attempts after a failure, so that not every request waits for the store. */
 const RETRY_AFTER_MS = 1_000
 
-/**
- * Counts in a shared store, and in this process while the store fails. The process always counts
- * its own requests, so that each process then still enforces the limit.
- */
+/** Counts in a shared store, or in this process while the store fails. */
 export class FallbackWindows implements Windows {
   readonly #shared: Windows
   readonly #log: Log

@@ -14,11 +14,7 @@ export interface SoldServices {
   readonly services: readonly string[]
 }
 
-/**
- * Finds the services of an owner, including retired ones, which have past calls.
- * @param service only this one
- * @throws Fault `service_not_found` if the owner does not have it
- */
+/** Finds the services of an owner, also retired, or `service`. @throws Fault `service_not_found` */
 export async function findSoldServices(
   pool: Pool,
   owner: KeyManager,
@@ -43,10 +39,7 @@ export interface CallGroupStatistics {
   readonly delivered: bigint
   /** Failed because of the caller, such as invalid input. */
   readonly refused: bigint
-  /**
-   * Latency percentiles of delivered calls, in milliseconds. Exact up to 64; above, at most 3.2
-   * percent too high.
-   */
+  /** Latency percentiles of delivered calls in milliseconds, at most 3.2 % too high. */
   readonly p50: number | null
   readonly p95: number | null
   readonly p99: number | null
@@ -87,9 +80,7 @@ interface OutcomeRow extends LatencyRow {
 /** Rows summed before yielding to the event loop. */
 const YIELD_EVERY_ROWS = 500
 
-/**
- * Reads statistics of an owner's services in a range of UTC days: groups by name, then the total.
- */
+/** Reads statistics by UTC day range of an owner's services: groups by name, then the total. */
 export async function readCallStatistics(
   pool: Pool,
   { sales, by, from, until }: StatisticsQuery,

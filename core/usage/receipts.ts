@@ -44,9 +44,7 @@ export interface Jwk {
 
 export type ReceiptVerification =
   | { readonly valid: true; readonly claims: ReceiptClaims }
-  | { readonly valid: false; readonly reason: ReceiptFlaw }
-export type ReceiptFlaw = 'malformed' | 'unknown_key' | 'bad_signature'
-
+  | { readonly valid: false; readonly reason: 'malformed' | 'unknown_key' | 'bad_signature' }
 const TYPE = 'agenthub-receipt+jws'
 const KEYS_MS = 10_000
 

@@ -67,11 +67,7 @@ export interface SpendingRange {
   readonly by: 'day' | 'service'
 }
 
-/**
- * Reads the spending of a key in a range of days, by day or service. Groups without calls are left
- * out. Free calls belong to the principal, so they are the same for all its keys.
- * @param credits account of the key's credits
- */
+/** Reads the spending of a key by day or service; free calls are those of the principal. */
 export async function readSpending(
   pool: Pool,
   credits: Account,
@@ -105,10 +101,7 @@ export interface DailySpending {
   readonly spent: bigint
 }
 
-/**
- * Reads the spending of principals in a range of days, by period and service.
- * @param range first and last UTC day, and days per period
- */
+/** Reads the spending of principals by service and period of `range` (in UTC days). */
 export async function readDailySpending(
   pool: Pool,
   principals: readonly string[],

@@ -15,10 +15,7 @@ const STORED_HOURS = 24
 /** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
-/**
- * Stores paid responses for a day, so that a caller that lost one gets it again for the same
- * payment. Encrypted, so that a copy of the database does not reveal them.
- */
+/** Stores paid responses, encrypted, for a day, for a caller that lost one. */
 export class StoredResponses {
   readonly #pool: Pool
   readonly #secret: Buffer

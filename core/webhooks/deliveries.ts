@@ -88,10 +88,7 @@ export class Deliveries {
   }
 }
 
-/**
- * Counts attempts before they start, and leases them against other processes.
- * @param full webhooks at their limit of concurrent attempts
- */
+/** Leases due attempts except of `full` webhooks, and counts them before they start. */
 async function leaseDue(
   pool: Pool,
   limit: number,

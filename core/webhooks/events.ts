@@ -19,10 +19,7 @@ export const TEST_EVENT = 'webhook.test'
 /** JSON payload: names in snake_case, amounts as integers in microdollars. */
 export type EventData = Readonly<Record<string, unknown>>
 
-/**
- * Queues an event for the webhooks of a principal and of its linked account, in the transaction of
- * `client`. Stores nothing if no webhook subscribes to it.
- */
+/** Queues an event for the subscribed webhooks of a principal and its linked account. */
 export async function emit(
   client: Pick<PoolClient, 'query'>,
   principal: string,

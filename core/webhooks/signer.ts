@@ -17,11 +17,7 @@ export class WebhookSigner {
     return `whsec_${this.#bytesOf(webhook, version).toString('base64')}`
   }
 
-  /**
-   * Returns the three headers of a delivery.
-   * @param versions versions of the signing secrets: two during a rotation
-   * @param body exactly as sent
-   */
+  /** Returns the headers of a delivery for secret `versions` and the `body` as sent. */
   headersOf(
     webhook: string,
     versions: readonly number[],

@@ -94,10 +94,7 @@ export async function deleteWebhook(pool: Pool, owner: KeyManager, id: string): 
   ])
 }
 
-/**
- * Rotates the secret. The previous secret also signs for `overlapSeconds`, earlier ones no longer.
- * @throws Fault `not_found`
- */
+/** Rotates the secret; the previous one signs for `overlapSeconds`. @throws Fault `not_found` */
 export async function rotateWebhook(
   pool: Pool,
   owner: KeyManager,
@@ -113,11 +110,7 @@ export async function rotateWebhook(
   )
 }
 
-/**
- * Queues a test event.
- * @returns id of the event
- * @throws Fault `not_found`, also if the webhook is disabled
- */
+/** Queues a test event and returns its id. @throws Fault `not_found`, also if disabled */
 export async function testWebhook(pool: Pool, owner: KeyManager, id: string): Promise<string> {
   const { rows } = await pool.query<{ event: string | null }>(
     `SELECT hub.emit(principal, $3, '{"message":"It works."}', id) AS event

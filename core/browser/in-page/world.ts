@@ -25,10 +25,7 @@ export class IsolatedWorld {
     this.#context = undefined
   }
 
-  /**
-   * Calls a function of this folder in the page.
-   * @throws RenderError for an error of the function; Error if the document is gone
-   */
+  /** Calls a function of this folder in the page. @throws RenderError; Error without a document */
   async call<Args extends unknown[], Result>(
     work: (...args: Args) => Result,
     ...args: Args

@@ -13,11 +13,9 @@ export interface PageEarnings {
   readonly earned: bigint
 }
 
-export type EarningsGrouping = 'page' | 'caller' | 'day'
-
 export interface EarningsQuery {
   readonly domain: string
-  readonly by: EarningsGrouping
+  readonly by: 'page' | 'caller' | 'day'
   readonly from: Date
   /** Excluded. */
   readonly until: Date
@@ -28,10 +26,7 @@ export interface EarningsQuery {
   readonly secret: Buffer
 }
 
-/**
- * Lists earnings, largest first. The commission is that of each call's price version, rounded down
- * as in the journal, so that the total equals what the journal credited to the owner.
- */
+/** Lists earnings, largest first, net of the commission of each call's price version. */
 export async function listPageEarnings(pool: Pool, query: EarningsQuery): Promise<PageEarnings[]> {
   const { domain, by, from, until, after, limit, secret } = query
   const { rows } = await pool.query<PageEarnings>(

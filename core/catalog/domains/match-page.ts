@@ -80,10 +80,10 @@ function matches(pattern: string, path: string, anyCase: boolean): boolean {
 function compileGlob(pattern: string, anyCase: boolean): RE2JS {
   const bare = pattern.length > 1 ? pattern.replace(/\/$/, '') : pattern
   const [, head = '', below = ''] = /^(.*?)(\/\*\*)?$/s.exec(bare) ?? []
-  const inner = head
+  const headPattern = head
     .split(/(\*\*|\*)/)
     .map((part) => (part === '**' ? '.*' : part === '*' ? '[^/]*' : RE2JS.quote(part)))
     .join('')
   const flags = RE2JS.DOTALL | (anyCase ? RE2JS.CASE_INSENSITIVE : 0)
-  return RE2JS.compile(`${inner}${below === '' ? '' : '(?:/.*)?'}`, flags)
+  return RE2JS.compile(`${headPattern}${below === '' ? '' : '(?:/.*)?'}`, flags)
 }

@@ -8,8 +8,6 @@ import { earningsOf } from '../../ledger/postings.ts'
 import { ensureProvider } from '../../providers/providers.ts'
 import type { ProofMethod } from '../listings/ownership.ts'
 
-export type DomainState = 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
-
 /** Claim of a principal to a host. */
 export interface Domain {
   readonly id: string
@@ -23,7 +21,7 @@ export interface Domain {
   readonly soldAs: string | null
   readonly name: string
   readonly summary: string
-  readonly state: DomainState
+  readonly state: 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
   /** False if the owner has stopped selling. */
   readonly selling: boolean
   readonly method: ProofMethod | null
@@ -128,10 +126,7 @@ export interface DomainChange {
   readonly selling?: boolean | undefined
 }
 
-/**
- * Changes the name or summary of a domain, or whether it is sold.
- * @throws Fault `domain_not_found`
- */
+/** Changes name, summary or sale of a domain. @throws Fault `domain_not_found` */
 export async function changeDomain(
   pool: Pool,
   manager: KeyManager,

@@ -8,16 +8,13 @@ import type { Egress } from '../../egress/http.ts'
 /** Place where a host publishes its owner's token. */
 export type ProofMethod = 'file' | 'meta' | 'dns'
 
-/** Resolves the TXT records of a name, each a list of strings. Rejects if there are none. */
-export type TxtResolver = (name: string) => Promise<readonly (readonly string[])[]>
-
 export interface OwnershipDeps {
   readonly pool: Pool
   readonly egress: Egress
   /** 32 secret bytes. */
   readonly secret: Buffer
   /** @defaultValue the system's resolver */
-  readonly resolveTxt?: TxtResolver
+  readonly resolveTxt?: (name: string) => Promise<readonly (readonly string[])[]>
 }
 
 export const PROOF_FILE = '/.well-known/agenthub.txt'

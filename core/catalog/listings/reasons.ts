@@ -1,7 +1,4 @@
-/**
- * Reasons why something is not listed or not up: a code for programs and a sentence. Refused index
- * rows, failed probes and inactive listings have one of them.
- */
+/** Reasons why something is not listed, refused or not up: a code for programs and a sentence. */
 export const REASONS = {
   // A source's claim cannot become a listing.
   not_an_object: 'The row is not a JSON object.',

@@ -67,10 +67,7 @@ export interface OriginSubmission {
 /** Returns the source name of an origin. */
 export const originSource = (origin: string): string => `origin:${origin}`
 
-/**
- * Registers an origin. Its documents are read now and every day; its first resources are submitted
- * now.
- */
+/** Registers an origin: submits its first resources now and reads its documents every day. */
 export async function submitOrigin(
   deps: ListingDeps,
   origin: string,

@@ -39,10 +39,7 @@ export interface TargetValidation {
 /** Outcomes of a GET after which POST is tried. */
 const POST_RETRY_OUTCOMES: readonly string[] = ['wrong_method', 'not_found', 'refuses', 'not_asked']
 
-/**
- * Validates a URL as a listing: its form, opt-out and robots.txt, and one unpaid request, or two if
- * the method is unknown. Nothing is written or paid.
- */
+/** Validates a URL as a listing with one or two unpaid requests. Nothing is written or paid. */
 export async function validateTarget(
   deps: ListingDeps,
   target: ListingTarget,

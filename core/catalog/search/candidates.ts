@@ -27,11 +27,6 @@ const ATTEMPTS_MAX = 3
 
 const SELECT_PASSING = 'SELECT * FROM hub.search_passing($1, $2, ROW($3, $4, $5, $6, $7))'
 
-export interface CandidateSet {
-  readonly terms: QueryTerms
-  readonly candidates: readonly Candidate[]
-}
-
 interface CandidateQuery {
   readonly query: Query
   /** Reduced by `squashName`. */
@@ -49,7 +44,7 @@ interface CandidateQuery {
 export async function findCandidates(
   reader: Reader,
   request: CandidateQuery,
-): Promise<CandidateSet> {
+): Promise<{ readonly terms: QueryTerms; readonly candidates: readonly Candidate[] }> {
   const cache = indexCacheOf(reader)
   for (let attempt = 1; ; attempt++) {
     const terms = await findTerms(reader, cache, request.query)

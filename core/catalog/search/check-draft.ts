@@ -56,10 +56,7 @@ const CHECK = {
   text: 'SELECT * FROM hub.search_checked($1, $2, $3, $4, $5, $6, ROW($7, $8, $9, $10, $11))',
 }
 
-/**
- * Compares a draft with the current index in one statement. Terms and documents that changed or
- * were never read come with the result and are stored in the cache.
- */
+/** Compares a draft with the current index in one statement, which also updates the cache. */
 export async function checkDraft(
   reader: Reader,
   cache: IndexCache,

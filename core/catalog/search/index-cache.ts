@@ -49,12 +49,6 @@ export const NO_POSTINGS: Postings = { docs: new Int32Array(), impacts: new Int1
 /** Term that no document contains or has ever contained. */
 export const ABSENT_TERM: CachedTerm = { version: '0', documents: 0, postings: NO_POSTINGS }
 
-/** Spelling candidates for an absent term, at one version of the whole vocabulary. */
-export interface SimilarTerms {
-  readonly version: string
-  readonly similar: readonly SimilarTerm[]
-}
-
 /** The empty word stands for the whole vocabulary; every document contains it. */
 export const ALL_DOCUMENTS = ''
 
@@ -66,14 +60,14 @@ const NEAR_MAX = 2_000
 /** Size of an entry or term without its text or postings. */
 const BASE_BYTES = 500
 
-/**
- * Least-recently-used cache of the search index in one process. It may be outdated: its users have
- * the database check which versions still hold.
- */
+/** Least-recently-used cache of the search index. The database checks which versions hold. */
 export class IndexCache {
   /** Terms of a word, which never change; a stop word such as `the` has none. */
   readonly stems = new LRUCache<string, readonly string[]>({ max: WORDS_MAX })
-  readonly similar = new LRUCache<string, SimilarTerms>({ max: NEAR_MAX })
+  /** Spelling candidates for absent terms, at one version of the vocabulary. */
+  readonly similar = new LRUCache<string, { version: string; similar: readonly SimilarTerm[] }>({
+    max: NEAR_MAX,
+  })
   readonly terms = new LRUCache<string, CachedTerm>({
     maxSize: TERMS_MAX,
     sizeCalculation: ({ postings }) => BASE_BYTES + 6 * postings.docs.length,

@@ -9,20 +9,14 @@ export interface TermReading {
   readonly reads: number
 }
 
-/**
- * Postings read per search, shared among the terms by weight; of each term the strongest. With
- * 60,000 the ten best hits scored 3 % better.
- */
+/** Postings read per search, shared by weight. With 60,000 the ten best hits scored 3 % better. */
 const POSTINGS_MAX = 1_500
 /** Reads are rounded up to powers of two, so that a term is rarely read again for a few more. */
 const READS_MIN = 64
 
 const SELECT_HEADS = 'SELECT * FROM hub.search_heads($1, $2)'
 
-/**
- * Plans how many postings are read of each term.
- * @param factor multiplies the usual number
- */
+/** Plans how many postings are read of each term; `factor` multiplies the usual number. */
 export function planReadings(weights: ReadonlyMap<string, number>, factor = 1): TermReading[] {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
   return [...weights].map(([term, weight]) => ({
@@ -32,10 +26,7 @@ export function planReadings(weights: ReadonlyMap<string, number>, factor = 1): 
   }))
 }
 
-/**
- * Returns the terms with the planned number of postings, from the cache or the database.
- * @param versions term versions used by the search; those of these terms are added
- */
+/** Loads the planned postings, from cache or database, and adds their versions to `versions`. */
 export async function loadPostings(
   reader: Reader,
   cache: IndexCache,

@@ -53,11 +53,7 @@ export class Catalog {
     this.#commissionsCheckedAt = deps.now()
   }
 
-  /**
-   * Finds the endpoints of a service by `METHOD /path`; undefined if there is no such service.
-   * Those of a family are at most one second old.
-   * @throws Fault `service_suspended`
-   */
+  /** Finds endpoints by `METHOD /path` if the service exists. @throws Fault `service_suspended` */
   async find(slug: string): Promise<Routes | undefined> {
     await this.#deps.suspensions.assertNotSuspended(slug)
     if (!this.#declared.has(slug)) return await this.#deps.families.find(slug)

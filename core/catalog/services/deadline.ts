@@ -2,8 +2,5 @@
 export const DEADLINE_SECONDS = 30
 
 /** Returns the deadline for calls of an endpoint, in seconds. */
-export const deadlineOf = ({
-  deadlineSeconds = DEADLINE_SECONDS,
-}: {
-  readonly deadlineSeconds?: number | undefined
-}): number => deadlineSeconds
+export const deadlineOf = (endpoint: { readonly deadlineSeconds?: number | undefined }): number =>
+  endpoint.deadlineSeconds ?? DEADLINE_SECONDS

@@ -31,10 +31,7 @@ export interface OpenedPlugin {
 
 const POOL_MAX = 8
 
-/**
- * Injects the capabilities that a plugin requests, and validates its declaration.
- * @throws Error if a migration fails or the declaration is invalid
- */
+/** Injects capabilities into a plugin. @throws Error for a failed migration or declaration */
 export async function openPlugin(
   plugin: Plugin,
   deps: PluginDeps,

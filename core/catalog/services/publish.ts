@@ -67,11 +67,7 @@ export const digestOf = (service: AnyService): string => {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/**
- * Writes a service to the catalog. A changed price becomes a new version.
- * @param family its family, if any
- * @throws Error if the slug is taken
- */
+/** Writes a service and new price versions to the catalog. @throws Error if the slug is taken */
 export async function writeService(
   client: PoolClient,
   service: AnyService,

@@ -54,15 +54,12 @@ type UpstreamRow = Omit<Upstream, 'injected' | 'way' | 'deprecated' | 'endpoints
   readonly endpoints: readonly (Omit<UpstreamEndpoint, 'price'> & { readonly price: string })[]
 }
 
-interface ParsedUpstream {
-  readonly text: string
-  readonly upstream: Upstream | undefined
-}
-
 /** Creates the capability injected into the upstream plugin: upstreams on sale, with secrets. */
 export function injectedUpstreams(deps: InjectionDeps): Upstreams {
   const { pool, keys, log } = deps
-  const cache = new LRUCache<string, ParsedUpstream>({ max: CACHE_MAX })
+  const cache = new LRUCache<string, { text: string; upstream: Upstream | undefined }>({
+    max: CACHE_MAX,
+  })
   /** Returns undefined if a secret cannot be decrypted; logs that once, because it is cached. */
   const read = (slug: string, text: string): Upstream | undefined => {
     const cached = cache.get(slug)

@@ -35,10 +35,7 @@ export const activate = (
     return findUpstream(client, manager, slug)
   })
 
-/**
- * Stops the sale until the service is activated again.
- * @throws Fault `service_not_found`, `service_state`
- */
+/** Stops the sale until activation. @throws Fault `service_not_found`, `service_state` */
 export const pause = (pool: Pool, manager: KeyManager, slug: string): Promise<UpstreamInfo> =>
   inTransaction(pool, async (client) => {
     const { state } = await findUpstream(client, manager, slug, true)
@@ -108,10 +105,7 @@ export async function approve(
   return lockUpstream(client, slug)
 }
 
-/**
- * Suspends the sale; only an administrator can resume it.
- * @throws Fault `service_not_found`, `service_state`
- */
+/** Suspends the sale; only administrators resume it. @throws Fault as `pause` */
 export async function suspend(
   client: PoolClient,
   slug: string,

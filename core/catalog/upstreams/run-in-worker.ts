@@ -11,11 +11,6 @@ export class WorkerLimitExceeded extends Error {
   override readonly name = 'WorkerLimitExceeded'
 }
 
-export interface WorkerLimits {
-  readonly deadlineMs: number
-  readonly heapMb: number
-}
-
 /**
  * Processes untrusted input in a worker thread, so that expensive input cannot block the hub.
  * Returns the worker's first message.
@@ -24,7 +19,7 @@ export interface WorkerLimits {
 export async function runInWorker<Message>(
   thread: URL,
   workerData: unknown,
-  { deadlineMs, heapMb }: WorkerLimits,
+  { deadlineMs, heapMb }: { readonly deadlineMs: number; readonly heapMb: number },
 ): Promise<Message> {
   if (runningWorkers >= WORKERS_MAX) {
     const headers = { 'Retry-After': '5' }

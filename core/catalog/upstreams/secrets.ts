@@ -35,10 +35,7 @@ export function openSecret(keys: SealingKeys, secret: SealedSecret): string | un
   }
 }
 
-/**
- * Lists secrets that cannot be decrypted, as `header x-token`, by service. Such a service is not
- * sold until its owner sets the secret again or the key is restored.
- */
+/** Lists secrets that cannot be decrypted, as `header x-token`, by service, which is not sold. */
 export async function unreadableSecrets(
   pool: Pool,
   keys: SealingKeys,
@@ -101,10 +98,7 @@ export interface ResealResult {
   readonly unreadable: number
 }
 
-/**
- * Re-encrypts with the current key all secrets sealed with another key. An old key may be deleted
- * once no secret is left and none is unreadable.
- */
+/** Re-encrypts with the current key all secrets sealed with another, which may then be deleted. */
 export async function resealSecrets(pool: Pool, keys: SealingKeys): Promise<ResealResult> {
   let [count, unreadable] = [0, 0]
   let after: readonly string[] = ['', '', '']

@@ -72,10 +72,7 @@ const OWNER_SERVICES_MAX = 50
 /** Includes retired services, because a service that was once sold keeps its slug. */
 const OWNER_SLUGS_MAX = 500
 
-/**
- * Creates a draft and reserves its slug.
- * @throws Fault `slug_taken`, `too_many_services`
- */
+/** Creates a draft, reserving its slug. @throws Fault `slug_taken`, `too_many_services` */
 export async function createUpstream(
   client: PoolClient,
   owner: string,
@@ -143,11 +140,7 @@ export async function listUpstreams(
   return rows
 }
 
-/**
- * Finds an imported service of an owner.
- * @param lock true to lock the row for a change
- * @throws Fault `service_not_found`, also for services of other owners
- */
+/** Finds an owner's service; `lock` locks its row. @throws Fault `service_not_found` */
 export async function findUpstream(
   on: Pick<PoolClient, 'query'>,
   manager: KeyManager,
@@ -179,9 +172,6 @@ const notFound = (slug: string): Fault =>
     `You have no service "${slug}". GET /v1/provider/services lists yours.`,
   )
 
-const isOtherOrigin = (before: string, after: string): boolean =>
-  new URL(before).origin !== new URL(after).origin
-
 /**
  * Changes the description or base URL of a service. Changing the origin deletes its secrets, so
  * that they are not sent to another host, pauses the sale if a secret is required, and needs a new
@@ -199,7 +189,7 @@ export function changeUpstream(
     const before = await findUpstream(client, manager, slug, true)
     if (before.state === 'retired') throw new Fault('service_state', 'The service is retired.')
     const after = { ...before, ...definedOnly(change) }
-    const isMoved = isOtherOrigin(before.baseUrl, after.baseUrl)
+    const isMoved = new URL(before.baseUrl).origin !== new URL(after.baseUrl).origin
     if (isMoved) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
     const isSaleMoved = isMoved && before.state === 'active'
     const isIncomplete = isSaleMoved && (await missingParts(client, slug)).length > 0

@@ -4,10 +4,7 @@ import { Fault } from '../../errors.ts'
 const TESTS_PER_DAY = 200
 const TEST_INTERVAL_MS = 500
 
-/**
- * Counts a test call; the limits are two per second and 200 per UTC day.
- * @throws Fault `test_limit_reached`
- */
+/** Counts a test call: 2 per second, 200 per UTC day. @throws Fault `test_limit_reached` */
 export async function countTestCall(pool: Pool, slug: string): Promise<void> {
   const today = `(now() AT TIME ZONE 'UTC')::date`
   const sameDay = `(tested_at AT TIME ZONE 'UTC')::date = ${today}`

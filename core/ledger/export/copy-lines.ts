@@ -4,10 +4,7 @@ import { type CopyToStreamQuery, to as copyTo } from 'pg-copy-streams'
 /** COPY stream with the callback that pg uses to clear its query timeout. */
 type CopyStream = CopyToStreamQuery & { readonly callback?: () => void }
 
-/**
- * Streams the lines of a `COPY … TO STDOUT` in chunks, with backpressure, so that little of the
- * result is in memory. Instants are in UTC.
- */
+/** Streams the lines of a `COPY … TO STDOUT` in chunks, with backpressure; instants in UTC. */
 export async function* copyLines(pool: Pool, select: string): AsyncGenerator<string[]> {
   const client = await pool.connect()
   let sound = false

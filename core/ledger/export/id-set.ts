@@ -1,10 +1,7 @@
 const PAGE_BITS = 65_536
 const PAGE_BYTES = 8_192
 
-/**
- * Bit set of account ids, which are dense: an export of a million accounts remembers which of them
- * it has declared. Its JSON is small enough to be saved often.
- */
+/** Bit set of the dense account ids that an export has declared, with a small JSON. */
 export class IdSet {
   readonly #pages: Map<number, Uint8Array>
 

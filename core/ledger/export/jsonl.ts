@@ -4,12 +4,7 @@ import type { ExportPlan, Span } from './plan.ts'
 const JSONL_FORMAT = 'agenthub-ledger/1'
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`
-const toTexts = (values: readonly bigint[] | null) => values?.map(String) ?? null
-
-/**
- * Complete export, one JSON object per line: accounts, entries with all columns, and seals, so that
- * the ledger can be verified without the database (`verifyExport`). Nothing in it changes later.
- */
+/** Complete export, one JSON object per line, which `verifyExport` checks without the database. */
 export const jsonl: Format = {
   start: (plan) => {
     const { period, accounts } = plan
@@ -46,7 +41,7 @@ export const jsonl: Format = {
         phase: row.phase,
         guards: row.guards,
         accounts: row.accounts,
-        amounts: toTexts(row.amounts),
+        amounts: row.amounts?.map(String) ?? null,
         effective_at: row.effectiveAt,
         meta: row.meta,
         leaf: row.leaf,

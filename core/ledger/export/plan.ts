@@ -27,10 +27,7 @@ export interface AccountBalance {
   readonly amount: bigint
 }
 
-/**
- * Scope of an export, fixed at its start: the same plan always gives the same bytes because the
- * journal is append-only. Plain JSON, so that an interrupted export can be resumed.
- */
+/** Scope of an export as resumable JSON: the same plan always gives the same bytes. */
 export interface ExportPlan {
   readonly spans: readonly Span[]
   readonly period?: { readonly from: string; readonly to: string }

@@ -82,10 +82,7 @@ export interface ReadOptions {
   readonly seals?: boolean
 }
 
-/**
- * Reads the entries of a plan in the order (shard, seq), in pages of one COPY per shard, with
- * backpressure.
- */
+/** Reads the entries of a plan in order (shard, seq), in pages of one COPY per shard. */
 export async function* readEntries(
   pool: Pool,
   plan: ExportPlan,

@@ -45,10 +45,7 @@ export interface WriteOptions {
 
 const START_POSITION: ExportPosition = { shard: -1, seq: '0', entries: 0, lastDay: '' }
 
-/**
- * Writes a planned export, part by part, in constant memory. The same plan gives the same bytes,
- * regardless of parts, resumptions and entries posted since.
- */
+/** Writes a planned export part by part, in constant memory and always with the same bytes. */
 export async function* writeExport(
   pool: Pool,
   name: FormatName,

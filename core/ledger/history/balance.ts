@@ -22,10 +22,7 @@ export async function balanceAt(pool: Pool, account: Account, instant: Date): Pr
   return BigInt(rows[0]?.balance ?? 0)
 }
 
-/**
- * Trial balance at an instant: the balances of all accounts as in `balanceAt`, ordered by code,
- * zero balances included. Takes about 10 s for a million accounts.
- */
+/** Trial balance at an instant: all accounts by code. About 10 s for a million accounts. */
 export async function balancesAt(
   pool: Pool,
   instant: Date,

@@ -1,7 +1,4 @@
-/**
- * A position in the order of statements: by value date, then shard, then sequence. "Up to" a point
- * includes the point.
- */
+/** A position in statements: value date, shard, sequence. "Up to" includes the point. */
 export interface Point {
   /** ISO 8601 in UTC with microseconds: fixed length, so that text order is time order. */
   readonly at: string

@@ -5,6 +5,7 @@ import { comparePoints, isAfter, type Point, toValues } from './point.ts'
 export interface StatementLine {
   readonly shard: number
   readonly seq: bigint
+  /** Id of the call, purchase, payment or correction; shared by all of its entries. */
   readonly id: string
   readonly event: LedgerEvent['type']
   /** Time of posting: ISO 8601 in UTC, with microseconds. */

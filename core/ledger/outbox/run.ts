@@ -15,10 +15,7 @@ export interface RunOptions {
 }
 
 const POLL_MS = 5_000
-/**
- * Pause after a page that was not full, as a multiple of the time it took, within `PAUSE_MS`:
- * entries that arrive one by one are cheaper to handle together.
- */
+/** Pause after a partial page, as a multiple of its time: few large pages are cheaper. */
 const PAUSE_FACTOR = 10
 const PAUSE_MS = { min: 100, max: 1_000 } as const
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const

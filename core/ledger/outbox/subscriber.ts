@@ -10,10 +10,7 @@ export interface Page {
   readonly replay: boolean
 }
 
-/**
- * Handles every journal entry once, in order, in the transaction of its effect: the journal is the
- * outbox. Slow work is queued as a job, never done in `handle`.
- */
+/** Handles every journal entry once, in order, in one transaction. Queue slow work as a job. */
 export interface Subscriber {
   readonly name: string
   /** Tables that it writes; a rebuild clears them. Their content must not depend on page sizes. */
@@ -36,18 +33,11 @@ export class PageFailed extends Error {
 
 export const PAGE_MAX = 1_000n
 
-/**
- * Statistics of a young journal make a sequential scan look cheap. Queries are the same for every
- * page, and take longer to plan than to execute.
- */
+/** Forbids sequential scans, which look cheap in a young journal, and expensive plans. */
 const PLAN_SETTINGS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
   SET LOCAL plan_cache_mode = force_generic_plan`
 
-/**
- * Creates the cursors of a new subscriber, before the first entry of every shard. Entries that
- * exist already are handled as a replay.
- * @returns the shards
- */
+/** Creates the cursors of a new subscriber before the first entry. @returns the shards */
 export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
   const { rows } = await pool.query<{ shard: number }>(
     `WITH new AS (INSERT INTO hub.cursor (name, shard, seq, replay_to)

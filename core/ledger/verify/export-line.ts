@@ -41,11 +41,7 @@ export class FormatError extends Error {
   override readonly name = 'FormatError'
 }
 
-/**
- * Parses a line and rejects any non-canonical form: bytes that no hash covers must not be
- * changeable without detection.
- * @throws FormatError
- */
+/** Parses a line. @throws FormatError also for a non-canonical form, which no hash covers */
 export function parseLine(text: string): ExportLine {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) throw new FormatError('not an object')

@@ -128,10 +128,7 @@ const INSTANT = /^(\d{4}|[1-9]\d{4,5})(-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/
 const CACHED_INSTANTS_MAX = 1_024
 const instantCache = new Map<string, bigint>()
 
-/**
- * Converts `2026-11-21T06:04:32.123456Z` to microseconds since 2000-01-01. Returns undefined for an
- * invalid instant or any other format.
- */
+/** Converts `2026-11-21T06:04:32.123456Z` to microseconds since 2000; undefined if invalid. */
 export function parseInstant(text: string): bigint | undefined {
   const known = instantCache.get(text)
   if (known !== undefined) return known

@@ -34,10 +34,7 @@ export const USDC_BASE = {
 
 const ASSETS: readonly Asset[] = [USDC_BASE]
 
-/**
- * Returns the asset with which the hub sells and buys on `network`.
- * @throws RangeError for an unknown network
- */
+/** Returns the asset used on `network`. @throws RangeError for an unknown network */
 export function assetOf(network: string): Asset {
   const found = ASSETS.find((asset) => asset.network === network)
   if (found === undefined) throw new RangeError(`no asset is known on the network ${network}`)

@@ -64,10 +64,7 @@ export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable'
 }
 
-/**
- * The hub's own view of the chain through its own node, independent of facilitators and sellers.
- * Every method throws ChainUnavailable if the node does not respond in time.
- */
+/** The hub's own view of the chain. @throws ChainUnavailable if its node does not respond */
 export interface Chain {
   transferEvidence(transfer: ExpectedTransfer): Promise<TransferEvidence>
   /** Reads a transaction; undefined if it is in no block or failed. */
@@ -82,10 +79,7 @@ export interface Chain {
   authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
   /** Current balance in microdollars. */
   balanceOf(owner: Hex): Promise<bigint>
-  /**
-   * Balance in microdollars after a block. If the node no longer has the state of that block, it is
-   * computed from the newest balance and the transfers since.
-   */
+  /** Balance in microdollars after a block, computed from transfers if its state is pruned. */
   balanceAt(owner: Hex, block: bigint): Promise<bigint>
   /** Fetches every transfer from or to an address in a range of blocks, both ends included. */
   transfers(range: BlockRange): Promise<readonly TransferLog[]>

@@ -14,10 +14,7 @@ export interface ExpectedTransfer {
   readonly nonce?: Hex
 }
 
-/**
- * Result of looking up a transaction. `missing`: it is in no block (any more). `mismatch`: it is
- * on the chain, but failed or transferred something else.
- */
+/** Result of a lookup. `missing`: in no block (any more). `mismatch`: failed or different. */
 export type TransferEvidence =
   | { readonly found: 'missing' }
   | {

@@ -66,10 +66,7 @@ export async function judgeAuthorization(
   return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
 }
 
-/**
- * Judges a payment by its known transaction, which is a quick lookup. Undefined if the transaction
- * has vanished or is another payment; `judgeAuthorization` must then decide.
- */
+/** Judges a payment by its known transaction; undefined if it has vanished or is another. */
 export async function judgeTransaction(
   { chain, asset, finality }: VerdictDeps,
   transfer: Omit<ExpectedTransfer, 'token'>,

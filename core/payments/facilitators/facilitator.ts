@@ -18,10 +18,7 @@ export interface Facilitator extends FacilitatorClient {
   readonly batched?: Pick<FacilitatorClient, 'verify' | 'settle'>
 }
 
-/**
- * Settlement reason of this hub: the facilitator failed before it sent anything, so the payment
- * cannot have happened. The payer is not at fault and may send the same payload again.
- */
+/** Settlement reason: nothing was sent, so the payer may send the same payload again. */
 export const NOT_BROADCAST = 'not_broadcast'
 
 /** The facilitator did not respond. A requested settlement may have happened anyway. */

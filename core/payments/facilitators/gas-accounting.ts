@@ -50,10 +50,7 @@ export function deductWholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest
   return { gwei, rest: rest - wei + gwei * WEI_PER_GWEI }
 }
 
-/**
- * Converts ETH received by the gas wallet to whole gwei and carries the rest.
- * @throws Fault `not_booked` if the wallet has no opening before `block`
- */
+/** Converts ETH received to whole gwei, carrying the rest. @throws Fault `not_booked` */
 export async function addWholeGwei(
   client: ClientBase,
   wallet: GasWallet,
@@ -142,8 +139,6 @@ async function transactionsWithoutFee(pool: Pool, wallet: GasWallet): Promise<re
 const inBatches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
   hashes.flatMap((_, i) => (i % BATCH_SIZE === 0 ? [hashes.slice(i, i + BATCH_SIZE)] : []))
 
-type TransactionFee = Fee & { readonly hash: Hex }
-
 /** Fetches the fees of those transactions that are in a block up to `upTo`. */
 async function fetchFees(wallet: GasWallet, hashes: readonly Hex[], upTo: bigint) {
   const fees = await Promise.all(
@@ -158,7 +153,7 @@ async function fetchFees(wallet: GasWallet, hashes: readonly Hex[], upTo: bigint
 /** Stores the fees of transactions once; any process may post them later. */
 const recordFees = (
   { pool, wallet, ethPrice }: GasAccountingDeps,
-  fees: readonly TransactionFee[],
+  fees: readonly (Fee & { readonly hash: Hex })[],
 ) =>
   inTransaction(pool, async (client: PoolClient) => {
     const key = walletKey(wallet)

@@ -63,10 +63,7 @@ export interface GasState {
   readonly at: Date
 }
 
-/**
- * Checks the gas wallet and stores the result for `readGasState`, once its opening is posted.
- * @throws Error if the node does not respond
- */
+/** Stores a check of the gas wallet once its opening is posted. @throws Error without node */
 export async function recordGasState(
   pool: Pool,
   wallet: GasWallet,
@@ -83,10 +80,7 @@ export async function recordGasState(
   return { address, balanceGwei, low }
 }
 
-/**
- * Reads the newest check of a gas wallet by any process; undefined if another party settles or
- * nothing has been checked yet.
- */
+/** Reads the newest check of a gas wallet by any process, if there is one. */
 export async function readGasState(pool: Pool): Promise<GasState | undefined> {
   const { rows } = await pool.query<GasState>(
     `SELECT address, balance AS "balanceGwei", low, looked_at AS at FROM hub.gas_wallet

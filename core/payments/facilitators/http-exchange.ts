@@ -40,7 +40,7 @@ const CONNECT_ERRORS =
 
 /** @throws TypeError for a URL that is neither https nor loopback */
 export function openExchange(options: HttpFacilitatorOptions): Exchange {
-  const { url, timeoutMs = 30_000, maxBytes = 262_144, authHeaders = noHeaders } = options
+  const { url, timeoutMs = 30_000, maxBytes = 262_144, authHeaders = async () => ({}) } = options
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !LOOPBACK.includes(hostname)) {
     throw new TypeError(`the URL of the facilitator must start with https: ${url}`)
@@ -75,8 +75,6 @@ export function openExchange(options: HttpFacilitatorOptions): Exchange {
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
-
-const noHeaders: AuthHeaders = async () => ({})
 
 function throwUnavailable(cause: unknown): never {
   const code = codeOf(cause)

@@ -89,10 +89,7 @@ const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
   errorMessage: 'The facilitator could not send the transaction.',
 })
 
-/**
- * Creates a facilitator for one verification or settlement. The scheme reports an unreachable node
- * as an invalid signature or a failed simulation; `node.failed` distinguishes the two.
- */
+/** Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures. */
 function createAttempt(
   sender: Sender,
   { network }: Asset,

@@ -27,7 +27,7 @@ export interface KeyPayment {
   readonly signature: Hex
 }
 
-/** Returns undefined for a contract signature, which may need more than the token. */
+/** Returns undefined for a contract wallet's signature, which is settled in its own transaction. */
 export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefined {
   const { authorization, signature } = args[0].payload as Partial<KeyPayment>
   const isKeySignature = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)

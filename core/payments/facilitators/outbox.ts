@@ -8,10 +8,7 @@ export interface SignedTransaction {
   readonly raw: Hex
 }
 
-/**
- * Result of a broadcast. `unknown`: the node did not respond and may have accepted it.
- * `isNonceUsed`: refused because another transaction has the nonce, or this one is in a block.
- */
+/** Result of a broadcast; `unknown` without a response, `isNonceUsed` if refused for its nonce. */
 export type BroadcastResult =
   | { readonly is: 'accepted' | 'unknown' }
   | { readonly is: 'refused'; readonly isNonceUsed: boolean; readonly error: Error }
@@ -44,12 +41,6 @@ export interface Outbox {
 /** A sender outside this outbox may have used a nonce; the next one is tried. */
 const NONCE_ATTEMPTS_MAX = 3
 
-/** A sent transaction. `isAccepted` is true if the node confirmed that it accepted it. */
-export interface PlacedTransaction {
-  readonly sent: SignedTransaction
-  readonly isAccepted: boolean
-}
-
 /**
  * Sends with the first free nonce from `first` on.
  * @param store called before a transaction is sent; false prevents sending
@@ -61,7 +52,7 @@ export async function broadcastWithFreeNonce(
   first: number,
   store: (transaction: SignedTransaction) => Promise<boolean>,
   drop: (transaction: SignedTransaction) => Promise<unknown>,
-): Promise<PlacedTransaction | undefined> {
+): Promise<{ readonly sent: SignedTransaction; readonly isAccepted: boolean } | undefined> {
   for (let nonce = first; ; nonce++) {
     const sent = await sign(nonce)
     if (!(await store(sent))) return undefined

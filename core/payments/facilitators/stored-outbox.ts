@@ -101,11 +101,7 @@ async function lockWallet(pool: Pool, client: PoolClient, wallet: Wallet): Promi
 
 const LOCK_SQL = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
 
-/**
- * Returns the first free nonce: after the transactions that the node counts and after stored ones
- * that it has not seen, which are sent again.
- * @throws Error if the node does not respond
- */
+/** Returns the first free nonce, resending unseen transactions. @throws Error without node */
 async function firstFreeNonce(
   client: PoolClient,
   { countTransactions: count, broadcast }: OutboxCall,
@@ -137,7 +133,7 @@ async function sendOnce(pool: Pool, wallet: Wallet, { call, payments }: QueuedCa
            INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw)
            VALUES ($1, $2, $3, $4, $5) RETURNING hash)
          INSERT INTO hub.sent_payment (payment, hash) SELECT unnest($6::bytea[]), hash FROM sent`,
-        [...wallet, hash, nonce, hexToBytes(raw), payments],
+        [...wallet, hash, nonce, Buffer.from(raw.slice(2), 'hex'), payments],
       )
       .then(() => true, rethrowUnlessPending)
   const drop = ({ hash }: SignedTransaction) =>
@@ -180,7 +176,5 @@ const toTransaction = ({ nonce, hash, raw }: TransactionRow): SignedTransaction 
   hash,
   raw: `0x${raw.toString('hex')}`,
 })
-
-const hexToBytes = (hex: Hex): Buffer => Buffer.from(hex.slice(2), 'hex')
 
 const sha256 = (payment: string): Buffer => createHash('sha256').update(payment).digest()

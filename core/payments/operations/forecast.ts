@@ -41,10 +41,7 @@ export function forecastPayment(payment: PaymentDetails, finality: bigint): Paym
 /** Time from the expiry of the authorization until the outcome is final. */
 const finalAfterMs = (blocks: bigint): number => EXPIRY_MARGIN_MS + Number(blocks * BLOCK_MS)
 
-/**
- * Thresholds of `forecastPayment` for queries: a payment of at least `from` microdollars is overdue
- * `ms` after the expiry of its authorization. Largest amount first.
- */
+/** Thresholds in `forecastPayment`: overdue `ms` after expiry from an amount, largest first. */
 export const overdueThresholds = (finality: bigint): readonly (readonly [bigint, number])[] =>
   FINALITY_FACTORS.map(([from]) => [
     from,

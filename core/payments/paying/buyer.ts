@@ -62,7 +62,10 @@ export function createBuyer(deps: BuyerDeps): Buyer {
       const start = elapsedMs()
       const order = { id, payer, url: input.url, terms: terms as Terms }
       const committed = await commitPayment(deps, order)
-      if (elapsedMs() - start > SEND_TIMEOUT_MS) throw await abandonPayment(deps, id)
+      if (elapsedMs() - start > SEND_TIMEOUT_MS) {
+        await intents.conclude(id, 'unused', { reason: 'timeout' })
+        throw new Fault('timeout')
+      }
       park?.(true)
       const outcome = await sendPaid(egress, withMethod(input), committed.signed)
       if (outcome.outcome === 'unresolved' && !outcome.sent) {
@@ -75,16 +78,8 @@ export function createBuyer(deps: BuyerDeps): Buyer {
   }
 }
 
-/**
- * Time limit for signing and committing. A later signature is not sent, because its call could
- * reach the deadline and release the caller's money while the seller is being paid.
- */
+/** Time limit for signing and committing: later, the call's own deadline could free the money. */
 const SEND_TIMEOUT_MS = 15_000
-
-async function abandonPayment({ intents }: BuyerDeps, call: string): Promise<Fault> {
-  await intents.conclude(call, 'unused', { reason: 'timeout' })
-  return new Fault('timeout')
-}
 
 /**
  * Fetches price and terms of a seller. For a listed seller, a price above the last probe is
@@ -142,10 +137,7 @@ async function commitPayment(
   return { signed, fromBlock }
 }
 
-/**
- * Stores and returns the outcome of a sent payment. The money is parked, so an intent whose outcome
- * cannot be stored stays open and is resolved later.
- */
+/** Stores and returns the outcome of a payment; if it cannot be stored, a job resolves it. */
 async function conclude(
   deps: BuyerDeps,
   { id, terms }: PurchaseOrder,

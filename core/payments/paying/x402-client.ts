@@ -32,9 +32,6 @@ export interface LegOptions {
   readonly timeouts?: EgressTimeouts
 }
 
-/** The policy without the host, which follows from the request. */
-export type BuyingPolicy = Omit<TermsPolicy, 'host'>
-
 /** A signed authorization that has not been sent. Commit it before sending. */
 export interface SignedPayment {
   readonly header: { readonly name: 'PAYMENT-SIGNATURE' | 'X-PAYMENT'; readonly value: string }
@@ -88,7 +85,7 @@ const MS_PER_SECOND = 1_000n
 export async function quoteExternal(
   egress: Egress,
   request: ExternalRequest,
-  policy: BuyingPolicy,
+  policy: Omit<TermsPolicy, 'host'>,
 ): Promise<Terms> {
   const message = { ...prepareMessage(request), maxBytes: OFFER_BYTES_MAX }
   const response = await sendUnpaid(egress, message)

@@ -106,10 +106,7 @@ export async function postPayoutStart(
   )
 }
 
-/**
- * Debts of providers in microdollars: refunds made after they were paid out, minus what was
- * recovered from later earnings or written off (`meta.provider`). Only providers with debt.
- */
+/** Debts of providers in microdollars: refunds after a payout minus `meta.provider` recoveries. */
 const DEBTS_SQL = `
   WITH change(provider, amount) AS (
     SELECT split_part(a.code, ':', 3), -u.amount

@@ -1,10 +1,7 @@
 import type { Pool } from 'pg'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 
-/**
- * Condition that the next payout of a provider waits for. `pause`: finance paused all payments.
- * `run`: the payout starts within a minute.
- */
+/** Condition of the next payout. `pause`: of all payments. `run`: it starts within a minute. */
 export type PayoutBlocker =
   | 'suspension'
   | 'payout'
@@ -74,11 +71,6 @@ const OWED_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service
   WHERE p.owner = ANY ($1) GROUP BY 1, 2 HAVING sum(b.balance) <> 0 ORDER BY 3 DESC, 2`
 
 type ConditionsRow = Omit<PayoutConditions, 'owed'> & Pick<ProviderBalance, 'provider' | 'paid'>
-interface OwedRow {
-  readonly provider: string
-  readonly service: string
-  readonly owed: bigint
-}
 
 /** Reads the balances of an owner's providers and what their next payouts wait for. */
 export async function readProviderBalances(
@@ -88,7 +80,7 @@ export async function readProviderBalances(
 ): Promise<readonly ProviderBalance[]> {
   const [standings, owed] = await Promise.all([
     pool.query<ConditionsRow>(CONDITIONS_SQL, [owner]),
-    pool.query<OwedRow>(OWED_SQL, [owner]),
+    pool.query<{ provider: string; service: string; owed: bigint }>(OWED_SQL, [owner]),
   ])
   return standings.rows.map((row) => {
     const { provider, pending, paid } = row

@@ -82,10 +82,7 @@ async function advance(deps: PayoutDeps, payout: Payout, sending: boolean): Prom
   return true
 }
 
-/**
- * Pauses outgoing payments if another transfer used the authorization: the database has then lost
- * a payout, for example by a restore from a backup.
- */
+/** Pauses outgoing payments if another transfer used the authorization, as after a restore. */
 async function pauseIfUsed({ pool, chain, log }: PayoutDeps, payout: Payout): Promise<void> {
   const { id, payer, nonce } = payout
   if (!(await chain.authorizationState(payer, nonce))) return

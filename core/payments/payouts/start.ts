@@ -167,10 +167,7 @@ async function lockEarnings(client: PoolClient, provider: string): Promise<reado
   return rows.map(({ amount, ...account }) => ({ owner: { ...account, asset: 'USDC' }, amount }))
 }
 
-/**
- * Derives the nonce from provider, day and attempt: a restored backup signs the same payment
- * again, which the chain accepts only once.
- */
+/** Derives the nonce from provider, day and attempt, so that the chain accepts one payment. */
 const payoutNonce = ({ provider, batch, attempt }: NewPayout): Hex => {
   const seed = `agenthub payout\n${provider}\n${batch}\n${attempt}`
   return `0x${createHash('sha256').update(seed).digest('hex')}`

@@ -51,11 +51,7 @@ const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
 const PLANNER_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 const NO_LIMIT = 1_000_000_000
 
-/**
- * Stores the sums of each payout's entries once. The database refuses sums that do not add up to
- * the amount paid.
- * @param payout sums only this payout; by default all that have no sums yet
- */
+/** Stores the sums of one payout (default: of all), which must add up to the amount paid. */
 export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query(PLANNER_SETTINGS)
@@ -102,10 +98,7 @@ interface AccountShard {
   readonly shard: number
 }
 
-/**
- * Reads the entries that a payout paid for, ordered by account, shard and sequence.
- * @returns at most `limit` lines, with their accounts for the cursor of the next page
- */
+/** Reads at most `limit` entries of a payout, ordered by account, shard and sequence. */
 export function readStatementLines(
   pool: Pool,
   payout: string,

@@ -24,10 +24,7 @@ interface ClaimResult {
   readonly claim: Claim
 }
 
-/**
- * Store of payments to the hub, each claimed before verification. Verification reserves nothing, so
- * without a claim one payment sent eight times concurrently would be served eight times.
- */
+/** Store of received payments: each is claimed before verification, so that it is served once. */
 export class Claims {
   readonly #pool: Pool
   readonly #clock: Clock
@@ -191,10 +188,7 @@ export class Claims {
     return rowCount === 1
   }
 
-  /**
-   * Starts the work of a received payment for a call, for at most `seconds`. False if it is done or
-   * another request is working on it.
-   */
+  /** Starts the work of a payment for a call. False if it is done or another request has it. */
   async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6

@@ -2,10 +2,7 @@ import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
 import type { JsonObject } from '../../json.ts'
 
-/**
- * Member names of x402 over MCP (x402 specification, transports-v2/mcp.md): tool calls carry in
- * `_meta` what HTTP carries in headers. The same code judges the payment.
- */
+/** Members in `_meta` of x402 over MCP: they carry what HTTP carries in headers. */
 const MCP_PAYMENT = 'x402/payment'
 const MCP_RECEIPT = 'x402/payment-response'
 

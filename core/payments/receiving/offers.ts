@@ -13,7 +13,7 @@ import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facili
 import { type Payment, readPayment } from './payment.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
 
-export { BadPayment, type Payment, type PaymentKey, paymentKey, validBeforeOf } from './payment.ts'
+export { BadPayment, type Payment, paymentKey, validBeforeOf } from './payment.ts'
 export type { Settlement } from './settlement.ts'
 
 export interface OffersOptions {
@@ -51,10 +51,7 @@ export interface Offers {
     readonly header: string
     readonly required: PaymentRequired
   }
-  /**
-   * Parses PAYMENT-SIGNATURE; several values mean that the header was repeated.
-   * @throws BadPayment unless it is one well-formed payment of at most 16 KiB
-   */
+  /** Parses PAYMENT-SIGNATURE. @throws BadPayment unless one payment of at most 16 KiB */
   read(header: string | readonly string[]): Payment
   /** Returns the requirement that the payer accepted, if it is one of ours, unchanged. */
   match(

@@ -73,10 +73,7 @@ const Payment = z.looseObject({
   }),
 })
 
-/**
- * Parses PAYMENT-SIGNATURE; several values mean that the header was repeated.
- * @throws BadPayment unless it is one well-formed payment of at most 16 KiB
- */
+/** Parses PAYMENT-SIGNATURE. @throws BadPayment unless one payment of at most 16 KiB */
 export function readPayment(header: string | readonly string[]): Payment {
   const [value = '', ...more] = [header].flat()
   if (more.length > 0 || value.includes(',')) {

@@ -23,10 +23,7 @@ export interface Settlement {
 
 const PENDING = 'settlement_pending'
 
-/**
- * Reasons reported before anything is sent. Any other leaves the outcome open: "transaction failed"
- * may be a lost response, "nonce already used" our own earlier attempt.
- */
+/** Reasons reported before anything is sent; any other leaves the outcome open. */
 const UNSENT_REASONS = new Set([
   NOT_BROADCAST,
   'insufficient_funds',
@@ -88,10 +85,7 @@ function outcomeOf({ success, errorReason = '' }: SettleResponse, hasHash: boole
   return !hasHash && UNSENT_REASONS.has(errorReason) ? 'failed' : 'pending'
 }
 
-/**
- * Builds the PAYMENT-RESPONSE for the payer. Adds amount and payer, which facilitators may omit,
- * and drops their error message, which may name the hub's node.
- */
+/** Builds the PAYMENT-RESPONSE with amount and payer, without the error (may name the node). */
 const payerResponse = (
   { transaction, network, errorReason = PENDING, extensions }: SettleResponse,
   outcome: Settlement['outcome'],

@@ -67,7 +67,7 @@ function parseObject(text: string): JsonObject | Reason {
   }
 }
 
-/** Names, protocols and types of agent services that are called over plain HTTP. */
+/** Kinds of agent services that are ordinary HTTP APIs. */
 const HTTP_SERVICE = /^(?:x402|web|api|rest|https?|openapi|service|endpoint)/i
 
 /** Lists the x402 endpoints in an agent's file; terms come from their 402 responses. Pure. */

@@ -1,10 +1,7 @@
 /** Control characters, and those that reorder or hide text (Unicode TR 36). */
 const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
 
-/**
- * Cleans untrusted text: one line of at most `max` characters without control or bidirectional
- * characters. It must still be escaped as HTML.
- */
+/** Cleans untrusted text: one line of `max` characters, no control or bidi ones; still not HTML. */
 export function cleanText(value: unknown, max: number): string {
   if (typeof value !== 'string') return ''
   const text = value

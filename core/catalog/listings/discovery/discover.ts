@@ -23,7 +23,7 @@ export interface DiscoveryDeps
   readonly log: Log
 }
 
-/** Shorter than the time after which the job counts as dead. */
+/** Time limit of one run, well below the job's deadline. */
 const RUN_BUDGET_MS = 200_000
 const DAY_SECONDS = 86_400
 

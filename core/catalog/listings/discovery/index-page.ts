@@ -16,11 +16,7 @@ export interface IndexPage {
 
 const LIST_NAMES = ['items', 'resources', 'services', 'endpoints', 'data', 'results'] as const
 
-/**
- * Finds the rows in an index response: a bare list, or a list under one of the known names, at the
- * top level or in an envelope `{code, data: {…}}`.
- * @returns undefined for any other response
- */
+/** Finds the rows of an index: a list, possibly in an envelope `{code, data: {…}}`. */
 export function readPage(body: unknown): IndexPage | undefined {
   if (Array.isArray(body)) return pageOf(body, {})
   if (!isJsonObject(body)) return undefined

@@ -52,10 +52,7 @@ const isEvm = ({ id }: KnownNetwork): boolean => id.startsWith('eip155:')
 const ZERO = /^0x0{40}$/
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 
-/**
- * Returns a payable address with its EIP-55 checksum; undefined if it is invalid. A mixed-case
- * address with a wrong checksum is invalid: it is a typo or imitates another address.
- */
+/** Returns a payable address with its EIP-55 checksum; undefined if malformed or mistyped. */
 export function checksummedPayee(network: KnownNetwork, text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined
   if (!isEvm(network)) return BASE58.test(text) && text !== network.usdc ? text : undefined

@@ -27,10 +27,7 @@ export type OfferCheck = ListedOffer | Reason
 
 export type NonEmptyOffers = readonly [ListedOffer, ...ListedOffer[]]
 
-/**
- * Checks a payment option of either x402 version against the hub's own tables. A price that is not
- * a string of digits is invalid, because its unit would be a guess.
- */
+/** Checks a payment option of either x402 version. A price other than digits is invalid. */
 export function checkOffer(entry: unknown): OfferCheck {
   if (!isJsonObject(entry)) return 'malformed_offer'
   const { scheme, asset, payTo } = entry
@@ -62,10 +59,7 @@ function usesEip3009(entry: JsonObject): boolean {
   return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
 }
 
-/**
- * Returns the distinct valid entries of `accepts`: those payable by the hub first, then the
- * cheapest. If none is valid, returns the reason of the entry that passed most checks.
- */
+/** Returns the distinct valid offers, payable and cheap ones first, or the best one's reason. */
 export function checkOffers(accepts: unknown): NonEmptyOffers | Reason {
   if (!Array.isArray(accepts) || accepts.length === 0) return 'no_offer'
   if (accepts.length > ENTRIES_MAX) return 'malformed_offer'

@@ -109,10 +109,7 @@ async function endPass(
   return whole ? 'whole' : 'partial'
 }
 
-/**
- * Returns the place after a page; undefined after the last one.
- * @throws PageError if the index does not advance
- */
+/** Returns the place after a page, undefined after the last. @throws PageError if it is stuck */
 function nextPlace(place: IndexPlace, page: IndexPage): IndexPlace | undefined {
   const last = createHash('sha256').update(JSON.stringify(page.rows)).digest('base64')
   if (page.rows.length > 0 && last === place.last) {

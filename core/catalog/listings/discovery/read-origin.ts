@@ -38,10 +38,7 @@ const DOCUMENTS: readonly (readonly [path: string, read: DocumentReader])[] = [
   ['/.well-known/x402.json', readWellKnown],
 ]
 
-/**
- * Reads what an origin sells from its own documents; without any, its root URL. Only resources of
- * its own host count.
- */
+/** Reads what an origin sells on its own host, from its documents or else its root URL. */
 export async function readOrigin(
   egress: Egress,
   origin: string,

@@ -59,10 +59,7 @@ const REORG_STEP_BLOCKS = 256n
 const EVENTS_AT_ONCE = 4
 const NODE_FAILED = 'The blockchain node did not respond.'
 
-/**
- * Reads new registrations, each agent's file and the resources it names. Progress is saved every
- * few events; reading an event twice is harmless.
- */
+/** Reads new registrations and their resources. Saves progress often; repeats are harmless. */
 export async function readRegistry(deps: ReadRegistryDeps): Promise<{ readonly events: number }> {
   const { pool, chainLogs, depth } = deps
   const isTimeUp = startTimeBudget(deps, 60_000)
@@ -193,9 +190,13 @@ async function readAgent(deps: ReadRegistryDeps, event: AgentEvent): Promise<voi
   const targets = typeof file === 'string' ? file : agentTargets(file)
   const prefix = `agent ${agentId}`
   if (typeof targets === 'string') {
-    const row = { key: prefix, raw: { uri: uri.slice(0, 2_000) }, result: { reason: targets } }
+    const refusedRow = {
+      key: prefix,
+      raw: { uri: uri.slice(0, 2_000) },
+      result: { reason: targets },
+    }
     await inTransaction(deps.pool, (client) =>
-      importRows(client, REGISTRY_SOURCE, RANK.registry, [row], pass),
+      importRows(client, REGISTRY_SOURCE, RANK.registry, [refusedRow], pass),
     )
     return
   }

@@ -16,10 +16,7 @@ export interface ReadTransfersDeps extends TimeBudget {
   readonly depth: bigint
 }
 
-/**
- * Facilitators on Base, known from payments that they settled (Coinbase, thirdweb, x402-rs).
- * HUB_FACILITATORS adds more.
- */
+/** Facilitators on Base (Coinbase, thirdweb, x402-rs); HUB_FACILITATORS adds more. */
 export const KNOWN_FACILITATORS: readonly string[] = [
   '0xdbdf3d8ed80f84c35d01c6c9f9271761bad90ba6',
   '0x9aae2b0d1b9dc55ac9bab9556f9a26cb64995fb9',

@@ -18,18 +18,12 @@ const KNOWN_INDEXES: readonly IndexSource[] = [
   { name: 'payai', url: 'https://facilitator.payai.network/discovery/resources' },
 ]
 
-/**
- * A safe estimate: Base was at this block in December 2025, before the registry was deployed. The
- * empty blocks cost a few hundred queries, once.
- */
+/** A safe estimate: Base was here in December 2025, before the registry was deployed. */
 const REGISTRY_FROM_BLOCK = 40_000_000n
 
 const ENTRY = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/\S{1,500})$/
 
-/**
- * Reads `HUB_INDEXES`: `name=url,name=url`; `none` for none.
- * @throws TypeError for any other form or a repeated name
- */
+/** Reads `HUB_INDEXES`: `name=url,name=url` or `none`. @throws TypeError */
 function parseIndexes(text: string): readonly IndexSource[] {
   if (text.trim() === 'none') return []
   const sources = text.split(',').map((part) => {

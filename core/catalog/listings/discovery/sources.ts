@@ -37,11 +37,7 @@ export async function listSources(pool: Pool): Promise<DiscoverySource[]> {
   return rows
 }
 
-/**
- * Ends a pass over a source. A complete pass marks rows that it did not contain as gone; their
- * listings stay until a probe finds them down.
- * @param whole false if rows may have been skipped
- */
+/** Ends a pass over a source. After a complete (`whole`) pass, missing rows are marked as gone. */
 export async function finishPass(
   pool: Pool,
   { source, pass }: Pick<DiscoverySource, 'source' | 'pass'>,

@@ -24,11 +24,6 @@ export interface ProbePace {
   readonly perHost: number
 }
 
-export interface ProbeCounts {
-  readonly probed: number
-  readonly up: number
-}
-
 const DEFAULT_PACE: ProbePace = { hosts: 8, gapMs: 1_000, perHost: 30 }
 const ROUND_SIZE = 400
 
@@ -40,7 +35,9 @@ interface DueListing {
 }
 
 /** Probes due listings until none is left or time is up. Safe in several processes at once. */
-export async function probeDue(deps: ProbeDeps): Promise<ProbeCounts> {
+export async function probeDue(
+  deps: ProbeDeps,
+): Promise<{ readonly probed: number; readonly up: number }> {
   const pace = { ...DEFAULT_PACE, ...deps.pace }
   const isTimeUp = startTimeBudget(deps, 45_000)
   let [probed, up] = [0, 0]

@@ -12,10 +12,7 @@ export interface ProbeResult extends ProbeVerdict {
 const OFFER_BYTES_MAX = 262_144
 const TIMEOUTS = { headersMs: 10_000, bodyMs: 5_000, totalMs: 15_000 } as const
 
-/**
- * Requests a resource once without payment. Probes never pay and follow no redirects. Methods with
- * a body send an empty object, as x402 crawlers do.
- */
+/** Requests a resource once, unpaid and without redirects. A body is an empty object. */
 export async function sendProbe(
   egress: Egress,
   { method, url }: { readonly method: ListingMethod; readonly url: string },

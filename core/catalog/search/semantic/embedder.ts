@@ -6,11 +6,7 @@ import type { EmbedderSettings } from './settings.ts'
 export interface Embedder {
   /** Only vectors of the same model are comparable. */
   readonly model: string
-  /**
-   * @param ms timeout
-   * @returns one vector of length 1 per text, in the same order
-   * @throws Error if the embedding API is down, slow, or returns an invalid response
-   */
+  /** Returns one vector of length 1 per text within `ms`. @throws Error if the API fails */
   embed(texts: readonly string[], ms: number): Promise<readonly Float32Array[]>
 }
 

@@ -1,7 +1,4 @@
-/**
- * Abbreviations with their long forms. Each line lists equal phrases, separated by commas. General
- * vocabulary of APIs, not derived from one catalog or list of queries.
- */
+/** Abbreviations with long forms, comma-separated. General vocabulary of APIs, not of a catalog. */
 export const ABBREVIATIONS = `
 ai, artificial intelligence
 ml, machine learning

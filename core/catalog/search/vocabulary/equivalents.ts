@@ -1,7 +1,4 @@
-/**
- * Synonyms. Each line lists equal phrases, separated by commas. General vocabulary of APIs, not
- * derived from one catalog or list of queries.
- */
+/** Synonyms by line, comma-separated. General vocabulary, not derived from one catalog. */
 export const EQUIVALENTS = `
 image, picture, photo, photograph, pic
 film, movie

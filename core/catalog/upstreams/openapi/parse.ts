@@ -10,10 +10,7 @@ const DEPTH_MAX = 100
 const NODES_MAX = 200_000
 const ALIASES_MAX = 100
 
-/**
- * Parses an OpenAPI 3 or Swagger 2.0 document in JSON or YAML and upgrades it to OpenAPI 3.1.
- * @throws Fault `openapi_unreadable`
- */
+/** Parses OpenAPI 3 or Swagger 2.0 and upgrades it to 3.1. @throws Fault `openapi_unreadable` */
 export function parseOpenApi(text: string): JsonObject {
   if (Buffer.byteLength(text) > DOCUMENT_MAX) {
     throw unreadable(`The document has more than ${DOCUMENT_MAX} bytes.`)

@@ -6,10 +6,7 @@ const LIMITS = { deadlineMs: 20_000, heapMb: 512 } as const
 
 type WorkerMessage = { readonly api: ImportedApi } | { readonly detail: string }
 
-/**
- * Runs `readOpenApi` in a worker with a limit of 20 seconds.
- * @throws Fault `openapi_unreadable`; `rate_limited` while two other workers run
- */
+/** Runs `readOpenApi` in a worker for up to 20 seconds. @throws also Fault `rate_limited` */
 export async function readOpenApiInWorker(
   text: string,
   only: readonly string[],

@@ -54,7 +54,7 @@ export class RefResolver {
       return this.addGap(at, `a $ref to another document is not supported: ${ref}`)
     let node: unknown = this.#root
     for (const part of ref.slice(2).split('/')) {
-      const name = decodePointer(part)
+      const name = decodePercent(part).replaceAll('~1', '/').replaceAll('~0', '~') // RFC 6901 §6
       if (!isJsonObject(node) || !Object.hasOwn(node, name))
         return this.addGap(at, `the target of the $ref does not exist: ${ref}`)
       node = node[name]
@@ -62,10 +62,7 @@ export class RefResolver {
     return node
   }
 
-  /**
-   * Returns a self-contained schema: `$ref` is inlined and unsupported keywords are dropped. A
-   * recursive or too large schema is replaced by one that accepts any value.
-   */
+  /** Inlines `$ref` and drops unsupported keywords; a recursive or too large schema accepts all. */
   inlineSchema(node: unknown, at: string): JsonObject {
     if (this.#textLeft <= 0) return this.#tooLarge(at)
     let count = 0
@@ -130,12 +127,6 @@ export class RefResolver {
     }
     return out
   }
-}
-
-/** Decodes a segment of a JSON pointer in a URL (RFC 6901 §6). */
-function decodePointer(part: string): string {
-  const text = decodePercent(part)
-  return text.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function decodePercent(part: string): string {
