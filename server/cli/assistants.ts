@@ -43,10 +43,7 @@ export function assistants(program: Command, run: Run): void {
       run(async (_: Context, __: object, shell: string) => {
         const { completion } = await import('./commands/completion.ts')
         const { CLIENTS } = await import('./install/clients.ts')
-        const values = {
-          install: CLIENTS.map(({ id }) => id),
-          completion: ['bash', 'zsh', 'fish'],
-        }
+        const values = { install: CLIENTS.map(({ id }) => id), completion: ['bash', 'zsh', 'fish'] }
         process.stdout.write(completion(program, shell, values))
       }),
     )

@@ -91,9 +91,8 @@ function server(methods: Readonly<Record<string, Method>>): Receive {
       error instanceof RpcError ? error : new RpcError(RPC.internal, 'Internal error')
     return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
   }
-  return async ({ id, method, params }, context) => {
-    return (await rpc.receive({ jsonrpc: '2.0', id, method, params }, context))!
-  }
+  return async ({ id, method, params }, context) =>
+    (await rpc.receive({ jsonrpc: '2.0', id, method, params }, context))!
 }
 
 /** Reports errors to the operator even if the caller has disconnected. */

@@ -16,9 +16,7 @@ export const healthRoutes = (
   build: { readonly version: string; readonly sandbox: boolean },
   draining: () => boolean,
 ): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/health',
+  route('GET /health', {
     summary: 'Returns health and version, and whether this is a sandbox.',
     auth: 'none',
     unlimited: true,
@@ -29,18 +27,14 @@ export const healthRoutes = (
       return { status: httpStatusOf(state), body }
     },
   }),
-  route({
-    method: 'GET',
-    path: '/livez',
+  route('GET /livez', {
     summary: 'Liveness probe: if it fails, restart the process.',
     auth: 'none',
     unlimited: true,
     response: { status: 200, schema: State },
     handle: async () => ({ body: { status: 'ok' } }),
   }),
-  route({
-    method: 'GET',
-    path: '/readyz',
+  route('GET /readyz', {
     summary: 'Readiness probe: the database responds and the process is not shutting down.',
     auth: 'none',
     unlimited: true,

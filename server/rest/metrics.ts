@@ -20,9 +20,7 @@ const CACHE_MS = 5_000
 export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
   const read = cachedFor(CACHE_MS, () => collectGauges(deps))
   return [
-    route({
-      method: 'GET',
-      path: '/metrics',
+    route('GET /metrics', {
       summary: 'Metrics of the hub for Prometheus; money metrics are up to 5 s old.',
       auth: 'none',
       unlimited: true,

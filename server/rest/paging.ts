@@ -16,11 +16,7 @@ export const paging = {
 
 /** Schema of one page of a list. */
 export const pageSchema = (item: z.ZodType) =>
-  z.object({
-    data: z.array(item),
-    next_cursor: z.string().nullable(),
-    has_more: z.boolean(),
-  })
+  z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() })
 
 /** One page of a list. */
 export interface ListPage<Item> {

@@ -74,12 +74,35 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly handle: (request: RestRequest<Body, Query>) => Promise<RestReply>
 }
 
+/** Names in braces of a path: `id` of `/v1/keys/{id}`. */
+type ParamsOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamsOf<Rest>
+  : never
+
 /** Route with its type parameters erased. */
 export type AnyRoute = Route<unknown, unknown>
 
-/** Declares a route. The types of `body` and `query` are inferred from its schemas. */
-export const route = <Body = undefined, Query = undefined>(spec: Route<Body, Query>): AnyRoute =>
-  spec as unknown as AnyRoute
+/**
+ * Declares a route. The types of `body` and `query` are inferred from its schemas.
+ * @param endpoint method and path: `GET /v1/services/{slug}`
+ */
+export function route<
+  const Endpoint extends `${Route['method']} ${string}`,
+  Body = undefined,
+  Query = undefined,
+>(
+  endpoint: Endpoint,
+  spec: Omit<Route<Body, Query>, 'method' | 'path' | 'handle'> & {
+    readonly handle: (
+      request: RestRequest<Body, Query> & {
+        readonly params: Readonly<Record<ParamsOf<Endpoint>, string>>
+      },
+    ) => Promise<RestReply>
+  },
+): AnyRoute {
+  const [method, path] = endpoint.split(' ')
+  return { method, path, ...spec } as unknown as AnyRoute
+}
 
 /** Returns the caller on a route that requires a key. */
 export function callerOf({ caller }: { readonly caller: Caller | undefined }): Caller {

@@ -83,10 +83,8 @@ export function formFields(act: string, submission: Submission | undefined, plac
     const id = idOf(field)
     const error = mine?.errors[field.name]
     const notes = [field.hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
-    const attributes = html`id="${id}" name="${field.name}"${booleanAttribute(
-      'required',
-      field.required,
-    )}${
+    const required = booleanAttribute('required', field.required)
+    const attributes = html`id="${id}" name="${field.name}"${required}${
       notes !== '' && html` aria-describedby="${notes}"`
     }${error !== undefined && new Html(' aria-invalid="true"')}`
     return html`<div class="field"><label for="${id}">${field.label}${
@@ -126,12 +124,10 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
               field.suggestions && suggestionList(idOf(field), field.suggestions)
             }`,
       ),
-    select: (field: FieldOptions, options: SelectOptions): Html =>
-      labeled(
-        field,
-        (attributes) =>
-          html`<select ${attributes}>${selectOptions(options, valueOf(field))}</select>`,
-      ),
+    select: (field: FieldOptions, options: SelectOptions): Html => {
+      const list = selectOptions(options, valueOf(field))
+      return labeled(field, (attributes) => html`<select ${attributes}>${list}</select>`)
+    },
     check,
     /** Required checkbox before an irreversible action (`confirmedCheckbox`). */
     confirmation: (hint?: HtmlPart): Html =>

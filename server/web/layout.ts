@@ -10,8 +10,8 @@ export interface PageContent {
   readonly description?: string
   /** Current link of the main navigation. @defaultValue 'Account' on pages with tabs */
   readonly section?: string
-  /** Tab bar, and the name of the current tab. */
   readonly tabs?: TabGroup
+  /** Name of the current tab. @defaultValue the title */
   readonly tab?: string
   /** Paths of first-party scripts. */
   readonly scripts?: readonly string[]
@@ -45,7 +45,7 @@ const linkList = (links: Readonly<Record<string, string>>, current: string | und
 
 /** Complete HTML document of a page. */
 export function layout(content: PageContent, site: Site): Html {
-  const { title, main, description, tabs, tab, scripts = [] } = content
+  const { title, main, description, tabs, tab = title, scripts = [] } = content
   const { section = tabs && 'Account' } = content
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>

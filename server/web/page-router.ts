@@ -67,7 +67,7 @@ const expectsPage = (ctx: Context): boolean =>
 async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Promise<void> {
   const personal = isPersonal(page)
   const request = await openRequest(ctx, page, deps)
-  if (page.requiresSession && !request.session) return ctx.redirect(SIGN_IN)
+  if (!page.access && !request.session) return ctx.redirect(SIGN_IN)
   const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
   if (!personal) markPublic(ctx)
   const query = page.query && parse(page.query, { ...ctx.query })
@@ -86,7 +86,7 @@ async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Pr
   const request = await openRequest(ctx, page, deps)
   ctx.set('Cache-Control', 'no-store')
   ctx.status = SEE_OTHER
-  if (page.requiresSession && !request.session) return ctx.redirect(SIGN_IN)
+  if (!page.access && !request.session) return ctx.redirect(SIGN_IN)
   const { act = '', ...values } = parse(FormBody, (await readForm(ctx.req)) ?? {})
   const action = Object.hasOwn(page.actions ?? {}, act) ? page.actions?.[act] : undefined
   if (!action) throw new Fault('validation_failed', 'This page has no such form.')
@@ -133,8 +133,8 @@ async function showFormAgain(
   sendPage(ctx, { ...content, main: html`${above(content.main)}${content.main}`, status }, site)
 }
 
-const isPersonal = ({ personal, requiresSession, actions }: AnyPage): boolean =>
-  personal === true || requiresSession === true || actions !== undefined
+const isPersonal = ({ access, actions }: AnyPage): boolean =>
+  access !== 'public' || actions !== undefined
 
 /** Counts the request against the rate limit and reads the session if the page is personal. */
 async function openRequest(

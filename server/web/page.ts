@@ -10,7 +10,7 @@ export interface PageRequest<Query = unknown> {
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
-  /** Signed-in session; always set on pages with `requiresSession`. */
+  /** Signed-in session; always set on pages without `access`. */
   readonly session: Session | undefined
   /** Calls a REST route with the rights of the signed-in account. */
   readonly api: InProcessApi
@@ -77,10 +77,11 @@ export interface Page<Query = unknown> {
   readonly path: string
   /** @defaultValue no query parameters */
   readonly query?: z.ZodType<Query>
-  /** True if the page depends on the visitor: it gets the session and is never cached. */
-  readonly personal?: boolean
-  /** True if visitors without a session are redirected to the sign-in page. */
-  readonly requiresSession?: boolean
+  /**
+   * Visitors of the page. `public`: everyone; the page may be cached. `personal`: everyone, with
+   * their session, if any. @defaultValue visitors with a session; others must sign in
+   */
+  readonly access?: 'public' | 'personal'
   /** Form actions by the value of the hidden field `act`. */
   readonly actions?: Readonly<Record<string, FormAction>>
   /** Success messages after a form, by the value of `?done=`. */
@@ -92,9 +93,10 @@ export interface Page<Query = unknown> {
 export type AnyPage = Page<unknown>
 
 /** Declares a page. The type of `query` follows from its schema. */
-export const page = <Query>(spec: Page<Query>): AnyPage => spec as unknown as AnyPage
+export const page = <Query>(path: string, spec: Omit<Page<Query>, 'path'>): AnyPage =>
+  ({ path, ...spec }) as unknown as AnyPage
 
-/** Returns the session of a page with `requiresSession`. */
+/** Returns the session of a page without `access`. */
 export function requireSession({ session }: Pick<PageRequest, 'session'>): Session {
   if (!session) throw new TypeError('the page does not require a session')
   return session

@@ -25,10 +25,7 @@ import {
 } from '../command.ts'
 
 /** Options of commands that post entries: who decided and why. */
-const DECISION_OPTIONS = {
-  author: { type: 'string' },
-  reason: { type: 'string' },
-} as const
+const DECISION_OPTIONS = { author: { type: 'string' }, reason: { type: 'string' } } as const
 const KEY_OPTION = { key: { type: 'string' } } as const
 
 export const adjustCommand: Command = {

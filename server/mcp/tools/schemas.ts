@@ -19,10 +19,7 @@ export const format = s.optional(
   s.oneOf(['concise', 'detailed'], { description: 'Default concise.' }),
 )
 
-export const maxPrice = {
-  description: 'Maximum price, in USD: "0.05".',
-  maxLength: 24,
-} as const
+export const maxPrice = { description: 'Maximum price, in USD: "0.05".', maxLength: 24 } as const
 
 /** Worded so that models repeat a call safely. */
 export const idempotencyKey = s.optional(

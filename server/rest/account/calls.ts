@@ -66,17 +66,14 @@ export interface CallDeps {
 
 /** `GET /v1/calls/{id}`: outcome, charge and receipt of one call. */
 export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/calls/{id}',
+  route('GET /v1/calls/{id}', {
     summary: 'Returns a call of this key: outcome, charge, receipt and stored response.',
     auth: 'key',
     response: { status: 200, schema: Call },
     faults: ['not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return { body: await readCall(deps, callerOf(request), id) }
-    },
+    handle: async (request) => ({
+      body: await readCall(deps, callerOf(request), request.params.id),
+    }),
   }),
 ]
 

@@ -56,9 +56,7 @@ export interface CreditsDeps extends AcceptDeps {
 }
 
 export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/credits/purchase',
+  route('POST /v1/credits/purchase', {
     summary: 'Buys credits by x402: the first request returns a 402 offer, the next one pays.',
     auth: 'key',
     body: z.strictObject({ amount_microdollars: purchaseAmount, purchase_id: purchaseIdField }),
@@ -83,9 +81,7 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
       return purchase(deps, order)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/credits/balance',
+  route('GET /v1/credits/balance', {
     summary: 'Returns the available and reserved credits of this key.',
     auth: 'key',
     response: { status: 200, schema: Balance },

@@ -55,9 +55,7 @@ export const emailAccountRoutes = (deps: EmailAccountDeps): readonly AnyRoute[] 
 ]
 
 const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/account/sign-in',
+  route('POST /v1/account/sign-in', {
     summary: 'Emails a sign-up or sign-in link. The response is the same for every address.',
     auth: 'none',
     acceptsForm: true,
@@ -69,9 +67,7 @@ const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] =>
       return { status: 202, body: { expires_in_seconds: LINK_SECONDS } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/account/confirm',
+  route('POST /v1/account/confirm', {
     summary: 'Signs you in with the single-use token of the link and sets the session cookie.',
     auth: 'none',
     acceptsForm: true,
@@ -88,9 +84,7 @@ const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] =>
 ]
 
 const accountRoutes = ({ pool }: EmailAccountDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/account',
+  route('GET /v1/account', {
     summary: 'Returns the signed-in account and its linked wallets.',
     auth: 'session',
     response: { status: 200, schema: Account },
@@ -114,9 +108,7 @@ const accountRoutes = ({ pool }: EmailAccountDeps): readonly AnyRoute[] => [
 ]
 
 const linkedWalletRoutes = ({ pool, site, contracts }: EmailAccountDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/account/wallets/challenge',
+  route('POST /v1/account/wallets/challenge', {
     summary: 'Creates the message that a wallet signs to let this account manage its keys.',
     auth: 'session',
     body: z.strictObject({ wallet_address: walletAddress }),
@@ -127,9 +119,7 @@ const linkedWalletRoutes = ({ pool, site, contracts }: EmailAccountDeps): readon
       return { status: 201, body: showChallenge(challenge) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/account/wallets',
+  route('POST /v1/account/wallets', {
     summary: 'Links a wallet by its signature. Its keys do not change.',
     auth: 'session',
     body: z.strictObject({ nonce, signature }),
@@ -140,15 +130,13 @@ const linkedWalletRoutes = ({ pool, site, contracts }: EmailAccountDeps): readon
       return { status: 201, body: { wallet_address: getAddress(wallet) } }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/account/wallets/{address}',
+  route('DELETE /v1/account/wallets/{address}', {
     summary: 'Unlinks a wallet. Its keys keep working, but this account no longer manages them.',
     auth: 'session',
     response: { status: 200, schema: LinkedWallet },
     faults: ['not_found', 'validation_failed'],
     handle: async (request) => {
-      const wallet = parse(walletAddress, request.params['address'], 'wallet address')
+      const wallet = parse(walletAddress, request.params.address, 'wallet address')
       await unlinkWallet(pool, sessionOf(request), wallet)
       return { body: { wallet_address: getAddress(wallet) } }
     },

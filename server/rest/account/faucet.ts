@@ -18,9 +18,7 @@ export const faucetRoutes = (
   give === undefined
     ? []
     : [
-        route({
-          method: 'POST',
-          path: '/v1/sandbox/faucet',
+        route('POST /v1/sandbox/faucet', {
           summary: 'Sends test USDC without value to a wallet on the local chain of this sandbox.',
           auth: 'key',
           body: z.strictObject({

@@ -39,9 +39,7 @@ export const historyCursor: z.ZodType<HistoryCursor> = z.tuple([
 ])
 
 export const historyRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/credits/history',
+  route('GET /v1/credits/history', {
     summary: 'Lists every movement of this key’s credits, newest first.',
     auth: 'key',
     query: Query,
@@ -56,13 +54,8 @@ export const historyRoutes = (pool: Pool): readonly AnyRoute[] => [
         from: toDate(from),
         to: toDate(to),
       })
-      return toPage(
-        rows,
-        limit,
-        request.url,
-        ({ id, phase, kind }) => [id, phase, kind],
-        showHistoryItem,
-      )
+      const position = ({ id, phase, kind }: HistoryRow) => [id, phase, kind]
+      return toPage(rows, limit, request.url, position, showHistoryItem)
     },
   }),
 ]

@@ -30,9 +30,7 @@ export const keyTransferRoutes = ({
   contracts,
   clock,
 }: SigningDeps & { readonly clock: Clock }): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/credits/transfers/challenge',
+  route('POST /v1/credits/transfers/challenge', {
     summary: 'Creates the message to sign for a credit transfer between main keys of one wallet.',
     auth: 'owner',
     body: z.strictObject({
@@ -50,9 +48,7 @@ export const keyTransferRoutes = ({
       return { status: 201, body: showChallenge(challenge) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/credits/transfers',
+  route('POST /v1/credits/transfers', {
     summary: 'Executes a signed credit transfer. Repeated requests transfer once.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),

@@ -39,11 +39,7 @@ const Limits = {
 }
 
 const FrozenState = z
-  .object({
-    at: z.iso.datetime(),
-    by: z.enum(['owner', 'administrator']),
-    reason: z.string(),
-  })
+  .object({ at: z.iso.datetime(), by: z.enum(['owner', 'administrator']), reason: z.string() })
   .nullable()
   .meta({ description: 'Set while the key is frozen and cannot be used.' })
 
@@ -104,9 +100,7 @@ const NewKey = z
   .partial()
 
 const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/keys',
+  route('GET /v1/keys', {
     summary: 'Lists this key and its sub-keys, or all keys of the account, oldest first.',
     auth: 'owner',
     query: z.strictObject(paging),
@@ -118,21 +112,16 @@ const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
       return toPage(rows, size, request.url, ({ id }) => [id], showKey)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/keys/{id}',
+  route('GET /v1/keys/{id}', {
     summary: 'Returns this key, a sub-key, or a key of the account.',
     auth: 'owner',
     response: { status: 200, schema: Key },
     faults: ['not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return { body: showKey(await findKey(deps.pool, managerOf(request), id)) }
-    },
+    handle: async (request) => ({
+      body: showKey(await findKey(deps.pool, managerOf(request), request.params.id)),
+    }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/keys',
+  route('POST /v1/keys', {
     summary: 'Creates a sub-key with its own limits, or a main key of the account.',
     auth: 'owner',
     body: NewKey,
@@ -172,9 +161,7 @@ async function createKey({ pool, ledger }: KeyDeps, request: RestRequest<NewKey,
 type NewKey = z.infer<typeof NewKey>
 
 const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
-  route({
-    method: 'PATCH',
-    path: '/v1/keys/{id}',
+  route('PATCH /v1/keys/{id}', {
     summary: 'Renames this key or a sub-key, or sets its low-balance threshold.',
     auth: 'owner',
     body: z
@@ -188,7 +175,7 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       const { name, low_balance_microdollars: low } = request.body
       const manager = managerOf(request)
       await findKey(pool, manager, id)
@@ -200,32 +187,25 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
       return { body: { key_id: id } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/keys/{id}/rotate',
+  route('POST /v1/keys/{id}/rotate', {
     summary: 'Creates a new secret for this key or a sub-key; the old one works for the overlap.',
     auth: 'owner',
-    body: z.strictObject({
-      overlap_seconds: z.int().min(0).max(OVERLAP_MAX_SECONDS).default(0),
-    }),
+    body: z.strictObject({ overlap_seconds: z.int().min(0).max(OVERLAP_MAX_SECONDS).default(0) }),
     response: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
     faults: ['not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
       const { overlap_seconds: overlap } = request.body
-      const made = await rotateKey(pool, managerOf(request), id, overlap)
+      const made = await rotateKey(pool, managerOf(request), request.params.id, overlap)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/keys/{id}',
+  route('DELETE /v1/keys/{id}', {
     summary: 'Revokes this key or a sub-key, and all keys below it, within a second.',
     auth: 'owner',
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       await revokeKey(pool, managerOf(request), id)
       return { body: { key_id: id } }
     },
@@ -233,29 +213,25 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
 ]
 
 const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/keys/{id}/freeze',
+  route('POST /v1/keys/{id}/freeze', {
     summary: 'Freezes a sub-key, and all keys below it, until it is thawed.',
     auth: 'owner',
     body: z.strictObject({ reason: z.string().min(1).max(200) }),
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       await freezeKey(pool, id, { manager: managerOf(request) }, request.body.reason)
       return { body: { key_id: id } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/keys/{id}/thaw',
+  route('POST /v1/keys/{id}/thaw', {
     summary: 'Thaws a frozen sub-key.',
     auth: 'owner',
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found', 'frozen_key'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       await thawKey(pool, id, { manager: managerOf(request) })
       return { body: { key_id: id } }
     },

@@ -37,9 +37,7 @@ interface QuoteDeps {
 
 /** `POST /v1/quotes`. */
 export const quoteRoutes = (deps: QuoteDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/quotes',
+  route('POST /v1/quotes', {
     summary: 'Guarantees the price of one request for five minutes.',
     auth: 'key',
     body: QuoteOrder,

@@ -49,18 +49,14 @@ export const receiptRoutes = (
   pool: Pool,
   receipts: Pick<Receipts, 'keys' | 'verify'>,
 ): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/.well-known/jwks.json',
+  route('GET /.well-known/jwks.json', {
     summary: 'Returns all public keys that have signed receipts of this hub (RFC 7517).',
     auth: 'none',
     shared: true,
     response: { status: 200, schema: z.object({ keys: z.array(PublicKey) }) },
     handle: async () => ({ body: { keys: await receipts.keys() } }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/receipts/verify',
+  route('POST /v1/receipts/verify', {
     summary: 'Verifies the signature of a receipt (X-Receipt) and returns its claims.',
     auth: 'none',
     body: z.strictObject({ receipt: z.string().min(1).max(8_192) }),

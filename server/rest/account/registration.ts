@@ -77,9 +77,7 @@ export const registrationRoutes = ({
   site,
   contracts,
 }: SigningDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/register/challenge',
+  route('GET /v1/register/challenge', {
     summary: 'Creates a single-use nonce and the message to sign with a wallet.',
     auth: 'none',
     unlimited: true,
@@ -92,9 +90,7 @@ export const registrationRoutes = ({
       return { headers, body: showChallenge(challenge) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/register',
+  route('POST /v1/register', {
     summary: 'Registers a wallet by its signature and returns an API key.',
     auth: 'none',
     unlimited: true,

@@ -29,9 +29,7 @@ export const sessionRoutes = ({
   readonly pool: Pool
   readonly baseUrl: () => string
 }): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/sessions',
+  route('GET /v1/sessions', {
     summary: 'Lists your sessions, newest first.',
     auth: 'session',
     response: { status: 200, schema: z.object({ data: z.array(SessionItem) }) },
@@ -49,9 +47,7 @@ export const sessionRoutes = ({
       return { body: { data } }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/sessions',
+  route('DELETE /v1/sessions', {
     summary: 'Signs you out of all sessions, including this one.',
     auth: 'session',
     response: { status: 200, schema: EndedSessions },
@@ -60,16 +56,14 @@ export const sessionRoutes = ({
       return { headers: { 'Set-Cookie': sessionCookie(baseUrl(), null) }, body: { ended } }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/sessions/{id}',
+  route('DELETE /v1/sessions/{id}', {
     summary: 'Signs you out of one session; the id `current` is this one.',
     auth: 'session',
     response: { status: 200, schema: EndedSessions },
     faults: ['not_found'],
     handle: async (request) => {
       const session = sessionOf(request)
-      const { id = '' } = request.params
+      const { id } = request.params
       const which = id === 'current' ? session.id : id
       const ended = await endSessions(pool, session, which)
       if (ended === 0) throw new Fault('not_found', 'You have no session with this id.')

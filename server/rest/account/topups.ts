@@ -26,9 +26,7 @@ const Topup = z.object({
 
 /** `POST /v1/topups`: buys credits for a key without its secret. Anyone may pay. */
 export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/topups',
+  route('POST /v1/topups', {
     summary: 'Buys credits for a key by its id: first a 402 offer, then the same request, paid.',
     auth: 'none',
     body: z.strictObject({

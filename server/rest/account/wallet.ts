@@ -10,11 +10,7 @@ import { type AnyRoute, callerOf, route } from '../route.ts'
 import { balances, type CreditsDeps } from './credits.ts'
 
 const amount = z.int().min(0)
-const Spending = z.object({
-  calls: z.int(),
-  free_calls: z.int(),
-  charged_microdollars: amount,
-})
+const Spending = z.object({ calls: z.int(), free_calls: z.int(), charged_microdollars: amount })
 
 const Wallet = z.object({
   wallet_address: z.string().nullable(),
@@ -39,9 +35,7 @@ const rateLimitOf = ({ ratePerMinute }: Caller, tier: Tier) =>
 export const walletRoutes = (
   deps: Pick<CreditsDeps, 'pool' | 'accountStatus'> & { readonly clock: Clock },
 ): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/wallet/balance',
+  route('GET /v1/wallet/balance', {
     summary: 'Returns credits, spending by day, service and key, free calls and the rate limit.',
     auth: 'key',
     query: dayRangeQuery,

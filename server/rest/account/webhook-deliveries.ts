@@ -25,9 +25,7 @@ export type DeliveryJson = z.infer<typeof DeliveryView>
 
 /** Delivery log of webhooks, stored for 30 days. */
 export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/webhooks/{id}/deliveries',
+  route('GET /v1/webhooks/{id}/deliveries', {
     summary: 'Lists the deliveries of a webhook and their results, newest first.',
     auth: 'owner',
     query: z.strictObject(paging),
@@ -36,7 +34,7 @@ export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
     handle: async (request) => {
       const { limit, cursor } = request.query
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
-      const { id = '' } = request.params
+      const { id } = request.params
       const rows = await listDeliveries(pool, ownerOf(request), id, limit + 1, after?.[0])
       return toPage(rows, limit, request.url, ({ event }) => [event], showDelivery)
     },

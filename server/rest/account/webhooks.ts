@@ -34,9 +34,7 @@ const events = z
   .array(z.enum(types))
   .min(1)
   .max(types.length)
-  .meta({
-    description: types.map((type) => `${type}: ${EVENTS[type]}`).join(' '),
-  })
+  .meta({ description: types.map((type) => `${type}: ${EVENTS[type]}`).join(' ') })
 const url = z.string().min(1).max(2_048).meta({ description: 'Public URL; https in production.' })
 
 const webhookFields = {
@@ -71,9 +69,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly AnyRoute[] => [
 ]
 
 const collectionRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/webhooks',
+  route('GET /v1/webhooks', {
     summary: 'Lists your webhooks, oldest first; at most 20.',
     auth: 'owner',
     response: { status: 200, schema: z.object({ data: z.array(Webhook) }) },
@@ -82,9 +78,7 @@ const collectionRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRou
       body: { data: (await listWebhooks(pool, ownerOf(request))).map(showWebhook) },
     }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/webhooks',
+  route('POST /v1/webhooks', {
     summary: 'Creates a webhook and returns the secret that signs its events.',
     auth: 'owner',
     body: z.strictObject({ url, events }),
@@ -101,37 +95,32 @@ const collectionRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRou
 ]
 
 const singleWebhookRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRoute[] => [
-  route({
-    method: 'PATCH',
-    path: '/v1/webhooks/{id}',
+  route('PATCH /v1/webhooks/{id}', {
     summary: 'Changes a webhook, or enables it again.',
     auth: 'owner',
     body: z.strictObject({ url, events, enabled: z.literal(true) }).partial(),
     response: { status: 200, schema: Webhook },
     faults: ['root_key_required', 'not_found', 'destination_not_allowed'],
     handle: async (request) => {
-      const { id = '' } = request.params
       const { body } = request
       const change = { ...body, url: body.url && parseTargetUrl(body.url, rules) }
-      return { body: showWebhook(await changeWebhook(pool, ownerOf(request), id, change)) }
+      return {
+        body: showWebhook(await changeWebhook(pool, ownerOf(request), request.params.id, change)),
+      }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/webhooks/{id}',
+  route('DELETE /v1/webhooks/{id}', {
     summary: 'Deletes a webhook and its delivery log.',
     auth: 'owner',
     response: { status: 200, schema: WebhookId },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       await deleteWebhook(pool, ownerOf(request), id)
       return { body: { webhook_id: id } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/webhooks/{id}/rotate',
+  route('POST /v1/webhooks/{id}/rotate', {
     summary: 'Creates a new secret for a webhook; the old one also signs during the overlap.',
     auth: 'owner',
     body: z.strictObject({
@@ -140,23 +129,20 @@ const singleWebhookRoutes = ({ pool, signer, rules }: WebhookDeps): readonly Any
     response: { status: 201, schema: WebhookWithSecret },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
       const overlap = request.body.overlap_seconds
-      const webhook = await rotateWebhook(pool, ownerOf(request), id, overlap)
+      const webhook = await rotateWebhook(pool, ownerOf(request), request.params.id, overlap)
       return { status: 201, body: showWebhookWithSecret(signer, webhook) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/webhooks/{id}/test',
+  route('POST /v1/webhooks/{id}/test', {
     summary: 'Sends the event webhook.test; see the delivery log for the result.',
     auth: 'owner',
     response: { status: 202, schema: z.object({ event_id: z.string() }) },
     faults: ['root_key_required', 'not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return { status: 202, body: { event_id: await testWebhook(pool, ownerOf(request), id) } }
-    },
+    handle: async (request) => ({
+      status: 202,
+      body: { event_id: await testWebhook(pool, ownerOf(request), request.params.id) },
+    }),
   }),
 ]
 

@@ -48,9 +48,7 @@ export interface AuditDeps {
 
 /** The audit log, a permanent record of every privileged action. */
 export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/admin/audit',
+  route('GET /v1/admin/audit', {
     summary: 'Lists privileged actions with actor, reason, before and after, newest first.',
     auth: 'finance',
     query: z.strictObject({
@@ -82,9 +80,7 @@ export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => 
 ]
 
 const chainRoute = (proof: AuditProof): AnyRoute =>
-  route({
-    method: 'GET',
-    path: '/v1/admin/audit/chain',
+  route('GET /v1/admin/audit/chain', {
     summary: 'Verifies the hash chain of the audit log.',
     auth: 'finance',
     query: z.strictObject({

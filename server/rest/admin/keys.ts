@@ -45,18 +45,14 @@ export interface KeyAdminDeps {
 
 /** Rate limit and freezing of any key. */
 export const keyAdminRoutes = (deps: KeyAdminDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/admin/keys/{id}',
+  route('GET /v1/admin/keys/{id}', {
     summary: 'Returns the rate limit and state of a key.',
     auth: 'admin',
     response: { status: 200, schema: KeyState },
     faults: ['not_found'],
-    handle: async ({ params: { id = '' } }) => ({ body: await showKeyState(deps.pool, id) }),
+    handle: async ({ params: { id } }) => ({ body: await showKeyState(deps.pool, id) }),
   }),
-  route({
-    method: 'PATCH',
-    path: '/v1/admin/keys/{id}',
+  route('PATCH /v1/admin/keys/{id}', {
     summary: 'Sets the rate limit of a key, freezes or thaws it; effective within a second.',
     auth: 'admin',
     body: KeyChange,
@@ -64,7 +60,7 @@ export const keyAdminRoutes = (deps: KeyAdminDeps): readonly AnyRoute[] => [
     faults: ['not_found'],
     handle: async (request) => {
       const { pool, log } = deps
-      const { id = '' } = request.params
+      const { id } = request.params
       const { body } = request
       const staff = staffOf(request)
       const reason = body.reason ?? body.frozen?.reason ?? ''

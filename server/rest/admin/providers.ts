@@ -26,19 +26,15 @@ const Assignment = z.object({
 
 /** Commission and owner of a provider. */
 export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/admin/providers/{id}/commission',
+  route('GET /v1/admin/providers/{id}/commission', {
     summary: 'Lists the commission rules of a provider, newest first.',
     auth: 'finance',
     response: { status: 200, schema: z.object({ data: z.array(RuleView) }) },
-    handle: async ({ params: { id = '' } }) => ({
+    handle: async ({ params: { id } }) => ({
       body: { data: (await commissionHistory(pool, id)).map(showRule) },
     }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/admin/providers/{id}/commission',
+  route('POST /v1/admin/providers/{id}/commission', {
     summary: 'Sets the commission of a provider or one of its services, for future calls.',
     auth: 'admin',
     body: z.strictObject({
@@ -50,7 +46,7 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
     response: { status: 201, schema: RuleView },
     faults: ['not_found'],
     handle: async (request) => {
-      const { id: provider = '' } = request.params
+      const { id: provider } = request.params
       const { service, bps, effective_from: from, reason } = request.body
       const staff = staffOf(request)
       const effectiveFrom = from === undefined ? undefined : new Date(from)
@@ -73,9 +69,7 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
 ]
 
 const ownerRoute = (pool: Pool): AnyRoute =>
-  route({
-    method: 'POST',
-    path: '/v1/admin/providers/{id}/owner',
+  route('POST /v1/admin/providers/{id}/owner', {
     summary: 'Assigns the owner of a plugin provider by wallet or email address.',
     auth: 'admin',
     body: z.strictObject({
@@ -88,7 +82,7 @@ const ownerRoute = (pool: Pool): AnyRoute =>
     response: { status: 200, schema: Assignment },
     faults: ['not_found', 'owner_not_possible'],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       const { name, reason } = request.body
       const after = name.toLowerCase()
       const before = await withAudit(pool, staffOf(request), reason, async (client, note) => {

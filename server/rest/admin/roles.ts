@@ -40,9 +40,7 @@ export interface RoleDeps {
 
 /** Roles of staff: list, grant and revoke. */
 export const roleRoutes = ({ pool, admins }: RoleDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/admin/roles',
+  route('GET /v1/admin/roles', {
     summary: 'Lists administrators and finance staff.',
     auth: 'admin',
     query: z.strictObject({ held: z.enum(['now', 'ever']).default('now') }),
@@ -52,9 +50,7 @@ export const roleRoutes = ({ pool, admins }: RoleDeps): readonly AnyRoute[] => [
       return { body: { data: grants.map(showGrant), configured: admins } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/admin/roles',
+  route('POST /v1/admin/roles', {
     summary: 'Grants a role by email address or wallet, effective immediately.',
     auth: 'admin',
     body: z.strictObject({
@@ -77,16 +73,14 @@ export const roleRoutes = ({ pool, admins }: RoleDeps): readonly AnyRoute[] => [
       return { status: grant ? 201 : 200, body: showGrant(current) }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/admin/roles/{id}',
+  route('DELETE /v1/admin/roles/{id}', {
     summary: 'Revokes a role immediately. The last administrator cannot be revoked.',
     auth: 'admin',
     body: z.strictObject({ reason: auditReason }),
     response: { status: 200, schema: Grant },
     faults: ['not_found', 'last_administrator'],
     handle: async (request) => {
-      const id = BigInt(parse(roleId, request.params['id'], 'role id'))
+      const id = BigInt(parse(roleId, request.params.id, 'role id'))
       const staff = staffOf(request)
       const revoked = await withAudit(pool, staff, request.body.reason, async (client, note) => {
         const grant = await revokeRole(client, id, staff.name, admins)

@@ -58,9 +58,7 @@ export interface ServiceAdminDeps {
 
 /** Overview, approval and suspension of services and providers. */
 export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/admin/services',
+  route('GET /v1/admin/services', {
     summary: 'Lists all services in any state, with owner, commission and suspension.',
     auth: 'finance',
     query: z.strictObject({
@@ -75,13 +73,8 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly A
       const rows = await listAdminServices(pool, { limit: limit + 1, after, ...filter })
       const slugs = rows.map(({ slug }) => slug)
       const unreadable = await unreadableSecrets(pool, keys, slugs)
-      return toPage(
-        rows,
-        limit,
-        url,
-        ({ slug }) => [slug],
-        (row) => showRow(row, unreadable.get(row.slug)),
-      )
+      const show = (row: AdminService) => showRow(row, unreadable.get(row.slug))
+      return toPage(rows, limit, url, ({ slug }) => [slug], show)
     },
   }),
   actionRoute(pool, 'service', 'approve', 'Approves a pending service for sale.'),
@@ -116,16 +109,14 @@ const actionRoute = (
   action: ServiceAction,
   summary: string,
 ): AnyRoute =>
-  route({
-    method: 'POST',
-    path: `/v1/admin/${kind}s/{id}/${action}`,
+  route(`POST /v1/admin/${kind}s/{id}/${action}`, {
     summary,
     auth: 'admin',
     body: action === 'suspend' || kind === 'provider' ? ReasonInput : RevisionInput,
     response: { status: 200, schema: StateChangeView },
     faults: ['not_found', 'service_state', ...(action === 'suspend' ? [] : REVISION_FAULTS)],
     handle: async (request) => {
-      const { id = '' } = request.params
+      const { id } = request.params
       const { reason, revision } = request.body
       const staff = staffOf(request)
       const change = await withAudit(pool, staff, reason, async (client, note) => {

@@ -35,9 +35,7 @@ const ListingQuery = z.strictObject({
 
 /** External x402 services found by discovery. */
 export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/external',
+  route('GET /v1/external', {
     summary: 'Lists external x402 APIs with the results of the hub’s probes.',
     auth: 'none',
     shared: true,
@@ -54,26 +52,23 @@ export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRou
         tag,
         host: host?.toLowerCase(),
       })
-      const listed = toPage(
+      return toPage(
         rows,
         limit,
         url,
         ({ id }) => [id],
-        (listing) => showListing(listing),
+        (each) => showListing(each),
       )
-      return listed
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/external/{id}',
+  route('GET /v1/external/{id}', {
     summary: 'Returns a listing with all endpoints of its host, history and cautions.',
     auth: 'none',
     shared: true,
     response: { status: 200, schema: ListingDetailView },
     faults: ['listing_not_found'],
     handle: async ({ params }) => {
-      const listing = await findListing(pool, params['id'] ?? '')
+      const listing = await findListing(pool, params.id)
       if (!listing) throw new Fault('listing_not_found')
       const [endpoints, history, settled] = await Promise.all([
         listingsOfHost(pool, listing),

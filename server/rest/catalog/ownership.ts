@@ -41,9 +41,7 @@ const OptedOut = z.object({ host: z.string(), opted_out: z.boolean(), listings: 
 export const ownershipRoutes = (
   deps: OwnershipDeps & { readonly rules: UrlRules },
 ): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/listings/ownership',
+  route('POST /v1/listings/ownership', {
     summary: 'Returns how to prove ownership of a host, and checks for the proof.',
     auth: 'key',
     body: z.strictObject({ host: Host }),
@@ -59,9 +57,7 @@ export const ownershipRoutes = (
       return { body: { host, proven: method !== undefined, method: method ?? null, token, ways } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/listings/opt-out',
+  route('POST /v1/listings/opt-out', {
     summary: 'Removes all listings of your host from the catalog, or allows them again.',
     auth: 'key',
     body: OptOut,

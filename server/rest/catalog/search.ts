@@ -66,9 +66,7 @@ export const searchRoute = (
   { pool, clock, semanticRanker }: SearchDeps,
   showService: ShowService,
 ): AnyRoute =>
-  route({
-    method: 'POST',
-    path: '/v1/search',
+  route('POST /v1/search', {
     summary: 'Searches services by capability, category or price; each hit explains its rank.',
     auth: 'key',
     body: SearchOrder,

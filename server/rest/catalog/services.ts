@@ -39,9 +39,7 @@ export const catalogRoutes = (
 ): readonly AnyRoute[] => {
   const show = serviceViewer(proxyUrl)
   return [
-    route({
-      method: 'GET',
-      path: '/v1/services',
+    route('GET /v1/services', {
       summary: 'Lists active native services.',
       auth: 'none',
       shared: true,
@@ -51,20 +49,17 @@ export const catalogRoutes = (
       handle: async ({ query: { limit, cursor }, url }) => {
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
         const rows = await listServices(pool, { limit: limit + 1, after })
-        const listed = toPage(rows, limit, url, ({ slug }) => [slug], show)
-        return listed
+        return toPage(rows, limit, url, ({ slug }) => [slug], show)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/services/{slug}',
+    route('GET /v1/services/{slug}', {
       summary: 'Returns a service with its endpoints, schemas and prices.',
       auth: 'none',
       shared: true,
       response: { status: 200, schema: ServiceView.extend({ endpoints: z.array(EndpointView) }) },
       faults: ['service_not_found'],
       handle: async ({ params }) => {
-        const found = await findService(pool, params['slug'] ?? '')
+        const found = await findService(pool, params.slug)
         if (!found) throw new Fault('service_not_found')
         const coming = await currentPrices(pool, found.listing.slug)
         const endpoints = found.endpoints.map((each) => showEndpoint(each, coming))

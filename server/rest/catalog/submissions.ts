@@ -77,18 +77,14 @@ const RESCAN_SECONDS = 60
 
 /** Submission of external x402 services: validate, list, rescan. */
 export const submissionRoutes = (deps: SubmissionDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/listings/validate',
+  route('POST /v1/listings/validate', {
     summary: 'Checks, line by line, what would be listed for a URL or origin, and why not.',
     auth: 'key',
     body: Submission,
     response: { status: 200, schema: Validation },
     handle: async ({ body }) => ({ body: await validate(deps, body) }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/listings',
+  route('POST /v1/listings', {
     summary: 'Lists a URL that charges by x402, or everything that an origin sells.',
     auth: 'key',
     body: Submission,
@@ -96,14 +92,12 @@ export const submissionRoutes = (deps: SubmissionDeps): readonly AnyRoute[] => [
     faults: ['listing_refused'],
     handle: async ({ body }) => ({ status: 201, body: await listSubmission(deps, body) }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/listings/{id}/rescan',
+  route('POST /v1/listings/{id}/rescan', {
     summary: 'Probes a listing now, at most once a minute.',
     auth: 'key',
     response: { status: 200, schema: ListingView },
     faults: ['listing_not_found', 'listing_removed', 'rescan_too_soon'],
-    handle: async ({ params }) => ({ body: await rescan(deps, params['id'] ?? '') }),
+    handle: async ({ params }) => ({ body: await rescan(deps, params.id) }),
   }),
 ]
 
@@ -139,9 +133,7 @@ async function listSubmission(deps: SubmissionDeps, { url, method, origin }: Sub
     .map(({ validation }) => showValidation(validation))
   if (ids.length === 0) {
     const [first] = refused
-    throw new Fault('listing_refused', first?.reason?.message, {
-      extras: { refused, documents },
-    })
+    throw new Fault('listing_refused', first?.reason?.message, { extras: { refused, documents } })
   }
   const listed = await Promise.all(ids.map((id) => findListing(deps.pool, id)))
   const views = listed.flatMap((one) => (one ? [showListing(one)] : []))

@@ -40,9 +40,7 @@ export type AdjustmentJson = z.infer<typeof AdjustmentView>
 /** Manual corrections with author and reason; large ones require two people. */
 export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   submitRoute(deps),
-  route({
-    method: 'GET',
-    path: '/v1/finance/adjustments',
+  route('GET /v1/finance/adjustments', {
     summary: 'Lists proposed adjustments, newest first: all, or only the pending ones.',
     auth: 'finance',
     query: z.strictObject({ ...paging, state: z.enum(['open', 'all']).default('all') }),
@@ -50,20 +48,13 @@ export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
     handle: async ({ query: { limit, cursor, state }, url }) => {
       const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
       const filter = { open: state === 'open', limit: limit + 1, after }
-      return toPage(
-        await listProposals(deps.pool, filter),
-        limit,
-        url,
-        ({ id }) => [id],
-        showProposal,
-      )
+      const rows = await listProposals(deps.pool, filter)
+      return toPage(rows, limit, url, ({ id }) => [id], showProposal)
     },
   }),
   decideRoute(deps, 'confirm', 'Confirms and posts an adjustment proposed by another person.'),
   decideRoute(deps, 'decline', 'Declines a proposed adjustment, or withdraws your own.'),
-  route({
-    method: 'POST',
-    path: '/v1/finance/calls/{id}/refund',
+  route('POST /v1/finance/calls/{id}/refund', {
     summary: 'Refunds a call in full or in part, once.',
     auth: 'finance',
     body: z.strictObject({
@@ -83,9 +74,7 @@ export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
 ]
 
 const submitRoute = (deps: FinanceDeps): AnyRoute =>
-  route({
-    method: 'POST',
-    path: '/v1/finance/adjustments',
+  route('POST /v1/finance/adjustments', {
     summary: 'Posts a correction; above HUB_ADJUST_ALONE, a second person must confirm (202).',
     auth: 'finance',
     body: z.strictObject({
@@ -124,9 +113,7 @@ const decideRoute = (
   decision: 'confirm' | 'decline',
   summary: string,
 ): AnyRoute =>
-  route({
-    method: 'POST',
-    path: `/v1/finance/adjustments/{id}/${decision}`,
+  route(`POST /v1/finance/adjustments/{id}/${decision}`, {
     summary,
     auth: 'finance',
     body: z.strictObject({ reason: auditReason }),

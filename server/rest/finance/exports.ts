@@ -47,9 +47,7 @@ export type ExportJson = z.infer<typeof ExportView>
 /** Exports of the journal, written by a background job. */
 export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   startRoute(deps),
-  route({
-    method: 'GET',
-    path: '/v1/finance/exports',
+  route('GET /v1/finance/exports', {
     summary: 'Lists exports and their progress, newest first.',
     auth: 'finance',
     query: z.strictObject(paging),
@@ -60,25 +58,19 @@ export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
       return toPage(rows, limit, url, ({ id }) => [id], showExport)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/finance/exports/{id}',
+  route('GET /v1/finance/exports/{id}', {
     summary: 'Returns an export and its progress.',
     auth: 'finance',
     response: { status: 200, schema: ExportView },
     faults: ['not_found'],
-    handle: async ({ params: { id = '' } }) => ({
-      body: showExport(await findExport(deps.pool, id)),
-    }),
+    handle: async ({ params: { id } }) => ({ body: showExport(await findExport(deps.pool, id)) }),
   }),
-  route({
-    method: 'GET',
-    path: '/v1/finance/exports/{id}/file',
+  route('GET /v1/finance/exports/{id}/file', {
     summary: 'Downloads the gzip file of a finished export.',
     auth: 'finance',
     response: { status: 200, type: 'application/gzip', schema: z.string() },
     faults: ['not_found', 'export_not_ready', 'export_dropped'],
-    handle: async ({ params: { id = '' } }) => {
+    handle: async ({ params: { id } }) => {
       const parts = await openParts(deps.pool, id)
       const { format } = await findExport(deps.pool, id)
       const file = `agenthub-${id}.${FILE_SUFFIX[format]}.gz`
@@ -94,9 +86,7 @@ export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
 ]
 
 const startRoute = (deps: FinanceDeps): AnyRoute =>
-  route({
-    method: 'POST',
-    path: '/v1/finance/exports',
+  route('POST /v1/finance/exports', {
     summary: 'Starts an export of the journal as it is now.',
     auth: 'finance',
     body: z.strictObject({
@@ -107,9 +97,7 @@ const startRoute = (deps: FinanceDeps): AnyRoute =>
         .string()
         .regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name or prefix')
         .optional()
-        .meta({
-          description: 'Only entries of this account, or of a prefix ending in ":".',
-        }),
+        .meta({ description: 'Only entries of this account, or of a prefix ending in ":".' }),
       opening: z.boolean().default(false).meta({
         description: 'Starts with the balances before the first day.',
       }),

@@ -61,9 +61,7 @@ export interface JournalDeps {
 
 /** Journal entries by time and event, and all entries of one call or payment. */
 export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/journal',
+  route('GET /v1/finance/journal', {
     summary: 'Lists entries with their postings by event and posting day, newest first.',
     auth: 'finance',
     query: z.strictObject({
@@ -92,9 +90,7 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
       }
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/finance/entries/{id}',
+  route('GET /v1/finance/entries/{id}', {
     summary: 'Returns all entries of a call, purchase, payment or correction, and its call.',
     auth: 'finance',
     response: { status: 200, schema: Trail },
@@ -103,7 +99,7 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
       await calls.flush() // records of calls just served by this process
       const { entries, call } = await findTrail(
         pool,
-        parse(z.uuid(), params['id'], 'entry id').toLowerCase(),
+        parse(z.uuid(), params.id, 'entry id').toLowerCase(),
       )
       if (entries.length === 0 && !call)
         throw new Fault('not_found', 'The ledger has no entry with this id.')

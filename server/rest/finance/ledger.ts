@@ -37,11 +37,7 @@ const TrialBalance = z.object({
   more: z.boolean().meta({ description: 'True if there are more accounts; narrow the prefix.' }),
 })
 
-const Period = z.object({
-  month: z.string(),
-  closed_at: z.iso.datetime(),
-  author: z.string(),
-})
+const Period = z.object({ month: z.string(), closed_at: z.iso.datetime(), author: z.string() })
 
 export type TrialBalanceJson = z.infer<typeof TrialBalance>
 export type PeriodJson = z.infer<typeof Period>
@@ -57,9 +53,7 @@ export const ledgerRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRou
 ]
 
 const trialBalanceRoute = (pool: Pool): AnyRoute =>
-  route({
-    method: 'GET',
-    path: '/v1/finance/trial-balance',
+  route('GET /v1/finance/trial-balance', {
     summary: 'Returns all account balances at the end of a day, by value date, or now.',
     auth: 'finance',
     query: z.strictObject({
@@ -112,9 +106,7 @@ const sortByAsset = <Of>(sums: ReadonlyMap<Asset, Of>): [Asset, Of][] =>
   [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
 
 const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/periods',
+  route('GET /v1/finance/periods', {
     summary: 'Lists the closed months, newest first.',
     auth: 'finance',
     response: { status: 200, schema: z.object({ data: z.array(Period) }) },
@@ -127,9 +119,7 @@ const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
       return { body: { data } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/finance/periods',
+  route('POST /v1/finance/periods', {
     summary: 'Closes a month and all earlier ones permanently; no entry can be posted to them.',
     auth: 'finance',
     body: z.strictObject({ month: monthField, reason: auditReason }),

@@ -55,17 +55,13 @@ export interface OutgoingDeps {
 
 /** Totals of payments to sellers, and the switch that pauses them in all processes. */
 export const outgoingRoutes = (deps: OutgoingDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/outgoing',
+  route('GET /v1/finance/outgoing', {
     summary: 'Returns the state of payments to sellers, today’s totals and the worst sellers.',
     auth: 'finance',
     response: { status: 200, schema: Outgoing },
     handle: async () => ({ body: await showOutgoing(deps) }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/finance/outgoing',
+  route('POST /v1/finance/outgoing', {
     summary: 'Pauses or resumes payments to sellers. Other calls are not affected.',
     auth: 'finance',
     body: z.strictObject({ paused: z.boolean(), reason: auditReason }),

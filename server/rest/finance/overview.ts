@@ -19,9 +19,7 @@ export type OverviewJson = z.infer<typeof Overview>
 
 /** `GET /v1/finance/overview`. */
 export const overviewRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/overview',
+  route('GET /v1/finance/overview', {
     summary: 'Returns pending work: ledger balance, exceptions, payments and adjustments.',
     auth: 'finance',
     response: { status: 200, schema: Overview },

@@ -35,9 +35,7 @@ export interface PaymentsDeps {
 
 /** Payments in both directions and their next steps. */
 export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/payments',
+  route('GET /v1/finance/payments', {
     summary: 'Lists pending payments, oldest first, or all payments, newest first.',
     auth: 'finance',
     query: z.strictObject({

@@ -35,11 +35,7 @@ export type ExceptionJson = z.infer<typeof ExceptionView>
 const ResolutionOrder = z.discriminatedUnion('decision', [
   z.strictObject({ decision: z.literal('surplus'), reason: auditReason }),
   z.strictObject({ decision: z.literal('shortfall'), reason: auditReason }),
-  z.strictObject({
-    decision: z.literal('identified'),
-    key_id: keyId,
-    reason: auditReason,
-  }),
+  z.strictObject({ decision: z.literal('identified'), key_id: keyId, reason: auditReason }),
   z.strictObject({
     decision: z.literal('explained'),
     together: z.array(exceptionId).max(50).default([]).meta({
@@ -51,9 +47,7 @@ const ResolutionOrder = z.discriminatedUnion('decision', [
 
 /** Reconciliation differences between ledger and chain, and their resolution. */
 export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/exceptions',
+  route('GET /v1/finance/exceptions', {
     summary: 'Lists differences between ledger and chain: unresolved ones, or all.',
     auth: 'finance',
     query: z.strictObject({
@@ -74,16 +68,14 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
       return toPage(rows, limit, url, ({ id }) => [String(id)], showException)
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/finance/exceptions/{id}/resolve',
+  route('POST /v1/finance/exceptions/{id}/resolve', {
     summary: 'Resolves a difference by posting an entry or explaining it.',
     auth: 'finance',
     body: ResolutionOrder,
     response: { status: 200, schema: z.object({ exception_id: z.string() }) },
     faults: ['not_found', 'not_resolvable'],
     handle: async (request) => {
-      const id = parse(exceptionId, request.params['id'], 'exception id')
+      const id = parse(exceptionId, request.params.id, 'exception id')
       const { body } = request
       await decideException(deps, staffOf(request), BigInt(id), resolutionOf(body), body.reason)
       return { body: { exception_id: id } }

@@ -45,9 +45,7 @@ const ALL_TIME = { from: new Date('1970-01-01T00:00:00Z'), to: new Date('9999-12
 
 /** Account statements by value date, with the balance after each movement. */
 export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/accounts/{account}/statement',
+  route('GET /v1/finance/accounts/{account}/statement', {
     summary: 'Returns a statement: opening balance, movements with balances, closing balance.',
     auth: 'finance',
     query: z.strictObject({ ...paging, ...dayFields }),
@@ -56,19 +54,17 @@ export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly Any
     handle: async ({ params, query, url }) => {
       const [at] = readCursor(query.cursor, z.tuple([z.string().max(100)])) ?? []
       const asked = { ...dayRange(query), after: at && parsePointCursor(at), limit: query.limit }
-      return showStatement(await findStatement(pool, params['account'] ?? '', asked), url)
+      return showStatement(await findStatement(pool, params.account, asked), url)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/finance/accounts/{account}/statement.csv',
+  route('GET /v1/finance/accounts/{account}/statement.csv', {
     summary: 'Downloads the whole statement as CSV, with amounts as exact decimals.',
     auth: 'finance',
     query: z.strictObject(dayFields),
     response: { status: 200, type: 'text/csv', schema: z.string() },
     faults: ['not_found', 'validation_failed'],
     handle: async ({ params, query }) => {
-      const account = params['account'] ?? ''
+      const account = params.account
       const file = `${account.replaceAll(/[^\w.-]+/g, '-')}.csv`
       return {
         headers: {

@@ -35,9 +35,7 @@ export type WalletTransfersJson = z.infer<typeof WalletTransfers>
 
 /** Transfers between platform wallets. */
 export const walletTransferRoutes = (deps: TransferDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/transfers/{transaction}',
+  route('GET /v1/finance/transfers/{transaction}', {
     summary: 'Returns the transfers of a transaction between platform wallets, posted or not.',
     auth: 'finance',
     response: { status: 200, schema: WalletTransfers },
@@ -48,9 +46,7 @@ export const walletTransferRoutes = (deps: TransferDeps): readonly AnyRoute[] =>
       return { body: showTransfers(tx, made, !made.fresh) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/finance/transfers',
+  route('POST /v1/finance/transfers', {
     summary: 'Posts the transfers of a transaction between platform wallets, or gas funding.',
     auth: 'finance',
     body: z.strictObject({ transaction: transactionHash, reason: auditReason }),

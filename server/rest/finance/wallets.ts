@@ -51,9 +51,7 @@ export type WalletsDeps = BalancesDeps & { readonly clock: Clock }
 
 /** Platform wallets: balances on chain and in the ledger. */
 export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/finance/wallets',
+  route('GET /v1/finance/wallets', {
     summary: 'Returns the balances of the platform wallets, on chain and in the ledger.',
     auth: 'finance',
     response: { status: 200, schema: Wallets },

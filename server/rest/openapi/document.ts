@@ -14,7 +14,13 @@ import {
 } from './builders.ts'
 import { BODY_FAULTS, COMMON_FAULTS, KEY_FAULTS, SESSION_FAULTS } from './faults.ts'
 import { paidOperation } from './paid-operation.ts'
-import { DRY_RUN, PAYMENT_REQUIRED, PROBLEM, SECURITY, SECURITY_SCHEMES } from './schemas.ts'
+import {
+  DRY_RUN,
+  PAYMENT_REQUIRED,
+  PROBLEM,
+  SECURITY_BY_AUTH,
+  SECURITY_SCHEMES,
+} from './schemas.ts'
 
 /** Builds the OpenAPI 3.1 document from the schemas of REST routes and from the catalog. */
 export function openApiDocument(
@@ -100,7 +106,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     summary: route.summary,
     tags: [tagOf(route.path)],
     ...(route.deprecated && { deprecated: true }),
-    security: SECURITY[route.auth],
+    security: SECURITY_BY_AUTH[route.auth],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
     ...(route.price ? { 'x-payment-info': { price: priceRange(route.price), ...BY_X402 } } : {}),

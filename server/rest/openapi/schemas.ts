@@ -7,10 +7,7 @@ import { FAULTS } from '../../../core/errors.ts'
 const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
 export const SECURITY_SCHEMES = {
   apiKey: { ...KEY, description: 'API key; see GET /v1/register/challenge.' },
-  credits: {
-    ...KEY,
-    description: 'Optional API key: its free calls and credits pay first.',
-  },
+  credits: { ...KEY, description: 'Optional API key: its free calls and credits pay first.' },
   session: {
     type: 'apiKey',
     in: 'cookie',
@@ -20,7 +17,7 @@ export const SECURITY_SCHEMES = {
 } as const
 
 /** Accepted security schemes by `auth` of a route. */
-export const SECURITY = {
+export const SECURITY_BY_AUTH = {
   none: [],
   key: [{ apiKey: [] }],
   finance: [{ apiKey: [] }, { session: [] }],

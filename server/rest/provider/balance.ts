@@ -53,9 +53,7 @@ export interface BalanceDeps {
 
 /** `GET /v1/provider/balance`. */
 export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/balance',
+  route('GET /v1/provider/balance', {
     summary: 'Returns your unpaid earnings by service and the state of payouts.',
     auth: 'provider',
     response: { status: 200, schema: Balance },
@@ -81,8 +79,5 @@ const showBalance = ({ provider, owed, pending, paid, waitsFor, services }: Prov
   under_way_microdollars: json(pending),
   paid_microdollars: json(paid),
   waits_for: waitsFor,
-  services: services.map((each) => ({
-    service: each.service,
-    owed_microdollars: json(each.owed),
-  })),
+  services: services.map((each) => ({ service: each.service, owed_microdollars: json(each.owed) })),
 })

@@ -33,9 +33,7 @@ const showRule = ({ provider, service, bps, effectiveFrom, reason }: CommissionR
 
 /** Commission rates and their history. Each call is charged the rate at the time of the call. */
 export const commissionRoutes = (pool: Pool, defaultBps: number): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/commission',
+  route('GET /v1/provider/commission', {
     summary: 'Returns the commission of each of your services and all commission rules.',
     auth: 'provider',
     response: {

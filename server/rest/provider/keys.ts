@@ -5,9 +5,7 @@ import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 /** Creation of provider keys. They are listed, rotated and revoked like other keys. */
 export const providerKeyRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/provider/keys',
+  route('POST /v1/provider/keys', {
     summary: 'Creates a key that manages the services of its owner and cannot spend.',
     auth: 'owner',
     body: z

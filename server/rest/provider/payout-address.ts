@@ -47,17 +47,9 @@ const providerField = z
   .optional()
   .meta({ description: 'Provider id, if you have several. Default: the account itself.' })
 
-type Destination = Omit<PayoutAddress, 'provider' | 'owner'> & {
-  readonly provider: string | null
-}
+type Destination = Omit<PayoutAddress, 'provider' | 'owner'> & { readonly provider: string | null }
 
-const UNSET = {
-  provider: null,
-  address: null,
-  since: null,
-  next: null,
-  nextAt: null,
-} as const
+const UNSET = { provider: null, address: null, since: null, next: null, nextAt: null } as const
 
 const showDestination = ({ provider, address, since, next, nextAt }: Destination = UNSET) => ({
   provider_id: provider,
@@ -71,9 +63,7 @@ const showDestination = ({ provider, address, since, next, nextAt }: Destination
 
 /** Payout address of a provider. Only its owner can change it, signed by the new wallet. */
 export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/payout-address',
+  route('GET /v1/provider/payout-address', {
     summary: 'Returns the payout address and any pending change.',
     auth: 'provider',
     query: z.strictObject({ provider: providerField }),
@@ -83,9 +73,7 @@ export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[
       body: showDestination(await findAddress(deps.pool, ownerOf(request), request.query.provider)),
     }),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/provider/payout-address/challenge',
+  route('POST /v1/provider/payout-address/challenge', {
     summary: 'Creates the message that a wallet signs to receive the payouts of a provider.',
     auth: 'owner',
     body: z.strictObject({ wallet_address: walletAddress, provider: providerField }),
@@ -103,9 +91,7 @@ export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[
 ]
 
 const changeRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
-  route({
-    method: 'PUT',
-    path: '/v1/provider/payout-address',
+  route('PUT /v1/provider/payout-address', {
     summary: 'Sets the payout address to the signing wallet. Changes take effect after a wait.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
@@ -115,9 +101,7 @@ const changeRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
       body: showDestination(await setAddress(deps.pool, ownerOf(request), request.body, deps)),
     }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/provider/payout-address',
+  route('DELETE /v1/provider/payout-address', {
     summary: 'Cancels a pending change of the payout address.',
     auth: 'owner',
     query: z.strictObject({ provider: providerField }),

@@ -101,9 +101,7 @@ const uuidOrNil = (text: string | undefined): string =>
 
 /** Payouts of a provider, with statements of journal entries. */
 export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/payouts',
+  route('GET /v1/provider/payouts', {
     summary: 'Lists payouts, newest first.',
     auth: 'provider',
     query: z.strictObject(paging),
@@ -116,15 +114,13 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
       return toPage(rows, limit, request.url, (row) => [row.id], showPayout)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/provider/payouts/{id}',
+  route('GET /v1/provider/payouts/{id}', {
     summary: 'Returns a payout with the total of each service.',
     auth: 'provider',
     response: { status: 200, schema: PayoutView.extend({ services: z.array(ServiceSumsView) }) },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params.id))
       const services = await readServiceSums(pool, payout.id)
       return { body: { ...showPayout(payout), services: services.map(showSums) } }
     },
@@ -139,9 +135,7 @@ const StatementCursor = z.tuple([
 ])
 
 const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/payouts/{id}/statement',
+  route('GET /v1/provider/payouts/{id}/statement', {
     summary: 'Lists the journal entries of a payout. Their amounts sum to the transfer.',
     auth: 'provider',
     query: z.strictObject(paging),
@@ -149,7 +143,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
     faults: ['root_key_required'],
     handle: async (request) => {
       const { limit, cursor } = request.query
-      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params.id))
       const after = readCursor(cursor, StatementCursor)
       const rows = await readStatementLines(pool, payout.id, limit + 1, after)
       const position = ({ account, shard, seq }: (typeof rows)[number]) => [
@@ -160,15 +154,13 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
       return toPage(rows, limit, request.url, position, showLine)
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/provider/payouts/{id}/statement.csv',
+  route('GET /v1/provider/payouts/{id}/statement.csv', {
     summary: 'Downloads the whole statement as CSV (RFC 4180), one line per entry, in dollars.',
     auth: 'provider',
     response: { status: 200, type: 'text/csv', schema: z.string() },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params.id))
       return {
         headers: {
           'Content-Type': 'text/csv; charset=utf-8; header=present',

@@ -89,9 +89,7 @@ const groupBy = z.enum(['day', 'service', 'endpoint', 'outcome']).default('day')
 
 /** Call and earning statistics of a provider. */
 export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/statistics',
+  route('GET /v1/provider/statistics', {
     summary: 'Returns calls, latency and earnings by day, service, endpoint or outcome.',
     auth: 'provider',
     query: dayRangeQuery.extend({ service: serviceFilter, by: groupBy }),
@@ -148,9 +146,7 @@ const showCustomer = (row: Customer) => ({
 })
 
 const customersRoute = (deps: StatisticsDeps): AnyRoute =>
-  route({
-    method: 'GET',
-    path: '/v1/provider/customers',
+  route('GET /v1/provider/customers', {
     summary: 'Lists your customers by pseudonym, highest spending first.',
     auth: 'provider',
     query: dayRangeQuery.extend({ service: serviceFilter, ...paging }),

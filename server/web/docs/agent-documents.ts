@@ -99,10 +99,7 @@ export const x402Resources = (
 /** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264). */
 export const apiCatalog = ({ baseUrl }: Site) => ({
   linkset: [
-    {
-      anchor: `${baseUrl}/.well-known/api-catalog`,
-      item: [{ href: `${baseUrl}/v1` }],
-    },
+    { anchor: `${baseUrl}/.well-known/api-catalog`, item: [{ href: `${baseUrl}/v1` }] },
     {
       anchor: `${baseUrl}/v1`,
       'service-desc': [{ href: `${baseUrl}/openapi.json`, type: 'application/json' }],

@@ -116,16 +116,14 @@ const agentDocumentRoutes = (
 ]
 
 const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
-  route({
-    method: 'GET',
-    path: '/v1/services/{slug}/openapi.json',
+  route('GET /v1/services/{slug}/openapi.json', {
     summary: 'Returns the OpenAPI 3.1 document of one service.',
     auth: 'none',
     shared: true,
     response: { status: 200, schema: z.looseObject({}) },
     faults: ['service_not_found'],
     handle: async ({ params }) => {
-      const routes = await catalog.find(params['slug'] ?? '')
+      const routes = await catalog.find(params.slug)
       if (!routes) throw new Fault('service_not_found')
       return { body: describe([...routes.values()].map(catalogEntry)) }
     },
@@ -133,14 +131,13 @@ const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
 
 /** Common members of page routes. */
 const PAGE_ROUTE = {
-  method: 'GET',
   auth: 'none',
   shared: true,
   response: { status: 200, type: 'text/html', schema: z.string() },
 } as const
 
 const pageRoute = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
-  route({ ...PAGE_ROUTE, path, summary, handle: show })
+  route(`GET ${path}`, { ...PAGE_ROUTE, summary, handle: show })
 
 /** Pages by a name in the path. @param find returns undefined for an unknown name */
 const namedPageRoute = (
@@ -148,9 +145,8 @@ const namedPageRoute = (
   summary: string,
   find: (name: string) => Promise<RestReply | undefined>,
 ): AnyRoute =>
-  route({
+  route(`GET ${path}`, {
     ...PAGE_ROUTE,
-    path,
     summary,
     faults: ['not_found'],
     handle: async ({ params }) => {
@@ -167,17 +163,11 @@ const documentRoute = (
   type: string,
   write: () => Promise<string>,
 ): AnyRoute =>
-  route({
-    method: 'GET',
-    path,
+  route(`GET ${path}`, {
     summary,
     auth: 'none',
     shared: true,
-    response: {
-      status: 200,
-      type,
-      schema: type.endsWith('json') ? z.looseObject({}) : z.string(),
-    },
+    response: { status: 200, type, schema: type.endsWith('json') ? z.looseObject({}) : z.string() },
     handle: async () => ({
       headers: { 'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type },
       body: Buffer.from(await write()),

@@ -21,8 +21,8 @@ export interface HomeDeps {
 /** `/`: introduction, figures of the hub, first steps and services. */
 export const homePage = ({ pool, baseUrl, mcpUrl }: HomeDeps): AnyPage => {
   const known = cachedFor(CACHE_MS, () => readHubFigures(pool))
-  return page({
-    path: '/',
+  return page('/', {
+    access: 'public',
     render: async () => {
       const [hub, services] = await Promise.all([
         known(),

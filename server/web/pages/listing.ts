@@ -33,8 +33,8 @@ export interface ListingDeps extends ServiceDeps {
 
 /** `/listings/{id}`: an external x402 service, with results of the hub's probes. */
 export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingDeps): AnyPage =>
-  page({
-    path: '/listings/{id}',
+  page('/listings/{id}', {
+    access: 'public',
     render: async ({ params }) => {
       const listing = await findListing(pool, params['id'] ?? '')
       if (!listing) throw new Fault('listing_not_found')

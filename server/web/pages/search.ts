@@ -37,8 +37,8 @@ type Query = z.infer<typeof Query>
 /** `/search`: services and listings in one ranking, each with the reason for the hit. */
 export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage => {
   const categories = cachedFor(CACHE_MS, () => listedCategories(pool))
-  return page({
-    path: '/search',
+  return page('/search', {
+    access: 'public',
     query: Query,
     render: async ({ query }) => {
       if (!DOLLARS.test(query.max_price)) return invalidPrice(query, await categories())

@@ -32,8 +32,8 @@ export interface ServiceDeps {
 
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
 export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): AnyPage =>
-  page({
-    path: '/services/{slug}',
+  page('/services/{slug}', {
+    access: 'public',
     render: async ({ params }) => {
       const { slug = '' } = params
       const [found, days] = await Promise.all([

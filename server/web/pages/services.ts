@@ -11,8 +11,8 @@ const PAGE_SIZE = 50
 
 /** `/services`: all services hosted by the hub. */
 export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: '/services',
+  page('/services', {
+    access: 'public',
     query: z.object({
       category: z.string().max(40).optional(),
       after: z.string().max(40).optional(),

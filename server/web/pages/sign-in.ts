@@ -28,8 +28,8 @@ const MINUTES = LINK_SECONDS / 60
 
 /** `/sign-in`: requests a link. The response does not reveal whether the account exists. */
 const requestPage = ({ site }: SignInDeps): AnyPage =>
-  page({
-    path: SIGN_IN,
+  page(SIGN_IN, {
+    access: 'public',
     actions: {
       ask: formAction({
         fields: z.object({ email: z.string().trim() }),
@@ -75,8 +75,8 @@ and stores it in the <code>outbox</code> folder of its data.</p>`
 
 /** `/sign-in/confirm`: requires a click, because email scanners open links but press no button. */
 const confirmPage = ({ baseUrl }: SignInDeps, links: MagicLinks): AnyPage =>
-  page({
-    path: CONFIRM_PATH,
+  page(CONFIRM_PATH, {
+    access: 'public',
     query: z.object({ token }),
     actions: {
       confirm: formAction({
@@ -106,9 +106,8 @@ const confirmPage = ({ baseUrl }: SignInDeps, links: MagicLinks): AnyPage =>
   })
 
 const noEmailPage = (): AnyPage =>
-  page({
-    path: SIGN_IN,
-    personal: true,
+  page(SIGN_IN, {
+    access: 'personal',
     render: async () => ({
       title: 'Sign in',
       section: 'Account',

@@ -24,8 +24,8 @@ const PAGE_SIZE = 20
 
 /** `/status`: uptime of the services, measured by their traffic. */
 export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: '/status',
+  page('/status', {
+    access: 'public',
     query: z.object({ cursor: z.string().max(40).optional() }),
     render: async ({ query: { cursor } }) => {
       const [rows, today, outgoing] = await Promise.all([

@@ -36,10 +36,9 @@ export interface TopupDeps {
 
 /** `/topup`: buys credits for a key with one signature of the browser's wallet. */
 export const topupPage = (deps: TopupDeps): AnyPage =>
-  page({
-    path: '/topup',
+  page('/topup', {
     query: Query,
-    personal: true,
+    access: 'personal',
     render: async (request) => {
       const { key_id: keyId, amount_usd: text, purchase_id: resumed } = request.query
       const keys = await ownKeys(request)

@@ -23,9 +23,7 @@ export type EarningJson = z.infer<typeof EarningRow>
 
 /** `GET /v1/domains/{id}/earnings`. */
 export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/domains/{id}/earnings',
+  route('GET /v1/domains/{id}/earnings', {
     summary: 'Lists earnings of a domain by page, caller or day, highest first.',
     auth: 'provider',
     query: dayRangeQuery.extend({
@@ -36,7 +34,7 @@ export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     faults: ['root_key_required', 'domain_not_found', 'validation_failed'],
     handle: async (request) => {
       const { by, limit, cursor, from, to } = request.query
-      const domain = await findDomain(deps.pool, ownerOf(request), request.params['id'] ?? '')
+      const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const { since, until } = dayRange({ from, to }, deps.clock.now())
       const after = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/), z.string()]))
       const rows = await listPageEarnings(deps.pool, {

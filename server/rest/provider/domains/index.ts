@@ -80,9 +80,7 @@ export const domainRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
 ]
 
 const registrationRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/domains',
+  route('POST /v1/domains', {
     summary: 'Registers a domain to sell its pages, and returns how to prove ownership.',
     auth: 'provider',
     body: NewDomain,
@@ -102,9 +100,7 @@ const registrationRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       return { status: 201, body: showDomain(made, deps) }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/domains/{id}/verify',
+  route('POST /v1/domains/{id}/verify', {
     summary: 'Checks the ownership proof of a domain. If found, its pages are sold.',
     auth: 'provider',
     response: { status: 200, schema: DomainView },
@@ -115,17 +111,13 @@ const registrationRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       'slug_taken',
       'proof_too_soon',
     ],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return refreshAndShow(deps, await verifyDomain(deps, ownerOf(request), id))
-    },
+    handle: async (request) =>
+      refreshAndShow(deps, await verifyDomain(deps, ownerOf(request), request.params.id)),
   }),
 ]
 
 const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/domains',
+  route('GET /v1/domains', {
     summary: 'Lists your domains by host.',
     auth: 'provider',
     query: z.strictObject(paging),
@@ -139,45 +131,37 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       return toPage(rows, limit, request.url, position, (domain) => showDomain(domain, deps))
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/domains/{id}',
+  route('GET /v1/domains/{id}', {
     summary: 'Returns a domain with its state, ownership proof and unpaid earnings.',
     auth: 'provider',
     response: { status: 200, schema: DomainDetailView },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
-      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const earned = json(await unpaidEarnings(deps.ledger, domain))
       return { body: { ...showDomain(domain, deps), earned_microdollars: earned } }
     },
   }),
-  route({
-    method: 'PATCH',
-    path: '/v1/domains/{id}',
+  route('PATCH /v1/domains/{id}', {
     summary: 'Changes name or summary of a domain, or pauses and resumes sales (selling).',
     auth: 'provider',
     body: DomainChange,
     example: { selling: false },
     response: { status: 200, schema: DomainView },
     faults: ['root_key_required', 'domain_not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return refreshAndShow(deps, await changeDomain(deps.pool, ownerOf(request), id, request.body))
-    },
+    handle: async (request) =>
+      refreshAndShow(
+        deps,
+        await changeDomain(deps.pool, ownerOf(request), request.params.id, request.body),
+      ),
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/domains/{id}',
+  route('DELETE /v1/domains/{id}', {
     summary: 'Deletes a domain and stops its sales immediately. You keep its earnings.',
     auth: 'provider',
     response: { status: 200, schema: DomainView },
     faults: ['root_key_required', 'domain_not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return refreshAndShow(deps, await deleteDomain(deps.pool, ownerOf(request), id))
-    },
+    handle: async (request) =>
+      refreshAndShow(deps, await deleteDomain(deps.pool, ownerOf(request), request.params.id)),
   }),
 ]
 

@@ -71,22 +71,17 @@ const RuleMatch = z.object({
 
 /** Price rules of a domain. The most specific rule applies; pages without a rule are not sold. */
 export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/domains/{id}/rules',
+  route('GET /v1/domains/{id}/rules', {
     summary: 'Returns the prices and rules of a domain.',
     auth: 'provider',
     response: { status: 200, schema: RuleSet },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
-      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       return { body: { rules: (await readRules(deps.pool, domain.id)).map(showRule) } }
     },
   }),
-  route({
-    method: 'PUT',
-    path: '/v1/domains/{id}/rules',
+  route('PUT /v1/domains/{id}/rules', {
     summary: 'Replaces all prices and rules of a domain; effective within a second.',
     auth: 'provider',
     body: RuleSet,
@@ -99,8 +94,7 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: RuleSet },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
-      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const rules = request.body.rules.map(toPageRule)
       assertDistinct(rules)
       await writeRules(deps.pool, domain.id, rules)
@@ -108,9 +102,7 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       return { body: { rules: rules.map(showRule) } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/domains/{id}/rules/try',
+  route('POST /v1/domains/{id}/rules/try', {
     summary: 'Returns the rule that applies to a page, without fetching it.',
     auth: 'provider',
     body: z.strictObject({ url: z.string().min(1).max(2_048) }),
@@ -118,8 +110,7 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: RuleMatch },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
-      const { id = '' } = request.params
-      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const rules = sortBySpecificity(await readRules(deps.pool, domain.id))
       const found = matchPage({ ...domain, rules }, request.body.url)
       const sold = typeof found === 'string' ? undefined : showRule(found.rule)

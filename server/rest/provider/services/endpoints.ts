@@ -87,9 +87,7 @@ export const serviceEndpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] =>
 ]
 
 const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'PUT',
-    path: '/v1/provider/services/{slug}/endpoints',
+  route('PUT /v1/provider/services/{slug}/endpoints', {
     summary: 'Replaces all endpoints of a service; effective within a second.',
     auth: 'provider',
     body: z.strictObject({ endpoints: z.array(EndpointField).min(1).max(100) }),
@@ -112,7 +110,7 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       'schema_not_allowed',
     ],
     handle: async (request) => {
-      const { slug = '' } = request.params
+      const { slug } = request.params
       const { endpoints } = request.body
       const manager = ownerOf(request)
       assertNotRetired(await findUpstream(deps.pool, manager, slug))
@@ -135,16 +133,14 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
 ]
 
 const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/services/{slug}/prices',
+  route('GET /v1/provider/services/{slug}/prices', {
     summary: 'Lists all prices of a service and when they take effect, newest first.',
     auth: 'provider',
     query: z.strictObject(paging),
     response: { status: 200, schema: pageSchema(PriceView) },
     faults: ['root_key_required', 'service_not_found', 'validation_failed'],
     handle: async (request) => {
-      const { slug = '' } = request.params
+      const { slug } = request.params
       const { limit, cursor } = request.query
       await findUpstream(deps.pool, ownerOf(request), slug)
       const before = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/)]))?.[0]

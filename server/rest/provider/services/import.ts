@@ -66,9 +66,7 @@ const ImportResult = z.object({
 
 /** Import of an OpenAPI document. */
 export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/provider/services/import',
+  route('POST /v1/provider/services/import', {
     summary: 'Creates a draft from an OpenAPI document and reports what was not understood.',
     auth: 'provider',
     body: ImportOrder,

@@ -82,9 +82,7 @@ export const providerServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] =>
 ]
 
 const collectionRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/provider/services',
+  route('POST /v1/provider/services', {
     summary: 'Creates a draft of your HTTP API, visible only to you until you activate it.',
     auth: 'provider',
     body: NewService,
@@ -104,9 +102,7 @@ const collectionRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       return { status: 201, body: await showService(deps, made) }
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/provider/services',
+  route('GET /v1/provider/services', {
     summary: 'Lists your upstream services by slug.',
     auth: 'provider',
     query: z.strictObject(paging),
@@ -123,23 +119,19 @@ const collectionRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
 ]
 
 const singleServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/provider/services/{slug}',
+  route('GET /v1/provider/services/{slug}', {
     summary: 'Returns your service: endpoints, prices, credential names, health, missing parts.',
     auth: 'provider',
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found'],
-    handle: async (request) => {
-      const { slug: which = '' } = request.params
-      return {
-        body: await showService(deps, await findUpstream(deps.pool, ownerOf(request), which)),
-      }
-    },
+    handle: async (request) => ({
+      body: await showService(
+        deps,
+        await findUpstream(deps.pool, ownerOf(request), request.params.slug),
+      ),
+    }),
   }),
-  route({
-    method: 'PATCH',
-    path: '/v1/provider/services/{slug}',
+  route('PATCH /v1/provider/services/{slug}', {
     summary: 'Changes a service: description, base URL, free calls or headers.',
     auth: 'provider',
     body: ServiceChange,
@@ -147,7 +139,6 @@ const singleServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_state'],
     handle: async (request) => {
-      const { slug: which = '' } = request.params
       const { body } = request
       const change = {
         name: body.name,
@@ -160,7 +151,13 @@ const singleServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         healthPath: body.health_path,
       }
       const { approval } = deps.listing
-      const info = await changeUpstream(deps.pool, ownerOf(request), which, change, approval)
+      const info = await changeUpstream(
+        deps.pool,
+        ownerOf(request),
+        request.params.slug,
+        change,
+        approval,
+      )
       return refreshAndShow(deps, info)
     },
   }),

@@ -29,9 +29,7 @@ const SecretInput = z.discriminatedUnion('in', [
 
 /** Upstream credentials, which the hub adds to each request. */
 export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'PUT',
-    path: '/v1/provider/services/{slug}/secret',
+  route('PUT /v1/provider/services/{slug}/secret', {
     summary: 'Sets the credentials added to each request to your API. Encrypted, never shown.',
     auth: 'provider',
     body: z.strictObject({
@@ -50,7 +48,7 @@ export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: z.object({ secrets: z.array(SecretView) }) },
     faults: ['root_key_required', 'service_not_found', 'service_state', 'service_incomplete'],
     handle: async (request) => {
-      const { slug = '' } = request.params
+      const { slug } = request.params
       const secrets = request.body.secrets.map(({ in: place, name, value: text }) => ({
         place,
         name: place === 'header' ? name.toLowerCase() : name,

@@ -14,34 +14,28 @@ const RetirementOrder = z.strictObject({
 
 /** Lifecycle of a service: activate, pause, retire. */
 export const serviceStateRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/provider/services/{slug}/activate',
+  route('POST /v1/provider/services/{slug}/activate', {
     summary: 'Starts selling a service, or submits it for approval (state: pending).',
     auth: 'provider',
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_incomplete', 'service_state'],
     handle: async (request) => {
-      const { slug = '' } = request.params
       const { approval } = deps.listing
-      return refreshAndShow(deps, await activate(deps.pool, ownerOf(request), slug, approval))
+      return refreshAndShow(
+        deps,
+        await activate(deps.pool, ownerOf(request), request.params.slug, approval),
+      )
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/provider/services/{slug}/pause',
+  route('POST /v1/provider/services/{slug}/pause', {
     summary: 'Pauses a service immediately, until you activate it again.',
     auth: 'provider',
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_state'],
-    handle: async (request) => {
-      const { slug = '' } = request.params
-      return refreshAndShow(deps, await pause(deps.pool, ownerOf(request), slug))
-    },
+    handle: async (request) =>
+      refreshAndShow(deps, await pause(deps.pool, ownerOf(request), request.params.slug)),
   }),
-  route({
-    method: 'POST',
-    path: '/v1/provider/services/{slug}/retire',
+  route('POST /v1/provider/services/{slug}/retire', {
     summary: 'Announces the end of a service to callers (Deprecation and Sunset headers).',
     auth: 'provider',
     body: RetirementOrder,
@@ -49,14 +43,16 @@ export const serviceStateRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_state'],
     handle: async (request) => {
-      const { slug = '' } = request.params
       const first = dayName(daysBefore(deps.clock.now(), -deps.listing.noticeDays))
       const { sunset = first } = request.body
       if (sunset < first) {
         const { noticeDays } = deps.listing
         throw inputFault('/sunset', `must be ${first} or later (${noticeDays} days' notice)`)
       }
-      return refreshAndShow(deps, await retire(deps.pool, ownerOf(request), slug, sunset))
+      return refreshAndShow(
+        deps,
+        await retire(deps.pool, ownerOf(request), request.params.slug, sunset),
+      )
     },
   }),
 ]

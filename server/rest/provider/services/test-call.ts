@@ -42,9 +42,7 @@ const SHOWN_BYTES_MAX = 65_536
 
 /** Unpaid test call of a service by its owner, in any state except suspended. */
 export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
-  route({
-    method: 'POST',
-    path: '/v1/provider/services/{slug}/test',
+  route('POST /v1/provider/services/{slug}/test', {
     summary: 'Makes an unpaid test call of your service and returns how it would be charged.',
     auth: 'provider',
     body: TestOrder,
@@ -59,7 +57,7 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
       'test_limit_reached',
     ],
     handle: async (request) => {
-      const { slug = '' } = request.params
+      const { slug } = request.params
       const { endpoint: endpointName, input } = request.body
       await assertTestable(deps, await findUpstream(deps.pool, ownerOf(request), slug))
       const service = await deps.catalog.preview(UPSTREAM_FAMILY, slug)

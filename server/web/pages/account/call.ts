@@ -15,9 +15,7 @@ type Request = PageRequest<z.infer<typeof Query>>
 
 /** `/account/calls/{id}`: one call, and the download of its receipt. */
 export const callPages = (deps: CallDeps): readonly AnyPage[] => [
-  page({
-    path: '/account/calls/{id}',
-    requiresSession: true,
+  page('/account/calls/{id}', {
     query: Query,
     render: async (request) => {
       const { call, key } = await callOf(deps, request)
@@ -34,9 +32,7 @@ History</a></p><h1>Call ${badge(call)}</h1>${[
       }
     },
   }),
-  page({
-    path: '/account/calls/{id}/receipt',
-    requiresSession: true,
+  page('/account/calls/{id}/receipt', {
     query: Query,
     render: async (request) => {
       const {

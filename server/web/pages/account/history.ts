@@ -54,9 +54,7 @@ type Query = z.infer<typeof Query>
 
 /** `/account/history`: ledger entries that changed the credits of a key. */
 export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: '/account/history',
-    requiresSession: true,
+  page('/account/history', {
     query: Query,
     render: async (request) => {
       const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
@@ -65,7 +63,6 @@ export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       const frame = (main: Html) => ({
         title: 'History',
         tabs: ACCOUNT_TABS,
-        tab: 'History',
         main: html`<h1>History</h1><p class="lead">All changes to the credits of a key, newest
 first. Each call is one line with its final cost.</p>
 ${main}`,

@@ -51,9 +51,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/account/transfer`: key-to-key transfer within a wallet, authorized by its signature. */
 export const transferPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: Query,
     actions: ACTIONS,
     notices: {

@@ -16,9 +16,7 @@ import { limitsOf, stateBadge } from './keys.ts'
 
 /** `/account/keys/{id}`: one key and the forms that manage it. */
 export const keyPage = (): AnyPage =>
-  page({
-    path: '/account/keys/{id}',
-    requiresSession: true,
+  page('/account/keys/{id}', {
     actions: { ...secretActions, ...changeActions },
     notices: {
       made: 'Key created. It works immediately.',
@@ -136,9 +134,7 @@ const about = (key: KeyJson): Html =>
 const credits = (key: KeyJson): Html | undefined =>
   key.balance_microdollars === null
     ? undefined
-    : html`${metrics({
-        Credits: formatDollars(key.balance_microdollars),
-      })}<p class="actions">${
+    : html`${metrics({ Credits: formatDollars(key.balance_microdollars) })}<p class="actions">${
         key.revoked_at === null &&
         html`<a class="button" href="${withQuery('/topup', { key_id: key.key_id })}">Top up</a>`
       }<a class="button plain" href="${withQuery('/account/history', { key: key.key_id })}">History

@@ -14,9 +14,7 @@ const PAGE_SIZE = '100'
 
 /** `/account/keys`: all keys of the account as a tree, and the form that creates a main key. */
 export const keysPage = (): AnyPage =>
-  page({
-    path: '/account/keys',
-    requiresSession: true,
+  page('/account/keys', {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: {
       make: formAction({
@@ -35,7 +33,6 @@ export const keysPage = (): AnyPage =>
       return {
         title: 'Keys',
         tabs: ACCOUNT_TABS,
-        tab: 'Keys',
         main: html`<h1>Keys</h1><p class="lead">Main keys hold credits. Sub-keys spend from them,
 within the limits you set.</p>${
           keys.data.length === 0

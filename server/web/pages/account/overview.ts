@@ -26,9 +26,7 @@ const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '1 year
 
 /** `/account`: credits and spending. */
 export const overviewPage = ({ pool, clock, admins }: OverviewDeps): AnyPage =>
-  page({
-    path: '/account',
-    requiresSession: true,
+  page('/account', {
     query: z.object({ days: z.enum(['7', '30', '90', '365']).default('30') }),
     render: async (request) => {
       const { principals, email } = requireSession(request)

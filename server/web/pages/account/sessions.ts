@@ -11,9 +11,7 @@ import { cardTable } from '../../table.ts'
 /** `/account/sessions`: browsers that are signed in, and the forms that sign them out. */
 export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): AnyPage => {
   const clearCookie = { 'Set-Cookie': sessionCookie(baseUrl(), null) }
-  return page({
-    path: '/account/sessions',
-    requiresSession: true,
+  return page('/account/sessions', {
     actions: {
       end: formAction({
         fields: z.object({ id: z.string().max(40) }),
@@ -38,7 +36,6 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
       return {
         title: 'Sessions',
         tabs: ACCOUNT_TABS,
-        tab: 'Sessions',
         main: html`<h1>Sessions</h1><p class="lead">Browsers signed in as ${email}.</p>
 ${sessionTable(data)}<h2>All sessions</h2><p>If someone else may have had access to your
 email or a browser, end all sessions, including this one. Your keys keep working; you can revoke

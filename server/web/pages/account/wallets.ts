@@ -40,9 +40,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/account/wallets`: wallets whose keys the account manages. */
 export const walletsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ nonce: nonce.optional() }),
     actions: ACTIONS,
     notices: {
@@ -55,7 +53,6 @@ export const walletsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Wallets',
         tabs: ACCOUNT_TABS,
-        tab: 'Wallets',
         scripts: [WALLET_SCRIPT],
         main: html`<h1>Wallets</h1><p class="lead">Link the wallet of an agent to manage its keys,
 credits and history here.</p>${

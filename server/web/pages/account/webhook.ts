@@ -49,9 +49,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/account/webhooks/{id}`: one webhook and its delivery log. */
 export const webhookPage = (): AnyPage =>
-  page({
-    path: '/account/webhooks/{id}',
-    requiresSession: true,
+  page('/account/webhooks/{id}', {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: ACTIONS,
     notices: {

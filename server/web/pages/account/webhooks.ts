@@ -54,9 +54,7 @@ export const webhookInputs = (
 
 /** `/account/webhooks`: all webhooks, and the form that adds one. */
 export const webhooksPage = (): AnyPage =>
-  page({
-    path: '/account/webhooks',
-    requiresSession: true,
+  page('/account/webhooks', {
     actions: {
       make: formAction({
         fields: webhookFields,
@@ -72,7 +70,6 @@ export const webhooksPage = (): AnyPage =>
       return {
         title: 'Webhooks',
         tabs: ACCOUNT_TABS,
-        tab: 'Webhooks',
         main: html`<h1>Webhooks</h1><p class="lead">We send signed events to your server and retry
 until it confirms receipt.</p>${
           data.length === 0 ? emptyState('No webhooks yet.') : webhookTable(data)

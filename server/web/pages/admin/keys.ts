@@ -14,9 +14,7 @@ const id = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'enter a key id: key_…')
 
 /** `/admin/keys?key=…`: state and rate limit of any key. */
 export const keysPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ key: z.union([id, z.literal('')]).default('') }),
     actions: {
       freeze: formAction({
@@ -53,7 +51,6 @@ export const keysPage = (): AnyPage =>
       return {
         title: 'Keys',
         tabs: ADMIN_TABS,
-        tab: 'Keys',
         main: html`<h1>Keys</h1><p class="lead">Freeze any key or set its rate limit. Changes
 take effect within a second.</p>${filterBar(PATH, [
           filterField(

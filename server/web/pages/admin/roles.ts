@@ -18,9 +18,7 @@ const ROLE_OPTIONS = {
 
 /** `/admin/roles`: roles of finance staff and administrators. */
 export const rolesPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     actions: {
       grant: formAction({
         fields: z.object({
@@ -49,7 +47,6 @@ export const rolesPage = (): AnyPage =>
       return {
         title: 'Roles',
         tabs: ADMIN_TABS,
-        tab: 'Roles',
         main: html`<h1>Roles</h1><p class="lead">Who can view the ledger and who can change
 settings.</p>${
           found.configured.length > 0 &&

@@ -48,9 +48,7 @@ const setOwner = formAction({
 
 /** `/admin`: all services, with approval, suspension, owner and commission. */
 export const servicesPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       slug: z.string().max(40).default(''),
       only: z.enum(['all', 'pending', 'suspended']).default('all'),
@@ -77,7 +75,6 @@ export const servicesPage = (): AnyPage =>
       return {
         title: 'Services',
         tabs: ADMIN_TABS,
-        tab: 'Services',
         main:
           slug === '' ? await listPart(request, only, cursor) : await servicePart(request, slug),
       }

@@ -22,9 +22,7 @@ const PAGE_SIZE = '50'
 
 /** `/finance/accounts/{account}`: statement of a ledger account. */
 export const accountPage = (): AnyPage =>
-  page({
-    path: '/finance/accounts/{account}',
-    requiresSession: true,
+  page('/finance/accounts/{account}', {
     query: z.object({ from: optionalDay, to: optionalDay, cursor: z.string().max(500).optional() }),
     render: async ({ api, params, query: { from, to, cursor } }) => {
       const account = params['account'] ?? ''

@@ -34,9 +34,7 @@ const decisionAction = (decision: 'confirm' | 'decline') =>
 
 /** `/finance/adjustments`: manual corrections, and proposals that need a second person. */
 export const adjustmentsPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: {
       adjust: formAction({
@@ -75,7 +73,6 @@ export const adjustmentsPage = (): AnyPage =>
       return {
         title: 'Adjustments',
         tabs: FINANCE_TABS,
-        tab: 'Adjustments',
         main: html`<h1>Adjustments</h1><p class="lead">Journal entries never change. Correct a
 mistake with another entry, which records author and reason.</p>${
           open.length > 0 &&

@@ -34,9 +34,7 @@ const verify = formAction({
 
 /** `/finance/audit`: privileged acts with author and reason. */
 export const auditPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       act: z.enum(['', ...ACTS]).default(''),
       subject: z.string().trim().max(300).default(''),
@@ -56,7 +54,6 @@ export const auditPage = (): AnyPage =>
       return {
         title: 'Audit log',
         tabs: FINANCE_TABS,
-        tab: 'Audit log',
         main: html`<h1>Audit log</h1><p class="lead">Every privileged act with author and reason.
 Lines cannot be changed.</p>${chainStatus(chain)}${filterBar(PATH, [
           selectFilter('act', 'Act', ACT_OPTIONS, query.act),

@@ -29,9 +29,7 @@ const SHORTFALL_DECISIONS = {
 
 /** `/finance/exceptions`: differences between the blockchain and the ledger. */
 export const exceptionsPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       state: z.enum(['open', 'all']).default('open'),
       cursor: z.string().max(500).optional(),
@@ -69,7 +67,6 @@ export const exceptionsPage = (): AnyPage =>
       return {
         title: 'Exceptions',
         tabs: FINANCE_TABS,
-        tab: 'Exceptions',
         main: html`<h1>Exceptions</h1><p class="lead">Every minute we reconcile the ledger with the
 blockchain. Unexplained differences appear here.</p>
 ${viewSwitch('State', { open: 'Open', all: 'All' }, state, (view) =>

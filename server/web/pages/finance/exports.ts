@@ -23,9 +23,7 @@ const FORMATS = {
 
 /** `/finance/exports`: exports of the journal with their progress and downloads. */
 export const exportsPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: {
       start: formAction({
@@ -55,7 +53,6 @@ export const exportsPage = (): AnyPage =>
       return {
         title: 'Exports',
         tabs: FINANCE_TABS,
-        tab: 'Exports',
         main: html`<h1>Exports</h1><p class="lead">The journal as a file. An export covers the
 entries at the time of the request, so that its content never changes.</p>${
           isBusy &&

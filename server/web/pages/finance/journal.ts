@@ -38,9 +38,7 @@ const EVENT_OPTIONS = {
 
 /** `/finance/journal`: all entries, newest first. */
 export const journalPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       id: z.string().trim().max(40).default(''),
       event: z.string().max(40).default(''),
@@ -57,7 +55,6 @@ export const journalPage = (): AnyPage =>
       return {
         title: 'Journal',
         tabs: FINANCE_TABS,
-        tab: 'Journal',
         main: html`<h1>Journal</h1><p class="lead">All entries, newest first. Times link to the
 entry and its call, accounts to their statement.</p>${filterBar(PATH, [
           filterField(
@@ -104,9 +101,7 @@ href="${entryPath(id)}">${formatSeconds(at)}</a></td>
 
 /** `/finance/entries/{id}`: a call, purchase, payment or correction with all its entries. */
 export const entryPage = (): AnyPage =>
-  page({
-    path: '/finance/entries/{id}',
-    requiresSession: true,
+  page('/finance/entries/{id}', {
     actions: {
       refund: formAction({
         fields: z.object({ amount: requiredDollars.or(z.literal('')).default(''), reason }),

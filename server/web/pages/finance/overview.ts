@@ -9,9 +9,7 @@ import { formatAmount } from './components.ts'
 
 /** `/finance`: pending work, and balances of the platform wallets. */
 export const financePage = (): AnyPage =>
-  page({
-    path: '/finance',
-    requiresSession: true,
+  page('/finance', {
     render: async ({ api }) => {
       const [pending, wallets] = await Promise.all([
         api<OverviewJson>('GET /v1/finance/overview'),

@@ -18,9 +18,7 @@ const DIRECTIONS = { '': 'Both', in: 'Incoming', out: 'To sellers' }
 
 /** `/finance/payments`: payments that are not final, and the switch for payments to sellers. */
 export const paymentsPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       state: z.enum(['open', 'all']).default('open'),
       direction: z.enum(['', 'in', 'out']).default(''),
@@ -51,7 +49,6 @@ export const paymentsPage = (): AnyPage =>
       return {
         title: 'Payments',
         tabs: FINANCE_TABS,
-        tab: 'Payments',
         main: html`<h1>Payments</h1><p class="lead">Incoming and outgoing payments that are not
 final. Each is resolved automatically once the blockchain shows its result.</p>${filterBar(PATH, [
           selectFilter('state', 'State', STATES, state),

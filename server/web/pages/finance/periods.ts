@@ -16,9 +16,7 @@ const PATH = '/finance/periods'
 
 /** `/finance/periods`: closed months, and the form that closes one. */
 export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     actions: {
       close: formAction({
         fields: z.object({
@@ -43,7 +41,6 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       return {
         title: 'Periods',
         tabs: FINANCE_TABS,
-        tab: 'Periods',
         main: html`<h1>Periods</h1><p class="lead">A closed month accepts no more entries and
 cannot be reopened. Late entries get the date on which they are posted.</p>${closeForm(
           request,

@@ -24,9 +24,7 @@ const KINDS = {
 
 /** `/finance/trial-balance`: balances of all accounts, now or at the end of a day. */
 export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       day: optionalDay,
       prefix: z
@@ -45,7 +43,6 @@ export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       return {
         title: 'Trial balance',
         tabs: FINANCE_TABS,
-        tab: 'Trial balance',
         main: html`<h1>Trial balance</h1><p class="lead">${
           day === undefined
             ? `As of now, ${formatTime(clock.now())}.`

@@ -28,9 +28,7 @@ export const transferPath = (transaction: string): string => withQuery(PATH, { t
 
 /** `/finance/transfers`: wallet transfers, that is, transactions between platform wallets. */
 export const transfersPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({
       transaction: z.string().trim().max(200).default(''),
       cursor: z.string().max(500).optional(),
@@ -63,7 +61,6 @@ export const transfersPage = (): AnyPage =>
       return {
         title: 'Transfers',
         tabs: FINANCE_TABS,
-        tab: 'Transfers',
         main: html`<h1>Transfers</h1><p class="lead">Transfers between platform wallets. Enter a
 transaction hash; we read the amount from the chain.</p>${lookupForm(
           query.transaction,

@@ -51,9 +51,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/provider/domains/{id}`: proof of ownership, prices and earnings of a domain. */
 export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page({
-    path: '/provider/domains/{id}',
-    requiresSession: true,
+  page('/provider/domains/{id}', {
     query: DomainQuery,
     actions: ACTIONS,
     notices: {

@@ -14,9 +14,7 @@ const PATH = '/provider/domains'
 
 /** `/provider/domains`: domains whose pages are sold, and the form that adds one. */
 export const domainsPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: {
       add: formAction({
@@ -38,7 +36,6 @@ export const domainsPage = (): AnyPage =>
       return {
         title: 'Domains',
         tabs: SELLING_TABS,
-        tab: 'Domains',
         main: html`<h1>Domains</h1><p class="lead">Sell pages of your website to agents. They get
 clean text; you get paid per page.</p>${
           domains.data.length === 0

@@ -17,9 +17,7 @@ const MAX_ROWS = '10'
 
 /** `/provider`: earnings, statistics, APIs and domains of a provider. */
 export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page({
-    path: '/provider',
-    requiresSession: true,
+  page('/provider', {
     render: async ({ api }) => {
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
       const [services, domains, figures, balance] = await Promise.all([

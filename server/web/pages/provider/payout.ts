@@ -18,9 +18,7 @@ type PayoutDetailsJson = PayoutJson & { readonly services: readonly PayoutSumsJs
 
 /** `/provider/payouts/{id}`: one payout and the ledger entries it covers. */
 export const payoutPage = (): AnyPage =>
-  page({
-    path: '/provider/payouts/{id}',
-    requiresSession: true,
+  page('/provider/payouts/{id}', {
     query: z.object({ cursor: z.string().max(500).optional() }),
     render: async ({ api, params, query, path }) => {
       const [payout, lines] = await Promise.all([

@@ -36,9 +36,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/provider/payouts`: earnings, payouts and the payout address. */
 export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ nonce: nonce.optional(), cursor: z.string().max(500).optional() }),
     actions: ACTIONS,
     notices: {
@@ -56,7 +54,6 @@ export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Payouts',
         tabs: SELLING_TABS,
-        tab: 'Payouts',
         scripts: [WALLET_SCRIPT],
         main: html`<h1>Payouts</h1><p class="lead">Earnings are paid out once a day in USDC on Base
 to your wallet.</p>${balancePart(balance)}${byService(balance)}<h2>Payout history</h2>${

@@ -24,9 +24,7 @@ interface PriceJson {
 
 /** `/provider/services/{slug}`: an upstream API with its endpoints, prices and settings. */
 export const servicePage = (): AnyPage =>
-  page({
-    path: '/provider/services/{slug}',
-    requiresSession: true,
+  page('/provider/services/{slug}', {
     query: Query,
     actions: serviceActions,
     notices: {

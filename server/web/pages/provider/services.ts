@@ -56,9 +56,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 
 /** `/provider/services`: upstream APIs, and the forms that add one. */
 export const servicesPage = (): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
     actions: ACTIONS,
     render: async (request) => {
@@ -67,7 +65,6 @@ export const servicesPage = (): AnyPage =>
       return {
         title: 'APIs',
         tabs: SELLING_TABS,
-        tab: 'APIs',
         scripts: [FILE_SCRIPT],
         main: html`<h1>APIs</h1><p class="lead">Sell an existing HTTP API without code: the hub
 collects payments, validates input and calls your server.</p>${

@@ -40,9 +40,7 @@ const DAYS = 30
 
 /** `/provider/statistics`: calls, latency, earnings and callers of a provider's services. */
 export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
-  page({
-    path: PATH,
-    requiresSession: true,
+  page(PATH, {
     query: Query,
     render: async ({ api, query }) => {
       const { cursor, by, service } = query
@@ -57,7 +55,6 @@ export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       return {
         title: 'Statistics',
         tabs: SELLING_TABS,
-        tab: 'Statistics',
         main: html`<h1>Statistics</h1>${filterBar(PATH, [
           selectFilter('by', 'Group by', GROUPS, by),
           textFilter('service', 'Service', service, 14),
