@@ -110,7 +110,7 @@ export class Chromium {
     return { context, session, frame: targetId }
   }
 
-  /** Closes a page and everything it opened. Returns false if that timed out: replace the browser. */
+  /** Closes a page and everything it opened. Returns false if the browser must be replaced. */
   async close({ context, session }: Tab, hung: boolean): Promise<boolean> {
     // An endless script blocks closing: crash its process, a command without a response.
     if (hung) session.send('Page.crash').catch(() => undefined)

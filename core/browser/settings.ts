@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path'
-import type { Environment } from '../config/environment.ts'
 
 /** Settings of browsers. */
 export interface BrowserSettings {
@@ -13,7 +12,12 @@ export interface BrowserSettings {
   readonly home: string
 }
 
-export const browserSettings = (e: Environment): BrowserSettings => ({
+export const browserSettings = (e: {
+  readonly HUB_BROWSERS: number
+  readonly HUB_CHROME_PATH?: string | undefined
+  readonly HUB_CHROME_SANDBOX: 'on' | 'off'
+  readonly HUB_DATA_DIR: string
+}): BrowserSettings => ({
   browsers: e.HUB_BROWSERS,
   path: e.HUB_CHROME_PATH && resolve(e.HUB_CHROME_PATH),
   sandbox: e.HUB_CHROME_SANDBOX === 'on',

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { Environment } from '../config/environment.ts'
 import { isPath, type PluginEntry } from './entry.ts'
 
 /** Limits and runtime of isolated plugins. */
@@ -19,7 +18,11 @@ export interface HostingConfig extends HostingSettings {
   readonly entries: readonly PluginEntry[]
 }
 
-export const hostingSettings = (e: Environment): HostingConfig => ({
+export const hostingSettings = (e: {
+  readonly HUB_PLUGINS: readonly PluginEntry[]
+  readonly HUB_PLUGIN_NODE?: string | undefined
+  readonly HUB_PLUGIN_MEMORY: number
+}): HostingConfig => ({
   entries: e.HUB_PLUGINS.map((entry) => ({ ...entry, spec: resolveSpec(entry.spec) })),
   memoryMb: e.HUB_PLUGIN_MEMORY,
   node: e.HUB_PLUGIN_NODE ?? process.execPath,

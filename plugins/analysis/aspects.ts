@@ -1,6 +1,6 @@
 import { confidenceAt } from './calibration.ts'
 import type { Aspect, OpinionEvidence } from './engine.ts'
-import { words } from './lexicon.ts'
+import { readWordSet } from './lexicon.ts'
 import { oddsOf, polarityFeatures, polarityModel } from './polarity.ts'
 import { round, type SentenceReading } from './sentiment.ts'
 import type { Span, Token } from './tokens.ts'
@@ -13,8 +13,8 @@ export interface Mention extends Span {
   readonly evidence: readonly OpinionEvidence[]
 }
 
-const FUNCTION_WORDS = words('function-words.txt')
-const STOPS = words('aspect-stops.txt')
+const FUNCTION_WORDS = readWordSet('function-words.txt')
+const STOPS = readWordSet('aspect-stops.txt')
 const OPENERS = new Set(
   'the a an this that these those my your his her its our their of with for'.split(' '),
 )

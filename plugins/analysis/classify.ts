@@ -1,5 +1,5 @@
 import type { Category } from './engine.ts'
-import { wordList, words } from './lexicon.ts'
+import { readWordSet, wordList } from './lexicon.ts'
 import { type Sentence, stem } from './text.ts'
 import { addWord, cosineSimilarity, type TextVector, zeroVector } from './text-vector.ts'
 import { type Token, tokenize } from './tokens.ts'
@@ -12,7 +12,7 @@ export interface CategoryScore {
   readonly evidence: number
 }
 
-const FUNCTION_WORDS = words('function-words.txt')
+const FUNCTION_WORDS = readWordSet('function-words.txt')
 /** With more labels than this, topic words are not used: they fit several labels. */
 const EXPANDED_LABELS_MAX = 20
 const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 0.7 } as const

@@ -1,8 +1,8 @@
-import { words } from './lexicon.ts'
+import { readWordSet } from './lexicon.ts'
 import { type Sentence, stem } from './text.ts'
 import type { Token } from './tokens.ts'
 
-const FUNCTION_WORDS = words('function-words.txt')
+const FUNCTION_WORDS = readWordSet('function-words.txt')
 const KEYWORDS_MAX = 10
 
 const isContent = ({ shape, lower }: Token): boolean =>

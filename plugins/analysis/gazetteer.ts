@@ -1,5 +1,5 @@
 import cueLists from './data/entity-cues.json' with { type: 'json' }
-import { wordList, words } from './lexicon.ts'
+import { readWordSet, wordList } from './lexicon.ts'
 import { type Token, tokenize } from './tokens.ts'
 
 /** Types of names that the engine distinguishes. */
@@ -26,10 +26,10 @@ export const cues = {
 const lower = (set: Iterable<string>): ReadonlySet<string> =>
   new Set(Array.from(set, (word) => word.toLowerCase()))
 
-export const givenNames = lower(words('given-names.txt'))
-export const plainWords = words('function-words.txt')
+export const givenNames = lower(readWordSet('given-names.txt'))
+export const plainWords = readWordSet('function-words.txt')
 /** Capitalized words that are not names, in lower case. */
-export const notNames = lower(words('capitalized.txt'))
+export const notNames = lower(readWordSet('capitalized.txt'))
 
 /** Gazetteer key: the tokens of a phrase joined by single spaces. */
 export const keyOf = (tokens: readonly Token[]): string => tokens.map(({ text }) => text).join(' ')

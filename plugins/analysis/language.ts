@@ -1,5 +1,5 @@
 import { francAll } from 'franc-min'
-import { words } from './lexicon.ts'
+import { readWordSet } from './lexicon.ts'
 
 /** Detected language. `code` is ISO 639-1 if there is one, `und` if unknown. */
 export interface Language {
@@ -10,7 +10,7 @@ export interface Language {
   readonly supported: boolean
 }
 
-const FUNCTION_WORDS = words('function-words.txt')
+const FUNCTION_WORDS = readWordSet('function-words.txt')
 const SAMPLE_CHARACTERS = 4_000
 const SAMPLE_WORDS = 400
 

@@ -12,7 +12,7 @@ export const wordList = (file: string): string[] =>
     .filter((word) => word !== '')
 
 /** Reads a word list as a set. */
-export const words = (file: string): ReadonlySet<string> => new Set(wordList(file))
+export const readWordSet = (file: string): ReadonlySet<string> => new Set(wordList(file))
 
 /** Parses lines `kind: name|name` into lists by kind. */
 export const listsByKind = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>

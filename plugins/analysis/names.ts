@@ -1,6 +1,6 @@
 import { confidenceAt } from './calibration.ts'
 import { gazetteer, keyOf, LONGEST_NAME, type NameType } from './gazetteer.ts'
-import { words as listed } from './lexicon.ts'
+import { readWordSet as listed } from './lexicon.ts'
 import { bestLabels, emissionsOf, marginalsOf, type Weights } from './tagger/decode.ts'
 import { featuresOf } from './tagger/features.ts'
 import { LABELS, runsOf } from './tagger/labels.ts'

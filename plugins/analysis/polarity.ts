@@ -1,4 +1,4 @@
-import { words as listed } from './lexicon.ts'
+import { readWordSet as listed } from './lexicon.ts'
 import { hash, mix } from './tagger/hash.ts'
 import { stem } from './text.ts'
 import type { Token } from './tokens.ts'

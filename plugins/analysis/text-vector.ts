@@ -1,4 +1,4 @@
-import { words as listed } from './lexicon.ts'
+import { readWordSet as listed } from './lexicon.ts'
 import { DIMENSIONS, vectors, words } from './words.ts'
 
 const FUNCTION_WORDS = listed('function-words.txt')

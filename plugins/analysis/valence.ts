@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { wordList, words } from './lexicon.ts'
+import { readWordSet, wordList } from './lexicon.ts'
 import type { Sentence } from './text.ts'
 import { type Span, type Token, tokenize } from './tokens.ts'
 
@@ -60,7 +60,7 @@ export const phrasesIn = (tokens: readonly Token[]): Phrase[] => {
 const LEXICON = readLexicon()
 /** Function words that carry an opinion; all others are ignored, even if a lexicon has them. */
 const OPINION_FUNCTION_WORDS = new Set(['no', 'like'])
-const FUNCTION_WORDS = words('function-words.txt')
+const FUNCTION_WORDS = readWordSet('function-words.txt')
 
 const INTENSIFIERS = new Map<string, number>([
   ...(

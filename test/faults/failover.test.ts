@@ -154,7 +154,7 @@ describe('Failover to a standby that was cut off', () => {
     pair = await ReplicatedBank.start({ synchronous_standby_names: '*' })
     await sleep(2_000)
     expect(await pair.partition(), 'responses while the standby was cut off').to.equal(0)
-    // Waiting transactions are committed on the primary by now; a replay must not be acknowledged yet.
+    // Waiting transactions are committed on the primary; a replay must not be acknowledged yet.
     await pair.crash()
     expect(await pair.responsesInTwoSeconds(), 'responses of the restarted primary').to.equal(0)
     await pair.heal()
@@ -164,7 +164,7 @@ describe('Failover to a standby that was cut off', () => {
     expect(await pair.check('one crash, one failover')).to.deep.equal([])
   })
 
-  it('loses acknowledged steps with asynchronous replication, and the checker reports them', async () => {
+  it('loses acknowledged steps with asynchronous replication, as the checker reports', async () => {
     pair = await ReplicatedBank.start({})
     await sleep(1_000)
     expect(await pair.partition(), 'responses while the standby was cut off').to.be.above(0)

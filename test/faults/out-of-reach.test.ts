@@ -65,7 +65,7 @@ describe('The hub while its database cannot be reached', function () {
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   }
 
-  it('responds 503 to a frozen connection, charges nothing, and serves again afterwards', async () => {
+  it('responds 503 to a frozen connection, charges nothing, and recovers', async () => {
     expect((await call()).status).to.equal(200)
     proxy.freeze()
     const response = await call()

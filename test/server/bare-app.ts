@@ -18,9 +18,7 @@ import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
 const anything = {} as AnyRoute['response']
 
 const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
-  route({
-    method: 'GET',
-    path: '/v1/things/{id}',
+  route('GET /v1/things/{id}', {
     summary: 'A thing.',
     auth: 'none',
     response: anything,
@@ -30,26 +28,20 @@ const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
       return { body: { id: params['id'], authorization: header('authorization') ?? null } }
     },
   }),
-  route({
-    method: 'POST',
-    path: '/v1/things',
+  route('POST /v1/things', {
     summary: 'Takes a thing.',
     auth: 'none',
     response: anything,
     body: z.unknown(),
     handle: async () => ({ body: {} }),
   }),
-  route({
-    method: 'GET',
-    path: '/v1/download',
+  route('GET /v1/download', {
     summary: 'What the test at hand sends.',
     auth: 'none',
     response: anything,
     handle: async () => ({ headers: { Trailer: 'X-Sum' }, body: flow() }),
   }),
-  route({
-    method: 'GET',
-    path: '/v1/mine',
+  route('GET /v1/mine', {
     summary: 'For callers with a key.',
     auth: 'key',
     response: anything,

@@ -120,7 +120,7 @@ describe('the Idempotency-Key of a call', () => {
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
-  it('is in progress while an attempt may be charged; a crash causes no second charge', async () => {
+  it('is in progress while an attempt may be charged, and charges once after a crash', async () => {
     const first = await call('crash')
     const { pool } = hub().hub
     const busyFor = (time: string) =>

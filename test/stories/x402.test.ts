@@ -15,7 +15,7 @@ describe('story: x402 for one request', () => {
       eve  stays     outside with 1.000000
       eve  calls     echo/say    => 402 payment_required  eve.usdc 1.000000
       eve  pays      echo/say    => x402  eve.usdc 0.999900  example 0.000180  commission 0.000020
-      eve  pays      analysis/sentiment  => x402  eve.usdc 0.997900  platform 0.002000  cash 0.002200
+      eve  pays  analysis/sentiment  => x402  eve.usdc 0.997900  platform 0.002000  cash 0.002200
       hub  resolves  payments    => treasury 0.002200  transit 0.000000
       `,
       paying(),

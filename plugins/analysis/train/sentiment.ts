@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { mentionsOf, strengthOf } from '../aspects.ts'
-import { words as listed } from '../lexicon.ts'
+import { readWordSet as listed } from '../lexicon.ts'
 import {
   DENSE_SIZE,
   oddsOf,

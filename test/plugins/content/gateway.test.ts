@@ -31,7 +31,7 @@ describe('pages sold by their owners', () => {
   const visits = (path: string) =>
     world.sites.visits.filter((visit) => visit === `GET ${HOST}${path}`).length
 
-  it('are delivered clean and structured, at their rule’s price, to the provider’s gain', async () => {
+  it('are delivered as structured content at the price of their rule', async () => {
     const before = await credits()
     const told = await read(at('/'))
     expect(told.status, told.text).to.equal(200)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { recheckDomains } from '../../../core/catalog/domains/proof.ts'
-import { type Body, HOST, html, useOwner } from '../../plugins/content/owner.ts'
+import { type Body, HOST, html, useOwner } from '../../plugins/content/fixture.ts'
 
 describe('owners of domains', () => {
   const fixture = useOwner()

@@ -6,9 +6,9 @@ import { creditsOf } from '../../../core/ledger/postings.ts'
 import { micros, usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type Json, refused } from '../../support/hooks.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
+import { type Json, refused } from '../../support/webhook-fixture.ts'
 
 describe('history and spending of a key', () => {
   const hub = useHub()

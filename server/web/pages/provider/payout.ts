@@ -120,7 +120,7 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
         number: true,
         cell: alignedColumn(lines, (each) => each.amount_microdollars),
       },
-      { head: 'Entry', noWrap: true, cell: (each) => html`<code>${each.entry_id}</code>` },
+      { head: 'Entry', cell: (each) => html`<code>${each.entry_id}</code>` },
     ],
     lines,
   )

@@ -56,23 +56,17 @@ describe('a probe', () => {
     return rows[0]
   }
   const outcomes = async () => {
-    const { rows } = await fixture.pool.query<{ outcome: string }>(
-      'SELECT outcome FROM hub.listing_probe ORDER BY at',
-    )
-    return rows.map(({ outcome }) => outcome)
+    const sql = 'SELECT outcome FROM hub.listing_probe ORDER BY at'
+    return (await fixture.pool.query(sql)).rows.map(({ outcome }) => outcome)
   }
   const changes = async (field: string) => {
-    const { rows } = await fixture.pool.query(
-      'SELECT before, after, verified FROM hub.listing_change WHERE field = $1 ORDER BY id',
-      [field],
-    )
-    return rows
+    const sql =
+      'SELECT before, after, verified FROM hub.listing_change WHERE field = $1 ORDER BY id'
+    return (await fixture.pool.query(sql, [field])).rows
   }
   const found = async () => {
-    const { rows } = await fixture.pool.query(
-      `SELECT price, state, description FROM hub.search_document WHERE kind = 'external'`,
-    )
-    return rows
+    const sql = `SELECT price, state, description FROM hub.search_document WHERE kind = 'external'`
+    return (await fixture.pool.query(sql)).rows
   }
 
   it('lists a resource with a valid 402, and search finds it at once', async () => {
@@ -192,7 +186,7 @@ describe('a probe', () => {
     })
   }
 
-  it('degrades a listing at one failure, marks it down at three, active again at once', async () => {
+  it('degrades a listing at one failure, marks it down at three, active again soon', async () => {
     let up = true
     fixture.at('shop.test', (request, response) => {
       if (request.url === '/rain' && up) sells()(request, response)
