@@ -111,8 +111,8 @@ export interface ChangedSection {
 export interface Correction {
   readonly field: FieldId
   readonly lotId: string | null
-  readonly before: Value
-  readonly after: Value
+  readonly before: FieldValue
+  readonly after: FieldValue
   /** Set if it is the deadline for tenders. */
   readonly deadline: Deadline | null
 }
@@ -207,7 +207,7 @@ export type FieldId =
   | 'BT-141'
 
 /** A value before or after a change. */
-export type Value =
+export type FieldValue =
   | { readonly type: 'instant'; readonly at: string | null; readonly local: string }
   | { readonly type: 'amount'; readonly amount: string | null; readonly currency: string | null }
   | { readonly type: 'url'; readonly url: string; readonly raw: string }

@@ -1,4 +1,4 @@
-import type { FieldId, Text, Value } from '../model.ts'
+import type { FieldId, FieldValue, Text } from '../model.ts'
 import type { Event, Signal, Verification } from './enums.ts'
 
 /** A change of a tender; members are named as in the response. */
@@ -18,8 +18,8 @@ export interface Change {
   /** Lots with the same change. */
   readonly lot_ids: readonly string[]
   readonly field: FieldId
-  readonly before: Value
-  readonly after: Value
+  readonly before: FieldValue
+  readonly after: FieldValue
   readonly published_at: string
   readonly reason_codes: readonly string[]
   readonly evidence: Evidence

@@ -1,4 +1,4 @@
-import type { ChangedSection, Notice, Value } from '../model.ts'
+import type { ChangedSection, FieldValue, Notice } from '../model.ts'
 import type { Change } from './change.ts'
 import type { Event, Signal } from './enums.ts'
 import { aligned, type Difference, differences, factsOf } from './facts.ts'
@@ -82,7 +82,10 @@ function kindOf({ field, before, after }: Difference): Kinded {
   return { signal: 'scope', event: 'scope_changed' }
 }
 
-function moved(before: Value, after: Value): 'set' | 'removed' | 'extended' | 'shortened' {
+function moved(
+  before: FieldValue,
+  after: FieldValue,
+): 'set' | 'removed' | 'extended' | 'shortened' {
   if (before?.type !== 'instant') return 'set'
   if (after?.type !== 'instant') return 'removed'
   const instants = before.at !== null && after.at !== null
@@ -92,7 +95,7 @@ function moved(before: Value, after: Value): 'set' | 'removed' | 'extended' | 's
   return now > old ? 'extended' : 'shortened'
 }
 
-function valueEvent(before: Value, after: Value): Event {
+function valueEvent(before: FieldValue, after: FieldValue): Event {
   if (before?.type !== 'amount') return 'value_set'
   if (after?.type !== 'amount') return 'value_removed'
   if (before.currency !== after.currency) return 'correction_other'
@@ -129,13 +132,13 @@ function statusOf(notice: Notice, earlier: readonly Held[]): Found[] {
     const event = REASONS[code]
     if (!event) return []
     const signal = event === 'information_released' ? 'other' : 'status'
-    const after: Value = { type: 'code', code }
+    const after: FieldValue = { type: 'code', code }
     return [coding('BT-140', event, signal, after, lotIds)]
   })
   const last = earlier.findLast((held) => isCall(held.notice))
   const goesOn = last && isSuspended(last.notice) && !isSuspended(notice)
   const isOver = coded.some(({ event }) => event === 'cancelled')
-  const after: Value = { type: 'code', code: reasons[0] ?? 'update-add' }
+  const after: FieldValue = { type: 'code', code: reasons[0] ?? 'update-add' }
   return goesOn && !isOver
     ? [...coded, coding('BT-140', 'reopened', 'status', after, lotIds)]
     : coded
@@ -145,7 +148,7 @@ const coding = (
   field: 'BT-140' | 'BT-142' | 'BT-1501',
   event: Event,
   signal: Signal,
-  after: Value,
+  after: FieldValue,
   lotIds: readonly string[],
 ): Found => ({
   difference: { lotId: null, field, before: null, after },
@@ -178,7 +181,7 @@ function declared(notice: Notice): Found {
   const lotIds = lotsNamed(notice.changes?.sections ?? [])
   const conflict = notice.lots.some(({ id }) => contradicts(notice, id))
   const deadline = namesDeadline(notice)
-  const after: Value = deadline && { type: 'instant', at: deadline.at, local: deadline.local }
+  const after: FieldValue = deadline && { type: 'instant', at: deadline.at, local: deadline.local }
   return {
     difference: { lotId: null, field: deadline ? 'BT-131' : 'BT-141', before: null, after },
     event: 'correction_other',
@@ -206,7 +209,7 @@ function correctedBy(notice: Notice): Found[] {
 /** Detects outcomes, only of calls that we have seen. */
 function outcomeOf(notice: Notice): Found[] {
   if (notice.kind === 'cont-modif') {
-    const after: Value = { type: 'code', code: notice.type }
+    const after: FieldValue = { type: 'code', code: notice.type }
     return [coding('BT-1501', 'contract_modified', 'status', after, [])]
   }
   if (notice.kind !== 'result') return []
@@ -217,7 +220,7 @@ function outcomeOf(notice: Notice): Found[] {
   return events.flatMap(([code, event]) => {
     const lots = notice.result?.lots.filter(({ status }) => status === code) ?? []
     const ids = lots.flatMap(({ lotId }) => lotId ?? [])
-    const after: Value = { type: 'code', code }
+    const after: FieldValue = { type: 'code', code }
     return lots.length > 0 ? [coding('BT-142', event, 'status', after, ids)] : []
   })
 }

@@ -1,7 +1,7 @@
-import type { Amount, Deadline, FieldId, Link, Lot, Notice, Text, Value } from '../model.ts'
+import type { Amount, Deadline, FieldId, FieldValue, Link, Lot, Notice, Text } from '../model.ts'
 
 /** Comparable values of a notice, by field of the procedure or of a lot. */
-export type Facts = ReadonlyMap<string, Exclude<Value, null>>
+export type Facts = ReadonlyMap<string, Exclude<FieldValue, null>>
 
 export interface Subject {
   readonly lotId: string | null
@@ -10,8 +10,8 @@ export interface Subject {
 
 /** One differing field; null for a missing value. */
 export interface Difference extends Subject {
-  readonly before: Value
-  readonly after: Value
+  readonly before: FieldValue
+  readonly after: FieldValue
 }
 
 const DEADLINES = { tenders: 'BT-131', requests: 'BT-1311', expressions: 'BT-630' } as const
@@ -25,8 +25,8 @@ const subjectOf = (key: string): Subject => {
 
 /** Returns the comparable facts of a notice: no contacts, review bodies or statistics. */
 export function factsOf(notice: Notice): Facts {
-  const facts = new Map<string, Exclude<Value, null>>()
-  const put = (lotId: string | null, field: FieldId, value: Value): void => {
+  const facts = new Map<string, Exclude<FieldValue, null>>()
+  const put = (lotId: string | null, field: FieldId, value: FieldValue): void => {
     if (value !== null) facts.set(keyOf({ lotId, field }), value)
   }
   put(null, 'BT-137', codes(notice.lots.map(({ id }) => id)))
@@ -43,7 +43,7 @@ export function factsOf(notice: Notice): Facts {
 /** Facts that procedures and lots share. */
 function putShared(
   from: Pick<Lot, 'title' | 'nature' | 'cpv' | 'place' | 'estimated' | 'frameworkMax'>,
-  put: (field: FieldId, value: Value) => void,
+  put: (field: FieldId, value: FieldValue) => void,
 ): void {
   put('BT-27', money(from.estimated))
   put('BT-271', money(from.frameworkMax))
@@ -54,14 +54,14 @@ function putShared(
   put('BT-5071', codes([...from.place.countries, ...from.place.nuts]))
 }
 
-const instant = ({ at, local }: Deadline): Value => ({ type: 'instant', at, local })
-const link = (found: Link | null): Value => found && { type: 'url', ...found }
-const texts = (found: readonly Text[]): Value =>
+const instant = ({ at, local }: Deadline): FieldValue => ({ type: 'instant', at, local })
+const link = (found: Link | null): FieldValue => found && { type: 'url', ...found }
+const texts = (found: readonly Text[]): FieldValue =>
   found.length === 0 ? null : { type: 'text', texts: found }
-const codes = (found: readonly string[]): Value =>
+const codes = (found: readonly string[]): FieldValue =>
   found.length === 0 ? null : { type: 'codes', codes: [...found].sort() }
 /** Returns an amount; a withheld one is missing, never zero. */
-const money = (found: Amount | null): Value =>
+const money = (found: Amount | null): FieldValue =>
   found === null || found.amount === null
     ? null
     : { type: 'amount', amount: found.amount, currency: found.currency }
@@ -86,12 +86,12 @@ export function apply(facts: Facts, found: readonly Difference[]): Facts {
 }
 
 /** Returns true if two values are equivalent: instants by moment, links by target. */
-export function same(a: Value, b: Value): boolean {
+export function same(a: FieldValue, b: FieldValue): boolean {
   if (a === null || b === null || a.type !== b.type) return a === b
   return meaningOf(a) === meaningOf(b)
 }
 
-function meaningOf(value: Exclude<Value, null>): string {
+function meaningOf(value: Exclude<FieldValue, null>): string {
   switch (value.type) {
     case 'instant':
       return value.at === null ? value.local : String(Date.parse(value.at))

@@ -1,4 +1,4 @@
-import type { Value } from '../model.ts'
+import type { FieldValue } from '../model.ts'
 import { scaled, unscaled } from '../parse/decimal.ts'
 import type { Impact } from './change.ts'
 import type { Event } from './enums.ts'
@@ -42,14 +42,17 @@ function levelOf(event: Event, days: number | null, pct: number | null): Impact[
 }
 
 /** Calendar days, for the buyer, from the old deadline to the new one. */
-function daysBetween(old: Value, now: Value): number | null {
+function daysBetween(old: FieldValue, now: FieldValue): number | null {
   if (old?.type !== 'instant' || now?.type !== 'instant') return null
   const day = ({ local }: { local: string }): number =>
     Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
   return (day(now) - day(old)) / DAY
 }
 
-function valueDelta(old: Value, now: Value): { amount: string; pct: number | null } | null {
+function valueDelta(
+  old: FieldValue,
+  now: FieldValue,
+): { amount: string; pct: number | null } | null {
   if (old?.type !== 'amount' || now?.type !== 'amount' || old.currency !== now.currency) return null
   const [from, to] = [scaled(old.amount ?? '0'), scaled(now.amount ?? '0')]
   const pct = from === 0n ? null : Number(((to - from) * 10_000n) / from) / 100
@@ -106,7 +109,7 @@ const FORMS: Readonly<Record<Event, string>> = {
   correction_other: 'The buyer corrects the notice; see its text.',
 }
 
-const summaryOf = (event: Event, old: Value, now: Value, days: number | null): string =>
+const summaryOf = (event: Event, old: FieldValue, now: FieldValue, days: number | null): string =>
   FORMS[event]
     .replace('{before}', () => shown(old))
     .replace('{after}', () => shown(now))
@@ -114,12 +117,12 @@ const summaryOf = (event: Event, old: Value, now: Value, days: number | null): s
 
 const SHOWN_MAX = 200
 
-function shown(value: Value): string {
+function shown(value: FieldValue): string {
   const text = textOf(value)
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX).toWellFormed()}…` : text
 }
 
-function textOf(value: Value): string {
+function textOf(value: FieldValue): string {
   if (value === null) return 'none'
   switch (value.type) {
     case 'instant':

@@ -1,4 +1,4 @@
-import type { Correction, Deadline, Value } from '../model.ts'
+import type { Correction, Deadline, FieldValue } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { amountOf, cpvOf } from './values.ts'
 import type { Node } from './xml.ts'
@@ -16,7 +16,7 @@ export const correctionsOf = (form: Node, country: string | null): Correction[] 
     const lotId = lot && /^\d{1,4}$/.test(lot) ? `LOT-${lot.padStart(4, '0')}` : null
     const read = readerOf(section, country)
     if (!read) return []
-    const valueAt = (node: Node | undefined): Value => (node ? read.value(node) : null)
+    const valueAt = (node: Node | undefined): FieldValue => (node ? read.value(node) : null)
     const before = valueAt(change.first('OLD_VALUE'))
     const next = change.first('NEW_VALUE')
     const after = valueAt(next)
@@ -28,7 +28,7 @@ export const correctionsOf = (form: Node, country: string | null): Correction[] 
 
 interface Reader {
   readonly field: Correction['field']
-  readonly value: (node: Node) => Value
+  readonly value: (node: Node) => FieldValue
 }
 
 function readerOf(section: string, country: string | null): Reader | undefined {
@@ -47,17 +47,17 @@ function readerOf(section: string, country: string | null): Reader | undefined {
 const deadlineIn = (node: Node, country: string | null): Deadline | undefined =>
   deadlineOf('tenders', node.text('DATE'), node.text('TIME'), country)
 
-function instantOf(node: Node, country: string | null): Value {
+function instantOf(node: Node, country: string | null): FieldValue {
   const deadline = deadlineIn(node, country)
   return deadline ? { type: 'instant', at: deadline.at, local: deadline.local } : null
 }
 
-function amountIn(node: Node): Value {
+function amountIn(node: Node): FieldValue {
   const amount = node.children.map((child) => amountOf(child)).find((found) => found !== null)
   return amount ? { type: 'amount', amount: amount.amount, currency: amount.currency } : null
 }
 
-function codeIn(node: Node): Value {
+function codeIn(node: Node): FieldValue {
   const code = cpvOf(node.first('CPV_MAIN/CPV_CODE')?.attributes['CODE'])
   return code === undefined ? null : { type: 'code', code }
 }
