@@ -76,8 +76,7 @@ export interface FileSource {
 export function formFields(act: string, submission: Submission | undefined, place?: string) {
   const mine = submission?.act === act ? submission : undefined
   const valueOf = ({ name, value = '' }: FieldOptions) => mine?.values[name] ?? value
-  const form = place === undefined || mine ? act : `${act}-${place}`
-  const idOf = ({ name }: FieldOptions) => `${form}-${name}`
+  const idOf = ({ name }: FieldOptions) => [act, !mine && place, name].filter(Boolean).join('-')
   /** Adds label, hint and error to an input, which receives the common attributes. */
   const labeled = (field: FieldOptions, input: (attributes: Html) => Html): Html => {
     const id = idOf(field)
