@@ -32,6 +32,9 @@ const withoutHubPrefix = (name: string): string => name.replace(/^HUB_/, '')
 
 /** Levenshtein distance, except that one swap of neighboring letters counts as one edit. */
 function countEdits(a: string, b: string): number {
-  const swapped = [...a].some((_, i) => a.slice(0, i) + a[i + 1] + a[i] + a.slice(i + 2) === b)
+  const swapped = Array.from(
+    { length: a.length - 1 },
+    (_, i) => a.slice(0, i) + a[i + 1] + a[i] + a.slice(i + 2),
+  ).includes(b)
   return swapped ? 1 : distance(a, b)
 }
