@@ -27,10 +27,7 @@ interface FillState {
   resolved: number
 }
 
-/**
- * Computes the requested fields; those that cannot be computed are null and listed in `unresolved`.
- * @throws Refusal `unsupported_by_engine` if nothing can be computed
- */
+/** Fields that cannot be computed are null. @throws Refusal `unsupported_by_engine` if all are */
 export const analyze = (reading: FactInput, task: AnalyzeTask): Analysis => {
   const { format } = task
   const shape = format.kind === 'schema' ? shapeOf(format.schema) : undefined

@@ -89,10 +89,7 @@ export const mentionsOf = (text: string, read: SentenceReading): Mention[] => {
   })
 }
 
-/**
- * Sums the opinions on the tokens `from` (inclusive) to `to` (exclusive), weighted by distance, and
- * the sentiment of their clause. A polarity of 0 is neutral.
- */
+/** Opinions on the tokens `from` to `to` (exclusive), weighted by distance; 0 is neutral. */
 export const mentionAt = (
   text: string,
   { sentence: { tokens }, opinions }: SentenceReading,

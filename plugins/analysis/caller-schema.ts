@@ -31,10 +31,7 @@ interface SchemaReader {
   propertiesLeft: number
 }
 
-/**
- * Reads a caller's schema.
- * @throws Refusal `invalid_output_format` if it is malformed, too deep or too large
- */
+/** @throws Refusal `invalid_output_format` if the schema is malformed, too deep or too large */
 export const readSchema = (root: Json): CallerSchema => {
   const named = { ...definitionsOf(root, 'definitions'), ...definitionsOf(root, '$defs') }
   const reader: SchemaReader = {

@@ -81,11 +81,7 @@ const categoryVector = (
 
 const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
 
-/**
- * Scores all categories, in descending order. With one label, the confidences sum to 1; with
- * `multiLabel`, each category is judged independently. `mood` is the sentiment score of the text,
- * for labels such as `positive`.
- */
+/** With one label, confidences sum to 1; `mood` is the sentiment score, for such labels. */
 export const classify = (
   sentences: readonly Sentence[],
   categories: readonly Category[],

@@ -17,10 +17,7 @@ interface EngineDeps {
   readonly pool: WorkerPool
 }
 
-/**
- * Creates the configured engines.
- * @throws Refusal `misconfigured` if a named secret is not set
- */
+/** @throws Refusal `misconfigured` if a named secret is not set */
 export const configureEngines = (
   settings: readonly EngineSettings[],
   { host, pool }: EngineDeps,
@@ -44,10 +41,7 @@ const modelOf = (settings: ModelSettings, host: EngineDeps['host']): Model => {
   return dialect === 'ollama' ? ollamaModel(settings, deps) : sdkModel(settings, deps)
 }
 
-/**
- * Engine in a thread pool. Refusals of the worker are passed on; other errors are temporary
- * failures.
- */
+/** Refusals of the worker are passed on; other errors are temporary failures. */
 const threadEngine = (name: string, pool: Pick<WorkerPool, 'run'>): ConfiguredEngine => ({
   name,
   kind: 'local',

@@ -23,10 +23,7 @@ const stemWeights = (sentences: readonly Sentence[]): Map<string, number> => {
   return new Map(Array.from(counts, ([key, count]) => [key, 1 + Math.log(count)]))
 }
 
-/**
- * Selects the sentences with the most repeated content, in text order.
- * @param size maximum number of sentences
- */
+/** Selects the (at most `size`) sentences with the most repeated content, in text order. */
 export const keySentences = (
   text: string,
   sentences: readonly Sentence[],

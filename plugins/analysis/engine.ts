@@ -25,9 +25,7 @@ export interface EngineInfo {
   readonly prompt_version: string | null
   /** True if the same input always produces the same output. */
   readonly deterministic: boolean
-  /**
-   * Meaning of a confidence: the measured share of correct results, or the model's own estimate.
-   */
+  /** Measured share of correct results, or the model's own estimate. */
   readonly confidence_source: 'calibrated' | 'model_self_report'
 }
 

@@ -58,11 +58,7 @@ export class Engines {
     this.#deps = deps
   }
 
-  /**
-   * Answers one call.
-   * @throws Refusal if no engine supports the request, Failure if those that support it failed (the
-   * call is refunded either way), or the signal's reason if the call was aborted
-   */
+  /** @throws Refusal if no engine supports it, Failure if all failed, or the signal's reason */
   async answer(request: Request, signal: AbortSignal): Promise<Envelope> {
     const began = performance.now()
     const attempts: Attempt[] = []

@@ -8,11 +8,7 @@ import type { Weights } from './tagger/decode.ts'
 import type { Sentence } from './text.ts'
 import type { Span } from './tokens.ts'
 
-/**
- * Extracts the entities of a document, by start and without overlaps. For languages that the engine
- * does not support, only dates and amounts.
- * @param tagger replaces the shipped model
- */
+/** Sorted by start, without overlaps. In unsupported languages, only dates and amounts. */
 export const extractEntities = (
   { text, language }: Document,
   sentences: readonly Sentence[],

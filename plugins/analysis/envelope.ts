@@ -28,10 +28,7 @@ export interface EngineResult {
   readonly tokens?: { readonly input: number; readonly output: number }
 }
 
-/**
- * Answers one call with a synchronous engine.
- * @throws Refusal if the engine cannot serve the request
- */
+/** @throws Refusal if the engine cannot serve the request */
 export const answer = (engine: Engine, request: Request): Envelope => {
   const began = performance.now()
   const parsed = readRequest(request)
@@ -56,10 +53,7 @@ const runTask = (engine: Engine, { document, task }: ParsedRequest): TaskResult 
   }
 }
 
-/**
- * Wraps a result in the envelope that all endpoints share.
- * @param began start of the call, from `performance.now`
- */
+/** Wraps a result for the response; `began` is from `performance.now`. */
 export const envelopeOf = (
   parsed: ParsedRequest,
   result: EngineResult,

@@ -2,10 +2,7 @@ import type { Sentence } from './text.ts'
 import type { Token } from './tokens.ts'
 import type { Opinion } from './valence.ts'
 
-/**
- * Sentiment of business reports depends on direction: rising profit is good news, rising costs are
- * bad. The general lexicon misreads them because profit, share and interest are positive words.
- */
+/** In business reports direction decides: rising profit is good news, rising costs are bad. */
 const wordsOf = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
 /** Measures whose rise is good news. */
@@ -113,10 +110,7 @@ const COMPARISON = wordsOf('compared from against versus vs')
 const TOKENS_BEFORE = 12
 const TOKENS_AFTER = 8
 
-/**
- * Valence of a comparison: `to EUR 13.1 mn from EUR 8.7 mn`, `a loss of 5 compared to a profit of
- * 3`.
- */
+/** Valence of a comparison: `to EUR 13.1 mn from EUR 8.7 mn`. */
 const comparisonOf = (tokens: readonly Token[], at: number): number => {
   if (!COMPARISON.has(tokens[at]?.lower ?? '')) return 0
   const before = tokens.slice(Math.max(0, at - TOKENS_BEFORE), at)

@@ -1,17 +1,11 @@
 import { invalidFormat, isRecord, type Json, LIMITS, readSchema, tooDeep } from './caller-schema.ts'
 
-/**
- * Requested output in the form that engines read: a JSON Schema with few keywords, or prose.
- * `output_format` may be a schema, an example, a sketch of fields, or prose.
- */
+/** Requested output as engines read it: a JSON Schema with few keywords, or prose. */
 export type Format =
   | { readonly kind: 'schema'; readonly schema: Json; readonly ignored: readonly string[] }
   | { readonly kind: 'prose'; readonly prose: string }
 
-/**
- * Reads `output_format`.
- * @throws Refusal `invalid_output_format`
- */
+/** @throws Refusal `invalid_output_format` */
 export const readFormat = (format: unknown): Format => {
   if (format === undefined) return { kind: 'prose', prose: '' }
   const value = typeof format === 'string' ? parseLoosely(format) : format
@@ -27,10 +21,7 @@ export const readFormat = (format: unknown): Format => {
   return { kind: 'schema', schema, ignored: [] }
 }
 
-/**
- * Simplified schema for the embedded engine: the first of several options, and only the keywords
- * that the engine uses.
- */
+/** Schema for the embedded engine: the first of several options, only the keywords that it uses. */
 export interface Shape {
   readonly kind: 'any' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object'
   readonly properties?: readonly (readonly [string, Shape])[]
@@ -154,10 +145,7 @@ const limitsOf = (
       .filter(([, limit]) => typeof limit === 'number'),
   )
 
-/**
- * Derives a schema from an example: all properties are required; the first list item describes all
- * items.
- */
+/** All properties of an example are required; the first list item describes all items. */
 const schemaOfExample = (example: unknown, depth: number, budget: { left: number }): Json => {
   if (depth > LIMITS.depth) throw tooDeep()
   if (Array.isArray(example)) {
@@ -183,10 +171,7 @@ const schemaOfExample = (example: unknown, depth: number, budget: { left: number
   return typeof example === 'string' ? schemaOfWord(example) : {}
 }
 
-/**
- * Reads a string of an example: `"a|b|c"` is an enum, a type name is that type, other text is a
- * description.
- */
+/** In an example, `"a|b|c"` is an enum, a type name is that type, other text is a description. */
 const schemaOfWord = (word: string): Json => {
   const choices = word.split('|').map((one) => one.trim())
   if (choices.length > 1 && choices.every((one) => one !== '')) {

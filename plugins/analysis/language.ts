@@ -14,11 +14,7 @@ const FUNCTION_WORDS = readWordSet('function-words.txt')
 const SAMPLE_CHARACTERS = 4_000
 const SAMPLE_WORDS = 400
 
-/**
- * Detects the language from the first 4,000 characters. Function words decide for English even in
- * short texts, where trigrams are unreliable; short plain ASCII counts as English with low
- * confidence.
- */
+/** Uses 4,000 characters. Function words decide for English because trigrams need longer texts. */
 export const detectLanguage = (text: string): Language => {
   const sample = text.slice(0, SAMPLE_CHARACTERS)
   const found =

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * Reads the words of a file in `data/`, separated by commas or line breaks. `#` starts a comment
- * line; entries may contain spaces.
- */
+/** Words of a file in `data/`, separated by commas or line breaks; `#` starts a comment line. */
 export const wordList = (file: string): string[] =>
   readFileSync(new URL(`./data/${file}`, import.meta.url), 'utf8')
     .replace(/^#.*$/gm, '')

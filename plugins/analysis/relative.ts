@@ -73,10 +73,7 @@ const MONTHS_OF: Readonly<Record<string, number>> = {
 const DAYS_OF: Readonly<Record<string, number>> = { day: 1, week: 7, weekend: 7 }
 const DISTANCE_DAYS_MAX = 3_000_000
 
-/**
- * Shifts the reference date by a number of units. With `whole`, the result is the calendar unit
- * itself (`last week` is a week); otherwise days and weeks give a day.
- */
+/** With `whole`, the result is the calendar unit itself (`last week` is a week). */
 export const shift = (
   count: number,
   unit: string,

@@ -34,10 +34,7 @@ export interface ParsedRequest {
   readonly task: Task
 }
 
-/**
- * Parses and validates a request.
- * @throws Refusal if no engine could serve it
- */
+/** @throws Refusal if no engine could serve the request */
 export const readRequest = (request: Request): ParsedRequest => {
   const { id, endpoint } = request
   const given = request.input.text

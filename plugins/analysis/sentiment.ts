@@ -67,20 +67,14 @@ const massOf = (opinions: readonly { readonly valence: number }[]): Mass => ({
   blame: opinions.reduce((sum, { valence }) => sum + Math.max(0, -valence), 0),
 })
 
-/**
- * Label of a score. Mixed: praise and blame are both strong, neither is twice the other, and the
- * score is undecided.
- */
+/** Mixed: praise and blame are both strong, neither is twice the other, the score is undecided. */
 const labelOf = (score: number, { praise, blame }: Mass): SentimentLabel => {
   const [less, more] = praise < blame ? [praise, blame] : [blame, praise]
   if (less >= 1.2 && less / more >= 0.5 && Math.abs(score) < 0.6) return 'mixed'
   return score >= NEUTRAL_BAND ? 'positive' : score <= -NEUTRAL_BAND ? 'negative' : 'neutral'
 }
 
-/**
- * Sentiment of the whole text: the sum of the sentence odds, divided by the square root of their
- * count.
- */
+/** Sum of the sentence odds, divided by the square root of their count. */
 export const overallOf = (read: readonly SentenceReading[]): Overall => {
   const opinionated = read.filter(({ label }) => label !== 'neutral')
   const counted = opinionated.length > 0 ? opinionated : read

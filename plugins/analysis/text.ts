@@ -1,7 +1,4 @@
-/**
- * Sentence and token spans of well-formed UTF-16 text. All patterns are linear: no repetition can
- * match the same characters in two ways.
- */
+/** All patterns are linear: no repetition can match the same characters in two ways. */
 import { type Span, type Token, tokenize } from './tokens.ts'
 
 export interface Sentence extends Span {

@@ -94,10 +94,7 @@ export const isNegation = ({ lower }: Token): boolean =>
   NEGATIONS.has(lower) ||
   (lower.includes("'") && (lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))))
 
-/**
- * Finds the opinion words of a sentence, in order. `but` weakens those before it and strengthens
- * those after it.
- */
+/** Opinion words in order. `but` weakens those before it and strengthens those after it. */
 export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
   const isShouting = tokens.every(({ shape }) => shape !== 'lower')
   const turn = turningPoint(tokens)
@@ -130,10 +127,7 @@ export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
 const baseValence = ({ lower }: Token): number =>
   FUNCTION_WORDS.has(lower) && !OPINION_FUNCTION_WORDS.has(lower) ? 0 : (LEXICON.get(lower) ?? 0)
 
-/**
- * Finds negation and intensifiers among the preceding words; punctuation other than `'` ends the
- * search.
- */
+/** Negation and intensifiers before a word, up to punctuation other than `'`. */
 const context = (tokens: readonly Token[], at: number): { negated: boolean; push: number } => {
   let negated = false
   let push = 0

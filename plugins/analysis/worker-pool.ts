@@ -36,10 +36,7 @@ interface Limits {
   readonly deadlineMs: number
 }
 
-/**
- * Pool of worker threads, one request per thread at a time. Threads start on demand, are replaced
- * after a crash or an exceeded deadline, and do not keep the process alive while idle.
- */
+/** One request per thread at a time. Threads are replaced after a crash or a missed deadline. */
 export class WorkerPool {
   readonly #script: URL
   readonly #limits: Limits
@@ -51,11 +48,7 @@ export class WorkerPool {
     this.#limits = limits
   }
 
-  /**
-   * Sends a request (a structured-cloneable value) to a worker and resolves with its result.
-   * Rejects with the worker's `Refusal`, or with an `Error` if the queue is full, the worker fails,
-   * the deadline passes or `signal` aborts.
-   */
+  /** Rejects with the worker's `Refusal`, or an `Error` (full queue, crash, deadline, abort). */
   async run(request: unknown, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted()
     if (this.#waiting.length >= this.#limits.queue) throw new Error('The queue is full.')
@@ -125,9 +118,7 @@ export class WorkerPool {
     job?.settle(outcome)
   }
 
-  /**
-   * Terminates a worker and fails its job. If it never became ready, fails the first queued job.
-   */
+  /** Fails the worker's job, or the first queued one if the worker never became ready. */
   #terminate(slot: Slot, failure: string): void {
     if (!this.#slots.delete(slot)) return
     if (!slot.ready && slot.job === undefined) slot.job = this.#waiting.shift()

@@ -37,11 +37,7 @@ const FAST_MS = 10_000
 const BYTES_MAX = 8_388_608
 const HOPS_MAX = 5
 
-/**
- * Reads a page: without a browser if the owner allows it and it yields text, otherwise with one.
- *
- * @throws Refusal `robots_disallowed`; RenderError or Failure, for which the caller is refunded
- */
+/** @throws Refusal `robots_disallowed`; RenderError or Failure, for which the caller is refunded */
 export async function readPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { rule, url } = wanted.page
   await assertAllowed(ports, url)
@@ -162,10 +158,7 @@ function retryAfter({ 'retry-after': after, date }: Headers): number | undefined
 const untilDate = (date: string, now: string): number =>
   (Date.parse(date) - Date.parse(now)) / 1_000
 
-/**
- * Resolves a redirect. It may lead to a page of the same domain, but not to one that is not for
- * sale or costs more: that one must be requested directly.
- */
+/** Refuses redirects to another domain or to a page that is not for sale or costs more. */
 function resolveRedirect({ domain, page }: PageRequest, url: string): string {
   const found = domain.page(url.split('#')[0] ?? '')
   if (typeof found !== 'string' && found.rule.price <= page.rule.price) return found.url

@@ -51,10 +51,7 @@ export const gatewayOf = (ports: GatewayDeps, domain: SellingDomain): AnyService
     },
   })
 
-/**
- * Quotes a page by its rule, and by whether it is cached.
- * @throws Refusal for a URL that is not for sale, before any money moves
- */
+/** @throws Refusal for a URL that is not for sale, before any money moves */
 async function quote(
   { cache }: GatewayDeps,
   domain: SellingDomain,

@@ -2,10 +2,7 @@ import { defineService, EgressError, Failure, type Host, Refusal, s, usd } from 
 
 const PUBLIC = 'https://api.openweathermap.org'
 
-/**
- * Example: wraps a third-party HTTP API whose key is the operator's secret. Without
- * `HUB_SECRET_FORECAST_KEY` it is not listed and reports that it is not configured.
- */
+/** Example: wraps an HTTP API whose key is the operator's secret `HUB_SECRET_FORECAST_KEY`. */
 export default (host: Host) =>
   defineService({
     slug: 'forecast',

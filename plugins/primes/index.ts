@@ -3,10 +3,7 @@ import { defineService, micros, Reply, s, usd } from 'agenthub/plugin'
 
 const EACH = 10
 
-/**
- * Example: a streaming response, one line per prime as it is found. The price depends on the input,
- * and an interrupted stream is not charged.
- */
+/** Example: a streaming response, priced by input; an interrupted stream is not charged. */
 export default defineService({
   slug: 'primes',
   name: 'Primes',

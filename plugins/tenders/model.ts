@@ -18,10 +18,7 @@ export interface Text {
   readonly text: string
 }
 
-/**
- * An amount as a decimal number in text, never converted. Withheld: the buyer may not, or does not
- * yet, publish it; then there is no number.
- */
+/** Decimal text, never converted. Withheld: the buyer does not publish it; there is no number. */
 export type Amount =
   | { readonly amount: string; readonly currency: string }
   | { readonly amount: null; readonly currency: null; readonly withheld: true }

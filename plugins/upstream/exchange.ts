@@ -11,11 +11,7 @@ const PAUSE_MS = 100
 /** Statuses of a gateway that did not reach the upstream or got no response. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
-/**
- * Sends a request to the upstream, with retries where they are safe: always if it provably never
- * left, otherwise only if the endpoint is idempotent.
- * @throws EgressError
- */
+/** Retries if the request provably never left or is idempotent. @throws EgressError */
 export async function exchange(
   way: Upstream['way'],
   { retries, idempotent }: Pick<UpstreamEndpoint, 'retries' | 'idempotent'>,

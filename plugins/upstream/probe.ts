@@ -2,9 +2,7 @@ import { type DueProbe, EgressError, type Health, type Upstreams } from 'agenthu
 
 const TIMEOUT_MS = 10_000
 
-/**
- * Probes upstreams that are due with a GET without credentials. Any response means up, except 5xx.
- */
+/** Sends a GET without credentials. Any response means up, except 5xx. */
 export async function probeDue(upstreams: Pick<Upstreams, 'due' | 'noteHealth'>): Promise<void> {
   const due = await upstreams.due()
   await Promise.all(due.map(async (each) => upstreams.noteHealth(each.slug, await healthOf(each))))

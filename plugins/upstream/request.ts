@@ -24,11 +24,7 @@ const TYPES = {
   none: {},
 } as const
 
-/**
- * Creates the builder of an endpoint's upstream requests. What all calls have in common is computed
- * once.
- * @throws Refusal, from the builder, for a value that no path can carry
- */
+/** Computes common parts once. @throws Refusal, from the builder, for a value no path can carry */
 export function requestsOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,

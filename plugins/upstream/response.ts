@@ -25,11 +25,7 @@ const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205])
 /** Bytes of a refused response shown to callers. */
 const SHOWN_BYTES = 2_048
 
-/**
- * Builds the reply from an upstream's response by the endpoint's charge policy: success statuses
- * are delivered and charged, passed-through ones delivered free of charge, all others fail.
- * @throws Failure `upstream_error`
- */
+/** Delivers and charges by the endpoint's policy. @throws Failure `upstream_error` */
 export function replyOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,

@@ -20,11 +20,7 @@ export const containsSecret = (injected: Injected, text: Buffer | string): boole
     typeof text === 'string' ? text.includes(String(bytes)) : text.includes(bytes),
   )
 
-/**
- * Relays a stream until a credential appears in it. No part of one leaves, wherever chunks end:
- * bytes that may start one are held back.
- * @throws Failure `secret_repeated`, as the stream's error
- */
+/** Holds back bytes that may start a credential. @throws Failure `secret_repeated` in the stream */
 export function guardSecrets(source: Readable, injected: Injected): Readable {
   const needles = needlesOf(injected)
   if (needles.length === 0) return source

@@ -72,10 +72,7 @@ interface SettledValue {
   readonly schema: Json
 }
 
-/**
- * Removes null where a property is optional; where it is required, extends the schema to allow
- * null.
- */
+/** Removes null where a property is optional; otherwise extends the schema to allow it. */
 const settle = (value: unknown, schema: Json, path: string, unresolved: string[]): SettledValue => {
   const { anyOf, properties, items } = schema
   if (!hasFields(schema)) return { value, schema }
@@ -178,10 +175,7 @@ interface Grounding {
 /** Members that may hold the text of a span. */
 const TEXT_MEMBERS = ['text', 'quote', 'mention', 'surface', 'value', 'name', 'entity', 'evidence']
 
-/**
- * Replaces `start` and `end` beside a quoted text with its located span, in the caller's unit; null
- * if the quote is not in the text.
- */
+/** Replaces `start` and `end` beside a quote with its span in the caller's unit, or null. */
 const withSpans = (value: unknown, path: string, grounding: Grounding): unknown => {
   if (Array.isArray(value)) {
     return value.map((one, index) => withSpans(one, `${path}/${index}`, grounding))

@@ -28,9 +28,7 @@ export interface ModelSession {
   readonly signal: AbortSignal
 }
 
-/**
- * A validated value, with the number of items that the model named but the text does not contain.
- */
+/** A validated value; `dropped` counts the named items that the text does not contain. */
 export interface ModelResult<T> {
   readonly value: T
   readonly dropped: number
@@ -39,10 +37,7 @@ export interface ModelResult<T> {
 /** Maximum characters of an invalid output that are quoted back to the model. */
 const QUOTED_MAX = 4_000
 
-/**
- * Asks a model; if its output is invalid, asks once more with the errors.
- * @throws EngineError, or the signal's reason
- */
+/** Asks once more with the errors if the output is invalid. @throws EngineError, signal's reason */
 export const askModel = async <T>(
   question: Question<T>,
   session: ModelSession,

@@ -5,10 +5,7 @@ const OVERLAP = 200
 /** Share of a chunk, counted from its end, that is searched for a good place to cut. */
 const SEARCH_BACK_SHARE = 0.25
 
-/**
- * Splits a text into overlapping chunks of at most `size` UTF-16 units: at a blank line, otherwise
- * after a sentence, otherwise at a space, never inside a character.
- */
+/** Overlapping chunks of at most `size` UTF-16 units, cut at a blank line, sentence or space. */
 export const chunksOf = (text: string, size: number): readonly Span[] => {
   const chunks: Span[] = []
   let start = 0

@@ -66,10 +66,7 @@ const judge = (given: Answer['scores'], task: ClassifyTask): Judgment<Scores> =>
 
 const totalOf = (scores: Scores): number => scores.reduce((total, one) => total + one, 0)
 
-/**
- * Normalizes scores to a sum of 1. Confidence that the model left over is divided among the
- * categories that it omitted, but none gets more than half of the lowest named score.
- */
+/** Omitted categories share what is left of 1: each at most half of the lowest named score. */
 const normalizeScores = (scores: Scores, sum: number): Scores => {
   const left = scores.filter((one) => one === 0).length
   const least = Math.min(...scores.filter((one) => one > 0))

@@ -12,10 +12,7 @@ export class ConcurrencyLimit {
     this.#limit = seats
   }
 
-  /**
-   * Runs `work` when a slot is free.
-   * @throws EngineError `busy` if too many requests wait, or the signal's reason
-   */
+  /** @throws EngineError `busy` if too many requests wait, or the signal's reason */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(signal)
     try {

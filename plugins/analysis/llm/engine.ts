@@ -25,11 +25,7 @@ const VERSIONS: Readonly<Record<Task['kind'], string>> = {
 
 /** Engine that calls a model and verifies everything verifiable in its output. */
 export interface RemoteEngine {
-  /**
-   * Performs one call.
-   * @param spending accumulates the cost, also of failed requests
-   * @throws EngineError, or the signal's reason
-   */
+  /** `spending` includes failed requests. @throws EngineError, or the signal's reason */
   readonly answer: (
     asked: ParsedRequest,
     spending: Spending,

@@ -55,10 +55,7 @@ export const entitiesQuestion = (text: string, task: EntitiesTask): Question<rea
   }
 }
 
-/**
- * Locates the names that a model listed. Names that are not in the text are dropped; if most are
- * missing, the output is invalid.
- */
+/** Drops names that are not in the text; if most are missing, the output is invalid. */
 const locate = (
   text: string,
   named: readonly NamedEntity[],
@@ -83,10 +80,7 @@ interface LocatedEntity extends Span {
   readonly named: NamedEntity
 }
 
-/**
- * Assigns types to the occurrences of a name: all get the same type, unless the model gave several,
- * which are then used in order. Numbers and dates apply only as often as the model listed them.
- */
+/** All occurrences get the same type, unless the model gave several, which are used in order. */
 const assignPlaces = (
   places: readonly Span[],
   items: readonly NamedEntity[],

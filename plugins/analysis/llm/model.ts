@@ -1,9 +1,6 @@
 import type { Json } from '../caller-schema.ts'
 
-/**
- * Output modes that make a model return JSON, the strictest first: JSON Schema, JSON Schema in
- * llama.cpp's format, any JSON, or prompt only. If a server rejects one, the next is used.
- */
+/** Output modes, the strictest first. If a server rejects one, the next is used. */
 export const OUTPUTS = ['schema', 'flat-schema', 'json', 'text'] as const
 export type Output = (typeof OUTPUTS)[number]
 
@@ -32,10 +29,7 @@ export interface Reply {
 /** Sends one request to a model, without retries. @throws ModelError */
 export type Model = (prompt: Prompt, signal: AbortSignal) => Promise<Reply>
 
-/**
- * Reason of a failed request: `transient` may succeed later, `format` is an unsupported output
- * mode, `denied` requires action by the operator.
- */
+/** `transient` may succeed later, `format` is an unsupported mode, `denied` needs the operator. */
 type ModelErrorKind = 'transient' | 'format' | 'denied' | 'timeout'
 
 export class ModelError extends Error {

@@ -3,11 +3,7 @@ import { jsonrepair } from 'jsonrepair'
 /** Maximum characters; longer output is rejected. */
 const LENGTH_MAX = 400_000
 
-/**
- * Extracts the JSON of a model's output: as is, without surrounding text (thoughts, code fences,
- * courtesies), or with small syntax errors repaired. Undefined if there is none. Callers reject
- * truncated output beforehand.
- */
+/** Finds JSON amid thoughts, fences and courtesies and repairs small errors; undefined if none. */
 export const jsonIn = (output: string): unknown => {
   if (output.length > LENGTH_MAX) return undefined
   const plain = parseJson(output)

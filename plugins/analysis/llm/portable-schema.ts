@@ -1,10 +1,6 @@
 import { isRecord, type Json } from '../caller-schema.ts'
 
-/**
- * Converts a schema to the subset that all structured-output APIs accept: all properties required,
- * null for those that are optional or unknown, no additional properties, no bounds. Outputs are
- * validated against the full schema.
- */
+/** Converts to what all APIs accept: all properties required, null allowed, no bounds. */
 export const toPortableSchema = (schema: Json): Json => {
   const { anyOf, enum: choices, description, type, properties, items } = schema
   const described = typeof description === 'string' ? { description } : {}
@@ -59,10 +55,7 @@ const nullable = (schema: Json): Json => {
   return { ...described, anyOf: [rest, { type: 'null' }] }
 }
 
-/**
- * True if structured-output APIs can express the schema: they support neither objects without named
- * properties nor values of any type.
- */
+/** APIs support neither objects without named properties nor values of any type. */
 export const isPortable = (weak: Json): boolean => {
   const { anyOf, enum: choices, type, properties, items } = weak
   if (Array.isArray(anyOf)) return anyOf.every((one) => isRecord(one) && isPortable(one))

@@ -7,11 +7,7 @@ const FIRST_WAIT_MS = 250
 /** Longest wait; if a server asks for more, the next engine is used. */
 const LONGEST_WAIT_MS = 8_000
 
-/**
- * Delay before a retry in milliseconds; undefined if the request must not be retried. Only
- * transient errors are retried, at most twice, and not before the server's requested delay.
- * @param jitter 0 to 1; spreads simultaneous retries
- */
+/** Milliseconds, not before the server's requested delay; undefined if there must be no retry. */
 export const retryDelay = (error: unknown, attempt: number, jitter: number): number | undefined => {
   if (!(error instanceof ModelError) || error.kind !== 'transient') return undefined
   if (attempt > RETRIES) return undefined
@@ -20,10 +16,7 @@ export const retryDelay = (error: unknown, attempt: number, jitter: number): num
   return wait <= LONGEST_WAIT_MS ? wait : undefined
 }
 
-/**
- * Sends a request with retries as `retryDelay` allows.
- * @throws EngineError if all attempts failed, ModelError of kind `format`, or the signal's reason
- */
+/** @throws EngineError if all attempts failed, ModelError `format`, or the signal's reason */
 export const withRetries = async (
   send: () => Promise<Reply>,
   signal: AbortSignal,

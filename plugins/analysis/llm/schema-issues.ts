@@ -3,11 +3,7 @@ import type { Json } from '../caller-schema.ts'
 
 const ISSUES_MAX = 8
 
-/**
- * Lists the schema violations of a value, deepest first, worded for a model; empty if valid.
- * Schemas are interpreted, not compiled, so that the cost of a caller's schema is bounded by its
- * size.
- */
+/** Violations, deepest first. Schemas are interpreted, not compiled, to bound a caller's cost. */
 export const issuesOf = (schema: Json, value: unknown): readonly string[] => {
   const validator = validators.get(schema) ?? new Validator({ ...schema }, '2020-12', false)
   validators.set(schema, validator)

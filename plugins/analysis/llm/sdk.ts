@@ -3,10 +3,7 @@ import { errorOfStatus, type Model, ModelError, type Prompt, type Reply } from '
 import type { ModelSettings } from './settings.ts'
 import { type ModelDeps, type Post, retryAfterMs } from './transport.ts'
 
-/**
- * Model behind one of the AI SDK's providers, which translate requests and responses. Transport,
- * retries and validation are implemented here. The SDK is loaded on the first call.
- */
+/** The AI SDK only translates requests and responses; it is loaded on the first call. */
 export const sdkModel = (settings: ModelSettings, deps: ModelDeps): Model => {
   let loadedModel: Promise<(prompt: Prompt) => LanguageModelV4> | undefined
   return async (prompt, signal) => {

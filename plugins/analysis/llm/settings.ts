@@ -67,10 +67,7 @@ export type EngineSettings = z.infer<typeof Engines>[number]
 export const ENGINES_SECRET = 'ANALYSIS_ENGINES'
 const VARIABLE = `HUB_SECRET_${ENGINES_SECRET}`
 
-/**
- * Parses the engine configuration, the preferred engine first.
- * @throws Refusal `misconfigured` that lists each mistake without quoting values
- */
+/** The preferred engine is first. @throws Refusal `misconfigured` that quotes no values */
 export const readEngines = (text: string | undefined): readonly EngineSettings[] => {
   if (text === undefined) return [{ dialect: 'embedded' }]
   const parsed = Engines.safeParse(jsonOf(text))

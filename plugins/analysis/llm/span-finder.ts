@@ -2,10 +2,7 @@ import type { Span } from '../tokens.ts'
 
 /** Locates quotes of a model in the text. */
 export interface SpanFinder {
-  /**
-   * Finds all occurrences of `surface` as whole words, in order: exact matches, otherwise matches
-   * regardless of case, spacing and the form of quotes and dashes.
-   */
+  /** Whole words, in order: exact, otherwise regardless of case, spacing, quotes and dashes. */
   readonly all: (surface: string) => readonly Span[]
 }
 

@@ -21,11 +21,7 @@ export interface ModelDeps {
   readonly clock: Clock
 }
 
-/**
- * Creates a function that posts to a model server: to one listed by the operator at any address,
- * otherwise to public addresses only.
- * @throws ModelError if there is no response, or the signal's reason if aborted
- */
+/** Posts to listed servers and public addresses. @throws ModelError, or the signal's reason */
 export const createPost =
   ({ http, backends }: TransportDeps, timeoutMs: number): Post =>
   async (url, { headers, body, signal }) => {

@@ -27,10 +27,7 @@ const TASKS: Readonly<
 const DEADLINE_MS = 60_000
 const QUEUE_MAX = 16
 
-/**
- * Runs the operator's ONNX models from a local folder in a dedicated thread. Nothing is downloaded.
- * @throws Refusal `misconfigured` if the package or a model is missing
- */
+/** Runs local ONNX models in a thread. @throws Refusal `misconfigured` if a file is missing */
 export const onnxEngine = (settings: OnnxSettings): ConfiguredEngine => {
   assertInstalled(settings)
   const pool = new WorkerPool(new URL('./worker.ts', import.meta.url), {

@@ -73,10 +73,7 @@ const trace = (score: Float64Array, back: Uint8Array): Uint8Array => {
   return labels
 }
 
-/**
- * Probability of each label for each token, treating the scores divided by `temperature` as
- * log-odds (forward-backward, normalized at each token).
- */
+/** Label probabilities by token: forward-backward on log-odds (scores divided by `temperature`). */
 export const marginalsOf = (
   emissions: Float64Array,
   transition: Float32Array,

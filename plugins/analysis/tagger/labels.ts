@@ -1,7 +1,4 @@
-/**
- * Name types of the tagger. The engine never returns `other` (nationalities, works, products,
- * events), which only keeps the other types precise.
- */
+/** The engine never returns `other` (nationalities, works), which keeps the other types precise. */
 export const TAG_TYPES = ['person', 'organization', 'location', 'other'] as const
 export type TagType = (typeof TAG_TYPES)[number]
 

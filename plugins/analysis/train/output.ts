@@ -17,9 +17,7 @@ export class Output {
     this.#write(file, bytes, bytes, (old) => old)
   }
 
-  /**
-   * Writes a compressed file; compares contents because compressed bytes differ between versions.
-   */
+  /** Compares contents because compressed bytes differ between versions. */
   pack(file: string, bytes: Uint8Array): void {
     const params = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     this.#write(file, bytes, brotliCompressSync(bytes, { params }), brotliDecompressSync)

@@ -51,10 +51,7 @@ interface SumTable {
   readonly transition: Float64Array
 }
 
-/**
- * Averaged structured perceptron (Collins 2002): if the best labels of a sentence are wrong,
- * weights move towards the correct ones; the result is the average of all states.
- */
+/** Averaged structured perceptron (Collins 2002). */
 export class Perceptron {
   readonly bits: number
   readonly weights: WeightTable

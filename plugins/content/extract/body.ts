@@ -33,10 +33,7 @@ function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Ele
   })
 }
 
-/**
- * Selects the candidates that form one article: the first good ones up to the next headline,
- * because a page may continue with other articles.
- */
+/** First good candidates up to the next headline: a page may continue with other articles. */
 function articleOf(
   root: ParentNode,
   measures: Measures,

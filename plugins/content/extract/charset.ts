@@ -24,10 +24,7 @@ function isUtf8(bytes: Uint8Array): boolean {
   }
 }
 
-/**
- * Decodes a page. Precedence as in browsers (HTML standard, 13.2.3.2): byte order mark,
- * Content-Type header, the page's own declaration; then detection from the bytes.
- */
+/** Order of HTML 13.2.3.2: byte order mark, Content-Type, declaration; then detection. */
 export function decode(body: Uint8Array, contentType: string | undefined): string {
   const transport = charsetOf(contentType)
   const declared = getEncoding(body, {

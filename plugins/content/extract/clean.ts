@@ -50,10 +50,7 @@ function surroundings(root: ParentNode): Set<ParentNode> {
   return found
 }
 
-/**
- * Removes elements that by name, role or kind surround an article, unless they hold the headline or
- * so much of the prose that they must be the article.
- */
+/** Removes surroundings, unless they hold the headline or most of the prose. */
 export function removeSurroundings(root: ParentNode): void {
   const measures = measure(root)
   const kept = surroundings(root)

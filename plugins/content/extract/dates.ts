@@ -1,7 +1,4 @@
-/**
- * Dates as pages write them, in ISO 8601. Nothing is invented: a day remains a day, and a time
- * without an offset gets none.
- */
+/** Dates in ISO 8601. Nothing is invented: a time without an offset gets none. */
 const ISO = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ]+(\d\d):?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?)?\s*(.*)$/i
 const OFFSET = /^(?:Z|UTC|GMT|([+-])(\d\d):?(\d\d)?)/i
 const DAY_FIRST = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?:\D+(\d\d):(\d\d))?/

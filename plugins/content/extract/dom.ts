@@ -39,11 +39,7 @@ class BoundedHandler extends DomHandler {
   }
 }
 
-/**
- * Parses HTML, well-formed or not, in time linear in its length.
- *
- * @throws ExtractionError `content_unreadable` if it is too long, too deep or has too many nodes
- */
+/** Linear in length. @throws ExtractionError `content_unreadable` if too long or complex */
 export function parse(html: string): Document {
   if (html.length > CHARACTERS_MAX) {
     throw new ExtractionError('content_unreadable', `The page is over ${CHARACTERS_MAX} long.`)
@@ -54,10 +50,7 @@ export function parse(html: string): Document {
   return wrapNodes(handler.root.children)
 }
 
-/**
- * Wraps nodes in one element of a new document. Selecting below many nodes takes time proportional
- * to the square of their number; below one element it does not.
- */
+/** Selecting below many nodes takes quadratic time; below one element it does not. */
 export function wrapNodes(nodes: ChildNode[]): Document {
   const element = new Element('div', {}, nodes)
   for (const node of nodes) node.parent = element

@@ -1,9 +1,6 @@
 import type { Element } from 'domhandler'
 
-/**
- * Names that sites give to parts of their pages. A class or id is split into words,
- * `relatedLinks__item` into `related links item`, and its words, pairs and triples are looked up.
- */
+/** Names of page parts: words, pairs and triples of a class or id (`relatedLinks__item`). */
 type Words = (phrases: readonly string[]) => boolean
 
 /** @param text comma-separated phrases; a final `*` matches any ending */

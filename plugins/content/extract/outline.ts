@@ -48,10 +48,7 @@ export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Li
   return Array.from(found, ([href, text]) => ({ href, text }))
 }
 
-/**
- * Returns true for an image that shows nothing: a tracking pixel, or one without a URL. Other
- * images get the URL that they will load as `src`.
- */
+/** True for a tracking pixel or no URL. Other images get the URL that they will load as `src`. */
 export function isEmptyImage(node: AnyNode): boolean {
   if (!isTag(node) || node.name !== 'img') return false
   const { attribs } = node

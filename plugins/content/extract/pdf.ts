@@ -27,10 +27,7 @@ const pageText = (page: string): string =>
     .replace(/ ?\n ?/g, '\n')
     .trim()
 
-/**
- * Reads the text of a PDF in drawing order, which is reading order in documents of word processors.
- * A scan without a text layer is `content_empty`.
- */
+/** Text in drawing order, usually reading order. A scan without text is `content_empty`. */
 export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
   try {
     const pdf = await getDocumentProxy(new Uint8Array(body), {

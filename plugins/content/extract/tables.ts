@@ -17,10 +17,7 @@ const PLAIN: ReadonlySet<string> = new Set([...INLINE, 'p', 'div', 'br'])
 const isPlain = (cell: ParentNode): boolean =>
   elementsOf(cell).every((child) => PLAIN.has(child.name) && isPlain(child))
 
-/**
- * Returns the cells of a data table by row; undefined for a layout table: one column, or lists,
- * headings or tables in its cells.
- */
+/** Undefined for a layout table: one column, or lists, headings or tables in its cells. */
 export function rowsOf(table: ParentNode): Element[][] | undefined {
   const rows = trs(table)
     .map((row) => elementsOf(row).filter(isCell))

@@ -122,10 +122,7 @@ function removeUnwanted(root: ParentNode, measures: Measures, title: string): vo
   for (const child of root.children) if (isTag(child)) removeUnwanted(child, measures, title)
 }
 
-/**
- * Removes from a body what is not the article's text: captions, dates, lists of other articles,
- * invitations to read, share or subscribe, and headings without content.
- */
+/** Removes captions, dates, lists of other articles, invitations to share, and empty headings. */
 export function trim(root: ParentNode, title: string): void {
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0

@@ -26,12 +26,7 @@ const ASK = {
   },
 } as const
 
-/**
- * Answers a query from one snapshot as of one instant; samples as of the time they were written
- * for.
- * @returns undefined before there is a complete snapshot
- * @throws Refusal for an invalid query
- */
+/** Undefined before there is a complete snapshot. @throws Refusal for an invalid query */
 export const answer = (database: Database, question: Question, given: Given, now: Date) =>
   database.reading(async (transaction) => {
     const found = await standing(transaction, now)

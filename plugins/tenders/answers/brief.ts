@@ -6,9 +6,7 @@ import { tendersOf } from './items.ts'
 
 const WEEK = 7 * 86_400_000
 
-/**
- * Builds the daily brief: new tenders, verified changes, and tenders that close within seven days.
- */
+/** New tenders, verified changes, and tenders that close within seven days. */
 export async function brief(transaction: Transaction, at: Standing, now: Date) {
   const { day, ojs, stale } = at
   const until = new Date(now.getTime() + WEEK)

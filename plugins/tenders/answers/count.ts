@@ -20,11 +20,7 @@ interface Counted {
 const MOST = 1_000
 const counts = new Map<string, Counted>()
 
-/**
- * Counts rows that match conditions. A count is valid until the next tender closes, the day ends or
- * a snapshot is closed, and cached until then: counting 100,000 rows takes longer than reading a
- * page.
- */
+/** Cached until the next tender closes, the day ends or a snapshot closes: counting is slow. */
 export async function countOf(transaction: Transaction, counting: Counting): Promise<number> {
   const { table, text, values, edition, now } = counting
   const others = values.filter((value) => value !== now)

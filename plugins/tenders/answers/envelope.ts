@@ -25,10 +25,7 @@ interface Row {
   readonly gaps: boolean
 }
 
-/**
- * Returns the newest complete snapshot; undefined if there is none. Live data is stale if a
- * publication day is missing; folders and samples never are.
- */
+/** Newest complete snapshot, if any. Live data is stale if a publication day is missing. */
 export async function standing(transaction: Transaction, now: Date): Promise<Standing | undefined> {
   const today = now.toISOString().slice(0, 10)
   const { rows } = await transaction.query<Row>(

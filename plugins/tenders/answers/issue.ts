@@ -15,10 +15,7 @@ interface Issue {
 
 let kept: { readonly of: string; readonly issue: Issue } | undefined
 
-/**
- * Reads the latest publication day. The result is the same until another snapshot is closed and is
- * cached until then: reading it takes longer than the rest of the brief.
- */
+/** Latest publication day, cached until another snapshot is closed. */
 export async function issueOf(
   transaction: Transaction,
   { edition, day }: Pick<Standing, 'edition' | 'day'>,

@@ -6,10 +6,7 @@ const MOST = 1_000
 
 let kept = { edition: '', items: new Map<string, Tender>() }
 
-/**
- * Reads tenders by id, in the given order. Cached until another snapshot is closed, because tenders
- * that close soon are requested again and again.
- */
+/** In the given order. Cached until another snapshot is closed: the same ids recur. */
 export async function tendersOf(
   transaction: Transaction,
   { edition }: Pick<Standing, 'edition'>,

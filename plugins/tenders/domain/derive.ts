@@ -9,10 +9,7 @@ export interface Derived {
   readonly changes: readonly (Change & { readonly score: number })[]
 }
 
-/**
- * Derives tenders and changes from a family of notices. The result does not depend on the order in
- * which they arrived: a late notice corrects everything it affects.
- */
+/** Independent of the order of arrival: a late notice corrects everything it affects. */
 export function derive(family: readonly Held[]): Derived {
   const tracks = tracksOf(family)
   const found = tracks.map((track) => {

@@ -111,10 +111,7 @@ function meaningOf(value: Exclude<FieldValue, null>): string {
   }
 }
 
-/**
- * Renames lots of the later notice to the ids of the earlier one, if an id is new and title and CPV
- * show that it is the same lot.
- */
+/** Renames new lots of the later notice whose title and CPV show that they are the same. */
 export function aligned(before: Notice, after: Notice): Notice {
   const known = new Set(before.lots.map(({ id }) => id))
   const gone = before.lots.filter(({ id }) => after.lots.every((lot) => lot.id !== id))

@@ -20,10 +20,7 @@ function daysIn(text: string): string[] {
 const deadlinesOf = ({ lots }: Notice): Deadline[] => lots.flatMap(({ deadlines }) => deadlines)
 const dayOf = ({ local }: Deadline): string => local.slice(0, 10)
 
-/**
- * Returns true if the buyer's text about this lot names dates with a time and none of them is its
- * deadline: text and values contradict each other.
- */
+/** True if the buyer's text names dates with a time and none of them is the lot's deadline. */
 export function contradicts({ lots, changes }: Notice, lotId: string): boolean {
   const days = new Set(lots.find(({ id }) => id === lotId)?.deadlines.map(dayOf) ?? [])
   const texts = (changes?.sections ?? [])

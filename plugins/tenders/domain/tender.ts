@@ -82,10 +82,7 @@ export interface Tender {
   readonly publication_numbers: readonly string[]
 }
 
-/**
- * From this day on all notices are eForms (Regulation 2019/1780). An older qualification system
- * without an end is no longer known to be open.
- */
+/** All notices since are eForms (2019/1780). Older qualification systems may no longer be open. */
 const OLD_FORMS_END = '2023-10-25T00:00:00Z'
 
 /** Derives a tender from all notices of a call; undefined if they contain too little. */
@@ -237,10 +234,7 @@ function plainState(base: Notice, notices: readonly Held[]): State {
   return base.kind === 'planning' || base.kind === 'consultation' ? 'planned' : 'timed'
 }
 
-/**
- * Awarded: some lot has a winner and none is open. Unsuccessful: all closed without one. A withheld
- * code is neither.
- */
+/** Awarded: some lot has a winner, none is open. Unsuccessful: all closed without one. */
 function stateOf(base: Notice, notices: readonly Held[], lots: readonly LotItem[]): State {
   if (isCancelled(notices, null)) return 'cancelled'
   const codes = notices.flatMap(({ notice }) => notice.result?.lots.map((l) => l.status) ?? [])

@@ -36,10 +36,7 @@ export const refersTo = ({ changes, previous }: Notice): string[] => [
   ...new Set([...(changes?.reference ? [changes.reference] : []), ...previous]),
 ]
 
-/**
- * Returns true if two notices with the same procedure id are one procurement. Ids are sometimes
- * reused wrongly, so buyer and division of the main CPV must match.
- */
+/** Procedure ids are sometimes reused wrongly, so buyer and main CPV division must match. */
 export function belongTogether(a: Notice, b: Notice): boolean {
   if (a.procedureId === null || a.procedureId !== b.procedureId) return false
   const division = ({ cpv }: Notice): string => cpv.main?.slice(0, 2) ?? ''

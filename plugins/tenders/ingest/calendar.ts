@@ -50,10 +50,7 @@ function missingBetween(before: string, after: string): number | null {
   return next > last ? next - last - 1 : null
 }
 
-/**
- * Silent days that may still be published: within a gap of the numbers, or on a working day after
- * which no known issue proves a holiday.
- */
+/** Silent days that may still be published: no known issue proves them holidays. */
 export function doubtful(days: readonly FoundDay[]): ReadonlySet<string> {
   const gaps = gapsOf(days)
   const lastKnown = days.findLast(({ ojs }) => ojs !== null)?.day ?? ''

@@ -14,11 +14,7 @@ const isDue = ({ attempts, askedAt }: Wanted, now: Date): boolean =>
   attempts < ATTEMPTS_MAX &&
   (askedAt === null || now.getTime() - askedAt.getTime() >= AGAIN_MS * 4 ** (attempts - 1))
 
-/**
- * Fetches the missing notices that change notices refer to, without which there is no old value.
- * References are followed up to a limited depth and number.
- * @returns how many came; the snapshot shows them
- */
+/** Fetches notices that change notices refer to, for old values; returns how many came. */
 export async function bringPredecessors(reading: Reading, snapshot: Snapshot): Promise<number> {
   const { store, settings, clock } = reading
   const looked = new Set<string>()

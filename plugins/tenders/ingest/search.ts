@@ -44,10 +44,7 @@ const PREFIXES = Object.keys(energy.prefixes)
 
 const ENERGY = PREFIXES.map((prefix) => `classification-cpv=${prefix}*`).join(' OR ')
 
-/**
- * Query for all energy notices of a publication day. The API requires the same text for every page.
- * Dates are built here because a wrongly ordered date gives an empty response, not an error.
- */
+/** Same text for every page, as the API requires; a wrongly ordered date would find nothing. */
 export const dayQuery = (day: string): string =>
   `(${ENERGY}) AND publication-date=${day.replaceAll('-', '')} SORT BY publication-date`
 
@@ -65,11 +62,7 @@ export const searchBody = (query: string, limit: number, token?: string): string
     ...(token !== undefined && { iterationNextToken: token }),
   })
 
-/**
- * Parses a response of the search API.
- * @throws IngestFailure `refused_query` with the API's message; `bad_page` for anything else, such
- * as HTML
- */
+/** @throws IngestFailure `refused_query` with the API's message; `bad_page` for anything else */
 export function readPage(status: number, text: string): Page {
   const answer = objectOf(text)
   if (!answer) throw bad(`status ${status}, and no JSON object`)
@@ -88,11 +81,7 @@ export function readPage(status: number, text: string): Page {
   return { hits: notices.map(hitOf), total, token: token || null }
 }
 
-/**
- * Adds a page to a listing. It is complete with the announced number of notices; if the API returns
- * a token with the last of them, the next page must be empty.
- * @throws IngestFailure `contradiction`: restart
- */
+/** With a token after the last notice, the next page must be empty. @throws IngestFailure */
 export function advance(listing: Listing, page: Page, most: number): Listing {
   const { announced, numbers, tokens } = listing
   if (announced !== null && page.total !== announced) {

@@ -149,11 +149,7 @@ const FINAL: ReadonlySet<string> = new Set([
   'upstream_redirect',
 ])
 
-/**
- * Returns the delay that a response requests, in ms; undefined if none.
- * @throws IngestFailure `blocked` if it is longer than a run waits, and for a 403, with which the
- * journal blocks clients that send too many requests
- */
+/** Delay in ms. @throws IngestFailure `blocked` if too long, and for 403 (too many requests) */
 function requestedDelay(
   { status, headers }: EgressResponse,
   now: Date,

@@ -46,10 +46,7 @@ const NAMESPACES: ReadonlySet<string> = new Set([
 
 export const isEforms = ({ namespace }: Node): boolean => NAMESPACES.has(namespace)
 
-/**
- * Reads an eForms notice. Paths are the absolute XPaths of the SDK's fields.json, the same in all
- * versions except BT-13716.
- */
+/** Paths are the XPaths of the SDK's fields.json, the same in all versions except BT-13716. */
 export function readEforms(root: Node): Document {
   const extension = root.first(EXTENSION)
   if (!extension) throw new Unreadable('unknown_schema', 'has no eForms extension')

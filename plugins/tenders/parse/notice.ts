@@ -3,10 +3,7 @@ import { isEforms, readEforms } from './eforms.ts'
 import { isLegacy, readLegacy } from './legacy.ts'
 import { parseXml, Unreadable } from './xml.ts'
 
-/**
- * Reads a document of the official journal: eForms or TED XML.
- * @throws Unreadable that says why it cannot be read; nothing of it is guessed
- */
+/** Reads eForms or TED XML. @throws Unreadable; nothing is guessed */
 export function readNotice(xml: Uint8Array | string): Document {
   const root = parseXml(xml)
   if (isEforms(root)) return readEforms(root)

@@ -31,10 +31,7 @@ export const textsOf = (nodes: readonly Node[], fallback: string): Text[] =>
 
 export const WITHHELD = { amount: null, currency: null, withheld: true } as const
 
-/**
- * Reads an amount with its currency. The currency `unpublished`, or a negative amount, means
- * withheld; a non-number is no amount.
- */
+/** The currency `unpublished`, or a negative amount, means withheld; a non-number is no amount. */
 export function amountOf(node: Node | undefined): Amount | null {
   if (!node) return null
   const text = textOf(node).replaceAll(/\s/g, '')

@@ -3,10 +3,7 @@ import { openStore } from '../store/store.ts'
 import { SAMPLES } from './notices.ts'
 import { documentOf } from './write.ts'
 
-/**
- * Loads the samples into an empty database, so that a sandbox without network has data. They are
- * removed when real notices are published.
- */
+/** Samples let a sandbox without network have data until real notices are published. */
 export async function loadSamples(database: Database, clock: Clock): Promise<void> {
   const { rows } = await database.query<{ empty: boolean }>(
     'SELECT NOT EXISTS (SELECT FROM snapshot WHERE closed_at IS NOT NULL) AS empty',

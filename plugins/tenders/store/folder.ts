@@ -24,12 +24,7 @@ const FILES_MAX = 200_000
 const BYTES_MAX = 32 * 1_048_576
 const DEPTH_MAX = 4
 
-/**
- * Reads all notices of a folder (`*.xml`, eForms or TED XML; `*.json`, search responses) as if
- * published now, each on its day, and publishes them at once.
- * @param until the last day of publication that counts
- * @throws Refusal if the folder does not exist
- */
+/** Reads notices published by `until`, each on its day. @throws Refusal if there is no folder */
 export async function loadFolder(
   database: Database,
   clock: Clock,

@@ -16,11 +16,7 @@ interface Arrived {
   readonly sha256: Buffer
 }
 
-/**
- * Publishes everything that has arrived in snapshots in one transaction, so that readers see all of
- * it or none.
- * @param at detection time of new changes
- */
+/** In one transaction, so that readers see all or none; `at` is the detection time of changes. */
 export async function publish(
   transaction: Transaction,
   snapshots: readonly bigint[],

@@ -44,10 +44,7 @@ export async function openSnapshot(
   return snapshotOf(rows[0]!)
 }
 
-/**
- * Publishes and closes snapshots at one instant; the first closing time counts. Samples are never
- * mixed with real notices.
- */
+/** The first closing time counts. Samples are never mixed with real notices. */
 export function closeSnapshots(
   database: Database,
   closing: readonly Snapshot[],

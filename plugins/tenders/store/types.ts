@@ -66,10 +66,7 @@ export interface Store {
   accept(arriving: Arriving): Promise<Acceptance>
   /** Returns the publication numbers that are stored, visible or not. */
   held(numbers: readonly string[]): Promise<ReadonlySet<string>>
-  /**
-   * Publishes everything in a complete snapshot at one instant. Call it again for a closed one when
-   * predecessors have arrived late; `closedAt` does not change.
-   */
+  /** Call it again when predecessors arrive late; `closedAt` does not change. */
   closeSnapshot(snapshot: Snapshot): Promise<Snapshot>
   /** Newest days first. */
   snapshots(limit: number): Promise<readonly Snapshot[]>
