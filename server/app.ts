@@ -19,20 +19,15 @@ import { type RestDeps, serveRest } from './rest/serve.ts'
 export interface AppDeps extends RestDeps, ProxyDeps, Observers {
   readonly routes: readonly AnyRoute[]
   readonly mcp: PreKoaHandler
-  /** Serves the web pages. */
   readonly web: Middleware
   /** Number of trusted reverse proxies: so many of the last addresses in X-Forwarded-For count. */
   readonly proxies: number
   readonly log: Log
 }
 
-/** Serves a request. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/**
- * Creates the HTTP application: REST, proxy, MCP and web pages, with one error format. The proxy
- * and MCP run before Koa because they have the most traffic and serve programs only.
- */
+/** Creates the HTTP application. Proxy and MCP run before Koa: they have the most traffic. */
 export function createApp(deps: AppDeps): RequestHandler {
   const app = new Koa({ proxy: deps.proxies > 0, maxIpsCount: deps.proxies })
   const router = new Router({ strict: true, sensitive: true })

@@ -11,7 +11,6 @@ import type { CallDeps } from '../proxy/call-deps.ts'
 import { MIN_PURCHASE_MICROS } from '../rest/account/credits.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
 
-/** Creates the services that several entry points share. */
 export function createSharedServices({ pool, windows, meters }: Core, options: HubOptions) {
   const { signingKey, baseUrl, cacheNow } = options
   return {

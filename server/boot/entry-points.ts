@@ -71,7 +71,6 @@ function createMcp(
   })
 }
 
-/** REST routes of all areas. */
 function createRoutes(
   core: Core,
   options: HubOptions,
@@ -132,7 +131,6 @@ function createRoutes(
   ]
 }
 
-/** Creates the middleware that serves the web pages. */
 function createWeb(
   { pool, clock, log, calls }: Core,
   { money, sandbox, signingKey, mail, admins }: HubOptions,

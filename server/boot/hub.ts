@@ -43,13 +43,11 @@ export interface Hub extends PluginCatalog {
   readonly ledger: Ledger
   /** Dependencies of jobs that resolve payments. */
   readonly paymentDeps: ResolveDeps
-  /** Dependencies of discovery and probes. */
   readonly discovery: DiscoveryDeps
   /** Guarded egress to foreign hosts. */
   readonly egress: Egress
   /** Embeds documents for semantic search, if configured. */
   readonly embedding: EmbedDeps | undefined
-  /** Handles HTTP requests. */
   readonly handler: RequestListener
   /** Resolves when all requests are done, including those of disconnected callers. */
   idle(): Promise<void>

@@ -28,7 +28,6 @@ export function openMailing(options: {
   readonly signingKey: SigningKey
   readonly baseUrl: () => string
   readonly log: Log
-  /** See `StartOptions`. */
   readonly print?: ((text: string) => void) | undefined
 }): MailSender {
   const { config, pool, signingKey, baseUrl, log, print } = options

@@ -8,7 +8,6 @@ import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
 import type { HubOptions } from './options.ts'
 
-/** Creates the dependencies of discovery and probes. */
 export const openDiscovery = (
   { money, egress: rules, discovery: settings, clock, log }: HubOptions & { readonly clock: Clock },
   pool: Pool,

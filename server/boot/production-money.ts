@@ -20,15 +20,11 @@ import type { Money } from './options.ts'
 export const FINALITY_BLOCKS = 10n
 const { network } = USDC_BASE
 
-/**
- * Opens the configured chain, facilitator and wallets.
- * @throws ConfigError if the facilitator does not respond or does not support the hub's payments
- */
+/** Opens chain, facilitator and wallets. @throws ConfigError if the facilitator is unusable */
 export async function openProductionMoney(
   { rpcUrl, treasury, spendKey, facilitator: facilitatorSettings }: ProductionChain,
   databaseUrl: string,
   log: Log,
-  /** See `PoolOptions`. */
   pooled = false,
 ): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
   const chain = openChain({ rpcUrl, network })

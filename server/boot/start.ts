@@ -53,7 +53,6 @@ export interface StartOptions {
   readonly log: Log
   /** @defaultValue the clock of the database */
   readonly clock?: Clock | undefined
-  /** See HubOptions. */
   readonly cacheNow?: HubOptions['cacheNow']
   /** Prints what no log may contain: emails of a sandbox. @defaultValue discards it */
   readonly print?: (text: string) => void
@@ -61,7 +60,6 @@ export interface StartOptions {
   readonly listens?: boolean
   /** Sandbox started by another process of this hub, to join. */
   readonly sandboxPlace?: SandboxPlace | undefined
-  /** See HubOptions. */
   readonly mergeMetrics?: HubOptions['mergeMetrics']
   /** See HubOptions. @defaultValue 60 */
   readonly holdMarginSeconds?: number
@@ -254,10 +252,7 @@ const egressRules = (config: Config, sandbox: Sandbox | undefined) => ({
 const administrators = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>
   admins.length > 0 || !sandbox ? admins : [sandbox.wallets.agent.account.address.toLowerCase()]
 
-/**
- * Posts the test money of the spend wallet as its opening balance. The block in the entry tells
- * reconciliation which transfers came before.
- */
+/** Posts the spend wallet's opening balance, with the block that reconciliation starts from. */
 async function postSpendOpening({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
   const owner = await ledger.account(SPEND)
   const { number } = await money.chain.head()

@@ -37,7 +37,6 @@ export function createSealingKeys({
 const localOrigins = ({ sandbox, pluginHosts }: UpstreamOptions): readonly string[] =>
   sandbox ? pluginHosts : []
 
-/** Creates the capability injected into the upstream plugin. */
 export const openUpstreams = (
   options: UpstreamOptions,
   deps: { readonly pool: Pool; readonly http: Egress; readonly backends: Egress },
@@ -49,7 +48,6 @@ export const openUpstreams = (
     log: options.log,
   })
 
-/** Creates the REST routes for imported APIs. */
 export const upstreamRoutes = (
   core: Core,
   options: UpstreamOptions & Pick<HubOptions, 'egress'>,

@@ -15,14 +15,12 @@ import { type RunningHub, type StartOptions, startHub } from './start.ts'
  * so that processes on other machines are no different.
  */
 
-/** Message from a worker to the first process. */
 type WorkerMessage =
   | { readonly hub: 'hello' }
   | { readonly hub: 'ready'; readonly port: number }
   | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
   | { readonly hub: 'counted?'; readonly question: number }
 
-/** Message from the first process to a worker. */
 type FirstProcessMessage =
   | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }
@@ -33,10 +31,7 @@ const EXIT_WINDOW_MS = 60_000
 /** Milliseconds that a worker gets beyond the drain, to flush pending writes. */
 const STOP_MS = 5_000
 
-/**
- * Starts the first process and its workers. Workers that exit are replaced.
- * @throws ConfigError as `startHub` does, also if a worker cannot start
- */
+/** Starts the first process and its workers, which are replaced. @throws ConfigError */
 export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const { config, log } = options
   const running = await startHub({ ...options, listens: false })
@@ -56,7 +51,6 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-/** The workers of the first process. */
 class WorkerPool {
   readonly #config: Config
   readonly #log: Log
@@ -77,8 +71,7 @@ class WorkerPool {
   }
 
   /**
-   * Starts the workers. All accept from one socket: a connection passed on by the first process
-   * would be lost, and its caller wait forever, if the worker died at that moment.
+   * Starts the workers on one shared socket, so that no connection is lost if one dies.
    * @returns the port that all listen on
    */
   async start(): Promise<number> {
@@ -161,10 +154,7 @@ class WorkerPool {
 /** Returns true if this process is a worker, which calls `runWorker`. */
 export const isWorker = (): boolean => cluster.isWorker
 
-/**
- * Serves requests in a worker until it is stopped.
- * @returns the exit code
- */
+/** Serves requests in a worker until it is stopped. @returns the exit code */
 export async function runWorker(options: StartOptions, stopped: Promise<unknown>): Promise<number> {
   const first = new FirstProcess()
   try {
@@ -190,7 +180,6 @@ export async function runWorker(options: StartOptions, stopped: Promise<unknown>
 
 const METRICS_TIMEOUT_MS = 5_500
 
-/** Connection of a worker to the first process. */
 class FirstProcess {
   /** Responds to the first process when it collects metrics. */
   readonly registry = new AggregatorRegistry()

@@ -3,7 +3,6 @@ import { readSettings, type Settings } from './config.ts'
 import { Store } from './store.ts'
 import { Terminal } from './terminal.ts'
 
-/** Dependencies of every command. */
 export interface Context {
   readonly settings: Settings
   readonly store: Store
@@ -14,7 +13,6 @@ export interface Context {
   readonly client: (more?: Partial<ClientOptions>) => HubClient
 }
 
-/** Flags common to all commands. */
 export interface CommonFlags {
   readonly hub?: string
   readonly json?: boolean

@@ -1,6 +1,5 @@
 import { HubError, HubUnreachable } from '../../core/client/index.ts'
 
-/** Exit codes by kind of failure. */
 export const EXIT_CODES = {
   error: 1,
   usage: 2,

@@ -26,10 +26,7 @@ try {
     error instanceof CommanderError ? await exitForUsageError(error) : await reportError(error)
 }
 
-/**
- * Returns the exit code for an error of commander: usage errors fail, help and version do not.
- * Commander has told a person already; with --json the error is printed here.
- */
+/** Returns the exit code for an error of commander. With --json the error is printed here. */
 async function exitForUsageError({ exitCode, code, message }: CommanderError): Promise<number> {
   if (exitCode === 0) return 0
   const { EXIT_CODES: EXIT, Failure } = await import('./failure.ts')

@@ -3,7 +3,6 @@ import { DEFAULT_HUB, type Settings } from './config.ts'
 import { Failure } from './failure.ts'
 import { readJson, replaceFile } from './files.ts'
 
-/** A key registered with a hub. */
 export interface Credential {
   readonly api_key: string
   readonly key_id: string
@@ -44,7 +43,6 @@ export class Store {
     return join(this.#settings.dir, name)
   }
 
-  /** Origin of the hub in use. */
   async hub(): Promise<string> {
     return this.#settings.hub ?? (await this.#credentials()).current ?? DEFAULT_HUB
   }

@@ -18,7 +18,6 @@ export type OptionValues = Readonly<
   Record<string, string | boolean | readonly string[] | undefined>
 >
 
-/** One command of a program. */
 export interface Command {
   /** Arguments as the help shows them, such as `--at INSTANT [--json]`. */
   readonly usage: string
@@ -46,11 +45,7 @@ export function required(value: OptionValues[string], name: string): string {
 export const optional = (value: OptionValues[string]): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/**
- * Parses an instant in UTC: `2026-11` (its first day), `2026-11-21` (midnight) or ISO 8601 with a
- * zone.
- * @throws UsageError
- */
+/** Parses `2026-11` (first day), `2026-11-21` (UTC) or ISO 8601 with a zone. @throws UsageError */
 export function parseInstant(text: string): Date {
   const full = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text
   const isInstant =

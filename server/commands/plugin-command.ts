@@ -21,11 +21,7 @@ interface PluginCommandDeps {
   readonly signal: AbortSignal
 }
 
-/**
- * Runs an operator command of a plugin, on the hub's database or on a temporary one. The hub need
- * not be running.
- * @returns the exit code of the command, or 2 for a usage error
- */
+/** Runs an operator command on the hub's database or a temporary one. @returns the exit code */
 export function pluginCommand(
   plugin: DataPlugin,
   args: readonly string[],

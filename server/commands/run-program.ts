@@ -18,11 +18,9 @@ export interface Program {
   readonly footer: string
 }
 
-/** Arguments and streams of one run. */
 export interface Invocation {
   /** Opens connections of the role `hub_app`; called only by commands that need them. */
   readonly connect: () => Promise<Pool>
-  /** Arguments after the program name. */
   readonly args: readonly string[]
   readonly write: Write
   /** Writes progress and advice. @defaultValue discards them */
@@ -32,10 +30,7 @@ export interface Invocation {
 const EXIT_USAGE = 2
 const INDENT = 24
 
-/**
- * Runs one command.
- * @returns the exit code of the command, or 2 for a usage error
- */
+/** Runs one command. @returns the exit code of the command, or 2 for a usage error */
 export async function runProgram(program: Program, invocation: Invocation): Promise<number> {
   const { connect, args, write, tell = () => {} } = invocation
   const [name = '', ...rest] = args

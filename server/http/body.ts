@@ -21,10 +21,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   return parseJson(bytes)
 }
 
-/**
- * Reads a URL-encoded form or JSON. Each field may come once.
- * @throws Fault as `readJson` does
- */
+/** Reads a URL-encoded form or JSON. Each field may come once. @throws Fault as `readJson` does */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
   const type = readSingleHeader({ req: request }, 'content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
@@ -37,7 +34,6 @@ export async function readForm(request: IncomingMessage): Promise<unknown> {
   return value
 }
 
-/** Reads a body without content coding. */
 function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')

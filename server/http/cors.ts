@@ -21,10 +21,7 @@ const ALLOWED_HEADERS = [
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 
-/**
- * Lets pages of any site read a response with all of its headers, including those a provider adds,
- * but not send the reader's cookies.
- */
+/** Lets pages of any site read a response with all headers, but not send the reader's cookies. */
 export const PUBLIC_CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': '*',

@@ -21,10 +21,7 @@ const CODINGS = {
 type Coding = keyof typeof CODINGS
 const NAMES = Object.keys(CODINGS) as Coding[]
 
-/**
- * Finalizes complete responses: public ones get a strong ETag and 304 for clients that have them
- * (RFC 9110 §13.1.2), and text is compressed for clients that accept it.
- */
+/** Gives public responses a strong ETag and 304 (RFC 9110 §13.1.2), and compresses text. */
 export const finalizeResponse: Middleware = async (ctx, next) => {
   await next()
   const { body } = ctx
@@ -45,10 +42,7 @@ export const finalizeResponse: Middleware = async (ctx, next) => {
 const encode = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer> =>
   coding === undefined ? bytes : CODINGS[coding](bytes)
 
-/**
- * Encoded public bodies by ETag: each is compressed once, and all readers share its bytes. The
- * least recently used are dropped.
- */
+/** Encoded public bodies by ETag: each is compressed once and shared by all readers. */
 const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500 })
 const CACHED_LENGTH_MAX = 2_000_000
 
@@ -84,9 +78,7 @@ const bytesOf = (body: string | Uint8Array): Buffer =>
     ? Buffer.from(body)
     : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-/**
- * Returns true if If-None-Match names this tag. Each coding is a representation with its own tag.
- */
+/** True if If-None-Match names this tag. Each coding is a representation with its own tag. */
 const matchesTag = (header: string, tag: string): boolean =>
   header.split(',').some((one) => {
     const text = one.trim().replace(/^W\//, '')
@@ -104,10 +96,7 @@ function codingFor(ctx: Context, length: number): Coding | undefined {
   return preferredCoding(ctx.get('Accept-Encoding'))
 }
 
-/**
- * Returns true if a body may be compressed and gains by it.
- * @param header returns the value of a header by its lower-case name
- */
+/** Returns true if a body may be compressed and gains by it. @param header by lower-case name */
 export const isCompressible = (
   status: number,
   length: number,

@@ -51,10 +51,7 @@ export async function listen(
 /** Milliseconds between checks for idle connections while draining. */
 const SWEEP_MS = 50
 
-/**
- * Stops accepting connections and waits up to the grace period (seconds) for requests and streams
- * in flight; then closes the remaining connections.
- */
+/** Stops accepting connections; closes those still in use after the grace period (seconds). */
 export async function drain(
   server: Server,
   { graceSeconds: grace }: Pick<Drain, 'graceSeconds'>,

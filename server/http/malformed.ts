@@ -4,10 +4,7 @@ import { Fault, type FaultCode } from '../../core/errors.ts'
 import { countHeader, newRequestId } from './exchange.ts'
 import { problem } from './problem.ts'
 
-/**
- * Rejects requests that Node accepts but that two servers could parse differently.
- * @throws Fault `malformed_request`, `duplicate_header`
- */
+/** Rejects requests that two servers could parse differently. @throws Fault */
 export function assertWellFormed(request: IncomingMessage): void {
   const { httpVersionMajor: major, httpVersionMinor: minor } = request
   if (major !== 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
@@ -31,10 +28,7 @@ type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null }
 /** Connections that wait for an earlier response; each further chunk of the request fails again. */
 const deferred = new WeakSet<Connection>()
 
-/**
- * Sends a problem for bytes that could not be parsed as a request, and closes the connection.
- * Earlier requests on the same connection get their responses first.
- */
+/** Sends a problem for unparsable bytes, after earlier responses, and closes the connection. */
 export function rejectMalformed(
   error: Error & { readonly code?: string },
   socket: Connection,

@@ -19,10 +19,7 @@ export type PreKoaHandler = (
   koa: () => Context,
 ) => Promise<void> | undefined
 
-/**
- * Creates a handler that runs before Koa, for paths with much traffic: Koa and its middleware cost
- * as much as all other work of a paid call.
- */
+/** Handler that runs before Koa, which would cost as much as all other work of a paid call. */
 export const preKoaHandler =
   (
     handles: (path: string) => boolean,

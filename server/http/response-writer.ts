@@ -45,7 +45,6 @@ export class ResponseWriter {
     this.#write(202, '')
   }
 
-  /** Sends the response to a CORS preflight request. */
   sendPreflight(headers: Headers): void {
     this.setHeaders(headers)
     this.#write(204, '')

@@ -2,10 +2,7 @@ import { pipeline } from 'node:stream'
 import type { Exchange } from './exchange.ts'
 import type { ResponseStream } from './response-stream.ts'
 
-/**
- * Sends a stream as it arrives, then its trailers. Status and headers are set before. If the stream
- * fails, the connection is cut: a regular end would mean that the body is complete.
- */
+/** Sends a stream, then its trailers. If it fails, the connection is cut: an end means complete. */
 export function sendStream(
   { req, res }: Pick<Exchange, 'req' | 'res'>,
   stream: ResponseStream,

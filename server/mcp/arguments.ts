@@ -12,7 +12,6 @@ export function normalizeArguments(given: JsonObject): JsonObject {
   return args
 }
 
-/** Validates normalized arguments. */
 export function findIssues(args: JsonObject, check: Check): readonly Issue[] {
   const issues = [...check(args)]
   for (const [name, value] of Object.entries(args)) {

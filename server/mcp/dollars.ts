@@ -25,8 +25,5 @@ export function convertToDollars(value: unknown): unknown {
 const amountsOf = (amounts: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, dollarsOf(amount)]))
 
-/**
- * Parses an amount written by a model: "0.05" or "$0.05".
- * @throws TypeError unless it is dollars with at most six decimals
- */
+/** Parses "0.05" or "$0.05". @throws TypeError unless dollars with at most six decimals */
 export const parseDollars = (text: string): Micros => usd(text.trim().replace(/^\$/, ''))

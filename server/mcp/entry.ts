@@ -38,9 +38,7 @@ export interface McpDeps extends Observers {
   readonly version: string
 }
 
-/**
- * MCP endpoint: one message per POST, without sessions. README.md has a table of all responses.
- */
+/** MCP endpoint: one message per POST, without sessions. README.md lists all responses. */
 export function mcpEntry(deps: McpDeps): PreKoaHandler {
   const rpc = createRpc(deps.tools, deps.version)
   const isMcp = (path: string): boolean => path === MCP_PATH
@@ -71,7 +69,6 @@ async function serve(
   }
 }
 
-/** Returns true for a CORS preflight. */
 const isPreflight = ({ req: { method, headers } }: PreKoaExchange): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 

@@ -2,10 +2,7 @@ import { isJsonObject } from '../../core/json.ts'
 import { RPC, RpcError } from './errors.ts'
 import { metaOf, type Request } from './message.ts'
 
-/**
- * Generation of the protocol. A modern client states its version with each request; a legacy client
- * negotiates it once by `initialize`, which a server without sessions does not remember.
- */
+/** A modern client states its protocol version per request; a legacy one sends `initialize`. */
 export type Era = 'modern' | 'legacy'
 
 const MODERN = '2026-07-28'
@@ -22,11 +19,7 @@ export type Header = (name: string) => string | undefined
 
 const isLegacy = (version: string): boolean => (LEGACY as readonly string[]).includes(version)
 
-/**
- * Returns the era of a request. The headers of a modern request must match its body, because
- * intermediaries may decide by the headers alone.
- * @throws RpcError
- */
+/** Returns the era. Headers must match the body: proxies may read only them. @throws RpcError */
 export function eraOf(request: Request, header: Header): Era {
   const sent = header('mcp-protocol-version')
   const meta = metaOf(request)

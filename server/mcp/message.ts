@@ -40,7 +40,6 @@ export const isId = (id: unknown): id is Id => typeof id === 'string' || Number.
 export const idOf = (value: unknown): Id | undefined =>
   isJsonObject(value) && isId(value['id']) ? value['id'] : undefined
 
-/** `_meta` of a request's params. */
 export const metaOf = ({ params }: Request): JsonObject =>
   isJsonObject(params['_meta']) ? params['_meta'] : {}
 

@@ -8,8 +8,7 @@ const DISCOVERY_PATH = new RegExp(
 const NO_OAUTH = 'This hub uses API keys, not OAuth. Create one with "npx agenthub register".'
 
 /**
- * Refuses OAuth discovery and registration. Clients without a key try both and show the error to
- * their user, so it says what to do, also in the members of OAuth errors (RFC 6749 §5.2).
+ * Refuses OAuth, which clients without a key try, and says what to do (RFC 6749 §5.2).
  * @throws Fault `not_found` or `api_keys_only`
  */
 export const refuseOAuth: Middleware = (ctx, next) => {

@@ -34,10 +34,7 @@ export interface ToolCall extends BodySlice {
   readonly dry_run?: boolean | undefined
 }
 
-/**
- * Makes a paid call for a tool. Every call has an idempotency key, the agent's or a generated one,
- * so that the rest of a long response can be read without paying again.
- */
+/** Makes a paid call, always with an idempotency key, so its rest can be read for free. */
 export async function makePaidCall(
   deps: CallDeps,
   toolCall: ToolCall,

@@ -4,10 +4,7 @@ import type { Id } from './message.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
-/**
- * Response to a request with a progress token: plain JSON unless progress is reported, a stream of
- * server-sent events from the first report on.
- */
+/** Response with a progress token: plain JSON, or server-sent events from the first report on. */
 export class ProgressStream {
   readonly #writer: ResponseWriter
   readonly #token: Id

@@ -25,10 +25,7 @@ const HTTP_MEMBERS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/**
- * Converts a problem body (RFC 9457) for agents: dollars, and tools instead of routes.
- * @param more members about the failed call
- */
+/** Converts a problem (RFC 9457) for agents: dollars, and tools instead of routes. */
 export function problemResult(body: JsonObject, more: JsonObject = {}): ToolResult {
   const code = body['code'] as FaultCode
   const [, title, advice] = FAULTS[code]

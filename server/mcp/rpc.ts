@@ -31,10 +31,8 @@ export interface RpcContext extends ToolContext {
   readonly era: Era
 }
 
-/** Handles well-formed requests. */
 export type Rpc = (request: Request, context: RpcContext) => Promise<Response>
 
-/** Body and HTTP status of a response. */
 export interface Response {
   readonly status: number
   readonly body: JSONRPCResponse

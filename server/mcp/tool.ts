@@ -5,16 +5,13 @@ import type { Schema } from '../../core/plugin/schema.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { Trace } from '../observability/trace.ts'
 
-/** Context of a tool call. */
 export interface ToolContext {
   readonly caller: Caller
   readonly rate: RateState
   readonly authorization: string
-  /** The caller's network address. */
   readonly address: () => string
   readonly requestId: string
   readonly trace: Trace
-  /** `_meta` of the request. */
   readonly meta: JsonObject
   /** Capabilities of a modern client; empty for a legacy client, which does not declare them. */
   readonly capabilities: JsonObject
@@ -26,7 +23,6 @@ export interface ToolContext {
   readonly reportFault: (error: unknown) => Fault
 }
 
-/** The result of `tools/call`. */
 export interface ToolResult {
   readonly content: readonly JsonObject[]
   readonly structuredContent?: object
@@ -47,10 +43,7 @@ export interface Tool<Args> {
     readonly openWorldHint: boolean
   }
   readonly input: Schema<Args>
-  /**
-   * Plain object schema without required members, because some clients also validate errors and
-   * x402 offers against it and hide invalid ones from the agent.
-   */
+  /** Without required members: some clients validate errors against it and would hide them. */
   readonly output?: JsonObject
   readonly run: (args: Args, context: ToolContext) => Promise<ToolResult>
 }

@@ -9,7 +9,6 @@ const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 /** Maximum services with series of their own; the others are counted together. */
 const SERVICES_MAX = 200
 
-/** Prometheus metrics of this process. */
 export class Meters {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>

@@ -20,8 +20,7 @@ export interface Spans {
 }
 
 /**
- * Opens an exporter of spans to a collector (OTLP over HTTP, JSON): one span per request, with a
- * child per step. The caller's `traceparent` is the parent and decides whether it is sampled.
+ * Opens an exporter of spans (OTLP over HTTP, JSON). The caller's `traceparent` decides sampling.
  * @param endpoint URL without the path `/v1/traces`
  */
 export async function openSpans(endpoint: string, version: string): Promise<Spans> {

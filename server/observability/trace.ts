@@ -8,9 +8,7 @@ export interface TracedStep {
   readonly end: number
 }
 
-/**
- * Records the consecutive steps of one request, for `Server-Timing`, the log, metrics and spans.
- */
+/** Records the consecutive steps of a request, for `Server-Timing`, log, metrics and spans. */
 export class Trace {
   readonly startedAt = elapsedMs()
   readonly steps: TracedStep[] = []
@@ -33,7 +31,6 @@ export class Trace {
     this.#stepStart = now
   }
 
-  /** Ends the current step. */
   end(): void {
     this.#end(elapsedMs())
   }

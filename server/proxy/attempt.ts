@@ -95,10 +95,7 @@ function payersOf({ credits, principal }: Caller, { offering }: PricedCall, begu
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/**
- * Parses Idempotency-Key: a structured-field string, or the same without quotes.
- * @throws Fault `validation_failed` unless it has 1 to 255 visible ASCII characters
- */
+/** Parses Idempotency-Key, quoted or not. @throws Fault unless 1 to 255 visible ASCII characters */
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header

@@ -8,7 +8,6 @@ import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import type { Trace } from '../observability/trace.ts'
 
-/** A request for one call, from any entry point. */
 export interface CallRequest {
   readonly requestId: string
   readonly slug: string
@@ -19,7 +18,6 @@ export interface CallRequest {
   readonly url: () => string
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
-  /** Headers of the HTTP request, if there was one. */
   readonly headers?: HeaderValues
   /** Why the body could not be read. Reported as an input error is. */
   readonly bodyError?: Fault | undefined
@@ -134,7 +132,6 @@ export interface FundingForecast {
   readonly freeCallsLeft: bigint
 }
 
-/** Cost and payer of a settled call. */
 export interface Charge {
   readonly source: FundingSource
   readonly amount: Micros
@@ -142,14 +139,10 @@ export interface Charge {
   readonly balance: Micros | undefined
   /** Id of the journal's rows; undefined for an endpoint that costs nothing. */
   readonly entry?: string
-  /** Payment headers of the response. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/**
- * Money reserved for one call: a hold in the ledger, or an x402 payment. Disposal releases it if
- * it was neither settled nor parked.
- */
+/** Money reserved for one call. Disposal releases it unless it was settled or parked. */
 export interface Funds extends AsyncDisposable {
   readonly source: FundingSource
   /** Key id, `x402:` and the wallet that signed the payment, or `nobody`. */

@@ -11,10 +11,7 @@ import { assertCallable, paymentRequired } from './payment-required.ts'
 /** Content type of a dry run; an endpoint declares `application/json` for its own response. */
 export const DRY_RUN_TYPE = 'application/vnd.agenthub.dry-run+json'
 
-/**
- * Reports the price of a call, the funding source and the remaining balance. No money moves and no
- * handler runs; a call that would be refused is refused in the same way.
- */
+/** Reports price, funding source and balance. No money moves, but refusals are the same. */
 export async function dryRun(deps: CallDeps, priced: PricedCall): Promise<HttpResponse> {
   const { caller, price } = priced
   await assertCallable(deps, priced)

@@ -25,7 +25,6 @@ export const PROXY_PATH = '/proxy'
 
 export interface ProxyDeps extends Observers {
   readonly call: (request: CallRequest) => Promise<HttpResponse>
-  /** Public base URL of the hub. */
   readonly baseUrl: () => string
 }
 
@@ -97,10 +96,7 @@ async function makeCall(
   return crawlerMax === undefined ? await call(request) : withCrawlerPrice(() => call(request))
 }
 
-/**
- * Headers of content that a provider controls: browsers neither sniff its type nor run scripts in
- * it, so that no provider can act for a person signed in to the hub.
- */
+/** No sniffing and no scripts: no provider can act for a person signed in to the hub. */
 const RESPONSE_HEADERS = {
   ...PUBLIC_CORS_HEADERS,
   'Content-Security-Policy': "default-src 'none'; sandbox",
@@ -124,10 +120,7 @@ function isDryRun(header: string | undefined, parameter: string | string[] | und
 
 const BOOLEAN = /^(?:|true|1|false|0)$/
 
-/**
- * Reads the body, or returns why it could not be read: an unpaid caller sees the 402 instead.
- * @throws Fault `caller_gone`
- */
+/** Reads the body, or why it is unreadable: the 402 comes first. @throws Fault `caller_gone` */
 async function readBody({ req }: PreKoaExchange): Promise<Pick<CallRequest, 'body' | 'bodyError'>> {
   try {
     return { body: await readJson(req) }

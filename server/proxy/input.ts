@@ -11,10 +11,7 @@ interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-/**
- * Returns the input of a call: its query or body, merged with the path parameters. Members from
- * the URL take precedence over those of the body.
- */
+/** Merges path parameters with the query or body. Members from the URL take precedence. */
 export function readInput(
   endpoint: AnyEndpoint,
   params: Readonly<Record<string, string>>,

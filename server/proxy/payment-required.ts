@@ -31,10 +31,7 @@ async function mayPay(
   return hasFreeCalls || (await accountStatus.balance(caller.credits)) > 0n
 }
 
-/**
- * Builds the 402 for three readers: x402 clients (PAYMENT-REQUIRED header and body), programs
- * (`next_steps`) and people (`detail`).
- */
+/** Builds the 402 for x402 clients, programs (`next_steps`) and people (`detail`). */
 export async function paymentRequired(
   deps: PaymentRequiredDeps,
   priced: PricedCall,

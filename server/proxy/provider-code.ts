@@ -7,10 +7,7 @@ import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin/ind
 import { RenderError } from '../../core/plugin/render-error.ts'
 import { discardBody } from '../http/response-stream.ts'
 
-/**
- * Runs a provider's code until the deadline of its endpoint, even if the code ignores the signal.
- * @throws the code's own error, or the TimeoutError of the signal
- */
+/** Runs a provider's code until its deadline, even if it ignores the signal. @throws its error */
 export function withDeadline<T>(
   endpoint: AnyEndpoint,
   work: (signal: AbortSignal) => T | Promise<T>,
@@ -108,10 +105,7 @@ const failureFault = ({
     ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
   })
 
-/**
- * Checks before the charge that a response can be sent.
- * @throws Fault `plugin_contract` for a status or header invalid in HTTP, or a body without JSON
- */
+/** Checks before the charge that a response can be sent. @throws Fault `plugin_contract` */
 export function assertSendable({ status, headers, body }: Reply): void {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw unsendable('needs an HTTP status of 200 to 599')

@@ -65,7 +65,6 @@ const NO_HASH = Buffer.alloc(0)
 
 interface QuotedPrice {
   readonly quoted?: { readonly amount: Micros; readonly offering: Offering }
-  /** Why the quote does not apply. */
   readonly quoteError?: Fault
 }
 
@@ -102,10 +101,7 @@ function endpointOf(
   })
 }
 
-/**
- * An external seller's price costs a request, so only callers with credits learn it; others see
- * the maximum price.
- */
+/** An external seller's price costs a request, so only callers with credits learn it. */
 const hasCredits = async (
   { accountStatus }: CallDeps,
   caller: Caller | AnonymousCaller,
@@ -141,7 +137,6 @@ function invalidInput(issues: readonly Issue[]): Fault | undefined {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Parses `X-Quote-Id`. */
 export function parseQuoteId(header: string | undefined): string | undefined {
   if (header === undefined || header === '') return undefined
   if (UUID.test(header)) return header.toLowerCase()

@@ -27,10 +27,7 @@ export async function respond(deps: CallDeps, settled: SettledCall): Promise<Htt
   return { status: outcome.status, headers, body: outcome.body }
 }
 
-/**
- * Returns the stored response and receipt of an earlier attempt. It costs nothing and is not
- * recorded as a call.
- */
+/** Returns an earlier attempt's response and receipt: free, and not recorded as a call. */
 export async function replay(
   deps: CallDeps,
   priced: PricedCall,

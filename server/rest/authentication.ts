@@ -17,7 +17,6 @@ export interface RequestIdentity {
 export interface AuthenticationDeps {
   readonly pool: Pool
   readonly keys: KeyRing
-  /** Public origin of the hub. */
   readonly baseUrl: () => string
 }
 

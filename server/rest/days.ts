@@ -36,10 +36,7 @@ export const dayRangeQuery = z.strictObject({
 })
 const DAYS_MAX = 366
 
-/**
- * First and last day of a range. The default is the month of the last day, up to that day.
- * @throws Fault `validation_failed` if the range is reversed or longer than 366 days
- */
+/** Days of a range, by default the month so far. @throws Fault if reversed or above 366 days */
 export function dayRange({ from, to }: DayQuery, now: Date) {
   const until = dayStart(to === undefined ? now : new Date(to))
   const since = from === undefined ? monthStart(until) : new Date(from)

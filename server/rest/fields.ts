@@ -10,7 +10,6 @@ export const auditReason = z
 
 export const keyId = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'must be a key id')
 
-/** Slug of a service. */
 export const slug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, 'must be 2 to 40 of a-z, 0-9, inner hyphens')

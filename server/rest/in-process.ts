@@ -15,17 +15,10 @@ export interface InProcessInput {
   readonly body?: unknown
 }
 
-/**
- * Calls a REST route in process, such as `api('GET /v1/keys/{id}', { params })`, and returns the
- * body of its response, as declared by the schema of the route.
- * @throws Fault like the route
- */
+/** Calls a REST route, such as `api('GET /v1/keys/{id}', { params })`. @throws Fault like it */
 export type InProcessApi = <T>(route: string, input?: InProcessInput) => Promise<T>
 
-/**
- * The REST routes for web pages: a page reads and changes exactly what its visitor could through
- * REST, by the same input and role checks. Routes that require an API key are excluded.
- */
+/** REST routes for web pages, with the checks of HTTP, except routes that require a key. */
 export function inProcessApi(
   routes: readonly AnyRoute[],
   baseUrl: () => string,

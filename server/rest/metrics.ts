@@ -16,7 +16,6 @@ export interface MetricsDeps extends BalancesDeps {
 
 const CACHE_MS = 5_000
 
-/** `GET /metrics` for Prometheus. */
 export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
   const read = cachedFor(CACHE_MS, () => collectGauges(deps))
   return [

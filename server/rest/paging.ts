@@ -14,11 +14,9 @@ export const paging = {
   cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the last page.' }),
 }
 
-/** Schema of one page of a list. */
 export const pageSchema = (item: z.ZodType) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() })
 
-/** One page of a list. */
 export interface ListPage<Item> {
   readonly data: readonly Item[]
   readonly next_cursor: string | null
@@ -51,10 +49,7 @@ export function linkToNext(url: string, cursor: string | null) {
   return { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }
 }
 
-/**
- * Builds the reply of a list.
- * @param rows up to `limit + 1` rows: the extra one shows that there is a next page
- */
+/** Builds the reply of a list. @param rows up to `limit + 1`: the extra one shows a next page */
 export function toPage<Row>(
   rows: readonly Row[],
   limit: number,

@@ -82,10 +82,7 @@ type ParamsOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
 /** Route with its type parameters erased. */
 export type AnyRoute = Route<unknown, unknown>
 
-/**
- * Declares a route. The types of `body` and `query` are inferred from its schemas.
- * @param endpoint method and path: `GET /v1/services/{slug}`
- */
+/** Declares a route. @param endpoint method and path: `GET /v1/services/{slug}` */
 export function route<
   const Endpoint extends `${Route['method']} ${string}`,
   Body = undefined,
@@ -145,11 +142,7 @@ export function ownerOf(
   return [caller.principal]
 }
 
-/**
- * Checks a body, query or path parameter against its schema.
- * @param subject name of the value in the error text
- * @throws Fault `validation_failed` with the issues
- */
+/** Checks a value against its schema. @param subject its name @throws Fault `validation_failed` */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, subject = 'request'): T {
   if (hasNul(value)) throw new Fault('validation_failed', 'Text must not contain U+0000.', NUL)
   const parsed = schema.safeParse(value)

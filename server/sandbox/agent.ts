@@ -7,9 +7,8 @@ import type { Wallet } from './wallets.ts'
 const CREDITS = micros(5_000_000)
 
 /**
- * Registers the sample agent and buys $5 of credits with test money, through the hub's public API.
- * Stores its key in `<dataDir>/sandbox-agent.key`, readable to the owner only, and reuses it.
- * @returns the API key
+ * Registers the sample agent and buys $5 of credits with test money through the public API.
+ * @returns the API key, stored for the owner only in `<dataDir>/sandbox-agent.key` and reused
  */
 export async function registerFirstAgent(
   dataDir: string,

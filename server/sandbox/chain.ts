@@ -11,7 +11,6 @@ import { callRpc } from './rpc.ts'
 /** Address of Multicall3 on every chain; libraries call it to find out why a payment is invalid. */
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** The local chain of a sandbox. */
 export interface SandboxChain {
   readonly rpcUrl: string
   readonly pid: number

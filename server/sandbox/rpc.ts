@@ -2,10 +2,7 @@ import { request } from 'undici'
 
 const TIMEOUT_MS = 5_000
 
-/**
- * Sends one JSON-RPC call to the sandbox chain.
- * @throws Error with the node's message, or if it does not respond within 5 s
- */
+/** Sends one JSON-RPC call to the sandbox chain. @throws Error, also after 5 s */
 export async function callRpc(
   url: string,
   method: string,

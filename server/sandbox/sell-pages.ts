@@ -30,10 +30,7 @@ const RULES: readonly PageRule[] = [
   },
 ]
 
-/**
- * Puts the pages of the sample magazine on sale as any owner would: registers the domain, shows the
- * proof and verifies it.
- */
+/** Puts the sample magazine on sale as any owner would: registers, proves and verifies. */
 export async function sellSamplePages(
   deps: Omit<OwnershipDeps, 'resolveTxt'> & { readonly catalog: Pick<Catalog, 'refresh'> },
   { wallets, magazine }: Sandbox,

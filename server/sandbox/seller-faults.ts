@@ -88,9 +88,7 @@ function fail(ctx: Sale['ctx']): void {
   ctx.body = { error: 'boom' }
 }
 
-/**
- * Sells by x402 version 1: offer in the body, payment in X-PAYMENT, receipt in X-PAYMENT-RESPONSE.
- */
+/** Sells by x402 version 1: offer in the body, X-PAYMENT and X-PAYMENT-RESPONSE. */
 async function sellV1(sale: Sale): Promise<void> {
   const { ctx } = sale
   const header = ctx.get('x-payment')

@@ -1,6 +1,5 @@
 import type { Context } from 'koa'
 
-/** One endpoint of the sample seller. */
 export interface SellerRoute {
   readonly name: string
   readonly description: string
@@ -9,7 +8,6 @@ export interface SellerRoute {
   readonly answer: (ctx: Context) => unknown
   /** Input as members of an OpenAPI operation. */
   readonly input: Readonly<Record<string, unknown>>
-  /** JSON Schema of the response. */
   readonly output: Readonly<Record<string, unknown>>
 }
 

@@ -3,7 +3,6 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import { BadPayment, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { SellerRoute } from './seller-routes.ts'
 
-/** One request to the sample seller. */
 export interface Sale {
   readonly ctx: Context
   readonly offers: Offers

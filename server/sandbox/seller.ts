@@ -13,7 +13,6 @@ import { paymentRequirements, readPayment, type Sale, sendPaymentRequired } from
 
 export interface SellerOptions {
   readonly facilitator: Facilitator
-  /** The seller's wallet. */
   readonly payTo: Hex
   readonly network: string
   /** Port on 127.0.0.1; 0 picks a free one. @defaultValue 0 */

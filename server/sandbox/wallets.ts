@@ -8,10 +8,7 @@ import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
 
-/**
- * Wallets of a sandbox: the hub's treasury (receives), spend wallet (pays sellers) and gas wallet
- * (sends transactions), the sample seller, and the sample agent.
- */
+/** Treasury receives, spend pays sellers, gas sends transactions; then the samples' wallets. */
 export const WALLETS = ['treasury', 'spend', 'gas', 'seller', 'agent'] as const
 export type WalletName = (typeof WALLETS)[number]
 
@@ -87,10 +84,7 @@ export interface Funds {
   readonly wei?: bigint
 }
 
-/**
- * Sends test money to an address on the sandbox chain and waits until it is mined.
- * @throws Error if the chain does not respond, or does not mine the transaction within 5 s
- */
+/** Sends test money and waits until it is mined. @throws Error if that takes more than 5 s */
 export async function fund(rpcUrl: string, address: Hex, { usdc, wei }: Funds): Promise<void> {
   if (wei !== undefined) await callRpc(rpcUrl, 'anvil_setBalance', [address, hex(wei)])
   if (usdc === undefined) return

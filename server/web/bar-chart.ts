@@ -36,7 +36,6 @@ export interface ChartBar {
   readonly from?: number
   /** In view box units. */
   readonly height: number
-  /** Tooltip. */
   readonly title: string
 }
 

@@ -5,7 +5,6 @@ import type { Submission } from './page.ts'
 export interface FormOptions {
   /** Name of its action in `actions` of the page. */
   readonly act: string
-  /** Text of the button. */
   readonly submit: string
   readonly fields?: readonly HtmlPart[]
   readonly hidden?: Readonly<Record<string, string>>
@@ -17,10 +16,7 @@ export interface FormOptions {
   readonly to?: string
 }
 
-/**
- * Anchor of the flash message. Forms submit to it, because browsers otherwise keep the anchor of
- * the current address, such as a field with an error, and scroll there.
- */
+/** Forms submit to this anchor: browsers otherwise keep the current one and scroll there. */
 export const FLASH_ANCHOR = '#flash'
 
 const booleanAttribute = (name: string, isSet: boolean | undefined): HtmlPart =>
@@ -35,7 +31,6 @@ export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }:
     label !== undefined && html` aria-label="${label}"`
   }>${submit}</button></form>`
 
-/** Options of every kind of field. */
 interface FieldOptions {
   readonly name: string
   readonly label: string
@@ -69,10 +64,7 @@ export interface FileSource {
   readonly tooLarge: string
 }
 
-/**
- * Field builders of one form. Values and errors come from `submission` if this form was rejected.
- * @param place tells apart several forms of the page with the same action
- */
+/** Field builders of one form. @param place tells apart forms of the page with the same action */
 export function formFields(act: string, submission: Submission | undefined, place?: string) {
   const mine = submission?.act === act ? submission : undefined
   const valueOf = ({ name, value = '' }: FieldOptions) => mine?.values[name] ?? value

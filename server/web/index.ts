@@ -14,7 +14,6 @@ import { type SignInDeps, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupDeps, topupPage } from './pages/topup.ts'
 
-/** Dependencies of all pages. */
 export interface WebDeps
   extends PageRouterDeps,
     HomeDeps,
@@ -42,5 +41,4 @@ export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   ...adminPages(),
 ]
 
-/** Website of the hub. */
 export const webPages = (deps: WebDeps): Middleware => pageRouter(allPages(deps), deps)

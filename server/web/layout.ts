@@ -2,7 +2,6 @@ import { ICON, STYLESHEET } from './assets.ts'
 import { Html, html } from './html.ts'
 import { MAIN_LINKS, type TabGroup } from './navigation.ts'
 
-/** Content and metadata of a page. */
 export interface PageContent {
   readonly title: string
   readonly main: Html

@@ -3,10 +3,7 @@ import { type Html, type HtmlPart, html } from './html.ts'
 import type { PageContent } from './layout.ts'
 import type { Submission } from './page.ts'
 
-/**
- * Message about a submitted form, shown above the page. It takes the focus, so that screen readers
- * announce it, and is the anchor that forms return to (`FLASH_ANCHOR` of `form.ts`).
- */
+/** Message about a submitted form. It takes the focus, so that screen readers announce it. */
 export const flashMessage = (kind: 'good' | 'bad', text: Html): Html =>
   html`<div class="box ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" id="flash"
 tabindex="-1" autofocus>${text}</div>`
@@ -24,11 +21,7 @@ it again; the hub stores only a hash of it.</p>
 <p class="secret"><code id="secret">${secret}</code>
 <button type="button" class="plain" data-copy="${secret}" hidden>Copy</button></p></div>`
 
-/**
- * Explains why a form was rejected: links to the first invalid field, or shows the error itself if
- * it belongs to no field of the page.
- * @param page as it is rendered again
- */
+/** Links to the first invalid field, or shows the error itself. @param page as rendered again */
 export function formError(fault: Fault, { act, errors }: Submission, page: Html): Html {
   const field = Object.keys(errors).find((name) => page.text.includes(`id="${act}-${name}"`))
   if (field !== undefined) {

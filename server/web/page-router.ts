@@ -181,10 +181,7 @@ function withMessages(
   }
 }
 
-/**
- * Error messages by form field. Form fields are named like those of REST, where amounts are
- * microdollars: `/rules/2/price_microdollars` → `price`.
- */
+/** Errors by form field: `/rules/2/price_microdollars` → `price`. */
 function fieldErrors({ extras }: Fault): Readonly<Record<string, string>> {
   const issues = (extras['issues'] ?? []) as readonly { path: string; message: string }[]
   return Object.fromEntries(

@@ -71,16 +71,12 @@ export interface FileContent {
   readonly text: string
 }
 
-/** Declaration of a page. */
 export interface Page<Query = unknown> {
   /** `/services/{slug}` */
   readonly path: string
   /** @defaultValue no query parameters */
   readonly query?: z.ZodType<Query>
-  /**
-   * Visitors of the page. `public`: everyone; the page may be cached. `personal`: everyone, with
-   * their session, if any. @defaultValue visitors with a session; others must sign in
-   */
+  /** `public`: everyone, cacheable. `personal`: everyone. @defaultValue signed-in visitors */
   readonly access?: 'public' | 'personal'
   /** Form actions by the value of the hidden field `act`. */
   readonly actions?: Readonly<Record<string, FormAction>>

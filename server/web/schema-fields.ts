@@ -7,10 +7,7 @@ const MAX_FIELDS = 50
 
 const arrayOrEmpty = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/**
- * Lists the fields of an object schema, required ones first; undefined for any other schema.
- * External sellers may write anything here, so every member is checked before it is used.
- */
+/** Lists the fields of an object schema. External sellers may write anything, so all is checked. */
 export function fieldList(schema: unknown): Html | undefined {
   if (!isJsonObject(schema) || !isJsonObject(schema['properties'])) return undefined
   const required = arrayOrEmpty(schema['required'])

@@ -1,9 +1,6 @@
 import type { Context } from 'koa'
 
-/**
- * One-time secret, such as a new API key, passed from a form to the page it redirects to. It
- * travels in a cookie of the visitor's browser (HttpOnly, one minute); the hub does not store it.
- */
+/** One-time secret for the next page, in an HttpOnly cookie; the hub does not store it. */
 const LIFETIME_SECONDS = 60
 const MAX_LENGTH = 3_000
 

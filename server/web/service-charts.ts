@@ -64,10 +64,7 @@ function latencyChart(days: readonly ChartDay[], slowest: number): Html {
 const dayRange = (days: readonly ChartDay[]): readonly string[] =>
   [days[0], days.at(-1)].map((each) => each?.day ?? '')
 
-/**
- * Uptime and latency charts side by side; undefined if nothing was measured.
- * @param source basis of the measurement, such as `calls`
- */
+/** Uptime and latency; undefined if not measured. @param source basis, such as `calls` */
 export function serviceCharts(
   days: readonly ChartDay[],
   source: string,

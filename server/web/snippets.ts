@@ -72,10 +72,7 @@ console.log(body, charged)`,
   })
 }
 
-/**
- * Collapsible snippets, the first one open.
- * @param about names the call in the accessible names of the buttons
- */
+/** Collapsible snippets, the first one open. @param about names the call for the buttons */
 const snippetList = (about: string, snippets: Readonly<Record<string, string>>): Html =>
   html`${Object.entries(snippets).map(
     ([name, text], i) =>

@@ -83,11 +83,7 @@ const totalRow =
 const NUMBER = html` class="number"`
 const NO_WRAP = html` class="nowrap"`
 
-/**
- * Links to the first and the next page of a list.
- * @param next cursor of the next page; null on the last one
- * @param parameter query parameter of the cursor
- */
+/** Links to the first and next page. @param next cursor; null on the last one */
 export function pager(
   path: string,
   query: Readonly<Record<string, string | undefined>>,

@@ -24,10 +24,7 @@ export interface PaymentFlags {
 const PAYMENT_MODES = ['auto', 'credits', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
-/**
- * Creates the function that makes calls and pays for them: by the key's free calls and credits, and
- * if those do not suffice, by a payment of the wallet that the user confirms.
- */
+/** Makes calls, paid by free calls and credits, or else by the wallet if the user confirms. */
 export async function createBuyer(
   context: Context,
   flags: PaymentFlags,

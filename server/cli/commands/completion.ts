@@ -63,11 +63,7 @@ compdef _${name} ${name}
     ].join('\n'),
 }
 
-/**
- * Generates a script that completes commands, flags and enumerable arguments.
- * @param values possible arguments by command path
- * @throws Failure for an unknown shell
- */
+/** Generates a completion script. @param values arguments by command path @throws Failure */
 export function completion(
   program: Command,
   shell: string,

@@ -56,7 +56,6 @@ async function keyCheck({ client, store }: Context): Promise<Check> {
   }
 }
 
-/** Describes an error with its hint. */
 function describeError(error: unknown): string {
   const { message, hint } = toFailure(error) ?? { message: String(error), hint: undefined }
   return hint && !hint.includes('hub doctor') ? `${message} ${hint}` : message

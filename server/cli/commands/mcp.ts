@@ -8,11 +8,7 @@ const INTERNAL_ERROR = -32_603
 
 type Json = Record<string, unknown>
 
-/**
- * Bridges MCP over stdio, for assistants that start a command: forwards each message to the hub
- * with the key of this machine, so that no other file needs to hold it. Progress and other messages
- * of the hub are forwarded as they arrive.
- */
+/** Bridges MCP over stdio, with the key of this machine, so that no other file has to hold it. */
 export async function bridge({ hub, settings, store }: Context): Promise<void> {
   const pipe: Pipe = {
     url: `${settings.mcpUrl ?? hub}/mcp`,

@@ -5,17 +5,12 @@ import { fetchService } from './show.ts'
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Target of a call. */
 export type Target = { readonly method: Method; readonly price?: bigint | undefined } & (
   | { readonly kind: 'native'; readonly slug: string; readonly path: string }
   | { readonly kind: 'external'; readonly url: string }
 )
 
-/**
- * Resolves a name: a saved tool, a URL, or `slug/path`.
- * @param asked the method, if given
- * @throws Failure
- */
+/** Resolves a saved tool, URL or `slug/path`. @param asked the method, if given @throws Failure */
 export async function resolveTarget(
   context: Context,
   name: string,

@@ -62,7 +62,6 @@ function toolNameFor(address: string): string {
   return (parts.length > 1 ? parts.at(-2) : parts[0])?.toLowerCase() ?? 'tool'
 }
 
-/** Lists the saved tools. */
 export async function tools({ store, terminal }: Context): Promise<void> {
   const known = Object.entries(await store.tools())
   await terminal.result(Object.fromEntries(known), () => {

@@ -2,7 +2,6 @@ import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { openWallet, readPrivateKey, storeWallet, walletFile } from '../wallet.ts'
 
-/** Prints the wallet's address. */
 export async function walletAddress(context: Context, keystore?: string): Promise<void> {
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, keystore)

@@ -11,7 +11,6 @@ export interface MachinePaths {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Ways for an assistant to reach the hub. */
 export interface HubAccess {
   readonly url: string
   /** Command that starts `hub mcp` with the key of this machine. */
@@ -69,10 +68,7 @@ const variableOrBridge =
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 const bridgeCommand = ({ bridge }: HubAccess): unknown => bridge
 
-/**
- * Known assistants. Each gets the secret in the best way it supports: a helper command, a file, a
- * prompt, a variable, or the bridge, which needs none. Formats as documented by each vendor.
- */
+/** Known assistants, each given the secret in the best way that its vendor documents. */
 export const CLIENTS: readonly Client[] = [
   {
     id: 'claude-code',

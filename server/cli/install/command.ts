@@ -22,7 +22,6 @@ export interface InstallFlags {
 
 type InstallOutcome = 'installed' | 'unchanged' | 'removed' | 'absent' | 'would change' | 'refused'
 
-/** Outcome for one assistant's configuration file. */
 interface InstallResult {
   readonly client: string
   readonly file: string
@@ -251,7 +250,6 @@ async function removeFrom({ manifest, client, file, flags, context }: Job): Prom
   return told('removed')
 }
 
-/** Returns an unused backup path. */
 function backupPath(file: string): string {
   for (let n = 1; ; n++) {
     const name = `${file}.hub-backup-${n}`

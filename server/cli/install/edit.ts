@@ -12,12 +12,8 @@ export class CannotEdit extends Error {
   override readonly name = 'CannotEdit'
 }
 
-/** Editor for one file format. */
 export interface Editor {
-  /**
-   * Sets a value at a path of keys and preserves every other byte. Undefined if already set.
-   * @throws CannotEdit
-   */
+  /** Sets a value and preserves every other byte; undefined if already set. @throws CannotEdit */
   put(text: string, path: readonly string[], value: unknown): Edit | undefined
   /** Removes the value at a path from a file that others have changed. @throws CannotEdit */
   take(text: string, path: readonly string[]): Edit | undefined

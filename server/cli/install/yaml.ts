@@ -1,10 +1,7 @@
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify } from 'yaml'
 import { apply, CannotEdit, type Edit, type Editor, isDeepEqual, lineEnding } from './edit.ts'
 
-/**
- * Editor for YAML: adds a block under a top-level key. `path` is that key and our own name.
- * @param form `list`: items with a `name` member; `map`: items by name
- */
+/** Adds a block under a top-level key. @param form `list`: items with a `name`; `map`: by name */
 export const yamlEditor = (form: 'map' | 'list'): Editor => ({
   put(text, [section, name], value) {
     const document = read(text)

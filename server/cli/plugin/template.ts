@@ -1,4 +1,3 @@
-/** Values filled into the files of a new plugin. */
 interface TemplateValues {
   readonly name: string
   readonly provider: string

@@ -6,11 +6,7 @@ import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { findNode, resolveHome } from './home.ts'
 
-/**
- * Runs the conformance suite on a plugin, in a process of the hub's own program, because the
- * command line has no sandbox.
- * @throws Failure if the plugin fails a demand
- */
+/** Runs the conformance suite in a process of the hub's own program. @throws Failure if it fails */
 export async function testPlugin(
   { terminal, settings }: Context,
   plugin: string,

@@ -34,10 +34,7 @@ const failingService: Plugin = defineService({
   },
 })
 
-/**
- * Plays the whole story once, in a sandbox of its own on free ports. Leaves only the journal.
- * @returns the exit code: 0 if every step went as expected and the ledger balances
- */
+/** Plays the whole story in a sandbox of its own. @returns 0 if all went as expected */
 export async function demo(parts: Parts, args: readonly string[], write: Write): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } })
   const { dataDir: home } = readConfig()

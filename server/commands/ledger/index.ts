@@ -28,9 +28,7 @@ const LEDGER: Program = {
 }
 
 /**
- * Runs `npm run ledger`.
- * @param connect opens connections of the role `hub_app`; called only by commands that need them
- * @param args arguments after `npm run ledger --`
+ * Runs `npm run ledger`. @param connect opens connections of the role `hub_app`
  * @returns the exit code: 0; 1 if verification fails or nothing was done; 2 for a usage error
  */
 export const ledgerCommand = (

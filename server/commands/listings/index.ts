@@ -50,9 +50,7 @@ const PROGRAM: Program = {
 }
 
 /**
- * Runs `npm run listings`.
- * @param connect opens connections of the role `hub_app`
- * @param args arguments after `npm run listings --`
+ * Runs `npm run listings`. @param connect opens connections of the role `hub_app`
  * @returns the exit code: 0; 1 if somebody should take a look; 2 for a usage error
  */
 export const listingsCommand = (

@@ -40,7 +40,6 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly at: Date | null
   readonly today: OutflowToday
   readonly open: readonly OpenPaymentGroup[]
-  /** Ids of overdue payments. */
   readonly overdue: readonly string[]
   readonly wallets: LedgerBalances
   /** Last known state; null if the hub pays no gas or has not checked yet. */

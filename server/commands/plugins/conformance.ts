@@ -14,10 +14,7 @@ interface Result {
   readonly problem?: string
 }
 
-/**
- * Runs the conformance suite on a plugin, in a sandbox of its own.
- * @returns the exit code: 1 if it fails a demand or cannot be sold at all
- */
+/** Runs the conformance suite in a sandbox. @returns the exit code: 1 if a demand fails */
 export async function runConformance(
   deps: PluginsCommandDeps,
   entry: PluginEntry,

@@ -17,11 +17,7 @@ import type { PluginsCommandDeps } from './trial.ts'
 
 const JSON_OPTION = { json: { type: 'boolean' } } as const
 
-/**
- * Runs `npm run plugins`. Changes take effect in all processes of the hub.
- * @param args arguments after `npm run plugins --`
- * @returns the exit code: 0; 1 if a plugin was refused; 2 for a usage error
- */
+/** Runs `npm run plugins`. @returns the exit code: 0; 1 if a plugin was refused; 2 for usage */
 export const pluginsCommand = (
   surroundings: PluginsCommandDeps,
   args: readonly string[],

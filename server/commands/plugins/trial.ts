@@ -12,10 +12,8 @@ import { type Parts, type RunningHub, startHub } from '../../boot/start.ts'
 import { registerFirstAgent } from '../../sandbox/agent.ts'
 import type { Write } from '../command.ts'
 
-/** Dependencies of the commands. */
 export interface PluginsCommandDeps {
   readonly config: Config
-  /** The parts of the hub, to start a sandbox. */
   readonly parts: Parts
   /** Capabilities injected into a plugin while it is examined. */
   readonly host: Host
@@ -25,21 +23,17 @@ export interface PluginsCommandDeps {
   readonly tell: Write
 }
 
-/** A sandbox that sells one plugin. */
 export interface TrialHub {
   readonly running: RunningHub
   readonly service: AnyService
   /** Client with $5 of credits. */
   readonly client: HubClient
   readonly apiKey: string
-  /** Stops the sandbox and deletes its data. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a sandbox on a free port with its own database. It takes only plugin settings from the
- * operator's configuration, never a real wallet.
- * @param out receives the log
+ * Starts a sandbox with its own database, never a real wallet. @param out receives the log
  * @throws Error if the plugin cannot be sold
  */
 export async function startTrial(

@@ -63,7 +63,6 @@ export const balanceTool = (deps: BalanceDeps): AnyTool =>
     },
   })
 
-/** Rate limit state of this request. */
 async function rateLimitOf(
   { accountStatus }: BalanceDeps,
   { caller, rate }: ToolContext,

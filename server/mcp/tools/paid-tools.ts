@@ -122,10 +122,7 @@ export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
     },
   })
 
-/**
- * Returns the slug of the content service that sells the page.
- * @throws Fault `domain_not_registered` if there is none
- */
+/** Slug of the content service that sells the page. @throws Fault `domain_not_registered` */
 async function findContentSlug(pool: Pool, text: string): Promise<string> {
   const found = await findSlugOfHost(pool, URL.parse(text)?.hostname ?? '')
   if (found !== undefined) return found

@@ -51,7 +51,6 @@ export const dryRun = s.optional(s.boolean({ description: 'Only reports price an
 export const resultSchema = (properties: JsonObject): JsonObject => ({ type: 'object', properties })
 
 const string = { type: 'string' } as const
-/** Result schema of all paid tools. */
 export const PAID_RESULT = resultSchema({
   status: { type: 'integer' },
   charged_usd: string,

@@ -9,7 +9,6 @@ import { category, cursor, format, limit, maxListedPrice, query } from './schema
 /** Default rows of a page. Few, because a model reads all of them. */
 export const DEFAULT_ROWS = 5
 
-/** Input of both search tools. */
 export const searchInput = s.object({
   query,
   category,

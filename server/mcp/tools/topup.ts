@@ -13,7 +13,6 @@ import { resultSchema } from './schemas.ts'
 export interface TopupDeps {
   readonly offers: Offers
   readonly accountStatus: AccountStatus
-  /** Public base URL of the hub. */
   readonly baseUrl: () => string
 }
 

@@ -8,10 +8,7 @@ import type { CallDeps } from '../call-deps.ts'
 import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
 import { LedgerFunds } from './ledger-funds.ts'
 
-/**
- * Reserves the price from the key's credits. Returns undefined if they do not cover it.
- * @throws Fault `key_limit_reached` if the credits suffice and a limit of the key does not
- */
+/** Reserves credits; undefined if they do not suffice. @throws Fault `key_limit_reached` */
 export async function reserveCredits(
   { ledger, accountStatus, allowances, clock, holdMarginSeconds }: CallDeps,
   caller: Caller,

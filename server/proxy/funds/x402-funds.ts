@@ -120,10 +120,7 @@ export class PrepaidFunds implements Funds {
   }
 }
 
-/**
- * PAYMENT-RESPONSE of a payment that was settled before.
- * @throws Fault `payment_pending` if its transaction is not known
- */
+/** PAYMENT-RESPONSE of an earlier payment. @throws Fault `payment_pending` without transaction */
 export function paymentResponseOf({ key, transaction, amount }: Claim): string {
   if (transaction === null) throw new Fault('payment_pending')
   const network = key.network as `${string}:${string}`

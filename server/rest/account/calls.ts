@@ -54,7 +54,6 @@ const Call = z.object({
   payment: Payment.nullable().meta({ description: 'Payment signed for an external seller.' }),
 })
 
-/** Call in the API. */
 export type CallJson = z.infer<typeof Call>
 
 export interface CallDeps {
@@ -77,10 +76,7 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
   }),
 ]
 
-/**
- * Reads a call that the key made or that its credits paid.
- * @throws Fault `not_found`
- */
+/** Reads a call that the key made or its credits paid. @throws Fault `not_found` */
 export async function readCall(deps: CallDeps, key: CallKey, id: string): Promise<CallJson> {
   await deps.calls.flush() // records of calls just served by this process
   const row = z.uuid().safeParse(id).success ? await findCall(deps.pool, key, id) : undefined

@@ -107,8 +107,7 @@ export const purchaseTerms = (amount: Micros, url: string) => ({
 })
 
 /**
- * Buys credits. Settles the payment first and posts it once: a repeated payment gets the reply of
- * its purchase and is not executed again.
+ * Buys credits. A repeated payment gets the reply of its purchase and is not executed again.
  * @throws Fault `payment_required`, `payment_invalid`, `payment_replayed`, `idempotency_key_reused`
  */
 export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise<RestReply> {

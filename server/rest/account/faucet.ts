@@ -8,10 +8,7 @@ const MAX_AMOUNT_MICROS = 100_000_000
 
 const FaucetTransfer = z.object({ wallet_address: z.string(), amount_microdollars: z.int() })
 
-/**
- * `POST /v1/sandbox/faucet`. Outside sandboxes there is no faucet and no route.
- * @param give sends test USDC, in microdollars, on the local chain
- */
+/** `POST /v1/sandbox/faucet`, only in sandboxes. @param give sends test USDC, in microdollars */
 export const faucetRoutes = (
   give: ((address: Hex, amount: bigint) => Promise<void>) | undefined,
 ): readonly AnyRoute[] =>

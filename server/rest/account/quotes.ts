@@ -35,7 +35,6 @@ interface QuoteDeps {
   readonly passThrough: ReadonlySet<string>
 }
 
-/** `POST /v1/quotes`. */
 export const quoteRoutes = (deps: QuoteDeps): readonly AnyRoute[] => [
   route('POST /v1/quotes', {
     summary: 'Guarantees the price of one request for five minutes.',

@@ -44,7 +44,6 @@ const Verification = z.object({
     }),
 })
 
-/** Public keys and verification of receipts. */
 export const receiptRoutes = (
   pool: Pool,
   receipts: Pick<Receipts, 'keys' | 'verify'>,

@@ -21,7 +21,6 @@ const EndedSessions = z.object({
   ended: z.int().meta({ description: 'Number of ended sessions.' }),
 })
 
-/** Sessions of an account, and sign-out. */
 export const sessionRoutes = ({
   pool,
   baseUrl,

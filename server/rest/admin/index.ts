@@ -5,7 +5,6 @@ import { providerAdminRoutes } from './providers.ts'
 import { type RoleDeps, roleRoutes } from './roles.ts'
 import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
 
-/** Routes of `/v1/admin`. */
 export const adminRoutes = (
   deps: RoleDeps & KeyAdminDeps & ServiceAdminDeps & AuditDeps,
 ): readonly AnyRoute[] => [

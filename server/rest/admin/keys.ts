@@ -43,7 +43,6 @@ export interface KeyAdminDeps {
   readonly log: Log
 }
 
-/** Rate limit and freezing of any key. */
 export const keyAdminRoutes = (deps: KeyAdminDeps): readonly AnyRoute[] => [
   route('GET /v1/admin/keys/{id}', {
     summary: 'Returns the rate limit and state of a key.',

@@ -24,7 +24,6 @@ const Assignment = z.object({
   after: z.string(),
 })
 
-/** Commission and owner of a provider. */
 export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   route('GET /v1/admin/providers/{id}/commission', {
     summary: 'Lists the commission rules of a provider, newest first.',

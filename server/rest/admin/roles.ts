@@ -38,7 +38,6 @@ export interface RoleDeps {
   readonly admins: readonly string[]
 }
 
-/** Roles of staff: list, grant and revoke. */
 export const roleRoutes = ({ pool, admins }: RoleDeps): readonly AnyRoute[] => [
   route('GET /v1/admin/roles', {
     summary: 'Lists administrators and finance staff.',

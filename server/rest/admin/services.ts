@@ -52,7 +52,6 @@ const StateChangeView = z.object({
 
 export interface ServiceAdminDeps {
   readonly pool: Pool
-  /** Keys of upstream credentials. */
   readonly keys: SealingKeys
 }
 

@@ -25,7 +25,6 @@ const Endpoint = z.object({
   response_schema: z.unknown(),
 })
 
-/** Listing in lists. */
 export const ListingView = z.object({
   id: z.string(),
   type: z.literal('external'),

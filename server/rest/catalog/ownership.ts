@@ -37,7 +37,6 @@ const OptOut = z.strictObject({
 
 const OptedOut = z.object({ host: z.string(), opted_out: z.boolean(), listings: z.int() })
 
-/** Proof of host ownership, and opt-out from listing. */
 export const ownershipRoutes = (
   deps: OwnershipDeps & { readonly rules: UrlRules },
 ): readonly AnyRoute[] => [

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { PublishedService } from '../../../core/catalog/services/published-services.ts'
 import { json } from '../../../core/money.ts'
 
-/** Native service in lists. */
 export const ServiceView = z.object({
   slug: z.string(),
   name: z.string(),

@@ -30,7 +30,6 @@ const EndpointView = z.object({
   response_schema: z.unknown(),
 })
 
-/** Public catalog of native services, and search. */
 export const catalogRoutes = (
   pool: Pool,
   proxyUrl: () => string,

@@ -44,7 +44,6 @@ const ExportView = z.object({
 
 export type ExportJson = z.infer<typeof ExportView>
 
-/** Exports of the journal, written by a background job. */
 export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   startRoute(deps),
   route('GET /v1/finance/exports', {

@@ -46,7 +46,6 @@ const monthField = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a mon
 const ACCOUNTS_MAX = 2_000
 const accountPrefix = z.string().regex(/^[\w:.-]{1,300}$/, 'must be the start of an account name')
 
-/** Trial balance and closed months. */
 export const ledgerRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   trialBalanceRoute(pool),
   ...periodRoutes(pool),

@@ -17,7 +17,6 @@ const Overview = z.object({
 
 export type OverviewJson = z.infer<typeof Overview>
 
-/** `GET /v1/finance/overview`. */
 export const overviewRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/overview', {
     summary: 'Returns pending work: ledger balance, exceptions, payments and adjustments.',

@@ -33,7 +33,6 @@ export interface PaymentsDeps {
   readonly finality: bigint
 }
 
-/** Payments in both directions and their next steps. */
 export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/payments', {
     summary: 'Lists pending payments, oldest first, or all payments, newest first.',
@@ -60,7 +59,6 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRo
   }),
 ]
 
-/** Converts a payment to its API form. */
 export function showPayment(seen: PaymentDetails, finality: bigint): z.infer<typeof Payment> {
   const { deadline, isOverdue, nextStep } = forecastPayment(seen, finality)
   return {

@@ -33,7 +33,6 @@ const WalletTransfers = z.object({
 
 export type WalletTransfersJson = z.infer<typeof WalletTransfers>
 
-/** Transfers between platform wallets. */
 export const walletTransferRoutes = (deps: TransferDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/transfers/{transaction}', {
     summary: 'Returns the transfers of a transaction between platform wallets, posted or not.',

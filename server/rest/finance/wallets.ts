@@ -49,7 +49,6 @@ export type WalletsJson = z.infer<typeof Wallets>
 
 export type WalletsDeps = BalancesDeps & { readonly clock: Clock }
 
-/** Platform wallets: balances on chain and in the ledger. */
 export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/wallets', {
     summary: 'Returns the balances of the platform wallets, on chain and in the ledger.',

@@ -41,7 +41,6 @@ export function openApiDocument(
   })
 }
 
-/** Builds the OpenAPI document of one service. */
 export const serviceDocument = (
   shown: readonly CatalogEntry[],
   site: ApiSite,
@@ -134,7 +133,6 @@ const locationHeader = (location: string) => ({
   schema: { type: 'string', format: 'uri-reference' },
 })
 
-/** Description of the alternative status. */
 const alternativeDescription = (status: number): string =>
   status === 202 ? 'Pending' : status < 300 ? 'Unchanged' : 'Unavailable'
 

@@ -1,7 +1,6 @@
 import type { FaultCode } from '../../../core/errors.ts'
 import { PAGE_FAULTS, UPSTREAM_FAULTS } from '../../proxy/provider-code.ts'
 
-/** Faults of every route. */
 export const COMMON_FAULTS: readonly FaultCode[] = [
   'malformed_request',
   'duplicate_header',
@@ -33,7 +32,6 @@ export const BODY_FAULTS: readonly FaultCode[] = [
   'unsupported_content_encoding',
   'validation_failed',
 ]
-/** Faults of every call of a service. */
 const CALL_FAULTS: readonly FaultCode[] = [
   ...KEY_FAULTS,
   ...BODY_FAULTS,

@@ -87,7 +87,6 @@ function pickMembers(schema: ObjectSchema, keep: (name: string) => boolean): Obj
   }
 }
 
-/** Operation of a paid endpoint. */
 export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
   const { endpoint, method, path, service, isPassThrough: outside } = shown
   const { deprecated } = service

@@ -1,9 +1,6 @@
 import { FAULTS } from '../../../core/errors.ts'
 
-/**
- * API keys appear as two schemes, because crawlers assume that any operation with `apiKey` requires
- * one, whatever else it allows.
- */
+/** Two schemes: crawlers assume that any operation with `apiKey` requires a key. */
 const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
 export const SECURITY_SCHEMES = {
   apiKey: { ...KEY, description: 'API key; see GET /v1/register/challenge.' },
@@ -66,7 +63,6 @@ export const PROBLEM = {
   },
 } as const
 
-/** Result of a dry run. */
 export const DRY_RUN = {
   type: 'object',
   required: [

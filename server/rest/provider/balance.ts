@@ -51,7 +51,6 @@ export interface BalanceDeps {
   readonly minimumPayout: bigint
 }
 
-/** `GET /v1/provider/balance`. */
 export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly AnyRoute[] => [
   route('GET /v1/provider/balance', {
     summary: 'Returns your unpaid earnings by service and the state of payouts.',

@@ -172,7 +172,6 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
   }),
 ]
 
-/** Lines read per query. */
 const CSV_PAGE_LINES = 1_000
 const CSV_HEADER = [
   'payout_id',

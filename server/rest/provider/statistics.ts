@@ -87,7 +87,6 @@ const byName = (a: string, b: string): number => (a < b ? -1 : 1)
 const serviceFilter = z.string().max(40).optional()
 const groupBy = z.enum(['day', 'service', 'endpoint', 'outcome']).default('day')
 
-/** Call and earning statistics of a provider. */
 export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
   route('GET /v1/provider/statistics', {
     summary: 'Returns calls, latency and earnings by day, service, endpoint or outcome.',

@@ -130,10 +130,7 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
   })),
 })
 
-/**
- * `/server.json`: entry for the MCP registry, to be published by the owner of the domain. The name
- * starts with the reversed domain, which the registry verifies.
- */
+/** `/server.json` for the MCP registry, which verifies the reversed domain in its name. */
 export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
   name: `${reverseDomain(mcpUrl)}/agenthub`,

@@ -2,10 +2,7 @@ import { type Html, html } from '../html.ts'
 import { CSP, layout } from '../layout.ts'
 import { DOCS_TABS } from '../navigation.ts'
 
-/**
- * Builds the reply of a documentation page.
- * @param tab title of the active tab
- */
+/** Builds the reply of a documentation page. @param tab title of the active tab */
 export function docsPage(title: string, tab: string, main: Html) {
   const page = layout(
     { title, section: 'Docs', tabs: DOCS_TABS, tab, main: html`<h1>${title}</h1>${main}` },
@@ -17,7 +14,6 @@ export function docsPage(title: string, tab: string, main: Html) {
   }
 }
 
-/** Code block. */
 export const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
 /** Explains how a sandbox reaches a server on the same machine. @param path of the example URL */

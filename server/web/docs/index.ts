@@ -30,7 +30,6 @@ export interface DocsDeps {
   readonly site: () => Site
   /** Builds the OpenAPI document of the hub with these services. */
   readonly openapi: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
-  /** Builds the OpenAPI document of one service. */
   readonly describe: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
@@ -129,7 +128,6 @@ const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
     },
   })
 
-/** Common members of page routes. */
 const PAGE_ROUTE = {
   auth: 'none',
   shared: true,

@@ -11,6 +11,5 @@ export interface DomainDeps extends OwnershipDeps {
   readonly catalog: Pick<Catalog, 'refresh'>
   readonly rules: UrlRules
   readonly clock: Clock
-  /** Base URL of service calls. */
   readonly proxyUrl: () => string
 }

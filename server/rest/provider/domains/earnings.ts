@@ -21,7 +21,6 @@ const EarningRow = z.object({
 
 export type EarningJson = z.infer<typeof EarningRow>
 
-/** `GET /v1/domains/{id}/earnings`. */
 export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('GET /v1/domains/{id}/earnings', {
     summary: 'Lists earnings of a domain by page, caller or day, highest first.',

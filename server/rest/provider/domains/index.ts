@@ -71,7 +71,6 @@ const DomainDetailView = z.object({
 export type DomainJson = z.infer<typeof DomainView>
 export type DomainDetailJson = z.infer<typeof DomainDetailView>
 
-/** Routes for selling the pages of a domain. */
 export const domainRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   ...registrationRoutes(deps),
   ...managementRoutes(deps),

@@ -24,10 +24,7 @@ type Argument = 'none' | 'selectors' | 'nth'
 const entries = (argument: Argument, names: string): readonly [string, Argument][] =>
   names.split(' ').map((name) => [name, argument])
 
-/**
- * Pseudo-classes that apply to a static page and that both the browser (`wait_for`) and the article
- * reader (`exclude`) support.
- */
+/** Static pseudo-classes that both browser (`wait_for`) and article reader (`exclude`) support. */
 export const PSEUDO_CLASSES: ReadonlyMap<string, Argument> = new Map([
   ...entries(
     'none',

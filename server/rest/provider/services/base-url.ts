@@ -11,10 +11,7 @@ export const baseUrl = z.string().min(1).max(500).meta({
   description: 'Base URL of your API, to which endpoint paths are appended. https in production.',
 })
 
-/**
- * Normalizes a base URL.
- * @throws Fault `validation_failed` if the hub must not call it
- */
+/** Normalizes a base URL. @throws Fault `validation_failed` if the hub must not call it */
 export function parseBaseUrl(text: string, { rules, localOrigins }: ServiceDeps): string {
   const found = checkUrl(text, rules, localOrigins)
   const url = found.url === undefined ? undefined : new URL(found.url)

@@ -7,7 +7,6 @@ import type { SealingKeys } from '../../../../core/crypto/sealing.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
 import type { Log } from '../../../../core/log.ts'
 
-/** Dependencies of the routes for upstreams. */
 export interface ServiceDeps {
   readonly pool: Pool
   readonly catalog: Pick<Catalog, 'refresh' | 'preview'>
@@ -22,6 +21,5 @@ export interface ServiceDeps {
   readonly backends: Pick<Egress, 'request'>
   readonly clock: Clock
   readonly log: Log
-  /** Base URL of service calls. */
   readonly proxyUrl: () => string
 }

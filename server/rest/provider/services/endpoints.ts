@@ -80,7 +80,6 @@ const PriceView = z.object({
   current: z.boolean(),
 })
 
-/** Endpoints of a service and their prices. */
 export const serviceEndpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   ...endpointRoutes(deps),
   ...priceRoutes(deps),

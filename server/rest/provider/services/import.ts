@@ -64,7 +64,6 @@ const ImportResult = z.object({
   not_understood: ImportView.shape.not_understood,
 })
 
-/** Import of an OpenAPI document. */
 export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   route('POST /v1/provider/services/import', {
     summary: 'Creates a draft from an OpenAPI document and reports what was not understood.',
@@ -154,10 +153,7 @@ async function createDraft(
   })
 }
 
-/**
- * Returns the server of the document; a relative one is resolved against the URL of the document.
- * @throws Fault `validation_failed` if there is neither
- */
+/** Returns the server, resolved against the document's URL. @throws Fault `validation_failed` */
 function baseUrlOf(
   { url }: z.infer<typeof ImportOrder>,
   { servers: [server] }: ImportedApi,

@@ -33,7 +33,6 @@ const serviceFields = {
   updated_at: time,
 }
 
-/** Upstream in lists. */
 export const ServiceRowView = z.object(serviceFields)
 
 const EndpointView = z.object({

@@ -107,10 +107,7 @@ async function movements(pool: Pool, request: PageRequest<Query>, query: Query):
   return html`${historyTable(rowsToShow, key)}${pager('/account/history', query, next)}`
 }
 
-/**
- * Leaves out the reservation of a call if its result is shown, too.
- * @param before id of the last row of the previous page
- */
+/** Omits reservations of finished calls. @param before id of the previous page's last row */
 const withoutFinishedHolds = (rows: readonly HistoryRow[], before: string | undefined) =>
   rows.filter(({ event, id }, i) => event !== 'call.reserved' || id !== (rows[i - 1]?.id ?? before))
 

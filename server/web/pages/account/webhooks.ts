@@ -97,7 +97,6 @@ const webhookTable = (webhooks: readonly WebhookJson[]): Html =>
     webhooks,
   )
 
-/** Badge of a webhook that is disabled or fails. */
 export function stateOf({ disabled, failing_since: failing }: WebhookJson): Html | undefined {
   if (disabled !== null) return html`<span class="badge bad">disabled: ${disabled.reason}</span>`
   if (failing !== null) return html`<span class="badge fair">failing</span>`

@@ -29,10 +29,7 @@ export const accountPath = (account: string): string =>
 export const balancePath = (prefix: string): string =>
   `/finance/trial-balance?prefix=${encodeURIComponent(prefix)}`
 
-/**
- * Link to the statement of an account; its name may break after each colon.
- * @param to last day of the statement
- */
+/** Link to an account's statement. @param to last day of the statement */
 export const accountLink = (account: string, to?: string): Html =>
   html`<a href="${withQuery(accountPath(account), { to })}"><code class="soft-breaks">${account
     .split(/(?<=:)/)
