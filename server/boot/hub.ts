@@ -12,7 +12,7 @@ import {
 import type { Clock } from '../../core/clock.ts'
 import { openDatabaseClock } from '../../core/db/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
-import { createPool } from '../../core/db/pool.ts'
+import { createPool, type PoolOptions } from '../../core/db/pool.ts'
 import { createBackends } from '../../core/egress/backends.ts'
 import { createEgress } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
@@ -63,7 +63,8 @@ async function openDatabases(options: HubOptions, meters: Meters) {
   await migrate(databaseDirectUrl ?? databaseUrl, { log: (text) => log.info(text) })
   const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
   const pooled = databaseDirectUrl !== undefined
-  const shared = { role: 'hub_app', answerMs: DATABASE_TIMEOUT_MS, pooled, onError }
+  const responseMs = DATABASE_TIMEOUT_MS
+  const shared = { role: 'hub_app', responseMs, pooled, onError } satisfies Partial<PoolOptions>
   const pool = createPool(databaseUrl, { max: 20, ...shared })
   const ledgerPool = createPool(databaseUrl, { max: 8, ...shared })
   meters.watchPools({ hub: pool, ledger: ledgerPool })
