@@ -33,7 +33,7 @@ describe('the fuzzer', () => {
     type Planted = (name: unknown) => readonly [status: number, body: object]
     const refuse = [422, { code: 'validation_failed' }] as const
     const PLANTED: Readonly<Record<string, readonly [RegExp | undefined, Planted]>> = {
-      'nothing, where nothing is wrong': [
+      'nothing if nothing is wrong': [
         undefined,
         (name) => (typeof name === 'string' ? [200, { n: 1 }] : refuse),
       ],
@@ -41,20 +41,20 @@ describe('the fuzzer', () => {
         /server error 500/,
         (name) => (typeof name === 'string' ? [200, { n: 1 }] : [500, { code: 'internal_error' }]),
       ],
-      'a status that is not documented': [
+      'an undocumented status': [
         /undocumented status 409/,
         (name) => (typeof name === 'string' ? [409, { code: 'taken' }] : refuse),
       ],
-      'a code that is not documented': [
+      'an undocumented code': [
         /undocumented code 422/,
         (name) => (typeof name === 'string' ? [200, { n: 1 }] : [422, { code: 'other' }]),
       ],
-      'an answer that its schema does not have': [
+      'a response that violates its schema': [
         /schema mismatch/,
         (name) => (typeof name === 'string' ? [200, { n: '1' }] : refuse),
       ],
-      'input taken that the schema refuses': [
-        /accepted what the schema refuses/,
+      'accepted input that the schema forbids': [
+        /accepted a request that the schema forbids/,
         (name) => (name === undefined ? refuse : [200, { n: 1 }]),
       ],
     }
