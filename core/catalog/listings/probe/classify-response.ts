@@ -37,7 +37,7 @@ export interface ProbeVerdict {
 
 /**
  * Classifies the response to an unpaid request. A 402 with an offer that any client can pay is up.
- * Whether the hub would pay it is decided by the rules for its own purchases. Pure.
+ * The rules of the hub's own purchases decide if it would pay. Pure.
  */
 export function classifyResponse(response: EgressResponse, url: string): ProbeVerdict {
   const { status } = response
