@@ -1,6 +1,8 @@
 import { elapsedMs, unrefSleep } from '../clock.ts'
+import type { RenderParties } from '../plugin/parts.ts'
 import { RenderError } from '../plugin/render-error.ts'
 import type { Chromium } from './chromium.ts'
+import { SlotQueue, type Ticket } from './slot-queue.ts'
 import { findOverCap, type MemoryCaps, ProcessGroup } from './watchdog.ts'
 
 export interface PoolOptions {
@@ -17,8 +19,6 @@ export interface PoolOptions {
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
 }
 
-/** Maximum number of waiting callers per page slot. */
-const WAITING_MAX = 8
 const WATCH_MS = 200
 /** A crash within this time after a kill by the watchdog is attributed to it. */
 const KILL_BLAME_MS = 2_000
@@ -34,19 +34,23 @@ export interface PooledBrowser {
   lastKillMs: number
 }
 
-/** Pool of browsers, started on demand, whose page slots are shared among callers. */
+/** Page slot of a browser, for one render. */
+export interface Slot {
+  readonly browser: PooledBrowser
+  readonly ticket: Ticket
+}
+
+/** Pool of browsers, started on demand, whose page slots are shared fairly among callers. */
 export class Pool {
   readonly #options: PoolOptions
   readonly #browsers = new Set<PooledBrowser>()
-  readonly #waiting: {
-    resolve: (browser: PooledBrowser) => void
-    reject: (error: Error) => void
-  }[] = []
+  readonly #queue: SlotQueue
   #starting = 0
   #closed = false
 
   constructor(options: PoolOptions) {
     this.#options = options
+    this.#queue = new SlotQueue(options.browsers * options.pages)
   }
 
   /** Process ids of the running browsers. */
@@ -55,28 +59,28 @@ export class Pool {
   }
 
   /** Acquires a slot for a page, for `release`. @throws RenderError `render_unavailable` */
-  async acquire(signal: AbortSignal): Promise<PooledBrowser> {
-    if (this.#closed) throw new RenderError('render_unavailable')
-    const free = this.#findFree()
-    if (free) return occupy(free)
-    const { browsers, pages } = this.#options
-    if (this.#waiting.length >= browsers * pages * WAITING_MAX) {
-      throw new RenderError('render_unavailable', 'too many callers wait')
+  async acquire(parties: RenderParties, signal: AbortSignal): Promise<Slot> {
+    if (this.#closed || this.#options.browsers === 0) throw new RenderError('render_unavailable')
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>()
+    const ticket: Ticket = {
+      parties,
+      start: () => resolve({ browser: occupy(this.#findFree()!), ticket }),
+      refuse: reject,
     }
-    const { promise, resolve, reject } = Promise.withResolvers<PooledBrowser>()
-    const waiting = { resolve, reject }
-    this.#waiting.push(waiting)
     const onAbort = (): void => {
-      const index = this.#waiting.indexOf(waiting)
-      if (index >= 0) this.#waiting.splice(index, 1)
+      this.#queue.remove(ticket)
       reject(new RenderError('render_unavailable', signal.reason))
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#startIfNeeded()
+    this.#queue.add(ticket)
+    this.#serveWaiting()
     return promise.finally(() => signal.removeEventListener('abort', onAbort))
   }
 
-  release(browser: PooledBrowser): void {
+  /** @param timedOut true if the page used up its time */
+  release({ browser, ticket }: Slot, timedOut: boolean): void {
+    this.#queue.record(ticket, timedOut)
+    this.#queue.remove(ticket)
     browser.openPages -= 1
     if (browser.chromium.openedPages >= this.#options.recycleAfter) browser.retired = true
     if (browser.retired && browser.openPages === 0) void this.#end(browser)
@@ -86,7 +90,7 @@ export class Pool {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const { reject } of this.#waiting.splice(0)) reject(new RenderError('render_unavailable'))
+    this.#queue.refuseAll()
     await Promise.all([...this.#browsers].map((browser) => this.#end(browser)))
   }
 
@@ -99,12 +103,10 @@ export class Pool {
 
   /** Gives free slots to waiting callers, and starts a browser if some remain. */
   #serveWaiting(): void {
-    for (
-      let browser = this.#findFree();
-      browser && this.#waiting.length > 0;
-      browser = this.#findFree()
-    ) {
-      this.#waiting.shift()!.resolve(occupy(browser))
+    while (this.#findFree()) {
+      const next = this.#queue.take()
+      if (!next) return
+      next.start()
     }
     this.#startIfNeeded()
   }
@@ -112,7 +114,7 @@ export class Pool {
   #startIfNeeded(): void {
     const serving = [...this.#browsers].filter(({ retired }) => !retired).length + this.#starting
     if (this.#closed || serving >= this.#options.browsers) return
-    if (this.#waiting.length <= this.#starting * this.#options.pages) return
+    if (this.#queue.length <= this.#starting * this.#options.pages) return
     this.#starting += 1
     void this.#start().finally(() => {
       this.#starting -= 1
@@ -135,8 +137,7 @@ export class Pool {
       if (this.#closed) await this.#end(browser)
     } catch (error) {
       this.#options.log('failed to start a browser', { err: error })
-      const rejected = this.#waiting.splice(0)
-      for (const { reject } of rejected) reject(new RenderError('render_unavailable', error))
+      this.#queue.refuseAll(error)
     }
   }
 

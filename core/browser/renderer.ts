@@ -21,6 +21,8 @@ export interface BrowserOptions extends BrowserSettings, ConnectorOptions, Targe
 const DEADLINE_MS = { usual: 20_000, most: 60_000 }
 const PAGE_BYTES = { usual: 8 * 1_048_576, most: 32 * 1_048_576 }
 const SELECTOR_MAX = 500
+/** Errors of pages that used up their time or memory. */
+const SLOW_CODES: ReadonlySet<string> = new Set(['upstream_timeout', 'render_limit_exceeded'])
 const LIMITS = {
   pages: 4,
   recycleAfter: 200,
@@ -56,11 +58,15 @@ export class Renderer implements Browser {
     const visitRequest = this.#resolveRequest(request)
     const timeout = AbortSignal.timeout(Math.ceil(visitRequest.end - elapsedMs()))
     const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout
-    const browser = await this.#pool.acquire(signal)
+    const slot = await this.#pool.acquire(request.parties ?? { paid: true }, signal)
+    let timedOut = false
     try {
-      return await this.#visit(browser, visitRequest, signal)
+      return await this.#visit(slot.browser, visitRequest, signal)
+    } catch (error) {
+      timedOut = error instanceof RenderError && SLOW_CODES.has(error.code)
+      throw error
     } finally {
-      this.#pool.release(browser)
+      this.#pool.release(slot, timedOut)
     }
   }
 

@@ -28,6 +28,13 @@ const RenderRequest = z.object({
   deadlineMs: z.number().min(0).max(60_000).optional(),
   maxBytes: size.default(BODY_BYTES_MAX),
   userAgent: z.string().max(500).optional(),
+  parties: z
+    .object({
+      payer: z.string().max(200).optional(),
+      site: z.string().max(200).optional(),
+      paid: z.boolean(),
+    })
+    .optional(),
 })
 
 /** Hub side of the injected capabilities of one isolated plugin. Refuses all other requests. */

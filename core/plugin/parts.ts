@@ -72,6 +72,16 @@ export interface Database extends Transaction {
 }
 
 /** Page to be rendered by a browser of the hub. */
+/** Parties among which the slots of the browsers are shared fairly. */
+export interface RenderParties {
+  /** Stable id of the payer, as in `Call.payer`; undefined if the platform renders for itself. */
+  readonly payer?: string | undefined
+  /** Owner of the page, such as the provider who sells it. */
+  readonly site?: string | undefined
+  /** True if the caller pays for the page: paid renders start before others. */
+  readonly paid: boolean
+}
+
 export interface RenderRequest {
   readonly url: string
   /** Allowed hosts besides that of `url`, in the form of `URL.hostname`. */
@@ -86,6 +96,8 @@ export interface RenderRequest {
   readonly maxBytes?: number | undefined
   /** Default: that of the hub. */
   readonly userAgent?: string | undefined
+  /** Default: paid, by no party in particular. */
+  readonly parties?: RenderParties | undefined
 }
 
 export interface RenderedPage {

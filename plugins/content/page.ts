@@ -30,6 +30,10 @@ export interface PageRequest {
   readonly domain: SellingDomain
   readonly page: PricedPage
   readonly signal: AbortSignal
+  /** Stable id of the payer; undefined for callers without a key, who are many. */
+  readonly payer: string | undefined
+  /** True if the caller pays for the page. */
+  readonly paid: boolean
 }
 
 const RENDER_MS = 30_000
@@ -56,13 +60,14 @@ const mayNeedBrowser = (error: unknown): error is Failure =>
   error instanceof Failure && error.code === 'content_empty'
 
 async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
-  const { page, signal } = wanted
+  const { page, domain, signal, payer, paid } = wanted
   const { url, status, headers, body, contentType } = await ports.host.browser.render({
     url: page.url,
     waitFor: page.rule.waitFor ?? undefined,
     signal,
     deadlineMs: RENDER_MS,
     maxBytes: BYTES_MAX,
+    parties: { payer, site: domain.provider, paid },
   })
   assertDelivered(status, headers)
   await assertAllowed(ports, resolveRedirect(wanted, url))

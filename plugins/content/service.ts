@@ -82,11 +82,13 @@ const toRefusal = (why: PageRefusal, { host }: SellingDomain): Refusal =>
 async function deliverPage(
   ports: GatewayDeps,
   domain: SellingDomain,
-  { id, input: asked, terms, signal }: Call<PageInput>,
+  { id, input: asked, payer: payerId, terms, signal }: Call<PageInput>,
 ) {
   const { page, cached: kept } = terms as Terms
   const before = kept && (await ports.cache.read(domain.id, kept.key))
-  const read = before ?? (await readPage(ports, { domain, page, signal }))
+  const payer = payerId === 'nobody' ? undefined : payerId
+  const paid = !asked.preview && page.rule.price > FREE
+  const read = before ?? (await readPage(ports, { domain, page, signal, payer, paid }))
   if (!before) await ports.cache.store(domain.id, page, read)
   const cache = { hit: before !== undefined, age_seconds: before ? kept.ageSeconds : 0 }
   if (asked.preview) return { ...buildPreview(read, page), cache }

@@ -22,6 +22,8 @@ const RELAYED_HEADERS: readonly string[] = [
 
 /** Statuses of responses without a body. */
 const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205])
+/** Larger bodies are parsed by the hub alone, in a worker, with the output schema. */
+const PARSED_BYTES_MAX = 262_144
 /** Bytes of a refused response shown to callers. */
 const SHOWN_BYTES = 2_048
 
@@ -40,7 +42,7 @@ export function replyOf(
     if (repeatsSecret(upstream, response)) throw brokenFailure(response, 'It repeats a secret.')
     const isSuccess = !passes && !stream && !BODILESS_STATUSES.has(status)
     if (isSuccess && body.length === 0) throw brokenFailure(response, 'It is empty.')
-    if (isSuccess && endpoint.output && !isJson(body))
+    if (isSuccess && endpoint.output && body.length <= PARSED_BYTES_MAX && !isJson(body))
       throw brokenFailure(response, 'It is no JSON.')
     const shown = pick(headers, [...RELAYED_HEADERS, ...upstream.responseHeaders])
     const sent = stream ? guardSecrets(stream, upstream.injected) : body

@@ -1,10 +1,8 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import { Failure, type Upstream } from 'agenthub/plugin'
+import { spellingsOf } from './spellings.ts'
 
 type Injected = Upstream['injected']
-
-/** Minimum length of a secret to search for; shorter ones match by chance. */
-const SECRET_MIN = 8
 
 /** A byte string to search for, with its Knuth-Morris-Pratt table. */
 interface Needle {
@@ -76,7 +74,7 @@ function fallbackTable(bytes: Buffer): Uint32Array {
 function needlesOf(injected: Injected): readonly Needle[] {
   const before = needleCache.get(injected)
   if (before) return before
-  const needles = spellingsOf(injected).map((text) => {
+  const needles = spellingsOf(textsOf(injected)).map((text) => {
     const bytes = Buffer.from(text)
     return { bytes, fallback: fallbackTable(bytes) }
   })
@@ -84,33 +82,10 @@ function needlesOf(injected: Injected): readonly Needle[] {
   return needles
 }
 
-const lowerHex = (text: string): string => text.replaceAll(/%../g, (hex) => hex.toLowerCase())
-
-const unicode = (char: string): string =>
-  `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-
-/** Lists JSON encodings, including the extra escapes of PHP (`/`), Go (`&<>`) and .NET. */
-function jsonSpellings(text: string): readonly string[] {
-  const json = JSON.stringify(text).slice(1, -1)
-  const go = json.replaceAll(/[&<>]/g, (char) => unicode(char).toLowerCase())
-  const net = json.replaceAll(/\\.|[&'+<>`]/g, (char) =>
-    char === '\\"' ? unicode('"') : char[0] === '\\' ? char : unicode(char),
-  )
-  return [json, json.replaceAll('/', '\\/'), go, net]
-}
-
-/** Lists encodings of a credential in a response: plain, URL, form, JSON, and decoded. */
-function spellingsOf(injected: Injected): readonly string[] {
-  const texts = injected.flatMap(({ value }) => {
+/** Lists the parts of credentials that a response may repeat. */
+const textsOf = (injected: Injected): readonly string[] =>
+  injected.flatMap(({ value }) => {
     const [, scheme = '', bare = value] = /^(\S+) +(.*)$/.exec(value) ?? []
     const decoded = /^basic$/i.test(scheme) ? [Buffer.from(bare, 'base64').toString()] : []
-    return [value, bare, ...decoded].flatMap((text) => {
-      const url = encodeURIComponent(text.toWellFormed())
-      const form = String(new URLSearchParams([['', text]])).slice(1)
-      return [text, url, lowerHex(url), form, lowerHex(form), ...jsonSpellings(text)]
-    })
+    return [value, bare, ...decoded]
   })
-  const found = [...new Set(texts)].filter(({ length }) => length >= SECRET_MIN)
-  // Finding a shorter needle implies finding the longer ones that contain it.
-  return found.filter((text) => !found.some((other) => other !== text && text.includes(other)))
-}

@@ -49,6 +49,7 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     // The hub waits a second longer, so that the timeout is attributed to the upstream.
     deadlineSeconds: endpoint.deadlineSeconds + 1,
     streams: endpoint.streams,
+    prepaid: !endpoint.idempotent,
     handle: (call) => ask(upstream, endpoint, requestOf(call)),
   }
 }

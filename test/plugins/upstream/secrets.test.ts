@@ -4,7 +4,7 @@ import { Failure } from 'agenthub/plugin'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { sleep } from '../../../core/clock.ts'
-import { guardSecrets } from '../../../plugins/upstream/secrets.ts'
+import { containsSecret, guardSecrets } from '../../../plugins/upstream/secrets.ts'
 import { json, useUpstream } from './fixture.ts'
 
 /** Reads a stream; returns its content and error. */
@@ -60,6 +60,37 @@ describe('the upstream credential of an API', () => {
       answers((_, response) => void response.end(text))
       expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
     }
+  })
+
+  it('is found in every common encoding, at any offset (A107)', () => {
+    const value = 'Bearer k3y+of/acme=ü9'
+    const injected = [{ place: 'header', name: 'authorization', value }] as const
+    const bare = 'k3y+of/acme=ü9'
+    const hex = Buffer.from(bare).toString('hex')
+    const codes = Array.from(bare, (char) => char.codePointAt(0)!)
+    const spellings = [
+      bare,
+      Array.from(bare).toReversed().join(''),
+      hex,
+      hex.toUpperCase(),
+      hex.replaceAll(/../g, '%$&'),
+      hex.toUpperCase().replaceAll(/../g, '%$&'),
+      hex.replaceAll(/../g, '\\x$&'),
+      codes.map((code) => `&#${code};`).join(''),
+      codes.map((code) => `&#x${code.toString(16)};`).join(''),
+      codes.map((code) => `\\u${code.toString(16).padStart(4, '0')}`).join(''),
+      ...['', 'a', 'ab', '{"token":"'].flatMap((before) => {
+        const bytes = Buffer.from(`${before}${bare}"}`)
+        return [bytes.toString('base64'), bytes.toString('base64url')]
+      }),
+      Buffer.from(`x:${value}`).toString('base64'),
+    ]
+    for (const text of spellings) {
+      const body = Buffer.from(`{"debug":"${text}"}`)
+      expect(containsSecret(injected, body), text).to.equal(true)
+    }
+    for (const text of [bare.slice(1), Buffer.from(bare.slice(0, -3)).toString('base64')])
+      expect(containsSecret(injected, text), text).to.equal(false)
   })
 
   it('is required before an API is sold whose document declares one', async () => {
