@@ -7,6 +7,12 @@ import { type EmbedderSettings, embedderSettings } from './catalog/search/semant
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
+import {
+  type PayoutConfig,
+  payoutSettings,
+  type StaffConfig,
+  staffSettings,
+} from './config/payouts.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
@@ -44,10 +50,18 @@ export interface Config {
   readonly pluginHosts: readonly string[]
   /** Plugins added by the operator, and how they run. */
   readonly hosting: HostingConfig
+  readonly connections: {
+    /** Maximum number of open connections of one process. */
+    readonly max: number
+    /** Memory for unread responses and unfinished requests, per process. */
+    readonly memoryBytes: number
+  }
   /** Number of trusted reverse proxies; each adds an address to X-Forwarded-For. */
   readonly proxies: number
-  /** Minimum price payable by x402; gas and fees would exceed cheaper sales. */
-  readonly minX402: Micros
+  /** Minimum price payable by x402; undefined: what covers the gas. */
+  readonly minX402: Micros | undefined
+  /** Maximum x402 price that a wallet without earlier payments may pay after the work. */
+  readonly prepaidAbove: Micros
   /** Limits of payments to sellers: per call; per key, host and platform in a UTC day. */
   readonly outflow: {
     readonly call: Micros
@@ -55,14 +69,19 @@ export interface Config {
     readonly host: Micros
     readonly platform: Micros
   }
-  readonly payouts: {
-    /** Minimum payout to a provider. */
-    readonly minimum: Micros
-    /** Hours before a changed payout address takes effect. */
-    readonly cooldownHours: number
+  /** Limits of payments to sellers without a known outcome: of a principal, and to a seller. */
+  readonly unresolved: {
+    readonly principal: Micros
+    readonly seller: Micros
   }
-  /** Largest ledger correction that does not need a second person. */
+  readonly payouts: PayoutConfig
+  readonly staff: StaffConfig
+  /** Total of one staff member's acts per UTC day without a second person. */
   readonly soloAdjustmentMax: Micros
+  /** Hours before a granted role takes effect, unless a second administrator confirms it. */
+  readonly roleWaitHours: number
+  /** Days after which a role is due for review. */
+  readonly roleReviewDays: number
   readonly gas: {
     /** USD price of one ETH; converts gas costs for the ledger. */
     readonly ethPrice: Micros
@@ -93,8 +112,10 @@ export interface Config {
   readonly discovery: DiscoverySettings
   /** Embeddings engine for semantic search; undefined: keyword search only. */
   readonly embeddings: EmbedderSettings | undefined
-  /** Ed25519 key that signs ledger checkpoints; undefined in the sandbox: see `loadSigningKey`. */
+  /** Ed25519 key that protects all stored keys; undefined in the sandbox: see `loadSigningKey`. */
   readonly signingKey: KeyObject | undefined
+  /** Signing keys that it replaced, which still decrypt stored keys. */
+  readonly previousSigningKeys: readonly KeyObject[]
   /** Undefined in a sandbox, which has its own chain and wallets. */
   readonly production: ProductionChain | undefined
   /** Reads `HUB_SECRET_<NAME>` for plugins. */
@@ -114,6 +135,8 @@ export interface Drain {
 }
 
 const SANDBOX_ETH_PRICE = usd('3000')
+/** Default with real money; a sandbox has none. */
+const ROLE_WAIT_HOURS = 24
 
 /**
  * Reads the environment. Setting any wallet, RPC or facilitator variable selects production, which
@@ -133,9 +156,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   const production = productionOf(e)
   const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
-  if (production && sandboxHosts.size > 0) {
-    throw new ConfigError('HUB_SANDBOX_HOSTS works in a sandbox only: unset it.')
-  }
   return Object.freeze({
     version: packageVersion(),
     host: e.HUB_HOST,
@@ -156,8 +176,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     egressPorts: e.HUB_EGRESS_PORTS,
     pluginHosts: e.HUB_PLUGIN_HOSTS,
     hosting: hostingSettings(e),
+    connections: { max: e.HUB_CONNECTIONS, memoryBytes: e.HUB_CONNECTION_MEMORY * 1_048_576 },
     proxies: e.HUB_PROXIES,
-    ...limitsOf(e),
+    ...limitsOf(e, production !== undefined),
+    roleWaitHours: e.HUB_ROLE_WAIT_HOURS ?? (production ? ROLE_WAIT_HOURS : 0),
+    roleReviewDays: e.HUB_ROLE_REVIEW_DAYS,
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     workers: e.HUB_WORKERS,
@@ -172,7 +195,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
     embeddings: embedderSettings(e),
-    signingKey: e.HUB_SIGNING_KEY,
+    signingKey: e.HUB_SIGNING_KEY?.[0],
+    previousSigningKeys: e.HUB_SIGNING_KEY?.slice(1) ?? [],
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretValues(env),
@@ -186,15 +210,21 @@ const drainOf = (e: Environment, isProduction: boolean): Drain => ({
 })
 
 /** Minimums and maximums of money movements. */
-const limitsOf = (e: Environment) => ({
+const limitsOf = (e: Environment, isProduction: boolean) => ({
+  payouts: payoutSettings(e, isProduction),
+  staff: staffSettings(e, isProduction),
   minX402: e.HUB_X402_MIN,
+  prepaidAbove: e.HUB_X402_PREPAID_ABOVE,
   outflow: {
     call: e.HUB_PAY_MAX_CALL,
     key: e.HUB_PAY_MAX_KEY_DAY,
     host: e.HUB_PAY_MAX_HOST_DAY,
     platform: e.HUB_PAY_MAX_DAY,
   },
-  payouts: { minimum: e.HUB_PAYOUT_MIN, cooldownHours: e.HUB_PAYOUT_COOLDOWN_HOURS },
+  unresolved: {
+    principal: e.HUB_PAY_MAX_UNRESOLVED,
+    seller: e.HUB_PAY_MAX_SELLER_UNRESOLVED,
+  },
   soloAdjustmentMax: e.HUB_ADJUST_ALONE,
   gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
 })

@@ -3,10 +3,11 @@ export const FAULTS = {
   payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
   malformed_request: [400, 'Malformed request', 'Send valid HTTP/1.1 (RFC 9112).'],
   malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
+  duplicate_member: [400, 'Duplicate member in JSON', 'Send each member of an object once.'],
   malformed_path: [
     400,
     'Malformed path',
-    'Send a path without dot segments or control characters.',
+    'Send a path without dot segments, control characters or malformed percent escapes.',
   ],
   duplicate_header: [400, 'Duplicate header', 'Send the header once.'],
   json_too_deep: [400, 'JSON too deep', 'Nest the body at most 64 levels deep.'],
@@ -19,6 +20,12 @@ export const FAULTS = {
     401,
     'Not signed in',
     'Sign in: POST /v1/account/sign-in with your email address.',
+  ],
+  fresh_authentication_required: [
+    401,
+    'Sign in again',
+    'Sign in again: POST /v1/account/sign-in, or /sign-in/again. With a key: POST /v1/register ' +
+      'with its wallet, and use the new key.',
   ],
   metrics_token_required: [401, 'Token required', 'Send Authorization: Bearer HUB_METRICS_TOKEN.'],
   invalid_signature: [401, 'Invalid signature', 'Sign the exact message of the challenge.'],
@@ -41,6 +48,11 @@ export const FAULTS = {
     403,
     'Second person required',
     'Ask another person to confirm your proposal.',
+  ],
+  own_account: [
+    403,
+    'Your own account',
+    'Nobody decides about accounts, keys, providers or calls of their own. Ask somebody else.',
   ],
   root_key_required: [403, 'Main key required', 'Use a main key, or sign in.'],
   origin_not_allowed: [403, 'Origin not allowed', 'Send the request from a page of this hub.'],
@@ -75,6 +87,11 @@ export const FAULTS = {
     'Page not for sale',
     'The owner does not sell this page: request another one.',
   ],
+  response_needs_key: [
+    403,
+    'Response too large without a key',
+    'Nothing was charged. Send an API key: free responses without one have at most limit_bytes.',
+  ],
   robots_disallowed: [
     403,
     'Disallowed for robots',
@@ -108,6 +125,11 @@ export const FAULTS = {
     'Send the same request again to get the response of the first one.',
     true,
   ],
+  pay_to_changed: [
+    409,
+    'Payee of the seller changed',
+    'Nothing was signed or charged. Verify pay_to with the seller, then send X-Accept-Pay-To.',
+  ],
   domain_not_proven: [
     409,
     'Domain not verified',
@@ -124,7 +146,7 @@ export const FAULTS = {
   service_changed: [
     409,
     'Changed since you read it',
-    'Read it again, and decide with its current revision.',
+    'Read it again, and decide on its current version.',
   ],
   too_many_services: [409, 'Too many services', 'Retire some: the maximum is 50 per account.'],
   too_many_domains: [409, 'Too many domains', 'Delete some: the maximum is 200 per account.'],
@@ -179,6 +201,12 @@ export const FAULTS = {
     'Daily payment limit reached',
     'Nothing was paid. The limit resets at 00:00 UTC.',
   ],
+  unresolved_cap_reached: [
+    429,
+    'Too many unresolved payments',
+    'Nothing was paid. Try again when earlier payments are resolved, within two minutes.',
+    true,
+  ],
   rescan_too_soon: [429, 'Probed recently', 'Wait for the seconds given in Retry-After.', true],
   test_limit_reached: [
     429,
@@ -191,6 +219,18 @@ export const FAULTS = {
     429,
     'Too many registrations from this address',
     'Wait for the seconds given in Retry-After.',
+    true,
+  ],
+  concurrency_limited: [
+    429,
+    'Too many calls at once',
+    'Nothing was charged. Wait for earlier calls to finish, or send an API key.',
+    true,
+  ],
+  authentication_limited: [
+    429,
+    'Too many invalid credentials from this address',
+    'Check the key or link, and wait for the seconds given in Retry-After.',
     true,
   ],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
@@ -228,6 +268,12 @@ export const FAULTS = {
   payments_paused: [
     503,
     'Payments to sellers are paused',
+    'Nothing was paid. Try again later.',
+    true,
+  ],
+  signer_unavailable: [
+    503,
+    'Payment could not be signed',
     'Nothing was paid. Try again later.',
     true,
   ],

@@ -2,14 +2,15 @@ import type { Pool } from 'pg'
 import type { DiscoveryDeps } from '../core/catalog/listings/discovery/discover.ts'
 import type { EmbedDeps } from '../core/catalog/search/semantic/embed-documents.ts'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
-import type { SigningKey } from '../core/crypto/signing-key.ts'
 import type { Egress } from '../core/egress/http.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
 import type { MailSender } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
 import type { ResolveDeps } from '../core/payments/operations/resolve.ts'
+import type { EnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
 import type { AnyService, Family } from '../core/plugin/index.ts'
+import type { SecretKeys } from '../core/secret-keys/secret-keys.ts'
 import type { GasSettings } from './gas.ts'
 import type { PayoutSettings } from './pay-providers.ts'
 import type { OnLowBalance } from './subscribers.ts'
@@ -22,8 +23,8 @@ export interface JobDeps extends ResolveDeps {
   readonly mailing?: MailSender
   /** Sends webhooks and reads domain proofs; undefined: neither runs. */
   readonly egress?: Egress
-  /** Signs ledger checkpoints; webhook and ownership secrets derive from it. */
-  readonly signingKey: SigningKey
+  /** Keys of checkpoints, webhooks and domain proofs. */
+  readonly secretKeys: Pick<SecretKeys, 'of' | 'signingKey'>
   /** Handles credits that ran low. @defaultValue logs them */
   readonly onLowBalance?: OnLowBalance
   /** Services and families on sale, with the schedules their plugins declare. */
@@ -40,6 +41,8 @@ export interface JobDeps extends ResolveDeps {
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Undefined if an external facilitator settles payments and pays gas. */
   readonly gas?: GasSettings | undefined
+  /** Wallets whose key is in the environment. */
+  readonly environmentKeys?: EnvironmentKeys | undefined
   /** Undefined: no payouts. */
   readonly payouts?: PayoutSettings | undefined
 }

@@ -16,6 +16,7 @@ import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import { resolvePayments } from '../core/payments/operations/resolve.ts'
+import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
 import { accountGas } from './gas.ts'
@@ -31,10 +32,9 @@ const ifDiscovering =
     discovery && work({ ...discovery, stopping })
 
 /** Rechecks due domain proofs; refreshes services whose proof expired, which unlists them. */
-async function recheckProofs({ pool, egress, signingKey, catalog }: JobDeps): Promise<void> {
+async function recheckProofs({ pool, egress, secretKeys, catalog }: JobDeps): Promise<void> {
   if (!egress) return
-  const secret = signingKey.deriveSecret('listing-owner')
-  const expired = await recheckDomains({ pool, egress, secret })
+  const expired = await recheckDomains({ pool, egress, proofKeys: secretKeys.of('domain-proofs') })
   for (const slug of expired) await catalog.refresh(slug)
 }
 
@@ -44,10 +44,15 @@ export const jobs = {
   'resolve-payments': { everySeconds: 5, run: (deps) => resolvePayments(deps) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
-  'verify-ledger': { everySeconds: 60, run: verifyLedgerJob },
+  'verify-ledger': {
+    everySeconds: 60,
+    run: ({ pool, secretKeys, log }) =>
+      verifyLedgerJob({ pool, signingKey: secretKeys.signingKey(), log }),
+  },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'account-gas': { everySeconds: 60, run: accountGas },
+  'check-wallet-keys': { everySeconds: 60, run: checkEnvironmentKeys },
   'make-partitions': {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),

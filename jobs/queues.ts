@@ -6,7 +6,7 @@ import { Deliveries, type DeliveryDeps } from '../core/webhooks/deliveries.ts'
 import { WebhookSigner } from '../core/webhooks/signer.ts'
 import type { JobDeps } from './job.ts'
 
-type QueueDeps = Pick<JobDeps, 'pool' | 'log' | 'mailing' | 'egress' | 'signingKey'> &
+type QueueDeps = Pick<JobDeps, 'pool' | 'log' | 'mailing' | 'egress' | 'secretKeys'> &
   Pick<DeliveryDeps, 'clock'>
 
 /** Pause after an empty queue. */
@@ -21,8 +21,8 @@ const RETRY_MS = 2_000
  * @returns when everything has stopped
  */
 export async function workQueues(deps: QueueDeps, stopping: AbortSignal): Promise<void> {
-  const { pool, log, mailing, egress, signingKey } = deps
-  const signer = new WebhookSigner(signingKey.deriveSecret('webhooks'))
+  const { pool, log, mailing, egress, secretKeys } = deps
+  const signer = new WebhookSigner(secretKeys.of('webhooks'))
   const deliveries = egress && new Deliveries({ ...deps, egress, signer })
   const writeExport = () =>
     runExclusively(pool, 'write-exports', () => writeNextExport(deps, stopping))

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
+import { loadSigningKey, signingKeyOf } from '../core/crypto/signing-key.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
@@ -11,6 +12,7 @@ import { FINALITY_BLOCKS } from './boot/production-money.ts'
 import { type Parts, startHub } from './boot/start.ts'
 import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
 import { demo } from './commands/demo/index.ts'
+import { keysCommand } from './commands/keys/index.ts'
 import { ledgerCommand } from './commands/ledger/index.ts'
 import { listingsCommand } from './commands/listings/index.ts'
 import { paymentsCommand } from './commands/payments/index.ts'
@@ -28,6 +30,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
+  keys     list | rotate | retire | reseal | rewrap: for operators, see \`keys --help\`
   listings status | discover | probe: for operators, see \`listings --help\`
   plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
   SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
@@ -39,6 +42,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   ledger: (args) => withDatabase((connect) => ledgerCommand(connect, args, write, writeError)),
   listings: (args) => withDatabase((connect) => listingsCommand(connect, args, write, writeError)),
   payments,
+  keys,
   plugins: (args) => runPlugins(args),
 }
 
@@ -116,6 +120,15 @@ const quieterLevel = (level: Config['logLevel']) => (level === 'info' ? 'warn' :
 async function payments(args: readonly string[]): Promise<number> {
   const finality = readConfig().production ? FINALITY_BLOCKS : SANDBOX_FINALITY
   return withDatabase((connect) => paymentsCommand(finality, connect, args, write, writeError))
+}
+
+async function keys(args: readonly string[]): Promise<number> {
+  const config = readConfig()
+  const { listing, previousSigningKeys } = config
+  const signingKeys = async () =>
+    [await loadSigningKey(config), ...previousSigningKeys.map((key) => signingKeyOf(key))] as const
+  const deps = { signingKeys, sealingKeys: listing.sealingKeys }
+  return withDatabase((connect) => keysCommand(deps, connect, args, write, writeError))
 }
 
 function runPlugins(args: readonly string[]): Promise<number> {

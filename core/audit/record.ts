@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Role } from '../identity/roles.ts'
+import { cleanText } from '../text.ts'
 
 /** Author of a privileged act. */
 export interface Actor {
@@ -8,7 +9,7 @@ export interface Actor {
   readonly name: string
   /** Null for an operator on the command line. */
   readonly principal: string | null
-  /** Key or session that authenticated the request. */
+  /** Key or session that authenticated the request; of a command, the operating system user. */
   readonly via: string | null
   readonly role: Role | 'operator'
   readonly requestId: string | null
@@ -16,11 +17,15 @@ export interface Actor {
   readonly network: string | null
 }
 
-/** Actor for an operator on the command line, with a self-chosen name. */
-export const operator = (name: string): Actor => ({
+/**
+ * Actor for an operator on the command line.
+ * @param name self-chosen
+ * @param user name of the operating system user
+ */
+export const operator = (name: string, user?: string): Actor => ({
   name,
   principal: null,
-  via: null,
+  via: user === undefined ? null : `os:${user}`,
   role: 'operator',
   requestId: null,
   network: null,
@@ -29,8 +34,11 @@ export const operator = (name: string): Actor => ({
 /** All privileged acts. Each line of the log has one. */
 export const ACTS = [
   'role.grant',
+  'role.confirm',
+  'role.review',
   'role.revoke',
   'service.approve',
+  'service.refuse',
   'service.suspend',
   'service.resume',
   'provider.assign',
@@ -45,12 +53,19 @@ export const ACTS = [
   'entry.confirm',
   'entry.decline',
   'call.refund',
+  'credits.transfer',
   'period.close',
   'exception.resolve',
   'transfer.book',
+  'payout.approve',
+  'payout.recover',
   'outgoing.pause',
   'outgoing.resume',
   'export.start',
+  'act.refuse',
+  'secret.rotate',
+  'secret.retire',
+  'secret.rewrap',
 ] as const
 export type ActName = (typeof ACTS)[number]
 
@@ -87,13 +102,27 @@ export const withAudit = <T>(
         subject,
         toJsonText(before),
         toJsonText(after),
-        reason,
+        cleanText(reason, REASON_MAX),
         by.requestId,
         by.network,
       ])
     }
     return result
   })
+
+/** Records that a staff member was refused an act. @param subject method and path of the request */
+export const recordRefusal = (
+  pool: Pool,
+  by: Actor,
+  subject: string,
+  { code, message }: { readonly code: string; readonly message: string },
+): Promise<void> =>
+  withAudit(pool, by, message, async (_, note) => {
+    note({ act: 'act.refuse', subject, after: { code } })
+  })
+
+/** Longer ones are cut. */
+const REASON_MAX = 500
 
 /** Converts to JSON with amounts as text: they exceed the number range of many JSON readers. */
 const toJsonText = (value: unknown): string | null =>

@@ -1,18 +1,23 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
 import { parseSealingKeys } from '../crypto/sealing.ts'
-import { parseSigningKey } from '../crypto/signing-key.ts'
+import { parseSigningKeys } from '../crypto/signing-key.ts'
 import { parseEntries } from '../hosting/entry.ts'
 import { usd } from '../money.ts'
+import { signerFault } from '../payments/wallets/wallet-source.ts'
 
 const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
 const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
+const walletSigner = z.string().superRefine((text, context) => {
+  const fault = signerFault(text)
+  if (fault !== undefined) context.addIssue(fault)
+})
 const signingKey = z.string().transform((text, context) => {
   try {
-    return parseSigningKey(text)
+    return parseSigningKeys(text)
   } catch (error) {
     context.addIssue((error as Error).message)
     return z.NEVER
@@ -100,15 +105,30 @@ const Variables = z.object({
   HUB_PLUGIN_NODE: z.string().max(4_096).optional(),
   HUB_PLUGIN_MEMORY: z.coerce.number().int().min(32).max(16_384).default(256),
   HUB_PLUGIN_HOSTS: backends.prefault(''),
+  HUB_CONNECTIONS: z.coerce.number().int().min(100).max(1_000_000).default(5_000),
+  HUB_CONNECTION_MEMORY: z.coerce.number().int().min(64).max(65_536).default(256),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
-  HUB_X402_MIN: dollars.prefault('0'),
+  HUB_X402_MIN: dollars.optional(),
+  HUB_X402_PREPAID_ABOVE: dollars.prefault('0.01'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
   HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
   HUB_PAY_MAX_DAY: dollars.prefault('1000'),
+  HUB_PAY_MAX_UNRESOLVED: dollars.prefault('10'),
+  HUB_PAY_MAX_SELLER_UNRESOLVED: dollars.prefault('10'),
   HUB_PAYOUT_MIN: dollars.prefault('1'),
   HUB_PAYOUT_COOLDOWN_HOURS: z.coerce.number().int().min(0).max(720).default(24),
+  HUB_PAYOUT_RECOVERY_HOURS: z.coerce.number().int().min(0).max(2_160).default(168),
+  HUB_PAYOUT_MAX_PROVIDER_DAY: dollars.prefault('1000'),
+  HUB_PAYOUT_MAX_DAY: dollars.prefault('10000'),
+  HUB_PAYOUT_ALONE: dollars.prefault('500'),
+  HUB_PAYOUT_FIRST_WAIT_HOURS: z.coerce.number().int().min(0).max(720).optional(),
+  HUB_PAYOUT_CREDIT_WAIT_HOURS: z.coerce.number().int().min(0).max(720).default(48),
+  HUB_FRESH_SIGN_IN_MINUTES: z.coerce.number().int().min(1).max(60).default(10),
+  HUB_STAFF_SESSION_HOURS: z.coerce.number().int().min(1).max(720).default(12),
   HUB_ADJUST_ALONE: dollars.prefault('100'),
+  HUB_ROLE_WAIT_HOURS: z.coerce.number().int().min(0).max(720).optional(),
+  HUB_ROLE_REVIEW_DAYS: z.coerce.number().int().min(1).max(3_650).default(90),
   HUB_ETH_PRICE: dollars.optional(),
   HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
   HUB_BROWSERS: z.coerce.number().int().min(0).max(16).default(2),
@@ -141,7 +161,17 @@ const Variables = z.object({
   X402_FACILITATOR_AUTH: z.string().optional(),
   TREASURY_ADDRESS: address.optional(),
   SPEND_WALLET_KEY: privateKey.optional(),
+  SPEND_WALLET_KEY_FILE: z.string().max(4_096).optional(),
+  SPEND_WALLET_SIGNER: walletSigner.optional(),
+  SPEND_WALLET_ADDRESS: address.optional(),
   GAS_WALLET_KEY: privateKey.optional(),
+  GAS_WALLET_KEY_FILE: z.string().max(4_096).optional(),
+  GAS_WALLET_SIGNER: walletSigner.optional(),
+  GAS_WALLET_ADDRESS: address.optional(),
+  HUB_SIGNER_CA: z.string().max(4_096).optional(),
+  HUB_SIGNER_CERT: z.string().max(4_096).optional(),
+  HUB_SIGNER_CERT_KEY: z.string().max(4_096).optional(),
+  HUB_ENV_KEY_MAX_BALANCE: dollars.prefault('1000'),
 })
 
 export const Environment = Variables.refine(

@@ -47,26 +47,27 @@ export function parseSealingKeys(text: string): readonly SealingKey[] {
 
 /** Rotating encryption keys: the first seals, all of them open. */
 export class SealingKeys {
-  readonly #keys: readonly [SealingKey, ...SealingKey[]]
+  readonly #keys: () => readonly SealingKey[]
 
-  constructor(keys: readonly [SealingKey, ...SealingKey[]]) {
-    this.#keys = keys
+  /** @param keys at least one key; a function if they change while the process runs */
+  constructor(keys: readonly [SealingKey, ...SealingKey[]] | (() => readonly SealingKey[])) {
+    this.#keys = typeof keys === 'function' ? keys : () => keys
   }
 
   /** Id of the key that seals. */
   get currentId(): string {
-    return this.#keys[0].id
+    return this.#keys()[0]!.id
   }
 
   seal(purpose: string, text: string): { readonly keyId: string; readonly sealed: Buffer } {
-    const { id, secret } = this.#keys[0]
+    const { id, secret } = this.#keys()[0]!
     return { keyId: id, sealed: seal(secret, purpose, Buffer.from(text)) }
   }
 
   /** @throws Error if the key is missing or the purpose differs */
   open(purpose: string, keyId: string, sealed: Buffer): string {
-    const key = this.#keys.find(({ id }) => id === keyId)
-    if (!key) throw new Error(`HUB_ENCRYPTION_KEYS has no key "${keyId}"`)
+    const key = this.#keys().find(({ id }) => id === keyId)
+    if (!key) throw new Error(`there is no key "${keyId}"`)
     return unseal(key.secret, purpose, sealed).toString('utf8')
   }
 }

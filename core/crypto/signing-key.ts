@@ -19,11 +19,17 @@ export interface SigningKey {
   readonly publicKey: Buffer
   /** Returns the 64-byte signature. Batches are signed in a worker thread. */
   sign(bytes: Uint8Array): Promise<Buffer>
+  /** Private key in PKCS#8 (DER). */
+  readonly privateBytes: Buffer
   /** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
   deriveSecret(purpose: string): Buffer
 }
 
 const FILE = 'signing-key'
+
+/** Parses private keys, separated by commas. @throws Error without key material */
+export const parseSigningKeys = (text: string): readonly KeyObject[] =>
+  text.split(',').map((part) => parseSigningKey(part.trim()))
 
 /** Parses a private key: PKCS#8 in DER, base64. @throws Error without key material */
 export function parseSigningKey(text: string): KeyObject {
@@ -54,12 +60,17 @@ export function signingKeyOf(key: KeyObject): SigningKey {
     id: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: Buffer.from(x, 'base64url'),
     sign: (bytes: Uint8Array) => signer.sign(bytes),
+    get privateBytes() {
+      return key.export({ format: 'der', type: 'pkcs8' })
+    },
     deriveSecret: (purpose: string) =>
-      Buffer.from(
-        hkdfSync('sha256', key.export({ format: 'der', type: 'pkcs8' }), '', purpose, 32),
-      ),
+      deriveSecret(key.export({ format: 'der', type: 'pkcs8' }), purpose),
   })
 }
+
+/** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
+export const deriveSecret = (material: Buffer, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', material, '', purpose, 32))
 
 async function keyFromDirectory(dataDir: string): Promise<KeyObject> {
   const file = join(dataDir, FILE)

@@ -53,8 +53,9 @@ async function claimRole(client: Client, role: string, password: string): Promis
   const name = client.escapeIdentifier(role)
   if (known !== undefined && known !== key && others.includes(owner)) {
     throw new Error(
-      `The role ${role} belongs to a hub with another HUB_SIGNING_KEY, whose database is ` +
-        `${owner} on the same server. Use separate servers or, if that hub is gone, run: ` +
+      `The role ${role} belongs to a hub with another HUB_SIGNING_KEY, or with another version ` +
+        `of its key plugin-databases. The database of that hub is ${owner} on the same server. ` +
+        'Use separate servers or, if that hub is gone, run: ' +
         `COMMENT ON ROLE ${name} IS NULL`,
     )
   }

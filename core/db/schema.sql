@@ -10,6 +10,14 @@ CREATE DOMAIN hub.address AS text
 CREATE DOMAIN hub.hash AS text
   CONSTRAINT hash_check CHECK ((VALUE ~ '^0x[0-9a-f]{64}$'::text));
 
+CREATE TYPE hub.payout_rules AS (
+  provider_cap bigint,
+  platform_cap bigint,
+  alone bigint,
+  first_hours integer,
+  credit_hours integer
+);
+
 CREATE TYPE hub.search_filter AS (
   kind text,
   category text,
@@ -20,44 +28,6 @@ CREATE TYPE hub.search_filter AS (
 
 CREATE DOMAIN hub.wallet AS text
   CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
-
-CREATE TABLE hub.adjustment (
-  id uuid NOT NULL,
-  debit text NOT NULL,
-  credit text NOT NULL,
-  amount bigint NOT NULL,
-  shard smallint,
-  value_date timestamp with time zone,
-  reason text NOT NULL,
-  proposed_by text NOT NULL,
-  proposer text NOT NULL,
-  proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-  state text DEFAULT 'proposed'::text NOT NULL,
-  decided_by text,
-  decider text,
-  decided_at timestamp with time zone,
-  note text,
-  CONSTRAINT adjustment_pkey PRIMARY KEY (id),
-  CONSTRAINT adjustment_amount_check CHECK ((amount > 0)),
-  CONSTRAINT adjustment_check CHECK (((state = 'proposed'::text) = (decided_at IS NULL))),
-  CONSTRAINT adjustment_check1 CHECK ((num_nulls(decided_by, decider, decided_at, note) = ANY (ARRAY[0, 4]))),
-  CONSTRAINT adjustment_check2 CHECK (((state <> 'booked'::text) OR (decider <> proposer))),
-  CONSTRAINT adjustment_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
-  CONSTRAINT adjustment_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
-  CONSTRAINT adjustment_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
-  CONSTRAINT adjustment_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
-  CONSTRAINT adjustment_state_check CHECK ((state = ANY (ARRAY['proposed'::text, 'booked'::text, 'declined'::text])))
-);
-CREATE INDEX adjustment_open ON hub.adjustment USING btree (id) WHERE (state = 'proposed'::text);
-CREATE TRIGGER keep BEFORE UPDATE ON hub.adjustment FOR EACH ROW EXECUTE FUNCTION hub.keep_adjustment();
-CREATE TRIGGER keep_row BEFORE DELETE ON hub.adjustment FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
-CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.adjustment FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
-GRANT INSERT, SELECT ON hub.adjustment TO hub_app;
-GRANT UPDATE ON hub.adjustment(state) TO hub_app;
-GRANT UPDATE ON hub.adjustment(decided_by) TO hub_app;
-GRANT UPDATE ON hub.adjustment(decider) TO hub_app;
-GRANT UPDATE ON hub.adjustment(decided_at) TO hub_app;
-GRANT UPDATE ON hub.adjustment(note) TO hub_app;
 
 CREATE TABLE hub.api_key (
   id text NOT NULL,
@@ -79,6 +49,7 @@ CREATE TABLE hub.api_key (
   frozen_by text,
   frozen_reason text,
   role text DEFAULT 'agent'::text NOT NULL,
+  signed_at timestamp with time zone,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
@@ -126,7 +97,7 @@ CREATE TABLE hub.audit (
   CONSTRAINT audit_prev_check CHECK ((length(prev) = 32)),
   CONSTRAINT audit_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
   CONSTRAINT audit_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
-  CONSTRAINT audit_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text, 'operator'::text]))),
+  CONSTRAINT audit_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text, 'auditor'::text, 'operator'::text]))),
   CONSTRAINT audit_seq_check CHECK ((seq > 0)),
   CONSTRAINT audit_subject_check CHECK ((subject <> ''::text))
 );
@@ -207,7 +178,7 @@ CREATE TABLE hub.challenge (
   terms jsonb,
   CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
   CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
-  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text, 'payout'::text]))),
+  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text, 'payout'::text, 'payout-change'::text]))),
   CONSTRAINT challenge_terms CHECK (((purpose = 'register'::text) = (terms IS NULL))),
   CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
 );
@@ -236,6 +207,33 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.commission_rule FOR EA
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.commission_rule FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT INSERT, SELECT ON hub.commission_rule TO hub_app;
 
+CREATE TABLE hub.content_version (
+  subject text NOT NULL,
+  version integer NOT NULL,
+  content jsonb,
+  state text DEFAULT 'waiting'::text NOT NULL,
+  held text[] DEFAULT '{}'::text[] NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  decided_at timestamp with time zone,
+  reason text,
+  CONSTRAINT content_version_pkey PRIMARY KEY (subject, version),
+  CONSTRAINT content_version_check CHECK (((state = 'waiting'::text) = (decided_at IS NULL))),
+  CONSTRAINT content_version_check1 CHECK (((state = 'refused'::text) = (reason IS NOT NULL))),
+  CONSTRAINT content_version_check2 CHECK (((content IS NOT NULL) OR (state <> ALL (ARRAY['waiting'::text, 'approved'::text])))),
+  CONSTRAINT content_version_content_check CHECK ((jsonb_typeof(content) = 'object'::text)),
+  CONSTRAINT content_version_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500))),
+  CONSTRAINT content_version_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'approved'::text, 'replaced'::text, 'refused'::text, 'withdrawn'::text]))),
+  CONSTRAINT content_version_version_check CHECK ((version > 0))
+);
+CREATE UNIQUE INDEX content_version_approved ON hub.content_version USING btree (subject) WHERE (state = 'approved'::text);
+CREATE UNIQUE INDEX content_version_waiting ON hub.content_version USING btree (subject) WHERE (state = 'waiting'::text);
+CREATE TRIGGER content_version_step BEFORE UPDATE ON hub.content_version FOR EACH ROW EXECUTE FUNCTION hub.content_version_step();
+GRANT INSERT, SELECT ON hub.content_version TO hub_app;
+GRANT UPDATE ON hub.content_version(content) TO hub_app;
+GRANT UPDATE ON hub.content_version(state) TO hub_app;
+GRANT UPDATE ON hub.content_version(decided_at) TO hub_app;
+GRANT UPDATE ON hub.content_version(reason) TO hub_app;
+
 CREATE TABLE hub.credit_watch (
   account bigint NOT NULL,
   balance bigint NOT NULL,
@@ -255,6 +253,19 @@ CREATE TABLE hub.cursor (
   CONSTRAINT cursor_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
 );
 GRANT INSERT, SELECT, UPDATE ON hub.cursor TO hub_app;
+
+CREATE TABLE hub.device (
+  hash bytea NOT NULL,
+  person text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT device_pkey PRIMARY KEY (hash),
+  CONSTRAINT device_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT device_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+);
+CREATE INDEX device_person ON hub.device USING btree (person, used_at);
+GRANT DELETE, INSERT, SELECT ON hub.device TO hub_app;
+GRANT UPDATE ON hub.device(used_at) TO hub_app;
 
 CREATE TABLE hub.discovery (
   source text NOT NULL,
@@ -299,6 +310,7 @@ CREATE TABLE hub.domain (
   tried_at timestamp with time zone,
   proven_at timestamp with time zone,
   next_check_at timestamp with time zone,
+  token_version integer DEFAULT 1 NOT NULL,
   CONSTRAINT domain_pkey PRIMARY KEY (id),
   CONSTRAINT domain_check CHECK (((origin = ('https://'::text || host)) OR (origin = ('http://'::text || host)))),
   CONSTRAINT domain_check1 CHECK (((state <> 'verified'::text) OR (num_nulls(slug, sold_as, method, proven_at, next_check_at) = 0))),
@@ -452,14 +464,28 @@ CREATE TABLE hub.idempotent_call (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
 
+CREATE TABLE hub.identity_link (
+  wallet text NOT NULL,
+  person text NOT NULL,
+  linked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT identity_link_pkey PRIMARY KEY (wallet, person),
+  CONSTRAINT identity_link_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal),
+  CONSTRAINT identity_link_wallet_fkey FOREIGN KEY (wallet) REFERENCES hub.principal(id)
+);
+CREATE INDEX identity_link_person ON hub.identity_link USING btree (person);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.identity_link FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.identity_link FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.identity_link TO hub_app;
+
 CREATE TABLE hub.kept_answer (
   id uuid NOT NULL,
   sealed bytea NOT NULL,
   expires_at timestamp with time zone NOT NULL,
+  key_version integer DEFAULT 1 NOT NULL,
   CONSTRAINT kept_answer_pkey PRIMARY KEY (id)
 );
 CREATE INDEX kept_answer_expiry ON hub.kept_answer USING btree (expires_at);
-GRANT DELETE, INSERT, SELECT ON hub.kept_answer TO hub_app;
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.kept_answer TO hub_app;
 
 CREATE TABLE hub.key_secret (
   hash bytea NOT NULL,
@@ -472,7 +498,29 @@ CREATE TABLE hub.key_secret (
   CONSTRAINT key_secret_key_fkey FOREIGN KEY (key) REFERENCES hub.api_key(id)
 );
 CREATE INDEX key_secret_key ON hub.key_secret USING btree (key);
+CREATE TRIGGER announce AFTER INSERT OR UPDATE OF hash ON hub.key_secret FOR EACH STATEMENT EXECUTE FUNCTION hub.announce_credential();
 GRANT INSERT, SELECT, UPDATE ON hub.key_secret TO hub_app;
+
+CREATE TABLE hub.key_version (
+  purpose text NOT NULL,
+  version integer NOT NULL,
+  key_id text NOT NULL,
+  wrapped_by text NOT NULL,
+  wrapped bytea,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  active_from timestamp with time zone NOT NULL,
+  retired_at timestamp with time zone,
+  CONSTRAINT key_version_pkey PRIMARY KEY (purpose, version),
+  CONSTRAINT key_version_check CHECK ((num_nulls(wrapped, retired_at) = 1)),
+  CONSTRAINT key_version_key_id_check CHECK ((key_id ~ '^[A-Za-z0-9_-]{1,64}$'::text)),
+  CONSTRAINT key_version_key_id_key UNIQUE (key_id),
+  CONSTRAINT key_version_purpose_check CHECK ((purpose ~ '^[a-z][a-z-]{2,39}$'::text)),
+  CONSTRAINT key_version_version_check CHECK ((version >= 1)),
+  CONSTRAINT key_version_wrapped_by_check CHECK (((length(wrapped_by) >= 1) AND (length(wrapped_by) <= 64))),
+  CONSTRAINT key_version_wrapped_check CHECK (((length(wrapped) >= 29) AND (length(wrapped) <= 1000)))
+);
+CREATE TRIGGER check_key_version BEFORE DELETE OR UPDATE ON hub.key_version FOR EACH ROW EXECUTE FUNCTION hub.check_key_version();
+GRANT INSERT, SELECT, UPDATE ON hub.key_version TO hub_app;
 
 CREATE TABLE hub.listing (
   id text NOT NULL,
@@ -638,6 +686,9 @@ CREATE TABLE hub.magic_link (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   used_at timestamp with time zone,
+  device text,
+  mailed boolean DEFAULT true NOT NULL,
+  key_version integer DEFAULT 1 NOT NULL,
   CONSTRAINT magic_link_pkey PRIMARY KEY (id),
   CONSTRAINT magic_link_hash_check CHECK ((length(hash) = 32)),
   CONSTRAINT magic_link_hash_key UNIQUE (hash),
@@ -645,6 +696,7 @@ CREATE TABLE hub.magic_link (
 );
 CREATE INDEX magic_link_email ON hub.magic_link USING btree (email, created_at);
 CREATE INDEX magic_link_network ON hub.magic_link USING btree (network, created_at);
+CREATE TRIGGER announce AFTER INSERT ON hub.magic_link FOR EACH STATEMENT EXECUTE FUNCTION hub.announce_credential();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.magic_link TO hub_app;
 
 CREATE TABLE hub.mail (
@@ -669,6 +721,19 @@ CREATE TABLE hub.migration (
   applied_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT migration_pkey PRIMARY KEY (number)
 );
+GRANT SELECT ON hub.migration TO hub_app;
+
+CREATE TABLE hub.open_hold (
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  call uuid NOT NULL,
+  owner bigint NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT open_hold_pkey PRIMARY KEY (shard, seq),
+  CONSTRAINT open_hold_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id)
+);
+CREATE INDEX open_hold_due ON hub.open_hold USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT ON hub.open_hold TO hub_app;
 
 CREATE TABLE hub.outcome_day (
   service text NOT NULL,
@@ -754,6 +819,7 @@ CREATE TABLE hub.payment_claim (
   claimed_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
   call uuid,
+  deposited boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
@@ -791,6 +857,8 @@ CREATE TABLE hub.payment_intent (
   reason text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  principal text,
+  payee_accepted boolean,
   CONSTRAINT payment_intent_pkey PRIMARY KEY (call),
   CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
@@ -822,8 +890,11 @@ CREATE TABLE hub.payout (
   started_at timestamp with time zone DEFAULT now() NOT NULL,
   tried_at timestamp with time zone DEFAULT now() NOT NULL,
   ended_at timestamp with time zone,
+  rules hub.payout_rules,
+  approval bigint,
   CONSTRAINT payout_pkey PRIMARY KEY (id),
   CONSTRAINT payout_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payout_approval_fkey FOREIGN KEY (approval) REFERENCES hub.payout_approval(id),
   CONSTRAINT payout_attempt_check CHECK (((attempt >= 1) AND (attempt <= 1000))),
   CONSTRAINT payout_check CHECK (((state = 'started'::text) = (ended_at IS NULL))),
   CONSTRAINT payout_check1 CHECK (((state <> 'confirmed'::text) OR (transaction IS NOT NULL))),
@@ -834,9 +905,11 @@ CREATE TABLE hub.payout (
   CONSTRAINT payout_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard),
   CONSTRAINT payout_state_check CHECK ((state = ANY (ARRAY['started'::text, 'confirmed'::text, 'failed'::text])))
 );
+CREATE UNIQUE INDEX payout_approved ON hub.payout USING btree (approval) WHERE (state <> 'failed'::text);
 CREATE UNIQUE INDEX payout_of_day ON hub.payout USING btree (provider, batch) WHERE (state <> 'failed'::text);
 CREATE INDEX payout_open ON hub.payout USING btree (tried_at) WHERE (state = 'started'::text);
 CREATE INDEX payout_provider ON hub.payout USING btree (provider, id);
+CREATE INDEX payout_started ON hub.payout USING btree (started_at) INCLUDE (provider, amount) WHERE (state <> 'failed'::text);
 CREATE UNIQUE INDEX payout_under_way ON hub.payout USING btree (provider) WHERE (state = 'started'::text);
 CREATE TRIGGER admit BEFORE INSERT ON hub.payout FOR EACH ROW EXECUTE FUNCTION hub.admit_payout();
 CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout FOR EACH ROW EXECUTE FUNCTION hub.keep_payout();
@@ -857,17 +930,87 @@ CREATE TABLE hub.payout_address (
   set_at timestamp with time zone DEFAULT now() NOT NULL,
   effective_at timestamp with time zone NOT NULL,
   withdrawn_at timestamp with time zone,
+  request bigint,
+  change_nonce text,
+  recoverer text,
   CONSTRAINT payout_address_pkey PRIMARY KEY (id),
+  CONSTRAINT payout_address_change_nonce_key UNIQUE (change_nonce),
   CONSTRAINT payout_address_check CHECK ((effective_at >= set_at)),
   CONSTRAINT payout_address_check1 CHECK ((withdrawn_at < effective_at)),
   CONSTRAINT payout_address_nonce_key UNIQUE (nonce),
   CONSTRAINT payout_address_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT payout_address_recoverer_fkey FOREIGN KEY (recoverer) REFERENCES hub.principal(id),
+  CONSTRAINT payout_address_request_fkey FOREIGN KEY (request) REFERENCES hub.payout_address_request(id),
   CONSTRAINT payout_address_set_by_fkey FOREIGN KEY (set_by) REFERENCES hub.principal(id)
 );
 CREATE INDEX payout_address_provider ON hub.payout_address USING btree (provider, effective_at, id);
+CREATE TRIGGER admit BEFORE INSERT ON hub.payout_address FOR EACH ROW EXECUTE FUNCTION hub.admit_payout_address();
 CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout_address FOR EACH ROW EXECUTE FUNCTION hub.keep_payout_address();
 GRANT INSERT, SELECT ON hub.payout_address TO hub_app;
 GRANT UPDATE ON hub.payout_address(withdrawn_at) TO hub_app;
+
+CREATE TABLE hub.payout_address_request (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  provider text NOT NULL,
+  address hub.address NOT NULL,
+  requested_by text NOT NULL,
+  nonce text NOT NULL,
+  requested_at timestamp with time zone DEFAULT now() NOT NULL,
+  closed_at timestamp with time zone,
+  CONSTRAINT payout_address_request_pkey PRIMARY KEY (id),
+  CONSTRAINT payout_address_request_nonce_key UNIQUE (nonce),
+  CONSTRAINT payout_address_request_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT payout_address_request_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES hub.principal(id)
+);
+CREATE UNIQUE INDEX payout_address_request_open ON hub.payout_address_request USING btree (provider) WHERE (closed_at IS NULL);
+GRANT SELECT ON hub.payout_address_request TO hub_app;
+GRANT INSERT ON hub.payout_address_request(provider) TO hub_app;
+GRANT INSERT ON hub.payout_address_request(address) TO hub_app;
+GRANT INSERT ON hub.payout_address_request(requested_by) TO hub_app;
+GRANT INSERT ON hub.payout_address_request(nonce) TO hub_app;
+GRANT UPDATE ON hub.payout_address_request(closed_at) TO hub_app;
+
+CREATE TABLE hub.payout_approval (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  provider text NOT NULL,
+  payee hub.address NOT NULL,
+  amount bigint NOT NULL,
+  approved_by text NOT NULL,
+  approver text NOT NULL,
+  reason text NOT NULL,
+  approved_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT payout_approval_pkey PRIMARY KEY (id),
+  CONSTRAINT payout_approval_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payout_approval_approved_by_check CHECK ((approved_by <> ''::text)),
+  CONSTRAINT payout_approval_approver_fkey FOREIGN KEY (approver) REFERENCES hub.principal(id),
+  CONSTRAINT payout_approval_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT payout_approval_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500)))
+);
+CREATE INDEX payout_approval_provider ON hub.payout_approval USING btree (provider, id);
+CREATE TRIGGER admit BEFORE INSERT ON hub.payout_approval FOR EACH ROW EXECUTE FUNCTION hub.admit_payout_approval();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.payout_approval FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.payout_approval FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.payout_approval TO hub_app;
+GRANT INSERT ON hub.payout_approval(provider) TO hub_app;
+GRANT INSERT ON hub.payout_approval(payee) TO hub_app;
+GRANT INSERT ON hub.payout_approval(amount) TO hub_app;
+GRANT INSERT ON hub.payout_approval(approved_by) TO hub_app;
+GRANT INSERT ON hub.payout_approval(approver) TO hub_app;
+GRANT INSERT ON hub.payout_approval(reason) TO hub_app;
+
+CREATE TABLE hub.payout_first (
+  provider text NOT NULL,
+  owner text NOT NULL,
+  due_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT payout_first_pkey PRIMARY KEY (provider, owner),
+  CONSTRAINT payout_first_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT payout_first_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.payout_first FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.payout_first FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.payout_first TO hub_app;
+GRANT INSERT ON hub.payout_first(provider) TO hub_app;
+GRANT INSERT ON hub.payout_first(owner) TO hub_app;
 
 CREATE TABLE hub.payout_part (
   payout uuid NOT NULL,
@@ -883,6 +1026,7 @@ CREATE TABLE hub.payout_part (
   commission bigint,
   refunded bigint,
   other bigint,
+  carried bigint DEFAULT 0 NOT NULL,
   CONSTRAINT payout_part_pkey PRIMARY KEY (payout, account, shard),
   CONSTRAINT payout_part_account_entry_phase_fkey FOREIGN KEY (account, entry, phase) REFERENCES ledger.journal(owner, id, phase),
   CONSTRAINT payout_part_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
@@ -891,6 +1035,7 @@ CREATE TABLE hub.payout_part (
   CONSTRAINT payout_part_after_seq_check CHECK ((after_seq >= 0)),
   CONSTRAINT payout_part_amount_check CHECK ((amount > 0)),
   CONSTRAINT payout_part_calls_check CHECK ((calls >= 0)),
+  CONSTRAINT payout_part_carried_check CHECK ((carried >= 0)),
   CONSTRAINT payout_part_check CHECK ((upto_seq > after_seq)),
   CONSTRAINT payout_part_check1 CHECK (((commission >= 0) AND (commission <= gross))),
   CONSTRAINT payout_part_gross_check CHECK ((gross >= 0)),
@@ -1096,18 +1241,29 @@ CREATE TABLE hub.role (
   granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   revoked_by text,
   revoked_at timestamp with time zone,
+  granter text,
+  by_configured boolean DEFAULT true NOT NULL,
+  effective_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  confirmer text,
+  confirmed_by text,
+  confirmed_at timestamp with time zone,
   CONSTRAINT role_pkey PRIMARY KEY (id),
   CONSTRAINT role_check CHECK ((num_nulls(revoked_by, revoked_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT role_check1 CHECK ((num_nulls(confirmer, confirmed_by, confirmed_at) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT role_check2 CHECK ((confirmer <> granter)),
+  CONSTRAINT role_confirmed_by_check CHECK ((confirmed_by <> ''::text)),
+  CONSTRAINT role_confirmer_fkey FOREIGN KEY (confirmer) REFERENCES hub.principal(id),
   CONSTRAINT role_granted_by_check CHECK ((granted_by <> ''::text)),
+  CONSTRAINT role_granter_fkey FOREIGN KEY (granter) REFERENCES hub.principal(id),
   CONSTRAINT role_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
   CONSTRAINT role_revoked_by_check CHECK ((revoked_by <> ''::text)),
-  CONSTRAINT role_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text])))
+  CONSTRAINT role_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text, 'auditor'::text])))
 );
 CREATE UNIQUE INDEX role_held ON hub.role USING btree (principal, role) WHERE (revoked_at IS NULL);
 CREATE TRIGGER keep BEFORE UPDATE ON hub.role FOR EACH ROW EXECUTE FUNCTION hub.keep_role();
 CREATE TRIGGER keep_row BEFORE DELETE ON hub.role FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
 CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.role FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
-GRANT INSERT, SELECT ON hub.role TO hub_app;
+GRANT SELECT ON hub.role TO hub_app;
 GRANT UPDATE ON hub.role(revoked_by) TO hub_app;
 GRANT UPDATE ON hub.role(revoked_at) TO hub_app;
 
@@ -1258,6 +1414,7 @@ CREATE TABLE hub.service (
 CREATE INDEX service_category ON hub.service USING btree (category, slug) WHERE (state = 'active'::text);
 CREATE INDEX service_family ON hub.service USING btree (family, slug) WHERE ((family IS NOT NULL) AND (state = 'active'::text));
 CREATE INDEX service_provider ON hub.service USING btree (provider, slug);
+CREATE INDEX service_squashed_name ON hub.service USING btree (hub.search_squashed(name)) WHERE (state = 'active'::text);
 CREATE INDEX service_suspended ON hub.service USING btree (slug) WHERE (suspended_at IS NOT NULL);
 CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON hub.service FOR EACH ROW EXECUTE FUNCTION hub.hold_back();
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
@@ -1293,6 +1450,7 @@ CREATE TABLE hub.session (
 );
 CREATE INDEX session_expiry ON hub.session USING btree (expires_at);
 CREATE INDEX session_person ON hub.session USING btree (person, created_at);
+CREATE TRIGGER announce AFTER INSERT ON hub.session FOR EACH STATEMENT EXECUTE FUNCTION hub.announce_credential();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.session TO hub_app;
 
 CREATE TABLE hub.spending (
@@ -1308,6 +1466,56 @@ CREATE TABLE hub.spending (
   CONSTRAINT spending_pkey PRIMARY KEY (payer, day, endpoint)
 ) WITH (fillfactor=70);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.spending TO hub_app;
+
+CREATE TABLE hub.staff_act (
+  id uuid NOT NULL,
+  kind text NOT NULL,
+  subject text NOT NULL,
+  terms jsonb NOT NULL,
+  accounts text[] NOT NULL,
+  exposure bigint NOT NULL,
+  alone_max bigint,
+  reason text NOT NULL,
+  proposed_by text NOT NULL,
+  proposer text NOT NULL,
+  person text[] NOT NULL,
+  proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  state text NOT NULL,
+  decided_by text,
+  decider text,
+  decided_at timestamp with time zone,
+  note text,
+  CONSTRAINT staff_act_pkey PRIMARY KEY (id),
+  CONSTRAINT staff_act_alone_max_check CHECK ((alone_max >= 0)),
+  CONSTRAINT staff_act_check CHECK (((state = 'proposed'::text) = (decided_at IS NULL))),
+  CONSTRAINT staff_act_check1 CHECK ((num_nulls(decided_by, decider, note) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT staff_act_check2 CHECK (((state <> 'proposed'::text) OR (decider IS NULL))),
+  CONSTRAINT staff_act_check3 CHECK (((state <> 'declined'::text) OR (decider IS NOT NULL))),
+  CONSTRAINT staff_act_check4 CHECK (((state <> 'booked'::text) OR (decider <> ALL (person)))),
+  CONSTRAINT staff_act_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
+  CONSTRAINT staff_act_exposure_check CHECK ((exposure >= 0)),
+  CONSTRAINT staff_act_kind_check CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text]))),
+  CONSTRAINT staff_act_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
+  CONSTRAINT staff_act_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
+  CONSTRAINT staff_act_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
+  CONSTRAINT staff_act_state_check CHECK ((state = ANY (ARRAY['proposed'::text, 'booked'::text, 'declined'::text]))),
+  CONSTRAINT staff_act_subject_check CHECK ((subject <> ''::text))
+);
+CREATE INDEX staff_act_alone ON hub.staff_act USING btree (proposed_at) WHERE ((state = 'booked'::text) AND (decider IS NULL));
+CREATE UNIQUE INDEX staff_act_once ON hub.staff_act USING btree (kind, subject) WHERE (state = 'proposed'::text);
+CREATE INDEX staff_act_open ON hub.staff_act USING btree (id) WHERE (state = 'proposed'::text);
+CREATE TRIGGER keep BEFORE UPDATE ON hub.staff_act FOR EACH ROW EXECUTE FUNCTION hub.keep_staff_act();
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.staff_act FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.staff_act FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT SELECT ON hub.staff_act TO hub_app;
+
+CREATE TABLE hub.sub_key_naming (
+  single boolean DEFAULT true NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT sub_key_naming_pkey PRIMARY KEY (single),
+  CONSTRAINT sub_key_naming_single_check CHECK (single)
+);
+GRANT SELECT ON hub.sub_key_naming TO hub_app;
 
 CREATE TABLE hub.transfer (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1338,6 +1546,15 @@ GRANT INSERT, SELECT ON hub.transfer TO hub_app;
 GRANT UPDATE ON hub.transfer(entry) TO hub_app;
 GRANT UPDATE ON hub.transfer(gone_at) TO hub_app;
 
+CREATE TABLE hub.unresolved (
+  scope text NOT NULL,
+  amount bigint NOT NULL,
+  CONSTRAINT unresolved_pkey PRIMARY KEY (scope),
+  CONSTRAINT unresolved_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT unresolved_scope_check CHECK ((scope ~ '^(principal:.+|pay_to:0x[0-9a-f]{40}|host:.+)$'::text))
+);
+GRANT SELECT ON hub.unresolved TO hub_app;
+
 CREATE TABLE hub.upstream (
   slug text NOT NULL,
   owner text NOT NULL,
@@ -1352,7 +1569,6 @@ CREATE TABLE hub.upstream (
   health_path text NOT NULL,
   state text DEFAULT 'draft'::text NOT NULL,
   reason text,
-  approved_at timestamp with time zone,
   activated_at timestamp with time zone,
   deprecated_on date,
   sunset_on date,
@@ -1360,7 +1576,6 @@ CREATE TABLE hub.upstream (
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   tested_at timestamp with time zone,
   tests smallint DEFAULT 0 NOT NULL,
-  revision integer DEFAULT 1 NOT NULL,
   CONSTRAINT upstream_pkey PRIMARY KEY (slug),
   CONSTRAINT upstream_base_url_check CHECK (((base_url ~ '^https?://[^/?#@\s]+(/[^?#\s]*[^/?#\s])?$'::text) AND (length(base_url) <= 500))),
   CONSTRAINT upstream_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
@@ -1383,7 +1598,6 @@ CREATE TABLE hub.upstream (
 CREATE INDEX upstream_owner ON hub.upstream USING btree (owner, slug);
 CREATE INDEX upstream_sold ON hub.upstream USING btree (slug) WHERE (state = 'active'::text);
 CREATE INDEX upstream_sunset ON hub.upstream USING btree (sunset_on) WHERE ((state <> 'retired'::text) AND (sunset_on IS NOT NULL));
-CREATE TRIGGER upstream_revise BEFORE UPDATE ON hub.upstream FOR EACH ROW EXECUTE FUNCTION hub.upstream_revise();
 CREATE TRIGGER upstream_step BEFORE UPDATE OF state ON hub.upstream FOR EACH ROW EXECUTE FUNCTION hub.upstream_step();
 GRANT INSERT, SELECT, UPDATE ON hub.upstream TO hub_app;
 
@@ -1421,8 +1635,6 @@ CREATE TABLE hub.upstream_endpoint (
   CONSTRAINT upstream_endpoint_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500))),
   CONSTRAINT upstream_endpoint_upstream_path_check CHECK (((upstream_path ~ '^/'::text) AND (length(upstream_path) <= 300)))
 );
-CREATE TRIGGER revise_changed AFTER UPDATE ON hub.upstream_endpoint REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.upstream_revise_endpoints();
-CREATE TRIGGER revise_new AFTER INSERT ON hub.upstream_endpoint REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.upstream_revise_endpoints();
 GRANT INSERT, SELECT, UPDATE ON hub.upstream_endpoint TO hub_app;
 
 CREATE TABLE hub.upstream_health (
@@ -1478,7 +1690,9 @@ CREATE TABLE hub.upstream_secret (
   key_id text NOT NULL,
   sealed bytea NOT NULL,
   set_at timestamp with time zone DEFAULT now() NOT NULL,
-  CONSTRAINT upstream_secret_pkey PRIMARY KEY (service, place, name),
+  origin text NOT NULL,
+  listed boolean DEFAULT true NOT NULL,
+  CONSTRAINT upstream_secret_pkey PRIMARY KEY (service, origin, place, name),
   CONSTRAINT upstream_secret_key_id_check CHECK ((key_id ~ '^[A-Za-z0-9_-]{1,64}$'::text)),
   CONSTRAINT upstream_secret_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT upstream_secret_place_check CHECK ((place = ANY (ARRAY['header'::text, 'query'::text]))),
@@ -1487,6 +1701,26 @@ CREATE TABLE hub.upstream_secret (
 );
 CREATE INDEX upstream_secret_key ON hub.upstream_secret USING btree (key_id);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.upstream_secret TO hub_app;
+
+CREATE TABLE hub.wallet_deposit (
+  id uuid NOT NULL,
+  wallet text NOT NULL,
+  amount bigint NOT NULL,
+  credited_to text,
+  is_suspended boolean NOT NULL,
+  credited_at timestamp with time zone,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT wallet_deposit_pkey PRIMARY KEY (id),
+  CONSTRAINT wallet_deposit_amount_check CHECK ((amount > 0)),
+  CONSTRAINT wallet_deposit_check CHECK (((credited_to IS NOT NULL) OR is_suspended)),
+  CONSTRAINT wallet_deposit_check1 CHECK (((credited_at IS NULL) OR (credited_to IS NOT NULL))),
+  CONSTRAINT wallet_deposit_id_fkey FOREIGN KEY (id) REFERENCES hub.payment_claim(id),
+  CONSTRAINT wallet_deposit_wallet_check CHECK ((wallet ~ '^0x[0-9a-f]{40}$'::text))
+);
+CREATE INDEX wallet_deposit_open ON hub.wallet_deposit USING btree (at) WHERE (credited_at IS NULL);
+GRANT INSERT, SELECT ON hub.wallet_deposit TO hub_app;
+GRANT UPDATE ON hub.wallet_deposit(credited_to) TO hub_app;
+GRANT UPDATE ON hub.wallet_deposit(credited_at) TO hub_app;
 
 CREATE TABLE hub.wallet_entry (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1535,6 +1769,7 @@ CREATE TABLE hub.wallet_link (
   CONSTRAINT wallet_link_wallet_fkey FOREIGN KEY (wallet) REFERENCES hub.principal(id)
 );
 CREATE INDEX wallet_link_person ON hub.wallet_link USING btree (person);
+CREATE TRIGGER remember AFTER INSERT OR UPDATE ON hub.wallet_link FOR EACH ROW EXECUTE FUNCTION hub.remember_link();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.wallet_link TO hub_app;
 
 CREATE TABLE hub.wallet_nonce (
@@ -1555,6 +1790,8 @@ CREATE TABLE hub.webhook (
   failing_since timestamp with time zone,
   disabled_at timestamp with time zone,
   disabled_reason text,
+  key_version integer DEFAULT 1 NOT NULL,
+  previous_key_version integer DEFAULT 1 NOT NULL,
   CONSTRAINT webhook_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_check CHECK ((num_nulls(disabled_at, disabled_reason) = ANY (ARRAY[0, 2]))),
   CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
@@ -1696,6 +1933,16 @@ CREATE OR REPLACE FUNCTION hub.about_ms(ms integer)
 RETURN CASE WHEN (ms < 64) THEN ms ELSE ((((ms >> (27 - POSITION(('1'::"bit") IN ((ms)::bit(32))))) + 1) << (27 - POSITION(('1'::"bit") IN ((ms)::bit(32))))) - 1) END;
 GRANT EXECUTE ON FUNCTION hub.about_ms(integer) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.acting_principals(p_principal text)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT array_agg(id) FROM (SELECT p_principal UNION ALL
+    SELECT wallet FROM wallet_link WHERE person = p_principal) a(id) $function$;
+GRANT EXECUTE ON FUNCTION hub.acting_principals(text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.add_audit(p_name text, p_principal text, p_via text, p_role text, p_act text, p_subject text, p_before jsonb, p_after jsonb, p_reason text, p_request text, p_network text)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1721,17 +1968,77 @@ CREATE OR REPLACE FUNCTION hub.admit_payout()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  refusal text;
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
+  PERFORM pg_advisory_xact_lock(hashtext('hub.payout_rules'));
   IF (SELECT paused FROM hub.outgoing_state) THEN
     RAISE EXCEPTION 'outgoing payments are paused' USING ERRCODE = 'AH010';
   END IF;
   IF NEW.state <> 'started' THEN
     RAISE EXCEPTION 'a payout begins at its beginning' USING ERRCODE = 'check_violation';
   END IF;
+  IF (NEW.rules).provider_cap IS NULL OR (NEW.rules).platform_cap IS NULL OR (NEW.rules).alone IS NULL
+      OR (NEW.rules).first_hours IS NULL OR (NEW.rules).credit_hours IS NULL THEN
+    RAISE EXCEPTION 'a payout starts under rules' USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT w.rule INTO refusal FROM hub.payout_wait(NEW.provider, NEW.payee, NEW.amount, NEW.rules) w;
+  IF refusal IS NOT NULL THEN
+    RAISE EXCEPTION '%', refusal USING ERRCODE = 'AH013';
+  END IF;
+  NEW.started_at := clock_timestamp(); -- its day counts it
+  NEW.approval := CASE WHEN NEW.amount > (NEW.rules).alone THEN
+    (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.admit_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.admit_payout_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  present text := (SELECT d.address FROM hub.payout_destination d WHERE d.provider = NEW.provider);
+BEGIN
+  IF present IS NULL OR present = NEW.address THEN RETURN NEW; END IF;
+  IF NOT EXISTS (SELECT FROM hub.payout_address_request r WHERE r.id = NEW.request
+      AND r.closed_at IS NULL AND r.provider = NEW.provider AND r.address = NEW.address) THEN
+    RAISE EXCEPTION 'the change of a payout address was not requested' USING ERRCODE = 'check_violation';
+  END IF;
+  IF NEW.recoverer IS NULL AND NOT EXISTS (SELECT FROM hub.challenge c WHERE c.nonce = NEW.change_nonce
+      AND c.purpose = 'payout-change' AND c.used_at IS NOT NULL AND c.wallet_address = present
+      AND c.terms ->> 'provider' = NEW.provider AND c.terms ->> 'request' = NEW.request::text)
+    OR hub.own_subject(NEW.recoverer, ARRAY['liabilities:providers:' || NEW.provider || ':']) IS NOT NULL
+  THEN
+    RAISE EXCEPTION 'the change of a payout address is not authorized' USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.admit_payout_address() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.admit_payout_approval()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF hub.own_subject(NEW.approver, ARRAY['liabilities:providers:' || NEW.provider || ':']) IS NOT NULL THEN
+    RAISE EXCEPTION 'the owner of provider % cannot approve its payout', NEW.provider
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.admit_payout_approval() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.announce_credential()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_notify('credential', '');
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.announce_credential() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.audit_fault(p_after bigint DEFAULT 0, p_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text))
  RETURNS bigint
@@ -1787,6 +2094,47 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.calls_changed() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.check_key_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    RAISE EXCEPTION 'key versions are never deleted' USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF (NEW.purpose, NEW.version, NEW.key_id, NEW.created_at, NEW.active_from)
+      IS DISTINCT FROM (OLD.purpose, OLD.version, OLD.key_id, OLD.created_at, OLD.active_from)
+    OR OLD.retired_at IS NOT NULL THEN
+    RAISE EXCEPTION 'key versions are only rewrapped or retired' USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF NEW.retired_at IS NOT NULL AND NOT EXISTS (
+      SELECT FROM key_version WHERE purpose = NEW.purpose AND version > NEW.version
+        AND wrapped IS NOT NULL AND active_from <= clock_timestamp()) THEN
+    RAISE EXCEPTION 'the current key version cannot be retired' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.check_key_version() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.claim_sub_key_name(p_owner bigint, p_sub_key text, p_name text, p_inputs text, p_id uuid, OUT id uuid, OUT outcome smallint)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'ledger', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+BEGIN
+  SELECT i.id, 2 INTO claim_sub_key_name.id, outcome FROM ledger.idempotency i, hub.sub_key_naming n
+    WHERE i.owner = p_owner AND i.key = sha256(convert_to(p_name, 'UTF8'))
+      AND i.inputs = sha256(convert_to(p_inputs, 'UTF8')) AND i.at < n.since
+      AND NOT EXISTS (SELECT FROM hub.idempotent_call a JOIN hub.call c ON c.id = a.call
+        WHERE a.id = i.id AND c.key_id IS DISTINCT FROM p_sub_key);
+  IF FOUND THEN RETURN; END IF;
+  SELECT c.id, c.outcome INTO claim_sub_key_name.id, outcome
+    FROM ledger.claim_key(p_owner, p_sub_key || ' ' || p_name, p_inputs, p_id) c;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.claim_sub_key_name(bigint,text,text,text,uuid) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())
  RETURNS smallint
  LANGUAGE sql
@@ -1802,10 +2150,13 @@ CREATE OR REPLACE FUNCTION hub.commit_payment(p hub.payment_intent, p_caps bigin
 AS $function$
 DECLARE
   scopes text[] := ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'];
+  unresolved_scopes text[];
   today date;
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
   p.created_at := clock_timestamp(); -- its day counts it, now and when it is given back
+  p.principal := coalesce(p.principal, (SELECT k.principal FROM api_key k JOIN ledger.account a
+    ON a.code = 'liabilities:agents:' || k.id || ':credits' WHERE a.id = p.owner));
   today := (p.created_at AT TIME ZONE 'UTC')::date;
   IF (SELECT paused FROM hub.outgoing_state) THEN
     RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
@@ -1816,6 +2167,15 @@ BEGIN
         WHERE o.amount + excluded.amount <= p_caps[n];
     IF NOT FOUND OR p.amount > p_caps[n] THEN
       RAISE EXCEPTION '%', scopes[n] USING ERRCODE = 'AH011';
+    END IF;
+  END LOOP;
+  unresolved_scopes := hub.unresolved_scopes(p);
+  FOR n IN 1 .. 3 LOOP
+    INSERT INTO unresolved AS u VALUES (unresolved_scopes[n], p.amount)
+      ON CONFLICT (scope) DO UPDATE SET amount = u.amount + excluded.amount
+        WHERE u.amount + excluded.amount <= coalesce(p_caps[n + 3], 9223372036854775807);
+    IF NOT FOUND OR p.amount > p_caps[n + 3] THEN
+      RAISE EXCEPTION '%', unresolved_scopes[n] USING ERRCODE = 'AH012';
     END IF;
   END LOOP;
   p.state := 'signed';
@@ -1833,17 +2193,67 @@ AS $function$
 DECLARE
   p payment_intent;
 BEGIN
+  SELECT * INTO p FROM payment_intent
+    WHERE call = p_call AND state IN ('signed', 'unresolved', 'paid') FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
   UPDATE payment_intent SET state = p_state, transaction = coalesce(p_transaction, transaction),
       status = coalesce(p_status, status), reason = coalesce(p_reason, reason), changed_at = now()
-    WHERE call = p_call AND state IN ('signed', 'unresolved', 'paid') RETURNING * INTO p;
-  IF NOT FOUND OR p_state <> 'unused' THEN RETURN; END IF;
+    WHERE call = p_call;
+  IF p_state = 'unused' THEN
+    FOR n IN 1 .. 3 LOOP
+      UPDATE outflow o SET amount = o.amount - p.amount
+        WHERE o.day = (p.created_at AT TIME ZONE 'UTC')::date
+          AND o.scope = (ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'])[n];
+    END LOOP;
+  END IF;
+  IF p.state = 'paid' OR p_state IN ('signed', 'unresolved') THEN RETURN; END IF;
   FOR n IN 1 .. 3 LOOP
-    UPDATE outflow o SET amount = o.amount - p.amount
-      WHERE o.day = (p.created_at AT TIME ZONE 'UTC')::date
-        AND o.scope = (ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'])[n];
+    UPDATE unresolved u SET amount = u.amount - p.amount
+      WHERE u.scope = (hub.unresolved_scopes(p))[n];
   END LOOP;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.confirm_role(p_id bigint, p_name text, p_confirmer text, p_admins text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  pending role;
+  fault text;
+BEGIN
+  PERFORM begin_act();
+  SELECT * INTO pending FROM role WHERE id = p_id AND revoked_at IS NULL;
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  IF pending.confirmed_at IS NOT NULL THEN RETURN NULL; END IF;
+  fault := second_person_fault(p_confirmer, pending.granter, ARRAY[pending.principal],
+    pending.granted_at, '{admin}', p_admins);
+  IF fault IS NOT NULL THEN RETURN fault; END IF;
+  UPDATE role SET confirmer = p_confirmer, confirmed_by = p_name, confirmed_at = clock_timestamp(),
+    effective_at = least(effective_at, clock_timestamp()) WHERE id = p_id;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.confirm_role(bigint,text,text,text[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.content_version_step()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.content IS DISTINCT FROM OLD.content AND NEW.content IS NOT NULL
+      OR (NEW.subject, NEW.version, NEW.held, NEW.created_at)
+        IS DISTINCT FROM (OLD.subject, OLD.version, OLD.held, OLD.created_at) THEN
+    RAISE EXCEPTION 'the content of version % is never changed', OLD.version USING ERRCODE = '23514';
+  END IF;
+  IF NEW.state <> OLD.state AND NOT (OLD.state = 'waiting' OR OLD.state = 'approved'
+      AND NEW.state = 'replaced') THEN
+    RAISE EXCEPTION 'a version that is % does not become %', OLD.state, NEW.state USING ERRCODE = '23514';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.content_version_step() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.count_calls(added hub.call[], gone hub.call[])
  RETURNS void
@@ -1899,6 +2309,38 @@ AS $function$
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at);
 $function$;
 
+CREATE OR REPLACE FUNCTION hub.decide_act(p_id uuid, p_state text, p_note text, p_name text, p_principal text, p_principals text[], p_admins text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  act staff_act;
+  fault text;
+BEGIN
+  PERFORM begin_act();
+  SELECT * INTO act FROM staff_act WHERE id = p_id AND state = 'proposed';
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  IF p_state = 'booked' THEN
+    IF own_subject(p_principal, act.accounts, p_principals) IS NOT NULL THEN RETURN 'own_account'; END IF;
+    fault := second_person_fault(p_principal, act.proposer, act.person, act.proposed_at,
+      deciding_roles(act.kind), p_admins);
+    IF fault IS NOT NULL THEN RETURN fault; END IF;
+  END IF;
+  UPDATE staff_act SET state = p_state, decided_by = p_name, decider = p_principal,
+    decided_at = clock_timestamp(), note = p_note WHERE id = p_id;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.decide_act(uuid,text,text,text,text,text[],text[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.deciding_roles(p_kind text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ SELECT CASE p_kind WHEN 'provider' THEN ARRAY['admin'] ELSE ARRAY['admin', 'finance'] END $function$;
+GRANT EXECUTE ON FUNCTION hub.deciding_roles(text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1908,6 +2350,7 @@ AS $function$
 BEGIN
   PERFORM FROM upstream WHERE slug = p_slug AND state = 'retired' AND activated_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
+  DELETE FROM content_version WHERE subject = p_slug;
   DELETE FROM upstream_price WHERE service = p_slug;
   DELETE FROM upstream_endpoint WHERE service = p_slug;
   DELETE FROM upstream_secret WHERE service = p_slug;
@@ -1933,6 +2376,18 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.done_alone(p_principal text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT coalesce(sum(exposure), 0)::bigint FROM staff_act
+  WHERE state = 'booked' AND decider IS NULL
+    AND proposed_at >= date_trunc('day', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+    AND person && principals_of_person(p_principal) $function$;
+GRANT EXECUTE ON FUNCTION hub.done_alone(text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.emit(p_principal text, p_type text, p_data jsonb, p_webhook text DEFAULT NULL::text)
  RETURNS text
  LANGUAGE sql
@@ -1956,6 +2411,25 @@ AS $function$
   SELECT id FROM event
 $function$;
 GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.grant_role(p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  made bigint;
+BEGIN
+  PERFORM begin_act();
+  INSERT INTO role (principal, role, granted_by, granter, by_configured, granted_at, effective_at)
+    VALUES (p_principal, p_role, p_name, p_granter, is_configured_admin(p_granter, p_admins),
+      clock_timestamp(), clock_timestamp()
+        + CASE WHEN p_role = 'auditor' THEN interval '0' ELSE greatest(p_wait, interval '0') END)
+    ON CONFLICT (principal, role) WHERE revoked_at IS NULL DO NOTHING RETURNING id INTO made;
+  RETURN made;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.grant_role(text,text,text,text,interval,text[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.hold_back()
  RETURNS trigger
@@ -2002,20 +2476,26 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.index_service(text) TO hub_app;
 
-CREATE OR REPLACE FUNCTION hub.keep_adjustment()
- RETURNS trigger
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION hub.is_configured_admin(p_principal text, p_admins text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
 AS $function$
-BEGIN
-  IF OLD.state <> 'proposed' OR (NEW.id, NEW.debit, NEW.credit, NEW.amount, NEW.shard, NEW.value_date,
-      NEW.reason, NEW.proposed_by, NEW.proposer, NEW.proposed_at) IS DISTINCT FROM (OLD.id, OLD.debit,
-      OLD.credit, OLD.amount, OLD.shard, OLD.value_date, OLD.reason, OLD.proposed_by, OLD.proposer,
-      OLD.proposed_at) THEN
-    RAISE EXCEPTION 'adjustment % stays as it was proposed', OLD.id USING ERRCODE = 'restrict_violation';
-  END IF;
-  RETURN NEW;
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.keep_adjustment() TO PUBLIC;
+  SELECT EXISTS (SELECT FROM principal WHERE id = ANY (acting_principals(p_principal))
+    AND wallet_address = ANY (p_admins)) $function$;
+GRANT EXECUTE ON FUNCTION hub.is_configured_admin(text,text[]) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.is_staff(p_principal text, p_admins text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT EXISTS (SELECT FROM role WHERE principal = ANY (acting_principals(p_principal))
+    AND revoked_at IS NULL) OR is_configured_admin(p_principal, p_admins) $function$;
+GRANT EXECUTE ON FUNCTION hub.is_staff(text,text[]) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.is_staff(text,text[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.keep_exception()
  RETURNS trigger
@@ -2039,9 +2519,11 @@ AS $function$
 BEGIN
   IF TG_OP = 'DELETE' OR OLD.state <> 'started' OR
       (NEW.id, NEW.provider, NEW.batch, NEW.attempt, NEW.amount, NEW.recovered, NEW.shard, NEW.payer,
-        NEW.payee, NEW.nonce, NEW.valid_before, NEW.from_block, NEW.started_at) IS DISTINCT FROM
+        NEW.payee, NEW.nonce, NEW.valid_before, NEW.from_block, NEW.started_at, NEW.rules,
+        NEW.approval) IS DISTINCT FROM
       (OLD.id, OLD.provider, OLD.batch, OLD.attempt, OLD.amount, OLD.recovered, OLD.shard, OLD.payer,
-        OLD.payee, OLD.nonce, OLD.valid_before, OLD.from_block, OLD.started_at) THEN
+        OLD.payee, OLD.nonce, OLD.valid_before, OLD.from_block, OLD.started_at, OLD.rules,
+        OLD.approval) THEN
     RAISE EXCEPTION 'payout % stays as it is', OLD.id USING ERRCODE = 'restrict_violation';
   END IF;
   IF NEW.state = 'confirmed' AND NOT EXISTS (SELECT FROM ledger.journal j WHERE j.owner = 7
@@ -2063,9 +2545,10 @@ CREATE OR REPLACE FUNCTION hub.keep_payout_address()
 AS $function$
 BEGIN
   IF TG_OP = 'DELETE' OR OLD.withdrawn_at IS NOT NULL OR OLD.effective_at <= now() OR
-      (NEW.id, NEW.provider, NEW.address, NEW.set_by, NEW.nonce, NEW.set_at, NEW.effective_at)
+      (NEW.id, NEW.provider, NEW.address, NEW.set_by, NEW.nonce, NEW.set_at, NEW.effective_at,
+        NEW.request, NEW.change_nonce, NEW.recoverer)
       IS DISTINCT FROM (OLD.id, OLD.provider, OLD.address, OLD.set_by, OLD.nonce, OLD.set_at,
-        OLD.effective_at) THEN
+        OLD.effective_at, OLD.request, OLD.change_nonce, OLD.recoverer) THEN
     RAISE EXCEPTION 'payout address % stays as it is', OLD.id USING ERRCODE = 'restrict_violation';
   END IF;
   RETURN NEW;
@@ -2078,8 +2561,8 @@ CREATE OR REPLACE FUNCTION hub.keep_payout_part()
 AS $function$
 BEGIN
   IF TG_OP = 'DELETE' OR OLD.calls IS NOT NULL OR (NEW.payout, NEW.account, NEW.shard, NEW.amount,
-      NEW.entry, NEW.after_seq, NEW.upto_seq) IS DISTINCT FROM (OLD.payout, OLD.account, OLD.shard,
-      OLD.amount, OLD.entry, OLD.after_seq, OLD.upto_seq) THEN
+      NEW.entry, NEW.after_seq, NEW.upto_seq, NEW.carried) IS DISTINCT FROM (OLD.payout, OLD.account,
+      OLD.shard, OLD.amount, OLD.entry, OLD.after_seq, OLD.upto_seq, OLD.carried) THEN
     RAISE EXCEPTION 'what payout % took stays as it is', OLD.payout USING ERRCODE = 'restrict_violation';
   END IF;
   RETURN NEW;
@@ -2091,10 +2574,15 @@ CREATE OR REPLACE FUNCTION hub.keep_role()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF OLD.revoked_at IS NOT NULL OR (NEW.id, NEW.principal, NEW.role, NEW.granted_by, NEW.granted_at)
-      IS DISTINCT FROM (OLD.id, OLD.principal, OLD.role, OLD.granted_by, OLD.granted_at) THEN
+  IF OLD.revoked_at IS NOT NULL OR (NEW.id, NEW.principal, NEW.role, NEW.granted_by, NEW.granted_at,
+      NEW.granter, NEW.by_configured) IS DISTINCT FROM (OLD.id, OLD.principal, OLD.role, OLD.granted_by,
+      OLD.granted_at, OLD.granter, OLD.by_configured)
+    OR ((NEW.confirmer, NEW.confirmed_by, NEW.confirmed_at, NEW.effective_at) IS DISTINCT FROM
+      (OLD.confirmer, OLD.confirmed_by, OLD.confirmed_at, OLD.effective_at)
+      AND (OLD.confirmed_at IS NOT NULL OR NEW.confirmed_at IS NULL OR NEW.effective_at > OLD.effective_at))
+  THEN
     RAISE EXCEPTION 'role % stays as it was given', OLD.id USING ERRCODE = 'restrict_violation',
-      HINT = 'It is taken away once; a new one is a new row.';
+      HINT = 'It is confirmed once and taken away once; a new one is a new row.';
   END IF;
   RETURN NEW;
 END $function$;
@@ -2109,6 +2597,21 @@ BEGIN
     USING ERRCODE = 'restrict_violation';
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.keep_row() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.keep_staff_act()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.state <> 'proposed' OR (NEW.id, NEW.kind, NEW.subject, NEW.terms, NEW.accounts, NEW.exposure,
+      NEW.alone_max, NEW.reason, NEW.proposed_by, NEW.proposer, NEW.person, NEW.proposed_at)
+    IS DISTINCT FROM (OLD.id, OLD.kind, OLD.subject, OLD.terms, OLD.accounts, OLD.exposure,
+      OLD.alone_max, OLD.reason, OLD.proposed_by, OLD.proposer, OLD.person, OLD.proposed_at) THEN
+    RAISE EXCEPTION 'act % stays as it was proposed', OLD.id USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_staff_act() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.listing_added()
  RETURNS trigger
@@ -2155,6 +2658,159 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.needs_second_person(p_principal text, p_kind text, p_terms jsonb, p_exposure bigint, p_alone_max bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
+      OR p_terms ->> 'credit' LIKE ANY ('{liabilities:agents:%,liabilities:providers:%}')))
+    OR done_alone(p_principal) + p_exposure > p_alone_max $function$;
+GRANT EXECUTE ON FUNCTION hub.needs_second_person(text,text,jsonb,bigint,bigint) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.open_act(p_id uuid, p_kind text, p_subject text, p_terms jsonb, p_accounts text[], p_principals text[], p_exposure bigint, p_alone_max bigint, p_reason text, p_name text, p_principal text, p_state text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM begin_act();
+  IF own_subject(p_principal, p_accounts, p_principals) IS NOT NULL THEN
+    RAISE EXCEPTION 'nobody decides about accounts of their own' USING ERRCODE = 'AH011';
+  END IF;
+  IF p_state <> 'proposed'
+      AND needs_second_person(p_principal, p_kind, p_terms, p_exposure, p_alone_max) THEN
+    RAISE EXCEPTION 'the act needs a second person' USING ERRCODE = 'AH012';
+  END IF;
+  INSERT INTO staff_act (id, kind, subject, terms, accounts, exposure, alone_max, reason, proposed_by,
+      proposer, person, state, decided_at)
+    VALUES (p_id, p_kind, p_subject, p_terms, p_accounts, p_exposure, p_alone_max, p_reason, p_name,
+      p_principal, principals_of_person(p_principal), p_state,
+      CASE WHEN p_state <> 'proposed' THEN clock_timestamp() END);
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.open_act(uuid,text,text,jsonb,text[],text[],bigint,bigint,text,text,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.origin_of(p_url text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN "substring"(p_url, '^https?://[^/?#]+'::text);
+GRANT EXECUTE ON FUNCTION hub.origin_of(text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.own_subject(p_principal text, p_accounts text[], p_principals text[] DEFAULT '{}'::text[])
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  WITH me AS MATERIALIZED (SELECT unnest(principals_of_person(p_principal)) AS id),
+  touched AS MATERIALIZED (SELECT a AS code, split_part(a, ':', 2) AS family, split_part(a, ':', 3) AS name
+    FROM unnest(p_accounts) a WHERE a LIKE 'liabilities:%:%')
+  SELECT t.code FROM touched t WHERE t.family IN ('agents', 'allowances')
+    AND EXISTS (SELECT FROM api_key k JOIN me ON me.id = k.principal WHERE k.id = t.name)
+  UNION ALL
+  SELECT t.code FROM touched t JOIN me ON me.id = t.name WHERE t.family = 'free-calls'
+  UNION ALL
+  SELECT t.code FROM touched t WHERE t.family = 'providers' AND (
+    EXISTS (SELECT FROM provider p JOIN me ON me.id = p.owner WHERE p.id = t.name)
+    OR EXISTS (SELECT FROM payout_address a LEFT JOIN principal w ON w.wallet_address = a.address
+      JOIN me ON me.id IN (w.id, a.set_by) WHERE a.provider = t.name))
+  UNION ALL
+  SELECT p FROM unnest(p_principals) p JOIN me ON me.id = p
+  LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION hub.own_subject(text,text[],text[]) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.payout_amount(p_provider text, p_payee text, p_owed bigint, p_rules hub.payout_rules)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT least(p_owed, p_rules.provider_cap,
+    (SELECT greatest(u.amount, p_rules.alone) FROM hub.usable_approval(p_provider, p_payee) u)) $function$;
+GRANT EXECUTE ON FUNCTION hub.payout_amount(text,text,bigint,hub.payout_rules) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.payout_amount(text,text,bigint,hub.payout_rules) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.payout_hold(p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules)
+ RETURNS TABLE(rule text, until timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  moment timestamptz := clock_timestamp();
+BEGIN
+  IF p_rules.first_hours > 0 AND NOT EXISTS (SELECT FROM hub.payout o
+      JOIN hub.provider p ON p.id = o.provider
+      JOIN hub.payout_address a ON a.provider = p.id AND a.set_by = p.owner AND a.address = o.payee
+      WHERE o.provider = p_provider AND o.state = 'confirmed') THEN
+    SELECT coalesce(f.due_at, moment) + make_interval(hours => p_rules.first_hours) INTO until
+      FROM hub.provider p LEFT JOIN hub.payout_first f ON f.provider = p.id AND f.owner = p.owner
+      WHERE p.id = p_provider;
+    IF until > moment THEN
+      rule := 'first_payout';
+      RETURN NEXT;
+      RETURN;
+    END IF;
+  END IF;
+  SELECT max(j.at) + make_interval(hours => p_rules.credit_hours) INTO until
+    FROM ledger.journal j
+    WHERE j.kind = 40 AND j.at > moment - make_interval(hours => p_rules.credit_hours)
+      AND EXISTS (SELECT FROM unnest(j.accounts, j.amounts) u(account, amount)
+        JOIN ledger.account a ON a.id = u.account
+        WHERE u.amount > 0 AND a.code LIKE 'liabilities:providers:%'
+          AND split_part(a.code, ':', 3) = p_provider);
+  IF until IS NOT NULL THEN
+    rule := 'manual_credit';
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  IF p_amount > p_rules.alone AND NOT EXISTS (SELECT FROM hub.usable_approval(p_provider, p_payee) u
+      WHERE u.amount >= p_amount) THEN
+    rule := 'approval';
+    RETURN NEXT;
+  END IF;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.payout_hold(text,text,bigint,hub.payout_rules) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.payout_hold(text,text,bigint,hub.payout_rules) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.payout_wait(p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules)
+ RETURNS TABLE(rule text, until timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  today timestamptz := date_trunc('day', clock_timestamp(), 'UTC');
+  total bigint;
+  own bigint;
+BEGIN
+  SELECT h.* INTO rule, until FROM hub.payout_hold(p_provider, p_payee, p_amount, p_rules) h;
+  IF rule IS NULL THEN
+    SELECT coalesce(sum(o.amount), 0), coalesce(sum(o.amount) FILTER (WHERE o.provider = p_provider), 0)
+      INTO total, own FROM hub.payout o WHERE o.started_at >= today AND o.state <> 'failed';
+    until := today + interval '1 day';
+    rule := CASE WHEN own + p_amount > p_rules.provider_cap THEN 'provider_cap'
+      WHEN total + p_amount > p_rules.platform_cap THEN 'platform_cap' END;
+  END IF;
+  IF rule IS NOT NULL THEN RETURN NEXT; END IF;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.payout_wait(text,text,bigint,hub.payout_rules) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.payout_wait(text,text,bigint,hub.payout_rules) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.principals_of_person(p_principal text)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  WITH RECURSIVE known(id) AS (
+    SELECT p_principal
+    UNION
+    SELECT CASE WHEN l.wallet = k.id THEN l.person ELSE l.wallet END
+    FROM known k JOIN identity_link l ON l.wallet = k.id OR l.person = k.id)
+  SELECT array_agg(id ORDER BY id) FROM known $function$;
+GRANT EXECUTE ON FUNCTION hub.principals_of_person(text) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.prove_payout()
  RETURNS trigger
@@ -2214,6 +2870,18 @@ BEGIN
   RETURN v_changed;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.refresh_service_signals() TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.remember_link()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO identity_link (wallet, person) VALUES (NEW.wallet, NEW.person) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.remember_link() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_added()
  RETURNS trigger
@@ -2507,6 +3175,42 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.search_words(text[],boolean[]) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.second_person_fault(p_decider text, p_proposer text, p_person text[], p_proposed_at timestamp with time zone, p_roles text[], p_admins text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  proposer_person text[] := array_remove(p_person || principals_of_person(p_proposer), NULL);
+  acting text[] := acting_principals(p_decider);
+BEGIN
+  IF principals_of_person(p_decider) && proposer_person THEN RETURN 'same_person'; END IF;
+  IF is_configured_admin(p_decider, p_admins) THEN RETURN NULL; END IF;
+  IF NOT EXISTS (SELECT FROM role r WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles)
+      AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
+    RETURN 'role_too_new';
+  END IF;
+  IF NOT EXISTS (
+    WITH RECURSIVE voucher(id, is_root) AS (
+      SELECT v.id, v.is_root FROM role r, LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false))
+          v(id, is_root)
+        WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles) AND r.revoked_at IS NULL
+          AND r.effective_at <= p_proposed_at
+          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
+      UNION
+      SELECT v.id, v.is_root FROM voucher u
+        CROSS JOIN LATERAL unnest(principals_of_person(u.id)) o(id)
+        JOIN role r ON r.principal = o.id AND r.role = 'admin',
+        LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false)) v(id, is_root)
+        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
+    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins)) THEN
+    RETURN 'role_from_proposer';
+  END IF;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.second_person_fault(text,text,text[],timestamp with time zone,text[],text[]) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void
  LANGUAGE plpgsql
@@ -2548,31 +3252,37 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.upstream_revise()
- RETURNS trigger
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION hub.unresolved_scopes(p hub.payment_intent)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-BEGIN
-  NEW.revision := greatest(NEW.revision, OLD.revision);
-  IF (NEW.name, NEW.category, NEW.summary, NEW.base_url, NEW.request_headers, NEW.response_headers,
-      NEW.health_path, NEW.free_calls_per_month) IS DISTINCT FROM (OLD.name, OLD.category, OLD.summary,
-      OLD.base_url, OLD.request_headers, OLD.response_headers, OLD.health_path,
-      OLD.free_calls_per_month) THEN
-    NEW.revision := greatest(NEW.revision, OLD.revision + 1);
-  END IF;
-  RETURN NEW;
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.upstream_revise() TO PUBLIC;
+  SELECT ARRAY['principal:' || p.principal, 'pay_to:' || lower(p.payee), 'host:' || p.host]
+$function$;
+GRANT EXECUTE ON FUNCTION hub.unresolved_scopes(hub.payment_intent) TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.upstream_revise_endpoints()
- RETURNS trigger
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION hub.upstream_content(p_slug text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
 AS $function$
-BEGIN
-  UPDATE hub.upstream SET revision = revision + 1 WHERE slug IN (SELECT service FROM changed);
-  RETURN NULL;
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.upstream_revise_endpoints() TO PUBLIC;
+  SELECT jsonb_build_object('name', u.name, 'category', u.category, 'summary', u.summary,
+    'baseUrl', u.base_url, 'healthPath', u.health_path, 'requestHeaders', u.request_headers,
+    'responseHeaders', u.response_headers,
+    'secrets', (SELECT coalesce(jsonb_agg(jsonb_build_object('place', s.place, 'name', s.name)
+        ORDER BY s.place, s.name), '[]') FROM upstream_secret s
+      WHERE s.service = u.slug AND s.origin = origin_of(u.base_url) AND s.listed),
+    'endpoints', (SELECT coalesce(jsonb_agg(jsonb_build_object('method', e.method, 'path', e.path,
+        'upstreamPath', e.upstream_path, 'summary', e.summary, 'input', e.input, 'output', e.output,
+        'query', e.query, 'body', e.body, 'success', e.success, 'passes', e.passes,
+        'deadlineSeconds', e.deadline_seconds, 'maxBytes', e.max_bytes, 'streams', e.streams,
+        'idempotent', e.idempotent, 'retries', e.retries) ORDER BY e.position), '[]')
+      FROM upstream_endpoint e WHERE e.service = u.slug AND e.listed))
+  FROM upstream u WHERE u.slug = p_slug
+$function$;
+GRANT EXECUTE ON FUNCTION hub.upstream_content(text) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.upstream_step()
  RETURNS trigger
@@ -2591,6 +3301,19 @@ BEGIN
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.upstream_step() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.usable_approval(p_provider text, p_payee text)
+ RETURNS TABLE(id bigint, amount bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT a.id, a.amount FROM hub.payout_approval a
+  WHERE a.provider = p_provider AND a.payee = p_payee
+    AND a.approved_at > clock_timestamp() - interval '7 days'
+    AND NOT EXISTS (SELECT FROM hub.payout o WHERE o.approval = a.id AND o.state <> 'failed')
+  ORDER BY a.id DESC LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION hub.usable_approval(text,text) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.usable_approval(text,text) TO hub_app;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
@@ -2751,6 +3474,7 @@ CASE phase
     ELSE ((kind >= 16) AND ledger.is_balanced(accounts, amounts) AND ((effective_at IS NULL) OR (effective_at <= at)))
 END)
 ) PARTITION BY RANGE (id);
+CREATE INDEX journal_adjusted ON ONLY ledger.journal USING btree (at) WHERE (kind = 40);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
 CREATE INDEX journal_rare ON ONLY ledger.journal USING btree (shard, kind, seq) WHERE (kind > 3);
@@ -3070,7 +3794,7 @@ BEGIN
     WHERE b.account = ANY (ARRAY(SELECT o.owner FROM unnest(k, owner) o(k, owner) WHERE o.k > 1))
       AND b.shard = p_shard;
 END $function$;
-GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_finance;
 
 CREATE OR REPLACE FUNCTION ledger.balances_hash(p_shard smallint, p_after bigint, p_upto bigint)
  RETURNS bytea
@@ -3184,7 +3908,7 @@ BEGIN
   RETURN QUERY INSERT INTO period AS p (month, author)
     SELECT m, p_author FROM generate_series(first, p_month, interval '1 month') m RETURNING p.month;
 END $function$;
-GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_finance;
 
 CREATE OR REPLACE FUNCTION ledger.cut(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
  RETURNS TABLE(shard smallint, seq bigint, chunk_to bigint)
@@ -3660,7 +4384,7 @@ BEGIN
   PERFORM seal_batch(p_shard, base, 1, link, instant, p_id, p_id);
   RETURN 1;
 END $function$;
-GRANT EXECUTE ON FUNCTION ledger.post(smallint,bigint,uuid,text,bigint[],bigint[],timestamp with time zone,jsonb) TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.post(smallint,bigint,uuid,text,bigint[],bigint[],timestamp with time zone,jsonb) TO hub_finance;
 
 CREATE OR REPLACE FUNCTION ledger.protect(p_table regclass)
  RETURNS void

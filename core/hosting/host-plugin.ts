@@ -33,6 +33,8 @@ export interface HostedPlugin extends OpenedPlugin {
 export interface HostingDeps extends PluginDeps {
   /** Derives the password of a plugin's database role, the same in every process of the hub. */
   readonly passwordOf: (role: string) => string
+  /** Reads the passwords again, after the server refused one. @defaultValue they never change */
+  readonly reloadPasswords?: () => Promise<void>
 }
 
 /** Time for calls with a computed price to reach their handler before the plugin is closed. */
@@ -144,12 +146,13 @@ async function openIsolated(
 async function openInjectedDatabase(
   { injected }: PluginEntry,
   { folder }: LocatedPlugin,
-  { databaseUrl: url, log, passwordOf }: HostingDeps,
+  { databaseUrl: url, log, passwordOf, reloadPasswords }: HostingDeps,
 ): Promise<InjectedDatabase | undefined> {
   const slug = injectedDatabaseOf(injected)
   if (slug === undefined) return undefined
   const role = schemaOf(slug)
-  return InjectedDatabase.open({ url, role, password: passwordOf(role), folder, log })
+  const password = () => passwordOf(role)
+  return InjectedDatabase.open({ url, role, password, reloadPasswords, folder, log })
 }
 
 /** @throws Error with instructions if a required capability is not injected */

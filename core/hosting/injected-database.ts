@@ -1,13 +1,14 @@
 import { realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, type Pool } from 'pg'
+import { Client, type Pool, type PoolClient } from 'pg'
 import { z } from 'zod'
 import { unrefSleep } from '../clock.ts'
 import { createPluginLogin } from '../db/login.ts'
 import { migrate } from '../db/migrate.ts'
 import { createPool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
+import { singleFlight } from '../runtime/cache.ts'
 import { PendingTasks } from '../runtime/pending-tasks.ts'
 import { DatabaseRequestError, DatabaseSession, noSuchTransaction } from './database-session.ts'
 import { SESSIONS_MAX } from './limits.ts'
@@ -18,8 +19,10 @@ export interface InjectedDatabaseOptions {
   readonly url: string
   /** Role of the plugin, and name of its schema. */
   readonly role: string
-  /** Password of the role, the same in every process of the hub. */
-  readonly password: string
+  /** Returns the current password of the role, the same in every process of the hub. */
+  readonly password: () => string
+  /** Reads the password again, after the server refused one. @defaultValue it never changes */
+  readonly reloadPasswords?: (() => Promise<void>) | undefined
   /** Folder of the plugin, which must contain its migrations. */
   readonly folder: string
   readonly log: Log
@@ -59,33 +62,23 @@ const BEGIN = { false: 'BEGIN', true: 'BEGIN ISOLATION LEVEL REPEATABLE READ REA
  */
 export class InjectedDatabase {
   readonly #options: InjectedDatabaseOptions
-  readonly #pool: Pool
+  #login: Login
   readonly #sessions = new Set<DatabaseSession>()
   readonly #transactions = new Map<number, Promise<DatabaseSession>>()
   readonly #cleanup = new PendingTasks()
-  readonly #loginUrl: string
+  /** Logs in with the current password, for all callers at once. */
+  readonly #renewLogin = singleFlight<string, void>((password) => this.#logInWith(password))
   #isMigrating = false
   #migrationError: Error | undefined
 
-  private constructor(options: InjectedDatabaseOptions, loginUrl: string) {
-    const { role, log, timeLimitMs = TIME_LIMIT_MS } = options
+  private constructor(options: InjectedDatabaseOptions, login: Login) {
     this.#options = options
-    this.#loginUrl = loginUrl
-    this.#pool = createPool(loginUrl, {
-      role,
-      schema: role,
-      isRoleLogin: true,
-      max: SESSIONS_MAX,
-      statementMs: timeLimitMs,
-      applicationName: `agenthub ${role}`,
-      onError: (error) => log.warn({ err: error, role }, 'lost a database connection of a plugin'),
-    })
+    this.#login = login
   }
 
   /** Creates the role and its schema if missing, and opens the database. */
   static async open(options: InjectedDatabaseOptions): Promise<InjectedDatabase> {
-    const { url, role, password } = options
-    return new InjectedDatabase(options, await createPluginLogin(url, role, password))
+    return new InjectedDatabase(options, await openLogin(options, options.password()))
   }
 
   /** Error of the last failed migration, for the operator. */
@@ -125,7 +118,32 @@ export class InjectedDatabase {
   async close(): Promise<void> {
     this.rollBackAll()
     await this.#cleanup.idle()
-    await this.#pool.end()
+    await this.#login.pool.end()
+  }
+
+  /** Logs in again if the password has changed. Connections of the old login end when released. */
+  async #followPassword(): Promise<void> {
+    const password = this.#options.password()
+    if (password !== this.#login.password) await this.#renewLogin(password)
+  }
+
+  async #logInWith(password: string): Promise<void> {
+    const previous = this.#login
+    this.#login = await openLogin(this.#options, password)
+    void this.#cleanup.add(previous.pool.end())
+  }
+
+  async #checkOut(): Promise<PoolClient> {
+    await this.#followPassword()
+    try {
+      return await this.#login.pool.connect()
+    } catch (error) {
+      // Another process has changed the password.
+      if ((error as { code?: string }).code !== WRONG_PASSWORD) throw error
+      await this.#options.reloadPasswords?.()
+      await this.#followPassword()
+      return this.#login.pool.connect()
+    }
   }
 
   async #migrate(url: string): Promise<StatementResult> {
@@ -152,7 +170,8 @@ export class InjectedDatabase {
     const files = await realpath(fileURLToPath(url))
     if (!files.startsWith(folder + sep)) throw new Error('its migrations are none of its files')
     const tell = (text: string): void => log.info(`${role}: ${text}`)
-    await migrate(this.#loginUrl, { folder: files, schema: role, isRoleLogin: true, log: tell })
+    await this.#followPassword()
+    await migrate(this.#login.url, { folder: files, schema: role, isRoleLogin: true, log: tell })
   }
 
   async #begin(
@@ -207,7 +226,7 @@ export class InjectedDatabase {
   }
 
   async #connect(signal: AbortSignal): Promise<DatabaseSession> {
-    const client = await this.#pool.connect().catch((error: Error) => {
+    const client = await this.#checkOut().catch((error: Error) => {
       this.#options.log.warn({ err: error, role: this.#options.role }, 'a plugin has no database')
       throw new DatabaseRequestError('08006', 'The database cannot be reached.')
     })
@@ -247,5 +266,30 @@ export class InjectedDatabase {
     }
   }
 }
+
+/** A login of the role, and its connections. */
+interface Login {
+  readonly url: string
+  readonly password: string
+  readonly pool: Pool
+}
+
+async function openLogin(options: InjectedDatabaseOptions, password: string): Promise<Login> {
+  const { role, log, timeLimitMs = TIME_LIMIT_MS } = options
+  const url = await createPluginLogin(options.url, role, password)
+  const pool = createPool(url, {
+    role,
+    schema: role,
+    isRoleLogin: true,
+    max: SESSIONS_MAX,
+    statementMs: timeLimitMs,
+    applicationName: `agenthub ${role}`,
+    onError: (error) => log.warn({ err: error, role }, 'lost a database connection of a plugin'),
+  })
+  return { url, password, pool }
+}
+
+/** SQLSTATE `invalid_password`. */
+const WRONG_PASSWORD = '28P01'
 
 const NO_ROWS: StatementResult = { fields: [], rows: [], rowCount: null }

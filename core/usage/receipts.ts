@@ -4,7 +4,7 @@ import { canonicalJson } from '../crypto/canonical-json.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
-import { cachedFor } from '../runtime/cache.ts'
+import { cachedFor, memoizeByObject } from '../runtime/cache.ts'
 import type { CallRecord } from './call-records.ts'
 
 /** Signed claims about one call. Hashes are SHA-256 in base64url. */
@@ -54,29 +54,28 @@ export const hashRequest = (endpoint: string, input: unknown): Buffer =>
 
 /**
  * Signs and verifies receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) about calls. Ed25519 is
- * deterministic, so a record always gives the same receipt. Rotated keys stay published, so that
- * old receipts remain verifiable.
+ * deterministic, so a record gives the same receipt until the key is rotated. Rotated keys stay
+ * published, so that old receipts remain verifiable.
  */
 export class Receipts {
   readonly #pool: Pool
-  readonly #key: SigningKey
+  readonly #key: () => SigningKey
   readonly #issuer: () => string
-  /** Encoded JWS header, the same for every receipt. */
-  readonly #head: string
   readonly #keys: () => Promise<ReadonlyMap<string, Jwk>>
 
-  constructor(pool: Pool, key: SigningKey, issuer: () => string) {
+  /** @param key returns the key that signs now */
+  constructor(pool: Pool, key: () => SigningKey, issuer: () => string) {
     this.#pool = pool
     this.#key = key
     this.#issuer = issuer
     this.#keys = cachedFor(KEYS_MS, () => this.#readKeys())
-    this.#head = encodePart({ alg: 'EdDSA', kid: key.id, typ: TYPE })
   }
 
   /** @param endpoint `POST /echo/say` */
   async sign(record: CallRecord, endpoint: string): Promise<string> {
-    const signed = `${this.#head}.${encodePart(claimsOf(record, endpoint, this.#issuer()))}`
-    const signature = await this.#key.sign(Buffer.from(signed))
+    const key = this.#key()
+    const signed = `${headOf(key)}.${encodePart(claimsOf(record, endpoint, this.#issuer()))}`
+    const signature = await key.sign(Buffer.from(signed))
     return `${signed}.${signature.toString('base64url')}`
   }
 
@@ -108,7 +107,8 @@ export class Receipts {
       'SELECT id, public_key FROM ledger.signing_key ORDER BY since, id',
     )
     const keys = new Map(rows.map(({ id, public_key }) => [id, toJwk(id, public_key)]))
-    if (!keys.has(this.#key.id)) keys.set(this.#key.id, toJwk(this.#key.id, this.#key.publicKey))
+    const { id: current, publicKey } = this.#key()
+    if (!keys.has(current)) keys.set(current, toJwk(current, publicKey))
     return keys
   }
 }
@@ -121,6 +121,11 @@ const COMPACT_JWS = /^([\w-]{1,500})\.([\w-]{1,6000})\.([\w-]{86})$/
 
 const encodePart = (value: unknown): string =>
   Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** Encoded JWS header, the same for every receipt of a key. */
+const headOf = memoizeByObject(({ id: kid }: SigningKey) =>
+  encodePart({ alg: 'EdDSA', kid, typ: TYPE }),
+)
 
 function decodePart(text: string): unknown {
   try {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { seal, unseal } from '../crypto/sealing.ts'
-import { ASYNC_COMMIT } from '../db/transaction.ts'
+import { ASYNC_COMMIT, inTransaction } from '../db/transaction.ts'
+import type { PurposeKeys } from '../secret-keys/purpose-keys.ts'
 
 /** Response to a paid call, as sent or meant to be sent. */
 export interface StoredResponse {
@@ -18,12 +19,12 @@ export const STORED_BYTES_MAX = 1_048_576
 /** Stores paid responses, encrypted, for a day, for a caller that lost one. */
 export class StoredResponses {
   readonly #pool: Pool
-  readonly #secret: Buffer
+  readonly #keys: PurposeKeys
 
-  /** @param secret 32 bytes */
-  constructor(pool: Pool, secret: Buffer) {
+  /** @param keys of 32 bytes */
+  constructor(pool: Pool, keys: PurposeKeys) {
     this.#pool = pool
-    this.#secret = secret
+    this.#keys = keys
   }
 
   /** Stores a response of at most 1 MiB; ignores larger ones and streams. */
@@ -47,28 +48,66 @@ export class StoredResponses {
     const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(head.length)
+    const { version, material } = this.#keys.current
+    const sealed = seal(material, id, Buffer.concat([length, head, bytes]))
     await this.#pool.query(
-      `INSERT INTO hub.kept_answer SELECT $1, $2, now() + make_interval(hours => $3) ${from}
+      `INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
+       SELECT $1, $2, now() + make_interval(hours => $3), $4 ${from}
        ON CONFLICT (id) DO NOTHING`,
-      [id, seal(this.#secret, id, Buffer.concat([length, head, bytes])), STORED_HOURS],
+      [id, sealed, STORED_HOURS, version],
     )
   }
 
   /** Finds a response; undefined if none was stored or it expired. */
   async find(id: string): Promise<StoredResponse | undefined> {
-    const { rows } = await this.#pool.query<{ sealed: Buffer }>(
-      'SELECT sealed FROM hub.kept_answer WHERE id = $1 AND expires_at > now()',
+    const { rows } = await this.#pool.query<{ sealed: Buffer; version: number }>(
+      `SELECT sealed, key_version AS version FROM hub.kept_answer
+       WHERE id = $1 AND expires_at > now()`,
       [id],
     )
     const [row] = rows
     if (!row) return undefined
-    const plain = unseal(this.#secret, id, row.sealed)
+    const { material } = await this.#keys.find(row.version)
+    const plain = unseal(material, id, row.sealed)
     const split = 4 + plain.readUInt32BE()
     const { isRaw, ...head } = JSON.parse(plain.toString('utf8', 4, split))
     const bytes = plain.subarray(split)
     return { ...head, body: isRaw ? bytes : JSON.parse(bytes.toString('utf8')) }
   }
 }
+
+const RESEAL_BATCH = 50
+
+/**
+ * Encrypts with the current version the responses of another one, so that it can be retired. Can be
+ * interrupted and repeated. @returns number of responses
+ */
+export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<number> {
+  const { version, material } = keys.current
+  for (let count = 0, after = NO_ID; ; ) {
+    const rows = await inTransaction(pool, async (client) => {
+      const { rows: found } = await client.query<{ id: string; sealed: Buffer; from: number }>(
+        `SELECT id, sealed, key_version AS "from" FROM hub.kept_answer
+         WHERE key_version <> $1 AND id > $2 AND expires_at > now()
+         ORDER BY id LIMIT ${RESEAL_BATCH} FOR UPDATE`,
+        [version, after],
+      )
+      for (const { id, sealed, from } of found) {
+        const plain = unseal((await keys.find(from)).material, id, sealed)
+        await client.query(
+          'UPDATE hub.kept_answer SET sealed = $2, key_version = $3 WHERE id = $1',
+          [id, seal(material, id, plain), version],
+        )
+      }
+      return found
+    })
+    count += rows.length
+    after = rows.at(-1)?.id ?? after
+    if (rows.length < RESEAL_BATCH) return count
+  }
+}
+
+const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 function bytesOf(body: unknown): Buffer | undefined {
   if (body instanceof Uint8Array) return Buffer.from(body)

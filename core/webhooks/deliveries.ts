@@ -19,8 +19,9 @@ interface DueDelivery {
   readonly event: string
   readonly url: string
   readonly version: number
-  /** True if the previous secret signs too. */
-  readonly signsWithPrevious: boolean
+  readonly keyVersion: number
+  /** Key version of the previous secret, if that signs too. */
+  readonly previousKeyVersion: number | null
   readonly type: string
   readonly data: EventData
   readonly at: Date
@@ -112,7 +113,8 @@ async function leaseDue(
      WHERE d.webhook = due.webhook AND d.event = due.event
        AND w.id = d.webhook AND e.id = d.event
      RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
-       coalesce(w.previous_until > now(), false) AS "signsWithPrevious", e.type, e.data, e.at`,
+       w.key_version AS "keyVersion", e.type, e.data, e.at,
+       CASE WHEN w.previous_until > now() THEN w.previous_key_version END AS "previousKeyVersion"`,
     [limit, CONCURRENT_PER_WEBHOOK, LEASE_SECONDS, full],
   )
   return rows
@@ -122,10 +124,13 @@ async function sendEvent(
   { egress, signer, clock }: DeliveryDeps,
   due: DueDelivery,
 ): Promise<DeliveryOutcome> {
-  const { webhook, event, type, data, at, version } = due
+  const { webhook, event, type, data, at, version, keyVersion, previousKeyVersion } = due
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data })
-  const versions = due.signsWithPrevious ? [version, version - 1] : [version]
-  const signed = signer.headersOf(webhook, versions, event, clock.now(), body)
+  const versions = [{ version, keyVersion }]
+  if (previousKeyVersion !== null) {
+    versions.push({ version: version - 1, keyVersion: previousKeyVersion })
+  }
+  const signed = await signer.headersOf(webhook, versions, event, clock.now(), body)
   const start = elapsedMs()
   const done = (status: number | null, error: string | null): DeliveryOutcome => ({
     status,

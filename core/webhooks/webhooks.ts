@@ -9,6 +9,8 @@ export interface WebhookInfo {
   readonly url: string
   readonly events: readonly EventType[]
   readonly secret_version: number
+  /** Version of the hub's key from which the secret derives. */
+  readonly key_version: number
   /** End of the rotation, until which the previous secret signs too. */
   readonly previous_until: Date | null
   readonly created_at: Date
@@ -32,20 +34,24 @@ export interface Delivery {
 
 /** Maximum per principal. */
 const WEBHOOKS_MAX = 20
-const COLUMNS = `id, url, events, secret_version, previous_until, created_at, failing_since,
-  disabled_at, disabled_reason`
+const COLUMNS = `id, url, events, secret_version, key_version, previous_until, created_at,
+  failing_since, disabled_at, disabled_reason`
 const IS_OWNED = 'principal = ANY ($1) AND id = $2'
 
-/** @throws Fault `key_limit_reached` if the principal has too many */
+/**
+ * @param keyVersion version of the hub's key from which its secret derives
+ * @throws Fault `key_limit_reached` if the principal has too many
+ */
 export async function addWebhook(
   pool: Pool,
   principal: string,
   order: { readonly url: string; readonly events: readonly EventType[] },
+  keyVersion: number,
 ): Promise<WebhookInfo> {
   const { rows } = await pool.query<WebhookInfo>(
-    `INSERT INTO hub.webhook (id, principal, url, events) SELECT $1, $2, $3, $4
+    `INSERT INTO hub.webhook (id, principal, url, events, key_version) SELECT $1, $2, $3, $4, $6
      WHERE (SELECT count(*) FROM hub.webhook WHERE principal = $2) < $5 RETURNING ${COLUMNS}`,
-    [prefixedId('whk'), principal, order.url, order.events, WEBHOOKS_MAX],
+    [prefixedId('whk'), principal, order.url, order.events, WEBHOOKS_MAX, keyVersion],
   )
   if (rows[0]) return rows[0]
   const detail = `A wallet or account can have at most ${WEBHOOKS_MAX} webhooks.`
@@ -94,19 +100,25 @@ export async function deleteWebhook(pool: Pool, owner: KeyManager, id: string): 
   ])
 }
 
-/** Rotates the secret; the previous one signs for `overlapSeconds`. @throws Fault `not_found` */
+/**
+ * Rotates the secret; the previous one signs for `overlapSeconds`.
+ * @param keyVersion version of the hub's key from which the new secret derives
+ * @throws Fault `not_found`
+ */
 export async function rotateWebhook(
   pool: Pool,
   owner: KeyManager,
   id: string,
   overlapSeconds: number,
+  keyVersion: number,
 ): Promise<WebhookInfo> {
   return queryWebhook(
     pool,
     `UPDATE hub.webhook SET secret_version = secret_version + 1,
+       previous_key_version = key_version, key_version = $4,
        previous_until = now() + make_interval(secs => $3)
      WHERE ${IS_OWNED} RETURNING ${COLUMNS}`,
-    [owner, id, overlapSeconds],
+    [owner, id, overlapSeconds, keyVersion],
   )
 }
 

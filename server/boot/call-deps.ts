@@ -1,4 +1,7 @@
 import { KeyRing } from '../../core/identity/keys.ts'
+import { type Micros, micros } from '../../core/money.ts'
+import { trackMinimumSale } from '../../core/payments/facilitators/minimum-sale.ts'
+import { Slots } from '../../core/runtime/slots.ts'
 import { AccountStatus } from '../../core/usage/account-status.ts'
 import { Allowances } from '../../core/usage/allowances.ts'
 import { FreeQuota } from '../../core/usage/free-quota.ts'
@@ -8,21 +11,37 @@ import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { Receipts } from '../../core/usage/receipts.ts'
 import { StoredResponses } from '../../core/usage/stored-responses.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
+import { KEYLESS_CALLS } from '../proxy/funds/no-charge.ts'
 import { MIN_PURCHASE_MICROS } from '../rest/account/credits.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
 
-export function createSharedServices({ pool, windows, meters }: Core, options: HubOptions) {
-  const { signingKey, baseUrl, cacheNow } = options
+export function createSharedServices(
+  { pool, gates, secretKeys, windows, meters }: Core,
+  options: HubOptions,
+) {
+  const { baseUrl, cacheNow } = options
   return {
     accountStatus: new AccountStatus(pool, cacheNow),
     limits: new RateLimits(windows, (policy) => meters.recordRateLimited(policy)),
-    keys: new KeyRing(pool, cacheNow),
-    responses: new StoredResponses(pool, signingKey.deriveSecret('kept-answers')),
-    receipts: new Receipts(pool, signingKey, baseUrl),
+    ...gates,
+    keys: new KeyRing(pool, { gate: gates.keyGate, now: cacheNow }),
+    responses: new StoredResponses(pool, secretKeys.of('stored-responses')),
+    receipts: new Receipts(pool, () => secretKeys.signingKey(), baseUrl),
     quotes: new Quotes(pool),
   }
 }
 export type SharedServices = ReturnType<typeof createSharedServices>
+
+/** Minimum x402 price: as configured, or what covers the gas if the hub pays it with real money. */
+function minimumOf({ minX402, sandbox, money, gas, cacheNow }: HubOptions): () => Micros {
+  const { gas: wallet } = money
+  if (minX402 === undefined && wallet && !sandbox) {
+    const gasPrice = () => wallet.gasPrice()
+    return trackMinimumSale({ gasPrice, ethPrice: gas.ethPrice, now: cacheNow })
+  }
+  const minimum = minX402 ?? micros(0)
+  return () => minimum
+}
 
 export const createCallDeps = (
   core: Core,
@@ -39,9 +58,11 @@ export const createCallDeps = (
   offers: core.offers,
   calls: core.calls,
   pendingTasks: core.pendingTasks,
+  keylessCalls: new Slots(KEYLESS_CALLS),
   creditsOnly: CREDITS_ONLY,
   minTopUp: MIN_PURCHASE_MICROS,
-  minX402: options.minX402,
+  minX402: minimumOf(options),
+  prepaidAbove: options.prepaidAbove,
   holdMarginSeconds: options.holdMarginSeconds,
   clock: core.clock,
   log: core.log,

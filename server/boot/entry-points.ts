@@ -77,13 +77,15 @@ function createRoutes(
   callDeps: CallDeps,
   services: SharedServices,
 ): readonly AnyRoute[] {
-  const { pool, ledger, claims, offers, calls, clock, log } = core
+  const { pool, ledger, secretKeys, claims, offers, calls, clock, log } = core
   const { baseUrl, version, sandbox } = options
   const { accountStatus, limits, responses, receipts, quotes } = services
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
-  const links = openLinks(pool, options.signingKey)
-  const secret = options.signingKey.deriveSecret('listing-owner')
+  const links = openLinks(pool, secretKeys, services.linkGate)
+  const proofKeys = secretKeys.of('domain-proofs')
+  const callerNames = secretKeys.of('caller-names')
+  const sealing = { ...options, secretKeys }
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
   const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
   return [
@@ -93,13 +95,20 @@ function createRoutes(
     ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
     ...externalListingRoutes(pool, clock),
     ...submissionRoutes({ ...core.discovery, clock }),
-    ...ownershipRoutes({ ...core.discovery, secret }),
-    ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
-    ...upstreamRoutes(core, options, proxyUrl),
+    ...ownershipRoutes({ ...core.discovery, proofKeys }),
+    ...domainRoutes({
+      ...core,
+      ...core.discovery,
+      proofKeys,
+      callerNames,
+      proxyUrl,
+      approval: options.listing.approval,
+    }),
+    ...upstreamRoutes(core, sealing, proxyUrl),
     ...walletRoutes({ pool, accountStatus, clock }),
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
-    ...historyRoutes(pool),
+    ...historyRoutes({ pool, calls }),
     ...callRoutes({ pool, calls, answers: responses, receipts }),
     ...quoteRoutes({
       quotes,
@@ -108,23 +117,22 @@ function createRoutes(
     }),
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
-    ...adminRoutes({ pool, clock, log, admins: options.admins, keys: createSealingKeys(options) }),
+    ...adminRoutes({ ...options, pool, clock, log, keys: createSealingKeys(sealing) }),
     ...providerRoutes({
       ...signing,
       clock,
-      secret,
+      callerNames,
       ownWallets: platformAddresses(options),
-      cooldownHours: options.payouts.cooldownHours,
-      minimumPayout: options.payouts.minimum,
+      payouts: options.payouts,
       commissionBps: options.commissionBps,
     }),
     ...keyTransferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? emailAccountRoutes({ ...signing, links }) : []),
-    ...sessionRoutes({ pool, baseUrl }),
+    ...sessionRoutes({ ...options, pool }),
     ...faucetRoutes(options.money.faucet),
     ...webhookRoutes({
       pool,
-      signer: new WebhookSigner(options.signingKey.deriveSecret('webhooks')),
+      signer: new WebhookSigner(secretKeys.of('webhooks')),
       rules: options.egress,
     }),
     ...financeRoutes({ ...options, ...platformWallets(options), pool, ledger, clock, log, calls }),
@@ -132,24 +140,26 @@ function createRoutes(
 }
 
 function createWeb(
-  { pool, clock, log, calls }: Core,
-  { money, sandbox, signingKey, mail, admins }: HubOptions,
-  { limits, receipts, responses }: SharedServices,
+  { pool, secretKeys, clock, log, calls }: Core,
+  { money, sandbox, mail, admins, staff }: HubOptions,
+  { limits, receipts, responses, sessionGate, linkGate }: SharedServices,
   routes: readonly AnyRoute[],
   site: () => Site,
 ) {
   return webPages({
     pool,
     admins,
+    staff,
     clock,
     log,
     limits,
     calls,
     receipts,
     answers: responses,
-    links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
+    sessionGate,
+    links: canMail(sandbox, mail) ? openLinks(pool, secretKeys, linkGate) : undefined,
     site: { sandbox },
-    apiFor: inProcessApi(routes, () => site().baseUrl, { pool, admins }),
+    apiFor: inProcessApi(routes, () => site().baseUrl, { pool, admins, staff }),
     baseUrl: () => site().baseUrl,
     proxyUrl: () => site().proxyUrl,
     mcpUrl: () => site().mcpUrl,
@@ -191,6 +201,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     call: (request) => call(callDeps, request),
     pool,
     admins: options.admins,
+    staff: options.staff,
     baseUrl,
     proxies: options.proxies,
   })

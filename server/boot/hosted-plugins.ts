@@ -4,14 +4,24 @@ import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import { isFamily } from '../../core/catalog/services/declaration.ts'
 import type { OpenedPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { retireService } from '../../core/catalog/services/publish.ts'
+import { deriveSecret } from '../../core/crypto/signing-key.ts'
 import { hostPlugin } from '../../core/hosting/host-plugin.ts'
 import { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { AnyService, Host } from '../../core/plugin/index.ts'
+import type { PurposeKeys } from '../../core/secret-keys/purpose-keys.ts'
+import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import type { HubOptions } from './options.ts'
+
+/** Derives the password of a role from the current version of the key. */
+const passwordsFrom =
+  (keys: PurposeKeys) =>
+  (role: string): string =>
+    deriveSecret(keys.current.material, `database role ${role}`).toString('hex')
 
 /** Opens the plugins that the operator added. */
 export async function openHostedPlugins(
-  { hosting, databaseUrl, databaseDirectUrl, signingKey, log }: HubOptions,
+  { hosting, databaseUrl, databaseDirectUrl, log }: HubOptions,
+  secretKeys: SecretKeys,
   lent: Host,
   firstParty: readonly OpenedPlugin[],
   pool: Pool,
@@ -19,7 +29,8 @@ export async function openHostedPlugins(
   const lending = {
     host: lent,
     databaseUrl: databaseDirectUrl ?? databaseUrl,
-    passwordOf: (role: string) => signingKey.deriveSecret(`database role ${role}`).toString('hex'),
+    passwordOf: passwordsFrom(secretKeys.of('plugin-databases')),
+    reloadPasswords: secretKeys.reload,
     log,
   }
   const set = new PluginSet({

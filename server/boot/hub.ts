@@ -25,13 +25,17 @@ import { createBuyer } from '../../core/payments/paying/buyer.ts'
 import { Intents } from '../../core/payments/paying/intents.ts'
 import { ListedTermsStore } from '../../core/payments/paying/listed-terms.ts'
 import { Claims } from '../../core/payments/receiving/claims.ts'
+import { Deposits } from '../../core/payments/receiving/deposits.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
 import type { Host } from '../../core/plugin/index.ts'
 import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { CallLog } from '../../core/usage/calls.ts'
 import { openWindows } from '../../core/usage/open-windows.ts'
 import { publishSigningKey } from '../../core/usage/receipts.ts'
+import { ConnectionGuard } from '../http/connection-guard.ts'
 import { Meters } from '../observability/meters.ts'
+import { openCredentialGates } from './credential-gates.ts'
 import { openEntryPoints } from './entry-points.ts'
 import { openPluginCatalog, type PluginCatalog } from './open-catalog.ts'
 import { openDiscovery } from './open-discovery.ts'
@@ -43,6 +47,7 @@ export interface Hub extends PluginCatalog {
   readonly ledger: Ledger
   /** Dependencies of jobs that resolve payments. */
   readonly paymentDeps: ResolveDeps
+  readonly secretKeys: SecretKeys
   readonly discovery: DiscoveryDeps
   /** Guarded egress to foreign hosts. */
   readonly egress: Egress
@@ -77,6 +82,16 @@ async function openDatabases(options: HubOptions, meters: Meters) {
   return { pool, ledgerPool, ledger, databaseClock: await openDatabaseClock(pool) }
 }
 
+/** Opens the secret keys, and publishes the key that signs receipts. */
+async function openSecretKeys(
+  { signingKey, olderSigningKeys = [], log }: HubOptions,
+  pool: Pool,
+): Promise<SecretKeys> {
+  const keys = await SecretKeys.open(pool, { masters: [signingKey, ...olderSigningKeys], log })
+  await publishSigningKey(pool, keys.signingKey())
+  return keys
+}
+
 /** Creates the capabilities injected into every plugin. */
 const createPluginHost = (
   options: Pick<HubOptions, 'secret' | 'sandbox' | 'log'>,
@@ -90,7 +105,7 @@ const createPluginHost = (
 
 /** Creates the buyer that pays sellers from the spend wallet, within the caps. */
 const openBuyer = (
-  { money, outflow }: HubOptions,
+  { money, outflow, unresolved }: HubOptions,
   ports: ResolveDeps,
   egress: Egress,
   pool: Pool,
@@ -101,7 +116,7 @@ const openBuyer = (
     account: money.spend,
     ownWallets: [money.treasury, money.spend.address, ...money.others],
     maxAmount: outflow.call,
-    caps: outflow,
+    caps: { ...outflow, ...unresolved },
     outgoing: new OutgoingSwitch(pool),
     listedTerms: new ListedTermsStore(pool),
   })
@@ -134,22 +149,24 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const meters = new Meters()
   const { pool, ledgerPool, ledger, databaseClock } = await openDatabases(options, meters)
   const clock = options.clock ?? databaseClock
-  await publishSigningKey(pool, options.signingKey)
+  const secretKeys = await openSecretKeys(options, pool)
+  const gates = openCredentialGates(pool, options)
   const windows = await openWindows(options.rateStore, pool, log)
   const userAgent = `AgentHub/${options.version}`
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openDiscovery({ ...options, clock }, pool, egress)
-  const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
+  const payments = { claims: new Claims(pool, clock), intents: new Intents(pool) }
+  const core = { pool, ledger, ...payments, deposits: new Deposits(pool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
   const privileges = {
     buyer: openBuyer(options, paymentDeps, egress, pool),
     domains: injectedDomains(pool, discovery.robots),
-    upstreams: openUpstreams(options, { pool, http: egress, backends }),
+    upstreams: openUpstreams({ ...options, secretKeys }, { pool, http: egress, backends }),
   }
-  const opened = await openPluginCatalog(options, core, host, privileges)
+  const opened = await openPluginCatalog(options, { ...core, secretKeys }, host, privileges)
   const { catalog } = opened.pluginCatalog
   const offers = createOffers({
     ...money,
@@ -160,10 +177,25 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const calls = new CallLog(pool, log)
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)
   const metricsText = options.mergeMetrics?.(meters) ?? (() => meters.text())
-  const observers = { log, meters, metricsText, spans: options.spans, draining }
+  const connections = new ConnectionGuard(
+    log,
+    { budgetBytes: options.connections.memoryBytes },
+    (reason) => meters.recordCut(reason),
+  )
+  const observers = { log, meters, metricsText, spans: options.spans, draining, connections }
   const pendingTasks = new PendingTasks()
   const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
-  const services = { windows, offers, calls, clock, pendingTasks, egress, backends }
+  const services = {
+    gates,
+    secretKeys,
+    windows,
+    offers,
+    calls,
+    clock,
+    pendingTasks,
+    egress,
+    backends,
+  }
   const handle = openEntryPoints({ ...core, ...observers, ...found, ...services }, options)
   return {
     pool,
@@ -171,17 +203,20 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     egress,
     embedding: semanticSearch,
     paymentDeps,
+    secretKeys,
     discovery,
     ...opened.pluginCatalog,
     handler: (request, response) => void pendingTasks.add(handle(request, response)),
     idle: () => pendingTasks.idle(),
     async close() {
       databaseClock.close()
+      secretKeys.close()
       await calls.flush()
       await opened.close()
       await Promise.all([egress.close(), backends.close(), browser.close()])
       await semanticSearch?.close()
       await windows.close()
+      await gates.close()
       await Promise.all([pool.end(), ledgerPool.end()])
     },
   }

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import type { Config } from '../../core/config.ts'
-import type { SigningKey } from '../../core/crypto/signing-key.ts'
+import type { CredentialGate } from '../../core/identity/credential-gate.ts'
 import { LINK_SECONDS, MagicLinks } from '../../core/identity/magic-link.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { signInMail } from '../../core/mail/templates.ts'
 import { folderTransport, smtpTransport } from '../../core/mail/transports.ts'
 import { composePayoutMail } from '../../core/providers/payout-mails.ts'
+import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { CONFIRM_PATH } from '../web/pages/sign-in.ts'
 
 /** Folder in the data directory for emails of a sandbox without a mail server. */
@@ -18,20 +19,23 @@ export const canMail = (sandbox: boolean, mail: Config['mail']): boolean =>
   sandbox || mail !== undefined
 
 /** Opens the magic links of sign-in emails. */
-export const openLinks = (pool: Pool, signingKey: SigningKey): MagicLinks =>
-  new MagicLinks(pool, signingKey.deriveSecret('magic-links'))
+export const openLinks = (
+  pool: Pool,
+  secretKeys: Pick<SecretKeys, 'of'>,
+  gate?: CredentialGate,
+): MagicLinks => new MagicLinks(pool, secretKeys.of('sign-in-links'), gate)
 
 /** Opens the mail sender: SMTP, or a folder in a sandbox without it. */
 export function openMailing(options: {
   readonly config: Pick<Config, 'mail' | 'dataDir'>
   readonly pool: Pool
-  readonly signingKey: SigningKey
+  readonly secretKeys: Pick<SecretKeys, 'of'>
   readonly baseUrl: () => string
   readonly log: Log
   readonly print?: ((text: string) => void) | undefined
 }): MailSender {
-  const { config, pool, signingKey, baseUrl, log, print } = options
-  const links = openLinks(pool, signingKey)
+  const { config, pool, secretKeys, baseUrl, log, print } = options
+  const links = openLinks(pool, secretKeys)
   const postman = config.mail
     ? smtpTransport(config.mail.smtpUrl, config.mail.from)
     : folderTransport(join(config.dataDir, OUTBOX), (file, { text }) => {

@@ -5,6 +5,7 @@ import { type OpenedPlugin, openPlugin } from '../../core/catalog/services/open-
 import type { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { AnyService, Family, Host } from '../../core/plugin/index.ts'
+import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { followHostedPlugins, openHostedPlugins } from './hosted-plugins.ts'
 import { CREDITS_ONLY, type HubOptions } from './options.ts'
 
@@ -21,6 +22,12 @@ export interface PluginCatalog {
   readonly onSold: (listener: (service: AnyService) => void) => void
 }
 
+interface CatalogDeps {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly secretKeys: SecretKeys
+}
+
 interface OpenedCatalog {
   readonly pluginCatalog: PluginCatalog
   close(): Promise<void>
@@ -29,12 +36,12 @@ interface OpenedCatalog {
 /** Opens all plugins, first-party ones first, and the catalog. */
 export async function openPluginCatalog(
   options: HubOptions,
-  { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
+  { pool, ledger, secretKeys }: CatalogDeps,
   host: Host,
   privileges: Privileges,
 ): Promise<OpenedCatalog> {
   const firstParty = await openPlugins(options, host, privileges)
-  const set = await openHostedPlugins(options, host, firstParty, pool)
+  const set = await openHostedPlugins(options, secretKeys, host, firstParty, pool)
   const declared = {
     ...splitDeclarations(firstParty),
     families: splitDeclarations([...firstParty, ...set.hosted]).families,

@@ -19,14 +19,17 @@ import type { Facilitator } from '../../core/payments/facilitators/facilitator.t
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
 import type { createOffers } from '../../core/payments/receiving/offers.ts'
+import type { EnvironmentKeys } from '../../core/payments/wallets/environment-keys.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
 import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import type { CallLog } from '../../core/usage/calls.ts'
 import type { RateStore } from '../../core/usage/open-windows.ts'
 import type { Windows } from '../../core/usage/windows.ts'
 import type { Meters } from '../observability/meters.ts'
 import type { Observers } from '../observability/observe.ts'
 import type { Spans } from '../observability/telemetry.ts'
+import type { CredentialGates } from './credential-gates.ts'
 
 /**
  * Services that only credits can pay, because the price is an external seller's, who receives all
@@ -43,6 +46,8 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly calls: CallLog
     readonly pendingTasks: PendingTasks
     readonly windows: Windows
+    readonly gates: CredentialGates
+    readonly secretKeys: SecretKeys
     /** Guarded egress, and the route to the operator's own hosts. */
     readonly egress: Egress
     readonly backends: Egress
@@ -64,6 +69,8 @@ export interface Money {
   readonly treasury: Hex
   /** Pays external sellers. */
   readonly spend: LocalAccount
+  /** Wallets whose key is in the environment; undefined: none, or test money. */
+  readonly environmentKeys?: EnvironmentKeys
   /** Further platform addresses, which must never be paid. */
   readonly others: readonly Hex[]
   /** Sends test USDC, in microdollars; undefined with real money. */
@@ -92,10 +99,17 @@ export interface HubOptions {
   readonly contracts?: ContractVerifier | undefined
   readonly mail: Config['mail']
   readonly outflow: Config['outflow']
+  readonly unresolved: Config['unresolved']
   readonly soloAdjustmentMax: Micros
+  readonly roleWaitHours: number
+  readonly roleReviewDays: number
   readonly payouts: Config['payouts']
-  readonly minX402: Micros
+  readonly staff: Config['staff']
+  readonly minX402: Config['minX402']
+  readonly gas: Config['gas']
+  readonly prepaidAbove: Micros
   readonly rateStore: RateStore
+  readonly connections: Config['connections']
   readonly proxies: number
   /** Number of ledger shards of a new installation. */
   readonly shards: number
@@ -121,7 +135,10 @@ export interface HubOptions {
   /** Sources of external listings. */
   readonly discovery: DiscoverySettings
   readonly embeddings: Config['embeddings']
+  /** Protects the stored secret keys; version 1 of each derives from it. */
   readonly signingKey: SigningKey
+  /** Signing keys that it replaced, newest first. @defaultValue none */
+  readonly olderSigningKeys?: readonly SigningKey[]
   readonly secret: (name: string) => string | undefined
   /** @defaultValue the database's clock */
   readonly clock?: Clock | undefined

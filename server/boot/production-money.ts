@@ -1,48 +1,139 @@
 import { pathToFileURL } from 'node:url'
 import type { Pool } from 'pg'
-import { privateKeyToAccount } from 'viem/accounts'
 import { openChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
+import { isKnownAddress } from '../../core/config/published-keys.ts'
 import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../../core/config.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Log } from '../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { type Chain, openChain } from '../../core/payments/chain/chain.ts'
+import { BASE_MAINNET, type ChainIdentity } from '../../core/payments/chain/identity.ts'
+import { type NodeTransport, provenNode, WrongChain } from '../../core/payments/chain/node.ts'
 import { chainVerified } from '../../core/payments/facilitators/chain-verified.ts'
 import {
   assertSupports,
   FacilitatorUnavailable,
 } from '../../core/payments/facilitators/facilitator.ts'
+import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import { type AuthHeaders, httpFacilitator } from '../../core/payments/facilitators/http.ts'
-import { localFacilitator } from '../../core/payments/facilitators/local.ts'
+import {
+  type LocalFacilitatorOptions,
+  localFacilitator,
+} from '../../core/payments/facilitators/local.ts'
+import {
+  type EnvironmentKeys,
+  findExcessBalances,
+} from '../../core/payments/wallets/environment-keys.ts'
+import { openWallet } from '../../core/payments/wallets/open-wallet.ts'
 import type { Money } from './options.ts'
 
 /** Confirmations before a small transfer is final. */
 export const FINALITY_BLOCKS = 10n
 const { network } = USDC_BASE
 
-/** Opens chain, facilitator and wallets. @throws ConfigError if the facilitator is unusable */
+interface ProductionMoney {
+  readonly money: Money
+  /** Connections to the node, which has to prove its chain. */
+  readonly transport: NodeTransport
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Opens chain, facilitator and wallets.
+ * @throws ConfigError if the node is on another chain or the facilitator is unusable
+ */
 export async function openProductionMoney(
-  { rpcUrl, treasury, spendKey, facilitator: facilitatorSettings }: ProductionChain,
+  settings: ProductionChain,
   databaseUrl: string,
   log: Log,
-  pooled = false,
-): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
-  const chain = openChain({ rpcUrl, network })
-  const spend = privateKeyToAccount(spendKey)
+  { pooled = false, identity = BASE_MAINNET }: { pooled?: boolean; identity?: ChainIdentity } = {},
+): Promise<ProductionMoney> {
+  const { rpcUrl, treasury, facilitator: facilitatorSettings } = settings
+  const transport = await openNode(rpcUrl, identity, log)
+  const chain = openChain({ rpcUrl, transport, network })
+  const { spend, gas } = await openWallets(settings)
   const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled })
-  const settling =
-    'url' in facilitatorSettings
-      ? await useRemoteFacilitator(facilitatorSettings, chain, [treasury, spend.address], log)
-      : useOwnFacilitator(rpcUrl, facilitatorSettings.gasKey, pool)
-  const chainLogs = openChainLogs(rpcUrl)
-  const money = { chain, chainLogs, treasury, spend, finality: FINALITY_BLOCKS, ...settling }
-  return { money, stop: () => pool.end() }
+  try {
+    const settling =
+      'url' in facilitatorSettings
+        ? await useRemoteFacilitator(facilitatorSettings, chain, [treasury, spend.address], log)
+        : useOwnFacilitator({ rpcUrl, transport, key: gas!, network, pool })
+    const chainLogs = openChainLogs(rpcUrl, transport)
+    const environmentKeys = environmentKeysOf(settings, spend.address, settling.gas)
+    await refuseExcess(environmentKeys, chain, log)
+    const wallets = { treasury, spend, environmentKeys }
+    const money = { chain, chainLogs, ...wallets, finality: FINALITY_BLOCKS, ...settling }
+    return { money, transport, stop: () => pool.end() }
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
+}
+
+/**
+ * Opens the node and proves its chain. While it does not respond, the hub starts, and neither
+ * credits nor pays anything until the proof succeeds.
+ * @throws ConfigError if it is on another chain
+ */
+async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log): Promise<NodeTransport> {
+  const node = provenNode(rpcUrl, identity)
+  await node.prove().catch((cause: Error) => {
+    if (!(cause instanceof WrongChain)) {
+      log.warn({ err: cause }, 'RPC_URL does not respond: no payment is accepted until it does')
+      return
+    }
+    const advice = 'Set RPC_URL to a node of Base mainnet, or unset it to run a sandbox.'
+    throw new ConfigError(`RPC_URL: ${cause.shortMessage} ${advice}`, { cause })
+  })
+  return node.transport
+}
+
+/** Opens the wallets. @throws ConfigError if a key cannot be used or two wallets are the same */
+async function openWallets({ treasury, spendKey, facilitator, signerTls }: ProductionChain) {
+  const spend = await openWallet('SPEND_WALLET', spendKey, signerTls)
+  const gas =
+    'gasKey' in facilitator
+      ? await openWallet('GAS_WALLET', facilitator.gasKey, signerTls)
+      : undefined
+  const addresses = [treasury, spend.address, ...(gas ? [gas.address] : [])]
+  if (new Set(addresses.map((address) => address.toLowerCase())).size < addresses.length) {
+    throw new ConfigError('Treasury, spend wallet and gas wallet must be different wallets.')
+  }
+  const published = addresses.find((address) => isKnownAddress(address))
+  if (published) throw new ConfigError(`${published} belongs to a published key.`)
+  return { spend, gas }
+}
+
+/** Returns the wallets whose key is in the environment. */
+function environmentKeysOf(
+  { spendKey, facilitator, environmentKeyLimit: limit, ethPrice }: ProductionChain,
+  spend: Hex,
+  gas: GasWallet | undefined,
+): EnvironmentKeys {
+  const isGasKeyHere = 'gasKey' in facilitator && facilitator.gasKey.kind === 'environment'
+  return {
+    limit,
+    spend: spendKey.kind === 'environment' ? spend : undefined,
+    gas: isGasKeyHere ? gas : undefined,
+    ethPrice,
+  }
+}
+
+/** @throws ConfigError if a wallet holds more than a key in the environment may protect */
+async function refuseExcess(keys: EnvironmentKeys, chain: Chain, log: Log): Promise<void> {
+  const excess = await findExcessBalances(keys, chain).catch((err: unknown) => {
+    log.warn({ err }, 'the balances of the wallets are unknown, and will be checked later')
+    return []
+  })
+  if (excess.length > 0) throw new ConfigError(excess.map(({ sentence }) => sentence).join('\n'))
 }
 
 type SettlementParts = Pick<Money, 'facilitator' | 'gas' | 'others'>
 
-function useOwnFacilitator(rpcUrl: string, key: Hex, pool: Pool): SettlementParts {
-  const facilitator = localFacilitator({ rpcUrl, key, network, pool })
+function useOwnFacilitator(
+  options: LocalFacilitatorOptions & { readonly pool: Pool },
+): SettlementParts {
+  const facilitator = localFacilitator(options)
   return { facilitator, gas: facilitator.gas, others: [facilitator.address] }
 }
 

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
-import { loadSigningKey, type SigningKey } from '../../core/crypto/signing-key.ts'
+import { loadSigningKey, signingKeyOf } from '../../core/crypto/signing-key.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
@@ -11,6 +11,7 @@ import { SPEND } from '../../core/ledger/postings.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type NodeTransport, trustedNode } from '../../core/payments/chain/node.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
@@ -26,13 +27,14 @@ import { openProductionMoney } from './production-money.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
 interface JobDeps {
-  readonly signingKey: SigningKey
+  readonly secretKeys: Hub['secretKeys']
   readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Undefined if a remote facilitator settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
-  readonly payouts: Pick<PayoutDeps, 'account' | 'settle' | 'minimum'>
+  readonly environmentKeys: Money['environmentKeys'] | undefined
+  readonly payouts: Pick<PayoutDeps, 'account' | 'settle' | 'minimum' | 'rules'>
 }
 
 /** Plugins and jobs, passed on by main.ts, which alone imports them. */
@@ -104,10 +106,11 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       ...parts,
       databaseUrl: url,
       signingKey,
+      olderSigningKeys: config.previousSigningKeys.map((key) => signingKeyOf(key)),
       money,
       sandbox: sandbox !== undefined,
       admins: administrators(config, sandbox),
-      contracts: config.contractWallets ? createContractVerifier(around.rpcUrl) : undefined,
+      contracts: config.contractWallets ? createContractVerifier(around.transport) : undefined,
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       draining: () => draining,
@@ -119,10 +122,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox && !options.sandboxPlace) await addSamples(hub, sandbox, signingKey, log)
+    if (sandbox && !options.sandboxPlace) await addSamples(hub, sandbox, log)
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
-      const jobs = await runJobs(options, hub, { url, money, signingKey, baseUrl })
+      const jobs = await runJobs(options, hub, { url, money, baseUrl })
       stops.push(() => jobs.stop())
     }
     if (options.listens ?? true) {
@@ -142,10 +145,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
 }
 
 /** Posts the opening balance of a new sandbox and lists its sample seller and pages. */
-async function addSamples(hub: Hub, sandbox: Sandbox, key: SigningKey, log: Log): Promise<void> {
+async function addSamples(hub: Hub, sandbox: Sandbox, log: Log): Promise<void> {
   await postSpendOpening(hub, sandbox)
   await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
-  await sellSamplePages({ ...hub, secret: key.deriveSecret('listing-owner') }, sandbox)
+  await sellSamplePages({ ...hub, proofKeys: hub.secretKeys.of('domain-proofs') }, sandbox)
 }
 
 /** Waits for load balancers to notice, then drains requests and background work. */
@@ -163,7 +166,7 @@ async function drainAndClose(
 
 interface Environment {
   readonly url: string
-  readonly rpcUrl: string
+  readonly transport: NodeTransport
   readonly money: Money
   readonly sandbox: Sandbox | undefined
   stop(): Promise<void>
@@ -177,15 +180,14 @@ async function openEnvironment({
   const { production, dataDir, databaseUrl, databaseDirectUrl } = config
   if (production) {
     const pooled = databaseDirectUrl !== undefined
-    const { money, stop } = await openProductionMoney(production, databaseUrl!, log, pooled)
-    const { rpcUrl } = production
-    return { url: databaseUrl!, rpcUrl, money, sandbox: undefined, stop }
+    const opened = await openProductionMoney(production, databaseUrl!, log, { pooled })
+    return { url: databaseUrl!, sandbox: undefined, ...opened }
   }
   const direct = { dataDir, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
   const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox(direct))
   const { money, rpcUrl } = sandbox
   const url = databaseUrl ?? sandbox.databaseUrl
-  return { url, rpcUrl, money, sandbox, stop: () => sandbox.stop() }
+  return { url, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
 }
 
 async function openConfiguredSpans({ otlpEndpoint, version }: Config) {
@@ -202,21 +204,22 @@ async function runJobs(
   surroundings: {
     readonly url: string
     readonly money: Money
-    readonly signingKey: SigningKey
     readonly baseUrl: () => string
   },
 ): Promise<{ stop(): Promise<void> }> {
-  const { url, money, signingKey, baseUrl } = surroundings
+  const { url, money, baseUrl } = surroundings
   const { databaseDirectUrl: direct } = config
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const payouts = createPayoutDeps(config, hub, money)
-  const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
-  const { services, families, catalog, onSold, discovery, egress, embedding } = hub
+  const { services, families, catalog, onSold, discovery, egress, embedding, secretKeys } = hub
+  const mailing = openMailing({ config, pool, secretKeys, baseUrl, log, print })
   const sold = { services, families, catalog, onSold }
   const found = { discovery, embedding }
-  const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas, payouts }
+  const { environmentKeys } = money
+  const paying = { wallets, gas, payouts, environmentKeys }
+  const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, ...paying }
   const running = await parts.startJobs(direct ?? url, { ...hub.paymentDeps, ...extras })
   return {
     async stop() {
@@ -236,7 +239,7 @@ function createPayoutDeps(
   const { network } = USDC_BASE
   const offers = createOffers({ facilitator, payTo, network, clock })
   const settle: Offers['settle'] = (...payment) => offers.settle(...payment)
-  return { account, settle, minimum: payouts.minimum }
+  return { account, settle, minimum: payouts.minimum, rules: payouts.rules }
 }
 
 const localAddress = ({ host }: Config, port: number): string =>

@@ -2,35 +2,35 @@ import type { Pool } from 'pg'
 import { injectedUpstreams } from '../../core/catalog/upstreams/injection.ts'
 import type { Config } from '../../core/config.ts'
 import { SealingKeys } from '../../core/crypto/sealing.ts'
-import type { SigningKey } from '../../core/crypto/signing-key.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
 import type { Upstreams } from '../../core/plugin/upstreams.ts'
+import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import { providerServiceRoutes } from '../rest/provider/services/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
 import type { Core, HubOptions } from './options.ts'
 
 interface UpstreamOptions {
   readonly listing: Config['listing']
-  readonly signingKey: SigningKey
+  readonly secretKeys: Pick<SecretKeys, 'of'>
   readonly sandbox: boolean
   readonly pluginHosts: readonly string[]
   readonly log: Log
 }
 
-/**
- * Creates the keys that encrypt upstream credentials; one derived from the signing key decrypts.
- */
+/** Creates the keys that encrypt upstream credentials: the operator's first, then the hub's own. */
 export function createSealingKeys({
   listing,
-  signingKey,
-}: Pick<UpstreamOptions, 'listing' | 'signingKey'>): SealingKeys {
-  const derived = {
-    id: `signing-${signingKey.id.slice(0, 16)}`,
-    secret: signingKey.deriveSecret('upstream-secrets'),
-  }
-  const [first = derived, ...others] = listing.sealingKeys
-  return new SealingKeys([first, ...others, ...(first === derived ? [] : [derived])])
+  secretKeys,
+}: {
+  readonly listing: Pick<Config['listing'], 'sealingKeys'>
+  readonly secretKeys: Pick<SecretKeys, 'of'>
+}): SealingKeys {
+  const own = secretKeys.of('upstream-credentials')
+  return new SealingKeys(() => [
+    ...listing.sealingKeys,
+    ...own.valid.map(({ id, material: secret }) => ({ id, secret })),
+  ])
 }
 
 /** Returns local origins where upstreams may be: none in production. */

@@ -35,16 +35,19 @@ export async function sellSamplePages(
   deps: Omit<OwnershipDeps, 'resolveTxt'> & { readonly catalog: Pick<Catalog, 'refresh'> },
   { wallets, magazine }: Sandbox,
 ): Promise<void> {
-  const { pool, secret, catalog } = deps
+  const { pool, proofKeys, catalog } = deps
   const wallet = wallets.seller.account.address.toLowerCase() as `0x${string}`
   const { id: owner } = await findOrCreatePrincipal(pool, wallet)
-  const domain = await registerDomain(pool, owner, {
+  const texts = {
     origin: `http://${MAGAZINE_HOST}`,
     name: 'The Sandbox Magazine',
     summary: 'A made-up magazine that sells its articles by the page: tides, bread, the night sky.',
     slug: 'magazine',
-  })
-  magazine?.show(domainToken(secret, domain))
+    tokenVersion: proofKeys.current.version,
+  }
+  const rules = { approval: false, platformNames: [] }
+  const domain = await registerDomain(pool, owner, texts, rules)
+  magazine?.show(domainToken(proofKeys, domain))
   if ((await readRules(pool, domain.id)).length === 0) await writeRules(pool, domain.id, RULES)
   if (domain.state === 'verified') return
   const resolveTxt = async () => [] // the sandbox has no name server

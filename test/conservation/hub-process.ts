@@ -80,7 +80,7 @@ await startJobs(databaseUrl, {
   services: hub.services,
   families: hub.families,
   catalog: hub.catalog,
-  signingKey,
+  secretKeys: hub.secretKeys,
   wallets: { treasury, spend: spend.address },
   gas: { wallet: ownFacilitator.gas, ...config.gas },
 })

@@ -5,6 +5,7 @@ import { signingKeyOf } from '../../core/crypto/signing-key.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import { createLog } from '../../core/log.ts'
 import { enqueueMail, type Mail } from '../../core/mail/queue.ts'
+import { singleKey } from '../../core/secret-keys/purpose-keys.ts'
 import { workQueues } from '../../jobs/queues.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -12,6 +13,8 @@ import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 describe('the mail, webhook and export queues', () => {
   let database: FreshDatabase
   const signingKey = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
+  const keys = singleKey(Buffer.alloc(32))
+  const secretKeys = { of: () => keys, signingKey: () => signingKey }
   const log = createLog('silent', process.stdout, [])
 
   before(async () => {
@@ -29,7 +32,7 @@ describe('the mail, webhook and export queues', () => {
       },
     }
     const { pool } = database
-    const deps = { pool, log, mailing, signingKey, clock: systemClock }
+    const deps = { pool, log, mailing, secretKeys, clock: systemClock }
     const ended = workQueues(deps, stopping.signal)
     return async () => {
       stopping.abort()

@@ -58,7 +58,7 @@ export const LAYERS: readonly Layer[] = [
  */
 export const CORE_LAYERS: readonly (readonly string[])[] = [
   ['runtime', 'crypto', 'egress'],
-  ['db', 'plugin'],
+  ['db', 'plugin', 'secret-keys'],
   ['ledger', 'mail', 'browser'],
   ['identity'],
   ['usage', 'audit'],
@@ -66,7 +66,7 @@ export const CORE_LAYERS: readonly (readonly string[])[] = [
   ['providers'],
   ['payments'],
   ['catalog', 'reconciliation', 'client'],
-  ['finance', 'testing'],
+  ['finance', 'testing', 'key-rotation'],
   ['hosting'],
   ['config'],
 ]

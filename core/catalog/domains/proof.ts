@@ -2,11 +2,12 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
+import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
 import {
+  type FoundProof,
   findProof,
   type OwnershipDeps,
-  type ProofMethod,
-  proofToken,
+  proofTokens,
 } from '../listings/ownership.ts'
 import { isReserved } from '../services/declaration.ts'
 import { DOMAIN_COLUMNS, type Domain, findDomain, lockHost } from './store.ts'
@@ -24,9 +25,9 @@ const BATCH = 20
 
 /** Returns the token that a domain's owner publishes. */
 export const domainToken = (
-  secret: Buffer,
+  keys: PurposeKeys,
   { owner, host }: Pick<Domain, 'owner' | 'host'>,
-): string => proofToken(secret, owner, host)
+): string => proofTokens(keys, owner, host)[0].token
 
 /**
  * Looks for the ownership proof of a domain. If it is found, the host is assigned to this owner and
@@ -51,16 +52,16 @@ export async function verifyDomain(
       headers: { 'Retry-After': `${ATTEMPT_INTERVAL_SECONDS}` },
     })
   }
-  const method = await findProof(deps, domain.origin, domainToken(deps.secret, domain))
-  if (!method) throw new Fault('domain_not_proven')
-  return inTransaction(pool, (client) => assignHost(client, domain, method))
+  const proof = await findProof(deps, domain.origin, tokensOf(deps, domain))
+  if (!proof) throw new Fault('domain_not_proven')
+  return inTransaction(pool, (client) => assignHost(client, domain, proof))
 }
 
 /** Assigns a host, with its slug, to the owner who has proven it. */
 async function assignHost(
   client: PoolClient,
   domain: Domain,
-  method: ProofMethod,
+  { method, version }: FoundProof,
 ): Promise<Domain> {
   const { id, host } = domain
   const others = (await lockHost(client, host)).filter((other) => other.id !== id)
@@ -74,9 +75,9 @@ async function assignHost(
   const slug = domain.slug ?? previous?.slug ?? (await claimSlug(client, domain))
   const { rows } = await client.query<Domain>(
     `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3,
-       proven_at = now(), next_check_at = now() + interval '${RECHECK_HOURS} hours'
+       token_version = $4, proven_at = now(), next_check_at = now() + interval '${RECHECK_HOURS} hours'
      WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
-    [id, slug, method],
+    [id, slug, method, version],
   )
   if (!rows[0]) throw new Fault('domain_not_found')
   return rows[0]
@@ -107,7 +108,9 @@ const SLUG_MAX = 40
 function slugCandidates(host: string): readonly string[] {
   const plain = host.replace(/^www\./, '').replaceAll('.', '-')
   const numbered = Array.from({ length: 50 }, (_, n) => (n === 0 ? '' : `-${n + 1}`))
-  return numbered.map((end) => `${plain.slice(0, SLUG_MAX - end.length).replace(/-+$/, '')}${end}`)
+  return numbered.map(
+    (end) => `${plain.slice(0, SLUG_MAX - end.length).replace(/(?<!-)-+$/, '')}${end}`,
+  )
 }
 
 /**
@@ -128,18 +131,21 @@ export async function recheckDomains(deps: OwnershipDeps): Promise<readonly stri
 }
 
 async function recheck(deps: OwnershipDeps, domain: Domain): Promise<string | undefined> {
-  const method = await findProof(deps, domain.origin, domainToken(deps.secret, domain))
-  const { rows } = await recordCheck(deps.pool, domain.id, method)
+  const proof = await findProof(deps, domain.origin, tokensOf(deps, domain))
+  const { rows } = await recordCheck(deps.pool, domain.id, proof)
   return rows[0]?.state === 'expired' && domain.slug !== null ? domain.slug : undefined
 }
 
-const recordCheck = (pool: Pool, id: string, method: ProofMethod | undefined) =>
-  method
+const tokensOf = ({ proofKeys }: OwnershipDeps, { owner, host }: Domain) =>
+  proofTokens(proofKeys, owner, host)
+
+const recordCheck = (pool: Pool, id: string, proof: FoundProof | undefined) =>
+  proof
     ? pool.query<{ state: string }>(
-        `UPDATE hub.domain SET method = $2, proven_at = now(),
+        `UPDATE hub.domain SET method = $2, token_version = $3, proven_at = now(),
            next_check_at = now() + interval '${RECHECK_HOURS} hours'
          WHERE id = $1 AND state = 'verified' RETURNING state`,
-        [id, method],
+        [id, proof.method, proof.version],
       )
     : pool.query<{ state: string }>(
         `UPDATE hub.domain SET state = 'expired', next_check_at = NULL

@@ -7,6 +7,8 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { earningsOf } from '../../ledger/postings.ts'
 import { ensureProvider } from '../../providers/providers.ts'
 import type { ProofMethod } from '../listings/ownership.ts'
+import type { ReviewRules } from '../review/versions.ts'
+import { defaultTexts, recordDomainVersion, withdrawDomainVersion } from './versions.ts'
 
 /** Claim of a principal to a host. */
 export interface Domain {
@@ -41,6 +43,8 @@ export interface NewDomain {
   readonly summary: string | undefined
   /** @defaultValue derived from the host */
   readonly slug: string | undefined
+  /** Version of the key from which the token derives that the owner is shown. */
+  readonly tokenVersion: number
 }
 
 const DOMAINS_MAX = 200
@@ -53,9 +57,11 @@ const DOMAINS_MAX = 200
 export function registerDomain(
   pool: Pool,
   owner: string,
-  { origin, name, summary, slug }: NewDomain,
+  { origin, name, summary, slug, tokenVersion }: NewDomain,
+  rules: ReviewRules,
 ): Promise<Domain> {
   const { hostname: host } = new URL(origin)
+  const texts = defaultTexts(host)
   return inTransaction(pool, async (client) => {
     const provider = await ensureProvider(client, owner)
     const { rows: counts } = await client.query<{ others: number }>(
@@ -65,9 +71,11 @@ export function registerDomain(
     )
     if (counts[0]!.others >= DOMAINS_MAX) throw new Fault('too_many_domains')
     const { rows } = await client.query<Domain>(
-      `INSERT INTO hub.domain AS d (id, host, origin, owner, provider, wanted, name, summary)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      `INSERT INTO hub.domain AS d (id, host, origin, owner, provider, wanted, name, summary,
+         token_version)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11)
        ON CONFLICT (owner, host) WHERE state <> 'deleted' DO UPDATE SET
+         token_version = CASE d.state WHEN 'pending' THEN $11 ELSE d.token_version END,
          wanted = coalesce($6, d.wanted), name = coalesce($9, d.name),
          summary = coalesce($10, d.summary)
        RETURNING ${DOMAIN_COLUMNS}`,
@@ -78,12 +86,14 @@ export function registerDomain(
         owner,
         provider,
         slug ?? null,
-        name ?? host,
-        summary ?? `Pages of ${host}, clean and structured, sold by their owner.`,
+        name ?? texts.name,
+        summary ?? texts.summary,
         name ?? null,
         summary ?? null,
+        tokenVersion,
       ],
     )
+    await recordDomainVersion(client, rows[0]!, rules)
     return rows[0]!
   })
 }
@@ -127,21 +137,32 @@ export interface DomainChange {
 }
 
 /** Changes name, summary or sale of a domain. @throws Fault `domain_not_found` */
-export async function changeDomain(
+export const changeDomain = (
   pool: Pool,
   manager: KeyManager,
   id: string,
   { name, summary, selling }: DomainChange,
-): Promise<Domain> {
-  const { rows } = await pool.query<Domain>(
-    `UPDATE hub.domain SET name = coalesce($3, name), summary = coalesce($4, summary),
-       selling = coalesce($5, selling)
-     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
-    [id, manager, name ?? null, summary ?? null, selling ?? null],
-  )
-  if (!rows[0]) throw new Fault('domain_not_found')
-  return rows[0]
-}
+  rules: ReviewRules,
+): Promise<Domain> =>
+  inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Domain>(
+      `UPDATE hub.domain SET name = coalesce($3, name), summary = coalesce($4, summary),
+         selling = coalesce($5, selling)
+       WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
+      [id, manager, name ?? null, summary ?? null, selling ?? null],
+    )
+    if (!rows[0]) throw new Fault('domain_not_found')
+    await recordDomainVersion(client, rows[0], rules)
+    return rows[0]
+  })
+
+/** Withdraws texts that await approval. @throws Fault `domain_not_found`, `service_state` */
+export const withdrawTexts = (pool: Pool, manager: KeyManager, id: string): Promise<Domain> =>
+  inTransaction(pool, async (client) => {
+    await findDomain(client, manager, id)
+    await withdrawDomainVersion(client, id)
+    return findDomain(client, manager, id)
+  })
 
 /**
  * Deletes a domain; its pages are no longer sold. Earnings are kept, and the slug stays with the

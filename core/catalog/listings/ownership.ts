@@ -1,9 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { resolveTxt } from 'node:dns/promises'
+import { setImmediate } from 'node:timers/promises'
+import { Parser } from 'htmlparser2'
 import type { Pool } from 'pg'
 import { withTimeout } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Egress } from '../../egress/http.ts'
+import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
 
 /** Place where a host publishes its owner's token. */
 export type ProofMethod = 'file' | 'meta' | 'dns'
@@ -11,8 +14,8 @@ export type ProofMethod = 'file' | 'meta' | 'dns'
 export interface OwnershipDeps {
   readonly pool: Pool
   readonly egress: Egress
-  /** 32 secret bytes. */
-  readonly secret: Buffer
+  /** Keys from which the tokens derive. */
+  readonly proofKeys: PurposeKeys
   /** @defaultValue the system's resolver */
   readonly resolveTxt?: (name: string) => Promise<readonly (readonly string[])[]>
 }
@@ -23,6 +26,9 @@ export const PROOF_NAME = 'agenthub-verification'
 export const PROOF_LABEL = '_agenthub'
 
 const PAGE_BYTES = 262_144
+const SLICE_LENGTH = 16_384
+/** Maximum nesting of a page's head. */
+const HEAD_DEPTH_MAX = 64
 const DNS_MS = 5_000
 
 /**
@@ -32,24 +38,52 @@ const DNS_MS = 5_000
 export const proofToken = (secret: Buffer, principal: string, host: string): string =>
   createHmac('sha256', secret).update(`${principal} ${host}`).digest('base64url')
 
+/** Token of one version of the key. */
+export interface ProofToken {
+  readonly version: number
+  readonly token: string
+}
+
+/** Returns the accepted tokens of a principal for a host: the one to publish now is the first. */
+export const proofTokens = (
+  { valid }: PurposeKeys,
+  principal: string,
+  host: string,
+): readonly [ProofToken, ...ProofToken[]] => {
+  const [first, ...others] = valid.map(({ version, material }) => {
+    return { version, token: proofToken(material, principal, host) }
+  })
+  return [first!, ...others]
+}
+
+/** Place of a token that was found, and version of its key. */
+export interface FoundProof {
+  readonly method: ProofMethod
+  readonly version: number
+}
+
 /**
- * Looks for the token in a file, a meta tag of the front page and a TXT record; returns as soon as
- * one of them has it.
- * @returns the place of the token; undefined if it is nowhere
+ * Looks for one of the tokens in a file, a meta tag of the front page and a TXT record; returns as
+ * soon as one of these has it.
+ * @returns undefined if none of the tokens is in any place
  */
 export async function findProof(
   { egress, resolveTxt: resolve = resolveTxt }: OwnershipDeps,
   origin: string,
-  token: string,
-): Promise<ProofMethod | undefined> {
+  tokens: readonly ProofToken[],
+): Promise<FoundProof | undefined> {
   const { hostname } = new URL(origin)
   const found = new AbortController()
   const textAt = (path: string) => fetchText(egress, `${origin}${path}`, found.signal)
   const proofs = [
-    proofBy('file', textAt(PROOF_FILE), (text) => hasLine(text, token)),
-    proofBy('meta', textAt('/'), (page) => readMetaTokens(page).includes(token)),
-    proofBy('dns', withTimeout(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)), (records = []) =>
-      records.some((strings) => strings.join('') === `${PROOF_NAME}=${token}`),
+    proofBy('file', textAt(PROOF_FILE), tokens, (text, token) => hasLine(text, token)),
+    proofBy('meta', textAt('/'), tokens, hasMetaToken),
+    proofBy(
+      'dns',
+      withTimeout(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)),
+      tokens,
+      (records = [], token) =>
+        records.some((strings) => strings.join('') === `${PROOF_NAME}=${token}`),
     ),
   ]
   const first = await Promise.any(proofs).catch(() => undefined)
@@ -61,9 +95,13 @@ export async function findProof(
 async function proofBy<Place>(
   method: ProofMethod,
   place: Promise<Place>,
-  shows: (place: Place) => boolean,
-): Promise<ProofMethod> {
-  if (shows(await place)) return method
+  tokens: readonly ProofToken[],
+  shows: (place: Place, token: string) => boolean | Promise<boolean>,
+): Promise<FoundProof> {
+  const contents = await place
+  for (const { token, version } of tokens) {
+    if (await shows(contents, token)) return { method, version }
+  }
   throw new Error(`no proof by ${method}`)
 }
 
@@ -77,14 +115,29 @@ async function fetchText(egress: Egress, url: string, signal: AbortSignal): Prom
 const hasLine = (text: string, token: string): boolean =>
   text.split(/\r?\n/).some((line) => line.trim() === token)
 
-/** Contents of `<meta name="agenthub-verification">` in the head of a page. */
-function readMetaTokens(html: string): string[] {
-  const head = html.replace(/<!--[\s\S]*?-->/g, '').split(/<body[\s>]/i)[0] ?? ''
-  return [...head.matchAll(/<meta\s[^>]*>/gi)].flatMap(([tag]) => {
-    const isProof = /\sname\s*=\s*["']?agenthub-verification["'\s/>]/i.test(tag)
-    const [, content = ''] = /\scontent\s*=\s*["']?([\w-]{43})["'\s/>]/i.exec(tag) ?? []
-    return isProof && content !== '' ? [content] : []
+/**
+ * Returns true if the head of a page has the token in `<meta name="agenthub-verification">`. Reads
+ * in slices, between which other work may run.
+ */
+export async function hasMetaToken(html: string, token: string): Promise<boolean> {
+  let isFound = false
+  let isRead = false
+  let depth = 0
+  const parser = new Parser({
+    onopentag(tag, { name = '', content = '' }) {
+      const isProof = tag === 'meta' && name.trim().toLowerCase() === PROOF_NAME
+      isFound ||= isProof && !isRead && content.trim() === token
+      // The parser takes quadratic time for deep pages.
+      isRead ||= tag === 'body' || ++depth > HEAD_DEPTH_MAX
+      if (isRead) parser.pause()
+    },
+    onclosetag: () => (depth -= 1),
   })
+  for (let at = 0; at < html.length && !isFound && !isRead; at += SLICE_LENGTH) {
+    parser.write(html.slice(at, at + SLICE_LENGTH))
+    await setImmediate()
+  }
+  return isFound
 }
 
 /** Stores a proof. The newest one counts, because hosts change owners. */

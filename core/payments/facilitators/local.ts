@@ -4,18 +4,21 @@ import { type FacilitatorEvmSigner, toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData } from 'viem'
-import { privateKeyToAddress } from 'viem/accounts'
+import { privateKeyToAccount } from 'viem/accounts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
+import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
-import { createSender, isRefusal, NotSent, type Sender } from './sender.ts'
+import { createSender, type GasAccount, isRefusal, NotSent, type Sender } from './sender.ts'
 import { createStoredOutbox } from './stored-outbox.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string
-  /** Private key of the gas wallet, which pays fees and never holds the transferred money. */
-  readonly key: Hex
+  /** Connections to the node. @defaultValue those to `rpcUrl`, without a proof of its chain */
+  readonly transport?: NodeTransport
+  /** Key or signer of the gas wallet, which pays fees and never holds the transferred money. */
+  readonly key: Hex | GasAccount
   readonly network: string
   /**
    * Database that stores transactions, so that several processes can share the key, no transaction
@@ -46,7 +49,9 @@ export interface LocalFacilitator extends Facilitator {
  */
 export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilitator {
   const asset = assetOf(options.network)
-  const sender = createSender({ ...options, asset, ...outboxOf(options, asset) })
+  const account = typeof options.key === 'string' ? privateKeyToAccount(options.key) : options.key
+  const outbox = outboxOf(options.pool, asset, account)
+  const sender = createSender({ ...options, account, asset, ...outbox })
   const { confirmationTimeoutMs = 10_000 } = options
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
@@ -74,9 +79,8 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   }
 }
 
-function outboxOf({ pool, key }: LocalFacilitatorOptions, { chainId }: Asset) {
-  if (pool === undefined) return {}
-  return { outbox: createStoredOutbox(pool, { chainId, address: privateKeyToAddress(key) }) }
+function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAccount) {
+  return pool === undefined ? {} : { outbox: createStoredOutbox(pool, { chainId, address }) }
 }
 
 /** The scheme identifies a payment by its signature. */
@@ -146,7 +150,8 @@ const pendingStore = ({ underWay }: Sender): PendingSettlementStore => ({
 })
 
 const isOutage = (error: unknown): boolean =>
-  !isRefusal(error) && /HttpRequestError|TimeoutError|WebSocketRequestError/.test(errorNames(error))
+  !isRefusal(error) &&
+  /HttpRequestError|TimeoutError|WebSocketRequestError|WrongChain/.test(errorNames(error))
 
 const errorNames = (error: unknown): string =>
   error instanceof Error ? `${error.name} ${errorNames(error.cause)}` : ''

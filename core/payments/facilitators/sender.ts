@@ -2,20 +2,25 @@ import {
   BaseError,
   createPublicClient,
   ExecutionRevertedError,
-  http,
   keccak256,
+  type LocalAccount,
   RpcRequestError,
 } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
+import { type NodeTransport, trustedNode } from '../chain/node.ts'
 import { type BroadcastResult, memoryOutbox, type Outbox, type OutboxCall } from './outbox.ts'
+
+/** Address and signer of the gas wallet. */
+export type GasAccount = Pick<LocalAccount, 'address' | 'signTransaction'>
 
 export interface SenderOptions {
   readonly rpcUrl: string
-  /** Key that pays for gas and signs transactions only. */
-  readonly key: Hex
+  /** Connections to the node. @defaultValue those to `rpcUrl`, without a proof of its chain */
+  readonly transport?: NodeTransport
+  /** Account that pays for gas and signs transactions only. */
+  readonly account: GasAccount
   readonly asset: Asset
   /** Assigns nonces. @defaultValue `memoryOutbox()`, for a single process */
   readonly outbox?: Outbox
@@ -46,9 +51,9 @@ const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 /** Sends transactions from one key. Every request to the node has a timeout. */
 export function createSender(options: SenderOptions) {
   const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, outbox = memoryOutbox() } = options
-  const account = privateKeyToAccount(options.key)
+  const { account } = options
   const { address } = account
-  const client = connect(rpcUrl, rpcTimeoutMs)
+  const client = connect(options.transport ?? trustedNode(rpcUrl), rpcTimeoutMs)
 
   /**
    * Signs and broadcasts a call and returns its hash, also if the broadcast result is unknown.
@@ -100,10 +105,10 @@ type Client = ReturnType<typeof connect>
 const FEE_OPTIONS = { baseFeeMultiplier: 2 }
 
 /** Retries are off: a transaction sent twice is refused although it was accepted. */
-const connect = (rpcUrl: string, timeout: number) =>
+const connect = (transport: NodeTransport, timeout: number) =>
   createPublicClient({
     chain: { ...base, fees: FEE_OPTIONS },
-    transport: http(rpcUrl, { timeout, retryCount: 0 }),
+    transport: transport({ timeout, retryCount: 0 }),
     cacheTime: 0,
   })
 

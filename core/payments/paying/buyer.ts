@@ -10,7 +10,8 @@ import type { Asset } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
 import { judgeAuthorization } from '../chain/verdict.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
-import type { Intents, OutflowCaps } from './intents.ts'
+import { SignerUnavailable } from '../wallets/remote-account.ts'
+import type { Intents, OutflowCaps, UnresolvedCaps } from './intents.ts'
 import type { ListedTerms, ListedTermsStore } from './listed-terms.ts'
 import { deliveredReply, failureExtras, isComplete } from './replies.ts'
 import { PaymentTermsError, type Terms } from './terms.ts'
@@ -36,8 +37,8 @@ export interface BuyerDeps {
   readonly ownWallets: readonly string[]
   /** Maximum price of one purchase. */
   readonly maxAmount: Micros
-  /** Limits per UTC day. */
-  readonly caps: OutflowCaps
+  /** Limits per UTC day, and of payments without a known outcome. */
+  readonly caps: OutflowCaps & UnresolvedCaps
   readonly outgoing: OutgoingSwitch
   /** Terms that the hub's own probe last saw at listed sellers. */
   readonly listedTerms: ListedTermsStore
@@ -83,11 +84,12 @@ const SEND_TIMEOUT_MS = 15_000
 
 /**
  * Fetches price and terms of a seller. For a listed seller, a price above the last probe is
- * accepted only if the caller set a maximum, and another payee is flagged.
+ * accepted only if the caller set a maximum. Another payee than that of the last delivery or probe
+ * is paid only if the caller accepts its address.
  */
 async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMethod>) {
   const { egress, intents, listedTerms, ownWallets } = deps
-  const { url, method, max_price_microdollars: max } = request
+  const { url, method, max_price_microdollars: max, accept_pay_to: acceptedPayTo } = request
   const [payee, listed] = URL.canParse(url)
     ? await Promise.all([intents.knownPayee(url), listedTerms.find(method, url)])
     : []
@@ -96,11 +98,12 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
     maxAmount: maxPrice < deps.maxAmount ? maxPrice : deps.maxAmount,
     ownWallets,
     knownPayTo: [payee, listed?.payTo].filter((one) => one !== undefined),
+    acceptedPayTo,
     listedPrice: max === undefined ? listed?.price : undefined,
   }
   const terms = await quoteExternal(egress, request, policy).catch(async (error: unknown) => {
     if (listed && error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
-    throw toFault(error, listed)
+    throw toFault(error, listed, policy.knownPayTo)
   })
   const hasChanged = terms.payToChanged || terms.amount !== listed?.price
   if (listed && hasChanged) await listedTerms.requestProbe(listed)
@@ -129,11 +132,13 @@ async function commitPayment(
 ): Promise<CommittedPayment> {
   const { number: fromBlock } = await chain.head()
   const signed = await signPayment(account, order.terms, clock.now()).catch((error: unknown) => {
-    throw toFault(error)
+    if (!(error instanceof SignerUnavailable)) throw toFault(error)
+    throw new Fault('signer_unavailable', undefined, { cause: error })
   })
   const { network, address } = asset
-  const { id: call, payer, url } = order
-  await intents.commit({ call, payer, url, network, asset: address, fromBlock, signed }, caps)
+  const { id: call, payer, url, terms } = order
+  const payment = { network, asset: address, fromBlock, signed }
+  await intents.commit({ call, payer, url, payeeAccepted: terms.payToChanged, ...payment }, caps)
   return { signed, fromBlock }
 }
 
@@ -188,11 +193,17 @@ const LOOKUP_TIMEOUT_MS = 10_000
 const SHOWN_PRICE_MAX = 1_000_000_000_000n
 
 /** Converts errors of egress and terms, which already carry fault codes, to faults. */
-function toFault(error: unknown, listed?: ListedTerms): unknown {
+function toFault(
+  error: unknown,
+  listed?: ListedTerms,
+  knownPayTo: readonly string[] = [],
+): unknown {
   if (!(error instanceof EgressError || error instanceof PaymentTermsError)) return error
   const upstream = error instanceof EgressError ? error.response?.status : undefined
-  const price = error instanceof PaymentTermsError ? error.price : undefined
+  const { price, payTo } =
+    error instanceof PaymentTermsError ? error : { price: undefined, payTo: undefined }
   const extras = {
+    ...(payTo !== undefined && { pay_to: payTo, known_pay_to: knownPayTo }),
     ...(upstream !== undefined && { upstream: { status: upstream } }),
     ...(price !== undefined && price <= SHOWN_PRICE_MAX && { price_microdollars: json(price) }),
     ...(price !== undefined && listed && { listed_price_microdollars: json(listed.price) }),

@@ -1,12 +1,10 @@
-import { userInfo } from 'node:os'
-import { operator } from '../../../core/audit/record.ts'
 import { setOutgoingPaused } from '../../../core/finance/decisions.ts'
 import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
+import { authorOf } from '../author.ts'
 import {
   type Command,
   type CommandContext,
   type OptionValues,
-  optional,
   required,
   toJson,
 } from '../command.ts'
@@ -40,18 +38,8 @@ async function setPaused(
   said: string,
 ) {
   const reason = required(values['reason'], '--reason')
-  const author = optional(values['author'])?.trim() || currentUser()
-  await setOutgoingPaused({ pool: await pool() }, operator(author), paused, reason)
+  await setOutgoingPaused({ pool: await pool() }, authorOf(values), paused, reason)
   const outgoing = new OutgoingSwitch(await pool())
   await write(values['json'] === true ? toJson(await outgoing.state()) : `${said}\n`)
   return 0
-}
-
-/** Returns the name of the operating system user. */
-function currentUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return 'the command line'
-  }
 }

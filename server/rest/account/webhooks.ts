@@ -88,8 +88,8 @@ const collectionRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRou
       const [principal = ''] = ownerOf(request)
       const { body } = request
       const order = { url: parseTargetUrl(body.url, rules), events: [...new Set(body.events)] }
-      const webhook = await addWebhook(pool, principal, order)
-      return { status: 201, body: showWebhookWithSecret(signer, webhook) }
+      const webhook = await addWebhook(pool, principal, order, signer.keyVersion)
+      return { status: 201, body: await showWebhookWithSecret(signer, webhook) }
     },
   }),
 ]
@@ -130,8 +130,10 @@ const singleWebhookRoutes = ({ pool, signer, rules }: WebhookDeps): readonly Any
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const overlap = request.body.overlap_seconds
-      const webhook = await rotateWebhook(pool, ownerOf(request), request.params.id, overlap)
-      return { status: 201, body: showWebhookWithSecret(signer, webhook) }
+      const { id } = request.params
+      const owner = ownerOf(request)
+      const webhook = await rotateWebhook(pool, owner, id, overlap, signer.keyVersion)
+      return { status: 201, body: await showWebhookWithSecret(signer, webhook) }
     },
   }),
   route('POST /v1/webhooks/{id}/test', {
@@ -175,7 +177,7 @@ const showWebhook = (webhook: WebhookInfo) => ({
       : { at: webhook.disabled_at.toISOString(), reason: webhook.disabled_reason },
 })
 
-const showWebhookWithSecret = (signer: WebhookSigner, webhook: WebhookInfo) => ({
-  ...showWebhook(webhook),
-  secret: signer.secretOf(webhook.id, webhook.secret_version),
-})
+const showWebhookWithSecret = async (signer: WebhookSigner, webhook: WebhookInfo) => {
+  const { id, secret_version: version, key_version: keyVersion } = webhook
+  return { ...showWebhook(webhook), secret: await signer.secretOf(id, { version, keyVersion }) }
+}

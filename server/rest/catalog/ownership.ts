@@ -10,14 +10,15 @@ import {
   PROOF_FILE,
   PROOF_LABEL,
   PROOF_NAME,
-  proofToken,
+  proofTokens,
   recordHostOwner,
   setOptOut,
 } from '../../../core/catalog/listings/ownership.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
 import { Fault } from '../../../core/errors.ts'
+import { plainText } from '../fields.ts'
 import { inputFault } from '../input-errors.ts'
-import { type AnyRoute, callerOf, route } from '../route.ts'
+import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const Host = z.string().min(1).max(300).meta({ description: 'Host or origin.' })
 
@@ -32,7 +33,7 @@ const Ownership = z.object({
 const OptOut = z.strictObject({
   host: Host,
   opted_out: z.boolean().default(true).meta({ description: 'false: list it again.' }),
-  reason: z.string().max(500).optional(),
+  reason: plainText(500).optional(),
 })
 
 const OptedOut = z.object({ host: z.string(), opted_out: z.boolean(), listings: z.int() })
@@ -45,15 +46,18 @@ export const ownershipRoutes = (
     auth: 'key',
     body: z.strictObject({ host: Host }),
     response: { status: 200, schema: Ownership },
+    faults: ['root_key_required'],
     handle: async (request) => {
-      const { principal } = callerOf(request)
+      const [principal = ''] = ownerOf(request)
       const origin = parseOrigin(request.body.host, deps.rules, '/host')
       const { hostname: host } = new URL(origin)
-      const token = proofToken(deps.secret, principal, host)
-      const method = await findProof(deps, origin, token)
-      if (method) await recordHostOwner(deps.pool, host, principal, method)
+      const tokens = proofTokens(deps.proofKeys, principal, host)
+      const proof = await findProof(deps, origin, tokens)
+      if (proof) await recordHostOwner(deps.pool, host, principal, proof.method)
+      const [{ token }] = tokens
       const ways = proofOptions(origin, host, token)
-      return { body: { host, proven: method !== undefined, method: method ?? null, token, ways } }
+      const method = proof?.method ?? null
+      return { body: { host, proven: proof !== undefined, method, token, ways } }
     },
   }),
   route('POST /v1/listings/opt-out', {
@@ -61,9 +65,9 @@ export const ownershipRoutes = (
     auth: 'key',
     body: OptOut,
     response: { status: 200, schema: OptedOut },
-    faults: ['ownership_required'],
+    faults: ['ownership_required', 'root_key_required'],
     handle: async (request) => {
-      const { principal } = callerOf(request)
+      const [principal = ''] = ownerOf(request)
       const { opted_out: out, reason } = request.body
       const { hostname: host } = new URL(parseOrigin(request.body.host, deps.rules, '/host'))
       const owner = await findHostOwner(deps.pool, host)

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { Config } from '../../../core/config.ts'
 import { json } from '../../../core/money.ts'
 import {
   type PayoutBlocker,
@@ -16,6 +17,11 @@ const WAIT_REASONS = [
   'payout',
   'minimum',
   'tomorrow',
+  'first_payout',
+  'manual_credit',
+  'approval',
+  'provider_cap',
+  'platform_cap',
   'pause',
   'run',
 ] as const satisfies readonly PayoutBlocker[]
@@ -27,6 +33,9 @@ const balanceFields = {
 
 const Balance = z.object({
   minimum_microdollars: amount.meta({ description: 'Minimum payout.' }),
+  maximum_day_microdollars: amount.meta({
+    description: 'Maximum paid to one provider per UTC day; the rest follows on the next days.',
+  }),
   totals: z.object(balanceFields),
   data: z.array(
     z.object({
@@ -35,8 +44,13 @@ const Balance = z.object({
       waits_for: z.enum(WAIT_REASONS).meta({
         description:
           'Condition of the next payout. address: set one. payout: one is pending. ' +
-          'tomorrow: limited to one per UTC day. pause: all payments of the hub are paused. ' +
-          'run: none, it starts within a minute.',
+          'tomorrow: limited to one per UTC day. first_payout, manual_credit: a waiting period ' +
+          'before a first payout, after a manual credit. approval: its amount needs the approval ' +
+          'of a person. provider_cap, platform_cap: the maximum of today is reached. ' +
+          'pause: all payments of the hub are paused. run: none, it starts within a minute.',
+      }),
+      waits_until: z.iso.datetime().nullable().meta({
+        description: 'End of the wait. null: it ends by an event, or nothing waits.',
       }),
       services: z.array(z.object({ service: z.string(), owed_microdollars: amount })),
     }),
@@ -47,18 +61,18 @@ export type ProviderBalanceJson = z.infer<typeof Balance>
 
 export interface BalanceDeps {
   readonly pool: Pool
-  /** Minimum payout, in microdollars. */
-  readonly minimumPayout: bigint
+  /** Minimum payout and rules of payouts. */
+  readonly payouts: Pick<Config['payouts'], 'minimum' | 'rules'>
 }
 
-export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly AnyRoute[] => [
+export const balanceRoutes = ({ pool, payouts }: BalanceDeps): readonly AnyRoute[] => [
   route('GET /v1/provider/balance', {
     summary: 'Returns your unpaid earnings by service and the state of payouts.',
     auth: 'provider',
     response: { status: 200, schema: Balance },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const balances = await readProviderBalances(pool, ownerOf(request), minimumPayout)
+      const balances = await readProviderBalances(pool, ownerOf(request), payouts)
       const sum = (of: (balance: ProviderBalance) => bigint) =>
         json(balances.reduce((total, balance) => total + of(balance), 0n))
       const totals = {
@@ -67,16 +81,27 @@ export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly An
         paid_microdollars: sum(({ paid }) => paid),
       }
       const data = balances.map(showBalance)
-      return { body: { minimum_microdollars: json(minimumPayout), totals, data } }
+      return {
+        body: {
+          minimum_microdollars: json(payouts.minimum),
+          maximum_day_microdollars: json(payouts.rules.providerCap),
+          totals,
+          data,
+        },
+      }
     },
   }),
 ]
 
-const showBalance = ({ provider, owed, pending, paid, waitsFor, services }: ProviderBalance) => ({
-  provider_id: provider,
-  owed_microdollars: json(owed),
-  under_way_microdollars: json(pending),
-  paid_microdollars: json(paid),
-  waits_for: waitsFor,
-  services: services.map((each) => ({ service: each.service, owed_microdollars: json(each.owed) })),
+const showBalance = (balance: ProviderBalance) => ({
+  provider_id: balance.provider,
+  owed_microdollars: json(balance.owed),
+  under_way_microdollars: json(balance.pending),
+  paid_microdollars: json(balance.paid),
+  waits_for: balance.waitsFor,
+  waits_until: balance.waitsUntil?.toISOString() ?? null,
+  services: balance.services.map((each) => ({
+    service: each.service,
+    owed_microdollars: json(each.owed),
+  })),
 })

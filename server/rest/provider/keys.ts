@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { createProviderKey } from '../../../core/identity/provider-keys.ts'
+import { plainText } from '../fields.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 /** Creation of provider keys. They are listed, rotated and revoked like other keys. */
@@ -10,7 +11,7 @@ export const providerKeyRoutes = (pool: Pool): readonly AnyRoute[] => [
     auth: 'owner',
     body: z
       .strictObject({
-        name: z.string().min(1).max(100).nullable(),
+        name: plainText(100).nullable(),
         expires_at: z.iso.datetime().nullable(),
       })
       .partial(),

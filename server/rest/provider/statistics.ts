@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
+import type { PurposeKeys } from '../../../core/secret-keys/purpose-keys.ts'
 import { type EarningTotals, readEarnings } from '../../../core/usage/earnings.ts'
 import {
   type CallGroupStatistics,
@@ -17,8 +18,8 @@ import { type AnyRoute, ownerOf, route } from '../route.ts'
 export interface StatisticsDeps {
   readonly pool: Pool
   readonly clock: Clock
-  /** HMAC secret of caller pseudonyms. */
-  readonly secret: Buffer
+  /** Key of callers' pseudonyms. */
+  readonly callerNames: PurposeKeys
 }
 
 const count = z.int().min(0)
@@ -152,7 +153,7 @@ const customersRoute = (deps: StatisticsDeps): AnyRoute =>
     response: { status: 200, schema: pageSchema(CustomerView) },
     faults: ['root_key_required', 'service_not_found'],
     handle: async (request) => {
-      const { pool, clock, secret } = deps
+      const { pool, clock, callerNames } = deps
       const { from, to, service, limit, cursor } = request.query
       const { since, until } = dayRange({ from, to }, clock.now())
       const sales = await findSoldServices(pool, ownerOf(request), service)
@@ -163,7 +164,7 @@ const customersRoute = (deps: StatisticsDeps): AnyRoute =>
         until: daysBefore(until, -1),
         limit: limit + 1,
         after: after && [BigInt(after[0]), after[1]],
-        secret,
+        secret: callerNames.current.material,
       })
       const position = ({ charged, customer }: Customer) => [String(charged), customer]
       return toPage(rows, limit, request.url, position, showCustomer)

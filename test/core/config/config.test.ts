@@ -3,13 +3,14 @@ import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../../core/config.ts'
 
-const KEY = `0x${'1'.repeat(64)}`
+const KEY = '0x6b1f0e93c7d84a25b09e7f3c1d5a8e42f69b70c4d1832ea5f7069cb84d3e12a7'
+const GAS_KEY = '0xd20c7a4f9e13b86570e4a9d2c85f3b167e08d94ac61b25f73d90e8a41bc7652f'
 const { privateKey } = generateKeyPairSync('ed25519')
 const PRODUCTION = {
   DATABASE_URL: 'postgres://hub@db/hub',
-  HUB_BASE_URL: 'https://hub.example/ignored/path',
+  HUB_BASE_URL: 'https://hub.acme.com/ignored/path',
   RPC_URL: 'https://rpc.example',
-  TREASURY_ADDRESS: `0x${'a'.repeat(40)}`,
+  TREASURY_ADDRESS: '0x5f3b8c0a91d2e47c6a0b1f8d93e2c4a75b6d1e09',
   SPEND_WALLET_KEY: KEY,
   X402_FACILITATOR_URL: 'https://facilitator.example',
   HUB_SIGNING_KEY: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
@@ -58,51 +59,78 @@ describe('the configuration', () => {
   it('of production has everything that real money needs', () => {
     const { production, baseUrl, signingKey } = readConfig(PRODUCTION)
     expect(signingKey?.equals(privateKey)).to.equal(true)
-    expect(baseUrl).to.equal('https://hub.example')
+    expect(baseUrl).to.equal('https://hub.acme.com')
     expect(production).to.deep.equal({
       rpcUrl: PRODUCTION.RPC_URL,
       treasury: PRODUCTION.TREASURY_ADDRESS,
-      spendKey: KEY,
+      spendKey: { kind: 'environment', key: KEY },
       facilitator: { url: PRODUCTION.X402_FACILITATOR_URL },
+      signerTls: { ca: undefined, cert: undefined, key: undefined },
+      environmentKeyLimit: 1_000_000_000n,
+      ethPrice: 0n,
     })
-    const gas = { GAS_WALLET_KEY: KEY, HUB_ETH_PRICE: '2875.5' }
+    const gas = { GAS_WALLET_KEY: GAS_KEY, HUB_ETH_PRICE: '2875.5' }
     const own = readConfig({ ...without('X402_FACILITATOR_URL'), ...gas })
-    expect(own.production?.facilitator).to.deep.equal({ gasKey: KEY })
+    expect(own.production?.facilitator).to.deep.equal({
+      gasKey: { kind: 'environment', key: GAS_KEY },
+    })
     expect(own.gas).to.deep.equal({ ethPrice: 2_875_500_000n, lowGwei: 2_000_000n })
   })
 
+  it('accepts wallet keys in files and remote signers, one source per wallet', () => {
+    const { SPEND_WALLET_KEY: _, ...rest } = PRODUCTION
+    const spend = (more: object) => readConfig({ ...rest, ...more }).production?.spendKey
+    const address = '0x4B1f5e9a0C3d27E8B6a94F01d2c7E35A8b60F9d1'.toLowerCase()
+    expect(spend({ SPEND_WALLET_KEY_FILE: '/run/key' })).to.include({ path: '/run/key' })
+    const remote = { SPEND_WALLET_SIGNER: 'https://signer:9000', SPEND_WALLET_ADDRESS: address }
+    expect(spend(remote)).to.include({ kind: 'web3signer', address })
+    const kms = { ...remote, SPEND_WALLET_SIGNER: 'aws-kms:alias/hub' }
+    expect(spend(kms)).to.include({ kind: 'aws-kms', keyId: 'alias/hub' })
+    const two = { SPEND_WALLET_KEY: KEY, SPEND_WALLET_KEY_FILE: '/run/key' }
+    expect(() => spend(two)).to.throw(ConfigError, 'Set one of SPEND_WALLET_KEY')
+    const nobody = { SPEND_WALLET_SIGNER: 'https://signer:9000' }
+    expect(() => spend(nobody)).to.throw(ConfigError, 'requires SPEND_WALLET_ADDRESS')
+    const plain = { ...remote, SPEND_WALLET_SIGNER: 'http://signer:9000' }
+    expect(() => spend(plain)).to.throw(ConfigError, 'SPEND_WALLET_SIGNER: not https://')
+  })
+
+  it('accepts the keys that HUB_SIGNING_KEY replaces', () => {
+    const other = generateKeyPairSync('ed25519').privateKey
+    const text = other.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+    const config = readConfig({ HUB_SIGNING_KEY: `${text}, ${PRODUCTION.HUB_SIGNING_KEY}` })
+    expect(config.signingKey?.equals(other)).to.equal(true)
+    expect(config.previousSigningKeys.map((key) => key.equals(privateKey))).to.deep.equal([true])
+  })
+
   it('requires the price of ETH for a gas wallet outside the sandbox', () => {
-    const own = { ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY }
+    const own = { ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: GAS_KEY }
     expect(() => readConfig(own)).to.throw(ConfigError, 'variables too: HUB_ETH_PRICE.')
     expect(readConfig({}).gas.ethPrice).to.equal(3_000_000_000n)
   })
 
   it('accepts only one authentication at a facilitator', () => {
-    const token = { X402_FACILITATOR_TOKEN: 'a-bearer-token' }
+    const token = { X402_FACILITATOR_TOKEN: 'a-random-bearer-token' }
     const auth = { X402_FACILITATOR_AUTH: 'auth.mjs' }
     const url = PRODUCTION.X402_FACILITATOR_URL
     const by = (more: object) => readConfig({ ...PRODUCTION, ...more }).production?.facilitator
-    expect(by(token)).to.deep.equal({ url, token: 'a-bearer-token' })
+    expect(by(token)).to.deep.equal({ url, token: 'a-random-bearer-token' })
     expect(by(auth)).to.deep.equal({ url, authModule: resolve('auth.mjs') })
     expect(() => by({ ...token, ...auth })).to.throw(ConfigError, /not both/)
-    expect(readConfig({ ...PRODUCTION, ...token }).secrets).to.include('a-bearer-token')
+    expect(readConfig({ ...PRODUCTION, ...token }).secrets).to.include('a-random-bearer-token')
   })
 
   for (const name of Object.keys(PRODUCTION)) {
     it(`refuses production without ${name}, and names only it`, () => {
       const others = Object.keys(PRODUCTION).filter((other) => other !== name)
       const refused = () => readConfig(without(name))
-      expect(refused).to.throw(
-        ConfigError,
-        new RegExp(`variables too: ${name}( or GAS_WALLET_KEY)?\\.`),
-      )
+      expect(refused).to.throw(ConfigError, new RegExp(`variables too: ${name}( or [A-Z_]+)*\\.`))
       for (const other of others) expect(refused).not.to.throw(new RegExp(`too:.*${other}`))
     })
   }
 
   for (const [name, value] of Object.entries({
     RPC_URL: 'http://127.0.0.1:1',
-    GAS_WALLET_KEY: KEY,
+    GAS_WALLET_KEY: GAS_KEY,
   })) {
     it(`explains how to return to the sandbox if only ${name} is set`, () => {
       expect(() => readConfig({ [name]: value })).to.throw(ConfigError, `unset ${name}.`)
@@ -154,7 +182,7 @@ describe('the configuration', () => {
 
   it('never repeats a private key in an error message', () => {
     const typo = `${KEY}9`
-    expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)
+    expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*6b1f)/s)
     const broken = PRODUCTION.HUB_SIGNING_KEY.slice(0, 50)
     expect(() => readConfig({ HUB_SIGNING_KEY: broken })).to.throw(
       new RegExp(`^(?!.*${broken.slice(0, 8)})`, 's'),
@@ -203,7 +231,7 @@ describe('the configuration', () => {
   it('lists the values that logs must not show, except very short ones', () => {
     const env = {
       ...PRODUCTION,
-      GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,
+      GAS_WALLET_KEY: GAS_KEY,
       HUB_SECRET_MAIL: 'hunter22',
       HUB_METRICS_TOKEN: 'a-token-for-metrics',
     }

@@ -19,7 +19,7 @@ describe('an injected database', () => {
   const options = () => ({
     url: fresh.url,
     role: 'plugin_notes',
-    password: 'x',
+    password: () => 'x',
     folder: NOTES,
     log,
   })
@@ -133,7 +133,14 @@ describe('an injected database', () => {
   it('refuses a role used by the hub of another existing database on the server', async () => {
     const [one, other] = [await freshDatabase(), await freshDatabase()]
     const open = async ({ url }: FreshDatabase, password: string) =>
-      (await InjectedDatabase.open({ ...options(), role: 'plugin_shared', url, password })).close()
+      (
+        await InjectedDatabase.open({
+          ...options(),
+          role: 'plugin_shared',
+          url,
+          password: () => password,
+        })
+      ).close()
     await open(one, 'of one')
     await open(other, 'of one') // the same key, the same password
     await open(one, 'of one')
@@ -144,5 +151,30 @@ describe('an injected database', () => {
     await one.drop()
     await open(other, 'of other')
     await other.drop()
+  })
+
+  it('follows a new password, also one that another process has set', async () => {
+    let [stored, known] = ['first', 'first']
+    const role = 'plugin_rotated'
+    const open = (password: () => string, reload = async () => {}) =>
+      InjectedDatabase.open({ ...options(), role, password, reloadPasswords: reload })
+    const ahead = await open(() => stored)
+    const behind = await open(
+      () => known,
+      async () => void (known = stored),
+    )
+    const ask = (database: InjectedDatabase) =>
+      database.answer({ do: 'query', text: 'SELECT 1', values: [] }, signal)
+    await Promise.all([ask(ahead), ask(behind)])
+    const held = await behind.answer({ do: 'begin', transaction: 1, reading: false }, signal)
+    expect(held).to.be.a('string')
+    stored = 'second'
+    await ask(ahead)
+    const inTransaction = { do: 'query', transaction: 1, text: 'SELECT 1', values: [] }
+    await behind.answer(inTransaction, signal)
+    await Promise.all([1, 2, 3, 4].map(() => ask(behind)))
+    expect(known, 'reloaded').to.equal('second')
+    await behind.answer({ do: 'end', transaction: 1, commit: true }, signal)
+    await Promise.all([ahead.close(), behind.close()])
   })
 })

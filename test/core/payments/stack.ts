@@ -7,6 +7,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import { type PrivateKeyAccount, toHex } from 'viem'
 import { systemClock } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
 import {
@@ -51,6 +52,16 @@ export async function startStack() {
     },
   }
 }
+
+/** Production settings with the wallets of a stack, whose keys are in the environment. */
+export const productionOf = ({ rpcUrl, payTo: treasury, wallets }: Stack) => ({
+  rpcUrl,
+  treasury,
+  spendKey: { kind: 'environment', key: wallets.spend.key } as const,
+  signerTls: { ca: undefined, cert: undefined, key: undefined },
+  environmentKeyLimit: usd('1000000'),
+  ethPrice: usd('3000'),
+})
 
 export const clientOf = (account: PrivateKeyAccount) =>
   new x402Client().register(NETWORK, new ExactEvmScheme(account))

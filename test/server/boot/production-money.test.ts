@@ -1,12 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ConfigError, type RemoteFacilitator } from '../../../core/config.ts'
+import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../../../core/config.ts'
 import { createLog } from '../../../core/log.ts'
+import { usd } from '../../../core/money.ts'
 import { openProductionMoney } from '../../../server/boot/production-money.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
 import { prepare, type Served, serve, shop } from '../../core/payments/facilitators/fixture.ts'
 import { answer, pays } from '../../core/payments/facilitators/mock-services.ts'
-import { NETWORK, type Stack, startStack } from '../../core/payments/stack.ts'
+import { NETWORK, productionOf, type Stack, startStack } from '../../core/payments/stack.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const KINDS = [{ x402Version: 2, scheme: 'exact', network: NETWORK }]
@@ -28,9 +30,8 @@ describe('real money', () => {
     await stack.stop()
   })
 
-  const open = async (facilitator: RemoteFacilitator | { readonly gasKey: `0x${string}` }) => {
-    const { rpcUrl, wallets, payTo } = stack
-    const production = { rpcUrl, treasury: payTo, spendKey: wallets.spend.key, facilitator }
+  const open = async (facilitator: ProductionChain['facilitator'], limit = usd('1000000')) => {
+    const production = { ...productionOf(stack), facilitator, environmentKeyLimit: limit }
     const { money, stop } = await openProductionMoney(production, database.url, log)
     stops.push(stop)
     return money
@@ -55,13 +56,25 @@ describe('real money', () => {
 
   it('with a key of our own settles through the database, and knows who pays for gas', async () => {
     const { key, account } = stack.wallets.gas
-    const money = await open({ gasKey: key })
+    const money = await open({ gasKey: { kind: 'environment', key } })
     expect(money.others).to.deep.equal([account.address])
     expect(money.gas?.address).to.equal(account.address)
     const settled = await shop(stack, money.facilitator).settle(...(await prepare(stack)))
     expect(settled.outcome).to.equal('settled')
     const { rows } = await database.pool.query('SELECT hash FROM hub.sent_transaction')
     expect(rows).to.deep.equal([{ hash: settled.tx }])
+  })
+
+  it('is not opened if a wallet holds more than a key in the environment may protect', async () => {
+    const { key, account } = stack.wallets.spend
+    await fund(stack.rpcUrl, account.address, { usdc: 2_000_000n })
+    const facilitator = { gasKey: { kind: 'environment', key: stack.wallets.gas.key } } as const
+    const refused = await open(facilitator, usd('1')).then(
+      () => '',
+      (error: Error) => `${error.name}: ${error.message}`,
+    )
+    expect(refused).to.match(/^ConfigError: The spend wallet holds \$2,.*HUB_ENV_KEY_MAX_BALANCE/s)
+    expect(refused).to.include('The gas wallet holds $').and.not.to.include(key)
   })
 
   it('with a facilitator of somebody else looks at the chain for every payment', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { recheckDomains } from '../../../core/catalog/domains/proof.ts'
+import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 import { type Body, HOST, html, useOwner } from '../../plugins/content/fixture.ts'
 
 describe('owners of domains', () => {
@@ -201,14 +202,14 @@ describe('owners of domains', () => {
     const mine = await register()
     const { admin } = fixture.hub.database
     const { egress, pool } = fixture.hub.hub
-    const secret = Buffer.alloc(32)
+    const proofKeys = singleKey(Buffer.alloc(32))
     const due = (days: number) =>
       admin.query(
         `UPDATE hub.domain SET next_check_at = now(), proven_at = now() - make_interval(days => $1)
          WHERE state = 'verified'`,
         [days],
       )
-    const recheck = () => recheckDomains({ pool, egress, secret, resolveTxt: async () => [] })
+    const recheck = () => recheckDomains({ pool, egress, proofKeys, resolveTxt: async () => [] })
     shows('nothing')
     await due(2)
     expect(await recheck()).to.deep.equal([])

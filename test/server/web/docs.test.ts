@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { FAULTS } from '../../../core/errors.ts'
+import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 import { WebhookSigner } from '../../../core/webhooks/signer.ts'
 import { registryEntry } from '../../../server/web/docs/agent-documents.ts'
 import { ask } from '../../support/ask.ts'
@@ -83,17 +84,23 @@ describe('documentation', () => {
     const { isFromHub } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
       isFromHub: (secret: string, headers: Record<string, string>, body: string) => boolean
     }
-    const signer = new WebhookSigner(randomBytes(32))
-    const secret = signer.secretOf('whk_1', 2)
+    const signer = new WebhookSigner(singleKey(randomBytes(32)))
+    const secret = await signer.secretOf('whk_1', { version: 2, keyVersion: 1 })
     const body = '{"type":"webhook.test"}'
     const sign = (versions: number[], now = systemClock.now()) =>
-      signer.headersOf('whk_1', versions, 'evt_1', now, body)
-    expect(isFromHub(secret, sign([2]), body)).to.equal(true)
-    expect(isFromHub(secret, sign([3, 2]), body), 'two secrets').to.equal(true)
-    expect(isFromHub(secret, sign([1]), body), 'another secret').to.equal(false)
-    expect(isFromHub(secret, sign([2]), `${body} `), 'another body').to.equal(false)
+      signer.headersOf(
+        'whk_1',
+        versions.map((version) => ({ version, keyVersion: 1 })),
+        'evt_1',
+        now,
+        body,
+      )
+    expect(isFromHub(secret, await sign([2]), body)).to.equal(true)
+    expect(isFromHub(secret, await sign([3, 2]), body), 'two secrets').to.equal(true)
+    expect(isFromHub(secret, await sign([1]), body), 'another secret').to.equal(false)
+    expect(isFromHub(secret, await sign([2]), `${body} `), 'another body').to.equal(false)
     const hourAgo = new Date(systemClock.now().getTime() - 3_600_000)
-    expect(isFromHub(secret, sign([2], hourAgo), body), 'an old one').to.equal(false)
+    expect(isFromHub(secret, await sign([2], hourAgo), body), 'an old one').to.equal(false)
     expect(isFromHub(secret, {}, body), 'unsigned').to.equal(false)
   })
 

@@ -11,7 +11,7 @@ import { systemClock } from '../../../core/clock.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { type Stack, startStack } from '../../core/payments/stack.ts'
+import { productionOf, type Stack, startStack } from '../../core/payments/stack.ts'
 import { type ApiResponse, ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
 import { entry } from './sellers.ts'
@@ -64,9 +64,8 @@ export class UntrustedFacilitator {
     const acts: SettleBehaviors = new Map()
     const server = await serve(stack, acts)
     const untrusted = new UntrustedFacilitator(stack, server, acts)
-    const { rpcUrl, payTo: treasury, wallets } = stack
     const facilitator = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-    const production = { rpcUrl, treasury, spendKey: wallets.spend.key, facilitator }
+    const production = { ...productionOf(stack), facilitator }
     try {
       untrusted.#hub = await startTestHub({ config: { production, jobs: false } })
       return untrusted

@@ -4,6 +4,7 @@ import type { OwnershipDeps } from '../../../../core/catalog/listings/ownership.
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../../../core/clock.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
+import type { PurposeKeys } from '../../../../core/secret-keys/purpose-keys.ts'
 
 export interface DomainDeps extends OwnershipDeps {
   readonly pool: Pool
@@ -12,4 +13,8 @@ export interface DomainDeps extends OwnershipDeps {
   readonly rules: UrlRules
   readonly clock: Clock
   readonly proxyUrl: () => string
+  /** True if an administrator must approve the texts of each domain. */
+  readonly approval: boolean
+  /** Key of callers' pseudonyms. */
+  readonly callerNames: PurposeKeys
 }

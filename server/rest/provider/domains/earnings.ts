@@ -43,7 +43,7 @@ export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
         until: daysBefore(until, -1),
         limit: limit + 1,
         after: after && [BigInt(after[0]), after[1]],
-        secret: deps.secret,
+        secret: deps.callerNames.current.material,
       })
       const position = ({ earned, of }: PageEarnings) => [String(earned), of]
       return toPage(rows, limit, request.url, position, (row) => ({

@@ -8,24 +8,29 @@ import {
   listDomains,
   registerDomain,
   unpaidEarnings,
+  withdrawTexts,
 } from '../../../../core/catalog/domains/store.ts'
 import {
   canonicalOrigin,
   type UrlRules,
 } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
+import { holdReasons, platformNames } from '../../../../core/catalog/review/impersonation.ts'
+import { type ReviewRules, readReview } from '../../../../core/catalog/review/versions.ts'
+import { Fault } from '../../../../core/errors.ts'
 import { json } from '../../../../core/money.ts'
 import { proofOptions } from '../../catalog/ownership.ts'
-import { slug } from '../../fields.ts'
+import { plainText, slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
+import { ReviewView, showReview } from '../../review-view.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
 import { domainEarningRoutes } from './earnings.ts'
 import { domainRuleRoutes } from './rules.ts'
 
-const name = z.string().trim().min(1).max(100)
-const summary = z.string().trim().min(1).max(500)
+const name = plainText(100)
+const summary = plainText(500)
 
 const NewDomain = z.strictObject({
   domain: z.string().min(1).max(300).meta({ description: 'Host or https origin.' }),
@@ -65,6 +70,7 @@ const domainFields = {
 const DomainView = z.object(domainFields)
 const DomainDetailView = z.object({
   ...domainFields,
+  review: ReviewView.meta({ description: 'Versions of name and summary.' }),
   earned_microdollars: z.int().meta({ description: 'Unpaid earnings after commission.' }),
 })
 
@@ -85,17 +91,23 @@ const registrationRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     body: NewDomain,
     example: { domain: 'example.com' },
     response: { status: 201, location: '/v1/domains/{domain_id}', schema: DomainView },
-    faults: ['root_key_required', 'too_many_domains'],
+    faults: ['root_key_required', 'too_many_domains', 'slug_taken'],
     handle: async (request) => {
       const [owner = ''] = ownerOf(request)
       const { domain, ...about } = request.body
       const origin = parseDomain(domain, deps.rules)
-      const made = await registerDomain(deps.pool, owner, {
+      const rules = reviewRules(deps)
+      const imitation = { slug: about.slug, name: '', sentences: [] }
+      const [reason] = holdReasons(imitation, rules.platformNames)
+      if (reason !== undefined) throw new Fault('slug_taken', 'The slug is reserved.')
+      const draft = {
         origin,
         name: about.name,
         summary: about.summary,
         slug: about.slug,
-      })
+        tokenVersion: deps.proofKeys.current.version,
+      }
+      const made = await registerDomain(deps.pool, owner, draft, rules)
       return { status: 201, body: showDomain(made, deps) }
     },
   }),
@@ -138,8 +150,17 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const earned = json(await unpaidEarnings(deps.ledger, domain))
-      return { body: { ...showDomain(domain, deps), earned_microdollars: earned } }
+      const review = showReview(await readReview(deps.pool, domain.id))
+      return { body: { ...showDomain(domain, deps), review, earned_microdollars: earned } }
     },
+  }),
+  route('POST /v1/domains/{id}/withdraw', {
+    summary: 'Withdraws name and summary that await approval.',
+    auth: 'provider',
+    response: { status: 200, schema: DomainView },
+    faults: ['root_key_required', 'domain_not_found', 'service_state'],
+    handle: async (request) =>
+      refreshAndShow(deps, await withdrawTexts(deps.pool, ownerOf(request), request.params.id)),
   }),
   route('PATCH /v1/domains/{id}', {
     summary: 'Changes name or summary of a domain, or pauses and resumes sales (selling).',
@@ -148,11 +169,12 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     example: { selling: false },
     response: { status: 200, schema: DomainView },
     faults: ['root_key_required', 'domain_not_found'],
-    handle: async (request) =>
-      refreshAndShow(
-        deps,
-        await changeDomain(deps.pool, ownerOf(request), request.params.id, request.body),
-      ),
+    handle: async (request) => {
+      const { id } = request.params
+      const rules = reviewRules(deps)
+      const changed = await changeDomain(deps.pool, ownerOf(request), id, request.body, rules)
+      return refreshAndShow(deps, changed)
+    },
   }),
   route('DELETE /v1/domains/{id}', {
     summary: 'Deletes a domain and stops its sales immediately. You keep its earnings.',
@@ -163,6 +185,11 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       refreshAndShow(deps, await deleteDomain(deps.pool, ownerOf(request), request.params.id)),
   }),
 ]
+
+const reviewRules = ({ approval, proxyUrl }: DomainDeps): ReviewRules => ({
+  approval,
+  platformNames: platformNames(proxyUrl()),
+})
 
 /** Refreshes the catalog: immediately in this process, within a second in others. */
 async function refreshAndShow(deps: DomainDeps, domain: Domain) {
@@ -179,8 +206,8 @@ function parseDomain(text: string, rules: UrlRules): string {
   throw inputFault('/domain', message)
 }
 
-function showDomain(domain: Domain, { secret, proxyUrl }: DomainDeps) {
-  const token = domainToken(secret, domain)
+function showDomain(domain: Domain, { proofKeys, proxyUrl }: DomainDeps) {
+  const token = domainToken(proofKeys, domain)
   const isSold = domain.state === 'verified' && domain.selling
   return {
     domain_id: domain.id,

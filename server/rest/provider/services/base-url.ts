@@ -16,7 +16,7 @@ export function parseBaseUrl(text: string, { rules, localOrigins }: ServiceDeps)
   const found = checkUrl(text, rules, localOrigins)
   const url = found.url === undefined ? undefined : new URL(found.url)
   if (url && url.search === '' && url.hash === '') {
-    return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+    return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`
   }
   throw inputFault('/base_url', found.error ?? 'must not have a query or fragment')
 }

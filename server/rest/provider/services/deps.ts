@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
+import { platformNames } from '../../../../core/catalog/review/impersonation.ts'
+import type { ReviewRules } from '../../../../core/catalog/review/versions.ts'
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
 import type { UpstreamSettings } from '../../../../core/catalog/upstreams/settings.ts'
 import type { Clock } from '../../../../core/clock.ts'
@@ -23,3 +25,9 @@ export interface ServiceDeps {
   readonly log: Log
   readonly proxyUrl: () => string
 }
+
+/** Rules by which new versions are reviewed. */
+export const reviewRules = (deps: Pick<ServiceDeps, 'listing' | 'proxyUrl'>): ReviewRules => ({
+  approval: deps.listing.approval,
+  platformNames: platformNames(deps.proxyUrl()),
+})

@@ -15,15 +15,18 @@ import {
   type UpstreamInfo,
   writeEndpoints,
 } from '../../../../core/catalog/upstreams/store.ts'
+import { recordUpstreamVersion } from '../../../../core/catalog/upstreams/versions.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { json, type Micros, micros } from '../../../../core/money.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
+import { visibleJson } from '../../../../core/text.ts'
+import { plainText } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import type { ServiceDeps } from './deps.ts'
+import { reviewRules, type ServiceDeps } from './deps.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
 const path = z
@@ -38,7 +41,7 @@ const EndpointField = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: path.meta({ description: 'Path below the slug. {name} is a member of the input.' }),
   upstream_path: path.optional().meta({ description: 'Path below base_url. Default: path.' }),
-  summary: z.string().trim().min(1).max(500),
+  summary: plainText(500),
   price_microdollars: z.int().min(0).max(PRICE_MAX_MICROS).optional().meta({
     description: 'Price per call. Decreases apply immediately, increases after the notice period.',
   }),
@@ -124,6 +127,7 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
           await setPrice(client, slug, { method, path: at, amount }, deps.listing.noticeDays)
         }
         if (isOffered(before)) await assertComplete(client, slug)
+        await recordUpstreamVersion(client, before, reviewRules(deps))
         return findUpstream(client, manager, slug)
       })
       return refreshAndShow(deps, info)
@@ -166,7 +170,7 @@ const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
  * @throws Fault `validation_failed`, `schema_not_allowed`
  */
 async function parseEndpoints(orders: readonly EndpointInput[]): Promise<readonly EndpointInfo[]> {
-  const read = orders.map((order, i) => parseEndpoint(order, i))
+  const read = orders.map((order, i) => parseEndpoint(visibleJson(order), i))
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {
     const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`

@@ -11,8 +11,9 @@ import { EgressError } from '../../../../core/egress/errors.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
 import { FAULTS, Fault, type FaultCode } from '../../../../core/errors.ts'
 import { type Micros, micros } from '../../../../core/money.ts'
+import { visibleJson } from '../../../../core/text.ts'
 import { UPSTREAM_FAULTS } from '../../../proxy/provider-code.ts'
-import { slug } from '../../fields.ts'
+import { plainText, slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { baseUrl, checkUrl, parseBaseUrl } from './base-url.ts'
@@ -33,12 +34,12 @@ const ImportOrder = z
           'Default: the first 100 operations.',
       }),
     slug,
-    name: z.string().trim().min(1).max(100).optional().meta({ description: 'Default: the title.' }),
+    name: plainText(100).optional().meta({ description: 'Default: the title.' }),
     category: z
       .string()
       .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a-z, 0-9 and hyphens')
       .default('data'),
-    summary: z.string().trim().min(1).max(500).optional(),
+    summary: plainText(500).optional(),
     base_url: baseUrl.optional().meta({ description: 'Default: the first server.' }),
     price_microdollars: z.int().min(0).max(1_000_000_000).optional().meta({
       description: 'Price of endpoints without their own (x-payment-info).',
@@ -141,7 +142,7 @@ async function createDraft(
       responseHeaders: [],
       healthPath: '/',
     })
-    await writeEndpoints(client, name, found.endpoints)
+    await writeEndpoints(client, name, visibleJson(found.endpoints))
     await storeImportReport(client, name, found)
     for (const { method, path, price: own } of found.endpoints) {
       const amount: Micros | undefined =

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { changeUpstream } from '../../../../core/catalog/upstreams/change.ts'
 import {
-  changeUpstream,
   createUpstream,
   findUpstream,
   listUpstreams,
@@ -10,11 +10,11 @@ import {
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
 import { isReservedHeader } from '../../../proxy/reserved-headers.ts'
-import { slug } from '../../fields.ts'
+import { plainText, slug } from '../../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { baseUrl, parseBaseUrl } from './base-url.ts'
-import type { ServiceDeps } from './deps.ts'
+import { reviewRules, type ServiceDeps } from './deps.ts'
 import { serviceEndpointRoutes } from './endpoints.ts'
 import { serviceImportRoutes } from './import.ts'
 import { serviceSecretRoutes } from './secrets.ts'
@@ -22,9 +22,9 @@ import { serviceStateRoutes } from './states.ts'
 import { serviceTestRoutes } from './test-call.ts'
 import { refreshAndShow, ServiceRowView, ServiceView, showService, showServiceRow } from './view.ts'
 
-const name = z.string().trim().min(1).max(100)
+const name = plainText(100)
 const category = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a-z, 0-9 and hyphens')
-const summary = z.string().trim().min(1).max(500)
+const summary = plainText(500)
 const freeCalls = z.int().min(0).max(1_000_000).meta({
   description: 'Free calls per caller and UTC month. They earn nothing.',
 })
@@ -150,14 +150,9 @@ const singleServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         responseHeaders: body.response_headers,
         healthPath: body.health_path,
       }
-      const { approval } = deps.listing
-      const info = await changeUpstream(
-        deps.pool,
-        ownerOf(request),
-        request.params.slug,
-        change,
-        approval,
-      )
+      const { slug } = request.params
+      const rules = reviewRules(deps)
+      const info = await changeUpstream(deps.pool, ownerOf(request), slug, change, rules)
       return refreshAndShow(deps, info)
     },
   }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { setSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import type { ServiceDeps } from './deps.ts'
+import { reviewRules, type ServiceDeps } from './deps.ts'
 import { SecretView, showSecrets } from './view.ts'
 
 /** Relayable headers and the usual credential headers; others are reserved for the hub. */
@@ -54,7 +54,8 @@ export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         name: place === 'header' ? name.toLowerCase() : name,
         value: text,
       }))
-      await setSecrets(deps.pool, deps.keys, ownerOf(request), slug, secrets)
+      const rules = reviewRules(deps)
+      await setSecrets(deps.pool, deps.keys, ownerOf(request), slug, secrets, rules)
       await deps.catalog.refresh(slug)
       return { body: { secrets: await showSecrets(deps, slug) } }
     },

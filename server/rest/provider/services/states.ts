@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { activate, pause, retire } from '../../../../core/catalog/upstreams/lifecycle.ts'
+import { activate, pause, retire, withdraw } from '../../../../core/catalog/upstreams/lifecycle.ts'
 import { dayName, daysBefore } from '../../../../core/clock.ts'
 import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import type { ServiceDeps } from './deps.ts'
+import { reviewRules, type ServiceDeps } from './deps.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
 const RetirementOrder = z.strictObject({
@@ -20,12 +20,19 @@ export const serviceStateRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_incomplete', 'service_state'],
     handle: async (request) => {
-      const { approval } = deps.listing
-      return refreshAndShow(
-        deps,
-        await activate(deps.pool, ownerOf(request), request.params.slug, approval),
-      )
+      const { slug } = request.params
+      const owner = ownerOf(request)
+      return refreshAndShow(deps, await activate(deps.pool, owner, slug, reviewRules(deps)))
     },
+  }),
+  route('POST /v1/provider/services/{slug}/withdraw', {
+    summary:
+      'Withdraws the version that awaits approval; your next changes start from what callers see.',
+    auth: 'provider',
+    response: { status: 200, schema: ServiceView },
+    faults: ['root_key_required', 'service_not_found', 'service_state'],
+    handle: async (request) =>
+      refreshAndShow(deps, await withdraw(deps.pool, ownerOf(request), request.params.slug)),
   }),
   route('POST /v1/provider/services/{slug}/pause', {
     summary: 'Pauses a service immediately, until you activate it again.',

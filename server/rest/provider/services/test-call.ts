@@ -11,8 +11,9 @@ import { countTestCall } from '../../../../core/catalog/upstreams/test-limit.ts'
 import { elapsedMs } from '../../../../core/clock.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { uuidv7 } from '../../../../core/ids.ts'
+import { checkValue } from '../../../../core/plugin/check-value.ts'
 import { type AnyEndpoint, Reply } from '../../../../core/plugin/index.ts'
-import { compile, type Issue } from '../../../../core/plugin/validate.ts'
+import type { Issue } from '../../../../core/plugin/validate.ts'
 import { asBuffer as bytesOf } from '../../../http/bytes.ts'
 import { providerFault, withDeadline } from '../../../proxy/provider-code.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
@@ -69,7 +70,7 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
           extras: { endpoints },
         })
       }
-      const issues = compile(endpoint.input)(input)
+      const issues = await checkValue(endpoint.input)(input)
       if (issues.length > 0) {
         const [first] = issues
         throw new Fault('validation_failed', `/input${first?.path}: ${first?.message}.`, {
@@ -101,7 +102,7 @@ async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, i
     const reply = result instanceof Reply ? result : new Reply(result)
     const latency = Math.ceil(elapsedMs() - start)
     const { status, headers } = reply
-    const verdict = judge(endpoint, reply, await showBody(reply.body))
+    const verdict = await judge(endpoint, reply, await showBody(reply.body))
     return { ...verdict, latency_ms: latency, status, headers }
   } catch (error) {
     const fault = providerFault(error, slug, deps.log)
@@ -120,10 +121,10 @@ async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, i
 }
 
 /** Applies the charge policy of calls to a reply. */
-function judge(endpoint: AnyEndpoint, { status }: Reply, body: unknown) {
+async function judge(endpoint: AnyEndpoint, { status }: Reply, body: unknown) {
   const isSuccess = status >= 200 && status <= 299
   const issues: readonly Issue[] =
-    isSuccess && endpoint.output ? compile(endpoint.output)(body) : []
+    isSuccess && endpoint.output ? await checkValue(endpoint.output)(body) : []
   const reason = isSuccess ? (issues.length > 0 ? 'output_schema' : null) : `status_${status}`
   return { delivered: reason === null, reason, detail: null, issues, body }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readReview } from '../../../../core/catalog/review/versions.ts'
 import { missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
 import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
 import { readImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
@@ -6,6 +7,7 @@ import { currentPrices } from '../../../../core/catalog/upstreams/prices.ts'
 import { listSecrets, unreadableSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
 import { readEndpoints, type UpstreamInfo } from '../../../../core/catalog/upstreams/store.ts'
 import { json } from '../../../../core/money.ts'
+import { ReviewView, showReview } from '../../review-view.ts'
 import type { ServiceDeps } from './deps.ts'
 
 const time = z.iso.datetime()
@@ -78,6 +80,9 @@ export const ImportView = z.object({
 export const ServiceView = z.object({
   ...serviceFields,
   missing: z.array(z.string()).meta({ description: 'What is missing before it can be sold.' }),
+  review: ReviewView.meta({
+    description: 'Callers see the approved version; a newer one may await approval.',
+  }),
   endpoints: z.array(EndpointView),
   secrets: z.array(SecretView).meta({ description: 'Credentials; values are never shown.' }),
   health: z
@@ -115,16 +120,18 @@ export const showServiceRow = (info: UpstreamInfo, proxyUrl: () => string) => ({
 /** Everything that its owner may see. */
 export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: UpstreamInfo) {
   const { slug } = info
-  const [missing, endpoints, secrets, health, imported] = await Promise.all([
+  const [missing, endpoints, secrets, health, imported, review] = await Promise.all([
     missingParts(pool, slug),
     showEndpoints(pool, slug),
     showSecrets({ pool, keys }, slug),
     readUpstreamHealth(pool, slug),
     readImportReport(pool, slug),
+    readReview(pool, slug),
   ])
   return {
     ...showServiceRow(info, proxyUrl),
     missing: [...missing, ...secrets.flatMap(missingSecret)],
+    review: showReview(review),
     endpoints,
     secrets,
     health: health

@@ -5,6 +5,7 @@ import nock from 'nock'
 import { findProof, PROOF_FILE, proofToken } from '../../../../core/catalog/listings/ownership.ts'
 import { createEgress } from '../../../../core/egress/egress.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
+import { singleKey } from '../../../../core/secret-keys/purpose-keys.ts'
 import { openNameServer } from '../../../support/name-server.ts'
 import { openTestSites, type TestSites } from '../fixture.ts'
 
@@ -35,10 +36,12 @@ describe('the proof of ownership of a host by DNS', () => {
     nock.activate()
   })
 
-  const prove = (token = TOKEN) => {
+  const prove = async (token = TOKEN) => {
     sites.at('shop.test', (_, response) => response.writeHead(404).end())
     const resolveTxt = (name: string) => names.resolver.resolveTxt(name)
-    return findProof({ pool: {} as never, egress, secret: SECRET, resolveTxt }, ORIGIN, token)
+    const proofKeys = singleKey(SECRET)
+    const deps = { pool: {} as never, egress, proofKeys, resolveTxt }
+    return (await findProof(deps, ORIGIN, [{ version: 1, token }]))?.method
   }
 
   it('is a TXT record of a dedicated name below the host', async () => {
@@ -78,10 +81,10 @@ describe('the proof of ownership of a host by DNS', () => {
       front.resolve(response) // never answered
     })
     const resolveTxt = () => new Promise<never>(() => undefined)
-    const deps = { pool: {} as never, egress, secret: SECRET, resolveTxt }
-    const proof = findProof(deps, ORIGIN, TOKEN)
+    const deps = { pool: {} as never, egress, proofKeys: singleKey(SECRET), resolveTxt }
+    const proof = findProof(deps, ORIGIN, [{ version: 1, token: TOKEN }])
     const response = await front.promise
-    expect(await proof).to.equal('file')
+    expect(await proof).to.deep.equal({ method: 'file', version: 1 })
     expect(response.closed, 'still open when the proof is found').to.equal(false)
     await once(response, 'close')
   })

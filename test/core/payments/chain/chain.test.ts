@@ -17,7 +17,8 @@ describe('the view of the chain', () => {
   before(async () => {
     stack = await startStack()
     const { rpcUrl, wallets } = stack
-    sender = createSender({ rpcUrl, key: wallets.gas.key, asset: USDC_BASE, pollMs: 5 })
+    const { account } = wallets.gas
+    sender = createSender({ rpcUrl, account, asset: USDC_BASE, pollMs: 5 })
   })
   after(() => stack.stop())
 

@@ -23,7 +23,8 @@ describe('a facilitator over HTTP that lies', () => {
     services = await startServices()
     ;({ stack } = services)
     const { rpcUrl, wallets } = stack
-    sender = createSender({ rpcUrl, key: wallets.gas.key, asset: USDC_BASE, pollMs: 10 })
+    const { account } = wallets.gas
+    sender = createSender({ rpcUrl, account, asset: USDC_BASE, pollMs: 10 })
   })
   after(() => services.stop())
   beforeEach(() => {

@@ -11,7 +11,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../../core/client/index.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { readConfig } from '../../../../core/config.ts'
-import { signingKeyOf } from '../../../../core/crypto/signing-key.ts'
+import { loadSigningKey } from '../../../../core/crypto/signing-key.ts'
 import { createLog } from '../../../../core/log.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../../core/payments/chain/chain.ts'
@@ -75,7 +75,7 @@ export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
     holdMarginSeconds: 60,
     baseUrl: () => url,
     egress: { sandboxHosts: new Map(sandboxHosts), httpsOnly: false },
-    signingKey: signingKeyOf(generateKeyPairSync('ed25519').privateKey),
+    signingKey: await loadSigningKey({ signingKey: undefined, dataDir: hub.dataDir }),
     clock: systemClock,
     log: createLog('silent'),
   })

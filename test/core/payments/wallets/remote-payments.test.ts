@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { createLog } from '../../../../core/log.ts'
+import { micros, usd } from '../../../../core/money.ts'
+import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
+import {
+  checkEnvironmentKeys,
+  findExcessBalances,
+} from '../../../../core/payments/wallets/environment-keys.ts'
+import { remoteAccount } from '../../../../core/payments/wallets/remote-account.ts'
+import { web3Signer } from '../../../../core/payments/wallets/web3signer.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { prepare, shop } from '../facilitators/fixture.ts'
+import { type Stack, startStack } from '../stack.ts'
+import { type SignerFault, type SignerServer, serveWeb3Signer } from './signer-servers.ts'
+
+describe('a gas wallet with a remote signer', () => {
+  let stack: Stack
+  let database: FreshDatabase
+  let server: SignerServer
+  before(async () => {
+    ;[stack, database] = await Promise.all([startStack(), freshDatabase()])
+    server = await serveWeb3Signer(stack.wallets.gas.key)
+  })
+  after(async () => {
+    server.close()
+    await database.drop()
+    await stack.stop()
+  })
+
+  const offersWith = () => {
+    const { address } = stack.wallets.gas.account
+    const key = remoteAccount(address, web3Signer({ url: server.url, timeoutMs: 300 }))
+    return shop(stack, stack.facilitatorWith({ key, pool: database.pool }))
+  }
+  const sent = async () =>
+    (await database.pool.query('SELECT hash FROM hub.sent_transaction')).rowCount
+
+  it('settles payments', async () => {
+    expect((await offersWith().settle(...(await prepare(stack)))).outcome).to.equal('settled')
+    expect(await sent()).to.equal(1)
+  })
+
+  const faults: readonly SignerFault[] = ['slow', 'refuses', 'garbage', 'hangs up', 'other key']
+  for (const fault of faults) {
+    it(`sends nothing if the signer fails by: ${fault}, and settles once after that`, async () => {
+      const payment = await prepare(stack)
+      const count = await sent()
+      const balance = await stack.chain.balanceOf(stack.payTo)
+      server.fault = fault
+      const failed = await offersWith().settle(...payment)
+      expect(failed.outcome).to.equal('failed')
+      expect(await sent(), 'no transaction').to.equal(count)
+      expect(await stack.chain.balanceOf(stack.payTo)).to.equal(balance)
+      server.fault = 'none'
+      const [one, two] = await Promise.all([
+        offersWith().settle(...payment),
+        offersWith().settle(...payment),
+      ])
+      expect([one.outcome, two.outcome]).to.include('settled')
+      expect(await stack.chain.balanceOf(stack.payTo)).to.equal(balance + BigInt(payment[1].amount))
+    })
+  }
+})
+
+describe('a wallet key in the environment', () => {
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+
+  const spend = `0x${'5'.repeat(40)}` as const
+  const gas = { address: `0x${'6'.repeat(40)}` as const, balance: async () => 10n ** 18n } as never
+  const keys = { limit: usd('1000'), spend, gas, ethPrice: usd('3000') }
+  const chainWith = (amount: bigint) => ({ balanceOf: async () => amount })
+
+  it('may protect a wallet up to the limit only', async () => {
+    const found = async (amount: bigint, more: object = {}) =>
+      (await findExcessBalances({ ...keys, ...more }, chainWith(amount))).map(
+        ({ wallet }) => wallet,
+      )
+    expect(await found(usd('1000'))).to.deep.equal(['gas'])
+    expect(await found(micros(usd('1000') + 1n))).to.deep.equal(['spend', 'gas'])
+    expect(await found(usd('1000'), { ethPrice: usd('999') })).to.deep.equal([])
+    expect(await found(usd('9999'), { spend: undefined, gas: undefined })).to.deep.equal([])
+  })
+
+  it('pauses outgoing payments and raises the alarm above the limit', async () => {
+    const { pool } = database
+    const lines: string[] = []
+    const log = createLog('error', { write: (line) => lines.push(line) })
+    const deps = { environmentKeys: { ...keys, gas: undefined }, pool, log }
+    await checkEnvironmentKeys({ ...deps, chain: chainWith(usd('999')) })
+    expect([(await new OutgoingSwitch(pool).state())?.paused, lines.length]).to.deep.equal([
+      undefined,
+      0,
+    ])
+    await checkEnvironmentKeys({ ...deps, chain: chainWith(usd('1000.5')) })
+    const { paused, author, reason } = (await new OutgoingSwitch(pool).state())!
+    expect({ paused, author }).to.deep.equal({ paused: true, author: 'check-wallet-keys' })
+    expect(reason).to.include('The spend wallet holds $1000.50').and.to.include('HUB_ENV_KEY_MAX')
+    expect(lines).to.have.lengthOf(1)
+  })
+})
