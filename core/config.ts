@@ -7,12 +7,8 @@ import { type EmbedderSettings, embedderSettings } from './catalog/search/semant
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
-import {
-  type PayoutConfig,
-  payoutSettings,
-  type StaffConfig,
-  staffSettings,
-} from './config/payouts.ts'
+import { limitsOf } from './config/limits.ts'
+import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
@@ -207,26 +203,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 const drainOf = (e: Environment, isProduction: boolean): Drain => ({
   delaySeconds: e.HUB_DRAIN_DELAY ?? (isProduction ? 5 : 0),
   graceSeconds: e.HUB_DRAIN_SECONDS,
-})
-
-/** Minimums and maximums of money movements. */
-const limitsOf = (e: Environment, isProduction: boolean) => ({
-  payouts: payoutSettings(e, isProduction),
-  staff: staffSettings(e, isProduction),
-  minX402: e.HUB_X402_MIN,
-  prepaidAbove: e.HUB_X402_PREPAID_ABOVE,
-  outflow: {
-    call: e.HUB_PAY_MAX_CALL,
-    key: e.HUB_PAY_MAX_KEY_DAY,
-    host: e.HUB_PAY_MAX_HOST_DAY,
-    platform: e.HUB_PAY_MAX_DAY,
-  },
-  unresolved: {
-    principal: e.HUB_PAY_MAX_UNRESOLVED,
-    seller: e.HUB_PAY_MAX_SELLER_UNRESOLVED,
-  },
-  soloAdjustmentMax: e.HUB_ADJUST_ALONE,
-  gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
 })
 
 const SECRET_VARIABLES = new RegExp(

@@ -1,15 +1,19 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
+import { generatePrivateKey } from 'viem/accounts'
 import { ConfigError, readConfig } from '../../../../core/config.ts'
 
 const PRODUCTION = {
   RPC_URL: 'https://rpc.acme.com',
-  TREASURY_ADDRESS: `0x${'1'.repeat(40)}`,
-  SPEND_WALLET_KEY: `0x${'2'.repeat(64)}`,
-  GAS_WALLET_KEY: `0x${'3'.repeat(64)}`,
+  TREASURY_ADDRESS: '0x5f3b8c0a91d2e47c6a0b1f8d93e2c4a75b6d1e09',
+  SPEND_WALLET_KEY: generatePrivateKey(),
+  GAS_WALLET_KEY: generatePrivateKey(),
   HUB_ETH_PRICE: '3000',
   DATABASE_URL: 'postgres://localhost/hub',
   HUB_BASE_URL: 'https://hub.acme.com',
-  HUB_SIGNING_KEY: 'MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g',
+  HUB_SIGNING_KEY: generateKeyPairSync('ed25519')
+    .privateKey.export({ format: 'der', type: 'pkcs8' })
+    .toString('base64'),
 }
 
 describe('the configured indexes', () => {
