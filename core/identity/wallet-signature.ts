@@ -1,4 +1,10 @@
-import { createPublicClient, type Hex, http, recoverMessageAddress } from 'viem'
+import {
+  createPublicClient,
+  type Hex,
+  type HttpTransportConfig,
+  recoverMessageAddress,
+  type Transport,
+} from 'viem'
 import { base } from 'viem/chains'
 import { Fault } from '../errors.ts'
 
@@ -49,8 +55,10 @@ const TIMEOUT_MS = 5_000
  * `isValidSignature` (ERC-1271), a wallet not yet deployed through its factory (ERC-6492). Other
  * addresses have no contract and fail.
  */
-export function createContractVerifier(rpcUrl: string): ContractVerifier {
-  const transport = http(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 0 })
+export function createContractVerifier(
+  connect: (options: HttpTransportConfig) => Transport,
+): ContractVerifier {
+  const transport = connect({ timeout: TIMEOUT_MS, retryCount: 0 })
   const client = createPublicClient({ chain: base, transport, cacheTime: 0 })
   return async ({ wallet: address, message, signature }) => {
     try {

@@ -1,7 +1,6 @@
 import {
   BlockNotFoundError,
   createPublicClient,
-  http,
   isAddressEqual,
   numberToHex,
   pad,
@@ -13,6 +12,7 @@ import {
 import { base } from 'viem/chains'
 import { singleFlight } from '../../runtime/cache.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
+import { type NodeTransport, trustedNode } from './node.ts'
 import { type ExpectedTransfer, findEvidence, type TransferEvidence } from './transfer-evidence.ts'
 import {
   type BlockRange,
@@ -30,6 +30,8 @@ export type {
 
 export interface ChainOptions {
   readonly rpcUrl: string
+  /** Connections to the node. @defaultValue those to `rpcUrl`, without a proof of its chain */
+  readonly transport?: NodeTransport
   readonly network: string
   /** Limit per request to the node. @defaultValue 5000 */
   readonly timeoutMs?: number
@@ -100,8 +102,9 @@ const ABI = parseAbi([
 /** Opens the view without contacting the node. @throws RangeError for an unknown network */
 export function openChain(options: ChainOptions): Chain {
   const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
+  const { transport = trustedNode(rpcUrl) } = options
   const asset = assetOf(network)
-  const client = connect(rpcUrl, timeoutMs)
+  const client = connect(transport, timeoutMs)
   const blockAtTag = singleFlight((tag: 'latest') => fetchHead(client, tag))
   const head = () => blockAtTag('latest')
   const receiptOf = singleFlight((hash: Hex) => fetchReceipt(client, hash))
@@ -151,10 +154,10 @@ export function openChain(options: ChainOptions): Chain {
 
 type Client = ReturnType<typeof connect>
 
-const connect = (rpcUrl: string, timeout: number) =>
+const connect = (transport: NodeTransport, timeout: number) =>
   createPublicClient({
     chain: base,
-    transport: http(rpcUrl, { timeout, retryCount: 1 }),
+    transport: transport({ timeout, retryCount: 1 }),
     cacheTime: 0,
   })
 

@@ -1,18 +1,10 @@
 import { eip3009ABI } from '@x402/evm'
-import {
-  type Address,
-  decodeFunctionResult,
-  encodeFunctionData,
-  parseAbi,
-  parseSignature,
-} from 'viem'
+import { decodeFunctionResult, encodeFunctionData, parseAbi, parseSignature } from 'viem'
 import type { Asset, Hex } from '../chain/asset.ts'
+import { MULTICALL3 } from '../chain/identity.ts'
 import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { ContractCall } from './sender.ts'
-
-/** Multicall3, deployed at this address on every chain. USDC accepts payments from any sender. */
-const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 const ABI = parseAbi([
   'struct Call { address target; bytes callData; }',
@@ -34,7 +26,7 @@ export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefine
   return authorization && isKeySignature ? { args, authorization, signature } : undefined
 }
 
-/** Call that makes all payments or none. A single payment calls the token directly. */
+/** Call that makes all payments or none; USDC accepts them from any sender. A single payment calls the token directly. */
 export function atomicCall({ address }: Asset, payments: readonly KeyPayment[]): ContractCall {
   const [first, ...more] = payments
   if (first && more.length === 0) return { to: address, data: encodeTransfer(first) }

@@ -1,6 +1,7 @@
-import { createPublicClient, hexToBigInt, http, numberToHex } from 'viem'
+import { createPublicClient, hexToBigInt, numberToHex } from 'viem'
 import { base } from 'viem/chains'
 import type { Hex } from '../../../payments/chain/asset.ts'
+import { type NodeTransport, trustedNode } from '../../../payments/chain/node.ts'
 
 /** One event of a contract, as the node tells it. */
 export interface ChainLog {
@@ -31,11 +32,16 @@ export interface ChainLogs {
   senderOf(tx: Hex): Promise<Hex | undefined>
 }
 
+const TIMEOUT_MS = 10_000
+
 /** Creates the access to a node; sends nothing until it is used. */
-export function openChainLogs(rpcUrl: string, timeout = 10_000): ChainLogs {
+export function openChainLogs(
+  rpcUrl: string,
+  transport: NodeTransport = trustedNode(rpcUrl),
+): ChainLogs {
   const client = createPublicClient({
     chain: base,
-    transport: http(rpcUrl, { timeout, retryCount: 1 }),
+    transport: transport({ timeout: TIMEOUT_MS, retryCount: 1 }),
     cacheTime: 0,
   })
   return {

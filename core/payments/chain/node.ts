@@ -1,0 +1,94 @@
+import {
+  BaseError,
+  createPublicClient,
+  HttpRequestError,
+  type HttpTransportConfig,
+  http,
+  TimeoutError,
+  type Transport,
+} from 'viem'
+import { base } from 'viem/chains'
+import { elapsedMs } from '../../clock.ts'
+import { singleFlight } from '../../runtime/cache.ts'
+import { type ChainIdentity, findDifference } from './identity.ts'
+
+/** Opens connections to the hub's node. */
+export type NodeTransport = (options: HttpTransportConfig) => Transport
+
+/** Connections that trust the node, as for a sandbox's own chain. */
+export const trustedNode =
+  (rpcUrl: string): NodeTransport =>
+  (options) =>
+    http(rpcUrl, options)
+
+/** The node serves another chain. Nothing is read from it or sent to it. */
+export class WrongChain extends BaseError {
+  override readonly name = 'WrongChain'
+}
+
+/** Connections to a node that must prove its chain. */
+export interface ProvenNode {
+  readonly transport: NodeTransport
+  /** Proves the chain now. @throws WrongChain, or viem's error if the node does not respond */
+  readonly prove: () => Promise<void>
+}
+
+/** Age up to which a proof counts. From half of it on, it is renewed in the background. */
+const PROOF_MS = 60_000
+/** Pause before a node that failed the proof is asked again. */
+const RETRY_MS = 5_000
+const TIMEOUT_MS = 5_000
+
+/**
+ * Opens a node whose chain is proven before the first request, every minute, and after each lost
+ * connection, because another node may have taken its place. Requests wait for the proof, and fail
+ * with `WrongChain` without it.
+ */
+export function provenNode(
+  rpcUrl: string,
+  identity: ChainIdentity,
+  { now = elapsedMs }: { readonly now?: () => number } = {},
+): ProvenNode {
+  const transport = http(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 1 })
+  const client = createPublicClient({ chain: base, transport, cacheTime: 0 })
+  let provenAt = Number.NEGATIVE_INFINITY
+  let refused: { readonly at: number; readonly error: WrongChain } | undefined
+
+  const prove = singleFlight(async (_: 'chain') => {
+    const startedAt = now()
+    const difference = await findDifference(client, identity)
+    if (difference === undefined) {
+      provenAt = startedAt
+      return
+    }
+    provenAt = Number.NEGATIVE_INFINITY
+    refused = { at: startedAt, error: new WrongChain(`The node is not on Base: ${difference}.`) }
+    throw refused.error
+  })
+  const assertProven = async (): Promise<void> => {
+    const age = now() - provenAt
+    if (age > PROOF_MS) {
+      if (refused && now() - refused.at < RETRY_MS) throw refused.error
+      await prove('chain')
+    } else if (age > PROOF_MS / 2) void prove('chain').catch(() => {})
+  }
+  const forgetIfLost = (error: unknown): never => {
+    if (isLostConnection(error)) provenAt = Number.NEGATIVE_INFINITY
+    throw error
+  }
+  return {
+    prove: () => prove('chain'),
+    transport: (options) => (config) => {
+      const opened = http(rpcUrl, options)(config)
+      const request = async (...args: Parameters<typeof opened.request>) => {
+        await assertProven()
+        return opened.request(...args).catch(forgetIfLost)
+      }
+      return { ...opened, request: request as typeof opened.request }
+    },
+  }
+}
+
+/** Returns true if no response arrived. A response with an error status is from the same node. */
+const isLostConnection = (error: unknown): boolean =>
+  error instanceof TimeoutError || (error instanceof HttpRequestError && error.status === undefined)
