@@ -12,7 +12,7 @@ import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
-import { type Micros, usd } from './money.ts'
+import type { Micros } from './money.ts'
 import { ConfigError } from './runtime/config-error.ts'
 import type { RateStore } from './usage/open-windows.ts'
 
@@ -130,7 +130,6 @@ export interface Drain {
   readonly graceSeconds: number
 }
 
-const SANDBOX_ETH_PRICE = usd('3000')
 /** Default with real money; a sandbox has none. */
 const ROLE_WAIT_HOURS = 24
 

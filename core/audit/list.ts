@@ -21,13 +21,14 @@ export interface AuditFilter {
   readonly act?: string | undefined
   readonly subject?: string | undefined
   readonly name?: string | undefined
+  readonly role?: Actor['role'] | undefined
   /** Time of the act: `from` inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
 }
 
 export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditLine[]> {
-  const { limit, before, act, subject, name, from, to } = filter
+  const { limit, before, act, subject, name, role, from, to } = filter
   const { rows } = await pool.query<AuditLine>(
     `SELECT seq, at, name, principal, via, role, act, subject, before, after, reason,
        request AS "requestId", network, encode(hash, 'hex') AS hash FROM hub.audit
@@ -35,8 +36,9 @@ export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readon
        AND ($2::text IS NULL OR act = $2 OR split_part(act, '.', 1) = $2)
        AND ($3::text IS NULL OR subject = $3) AND ($4::text IS NULL OR name = $4)
        AND ($5::timestamptz IS NULL OR at >= $5) AND ($6::timestamptz IS NULL OR at < $6)
+       AND ($8::text IS NULL OR role = $8)
      ORDER BY seq DESC LIMIT $7`,
-    [before ?? null, act ?? null, subject ?? null, name ?? null, from ?? null, to ?? null, limit],
+    [before, act, subject, name, from, to, limit, role].map((value) => value ?? null),
   )
   return rows
 }

@@ -12,7 +12,7 @@ import {
 } from '../ledger/export/plan.ts'
 import { type ExportPosition, FORMATS, type FormatName } from '../ledger/export/writer.ts'
 import { balancesAt } from '../ledger/history/balance.ts'
-import type { FinanceDeps, Staff } from './adjustments.ts'
+import type { FinanceDeps, Staff } from './staff-acts.ts'
 
 /** An export of the journal and its progress. */
 export interface LedgerExport {

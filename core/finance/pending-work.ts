@@ -2,6 +2,9 @@ import type { Pool } from 'pg'
 import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 
+/** Days over which acts by command and refused attempts are counted. */
+export const RECENT_DAYS = 30
+
 /** Work that awaits finance, as of one instant. */
 export interface PendingWork {
   /** True if the balances of all accounts sum to zero for each asset. */
@@ -11,8 +14,12 @@ export interface PendingWork {
   readonly payments: bigint
   /** Payments that should be final by now. */
   readonly overdue: bigint
-  /** Adjustments that await a second person. */
+  /** Acts that await a second person. */
   readonly proposals: bigint
+  /** Privileged acts by command, over the last `RECENT_DAYS`. */
+  readonly commands: bigint
+  /** Refused attempts of staff, over the last `RECENT_DAYS`. */
+  readonly refusals: bigint
   readonly paused: boolean
 }
 
@@ -22,7 +29,11 @@ const PENDING_WORK = `
       GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     p.payments, p.overdue,
-    (SELECT count(*) FROM hub.adjustment WHERE state = 'proposed') AS proposals,
+    (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,
+    (SELECT count(*) FROM hub.audit WHERE role = 'operator'
+      AND at > clock_timestamp() - make_interval(days => $3)) AS commands,
+    (SELECT count(*) FROM hub.audit WHERE act = 'act.refuse'
+      AND at > clock_timestamp() - make_interval(days => $3)) AS refusals,
     (SELECT paused FROM hub.outgoing_state) AS paused
   FROM (SELECT count(*) AS payments,
       count(*) FILTER (WHERE clock_timestamp() > o.valid_before + make_interval(secs =>
@@ -33,7 +44,7 @@ const PENDING_WORK = `
 /** Counts the pending work. @param finality confirmations until a small transfer is final */
 export async function pendingWork(pool: Pool, finality: bigint): Promise<PendingWork> {
   const tiers = overdueThresholds(finality)
-  const values = [tiers.map(([from]) => from), tiers.map(([, ms]) => ms)]
+  const values = [tiers.map(([from]) => from), tiers.map(([, ms]) => ms), RECENT_DAYS]
   const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
   return rows[0]!
 }

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
-import { withAudit } from '../audit/record.ts'
+import type { AuditedChange } from '../audit/record.ts'
 import { inRolledBackTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
-import { derivedUuid } from '../ids.ts'
+import { derivedUuid, uuidv7 } from '../ids.ts'
 import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
 import { GAS, walletOf } from '../ledger/postings.ts'
 import { micros } from '../money.ts'
@@ -14,9 +14,18 @@ import { addWholeGwei } from '../payments/facilitators/gas-accounting.ts'
 import type { GasWallet } from '../payments/facilitators/gas-wallet.ts'
 import { findBeginBlock } from '../reconciliation/range.ts'
 import type { WalletName } from '../reconciliation/types.ts'
-import { type FinanceDeps, isNewEntry, type Staff } from './adjustments.ts'
+import { isNewEntry } from './posting-faults.ts'
+import {
+  type ActTerms,
+  type Execution,
+  type FinanceDeps,
+  type Staff,
+  type SubmittedAct,
+  submitAct,
+  withActContext,
+} from './staff-acts.ts'
 
-export interface TransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'> {
+export interface TransferDeps extends FinanceDeps {
   readonly chain: Chain
   readonly treasury: Hex
   readonly spend: Hex
@@ -46,7 +55,7 @@ export interface PostedTransfers {
 /**
  * Posts the movements of a transaction between platform wallets: USDC between treasury and spend
  * wallet, and ETH sent to the gas wallet. The amounts are read from the hub's own node. Idempotent:
- * repeating a transaction returns the same entries.
+ * repeating a transaction returns the same entries. Large ones are proposed: see `submitAct`.
  * @throws Fault `not_booked` with the reason, `chain_unavailable`
  */
 export async function postWalletTransfers(
@@ -54,16 +63,39 @@ export async function postWalletTransfers(
   by: Staff,
   tx: Hex,
   reason: string,
-): Promise<PostedTransfers> {
+): Promise<PostedTransfers & Pick<SubmittedAct, 'state'>> {
   const found = await findFinalTransaction(deps, tx)
-  return withAudit(deps.pool, by, reason, async (client, note) => {
-    const posted = await postEntries(deps, client, found, { author: by.name, reason })
-    if (posted.fresh) {
-      note({ act: 'transfer.book', subject: tx, after: { entries: posted.entries } })
-    }
-    return posted
+  let posted: PostedTransfers | undefined
+  const { state } = await withActContext(deps, by, reason, (context) => {
+    const order = {
+      id: uuidv7(deps.clock.now().getTime()),
+      kind: 'transfer',
+      subject: tx,
+      terms: { transaction: tx },
+      accounts: [],
+      exposure: found.moves.reduce((sum, { amount }) => sum + amount, 0n),
+    } as const
+    return submitAct(context, order, async (client, decision) => {
+      posted = await postEntries(deps, client, found, { ...decision })
+      return toChange(tx, posted)
+    })
   })
+  return { ...(posted ?? (await previewWalletTransfers(deps, tx))), state }
 }
+
+/** Execution of a proposed transfer. The transaction is read from the chain again. */
+export async function prepareWalletTransfers(
+  deps: TransferDeps,
+  { transaction }: ActTerms,
+): Promise<Execution> {
+  const tx = transaction as Hex
+  const found = await findFinalTransaction(deps, tx)
+  return async (client, decision) =>
+    toChange(tx, await postEntries(deps, client, found, { ...decision }))
+}
+
+const toChange = (tx: Hex, { fresh, entries }: PostedTransfers): AuditedChange | undefined =>
+  fresh ? { act: 'transfer.book', subject: tx, after: { entries } } : undefined
 
 /** Dry run of `postWalletTransfers`: posts and rolls back. @throws the same Faults */
 export async function previewWalletTransfers(

@@ -2,8 +2,8 @@ import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import type { KeyManager } from './sub-keys.ts'
 
-/** Staff roles, highest first: `admin` includes everything that `finance` may do. */
-export const ROLES = ['admin', 'finance'] as const
+/** Staff roles, highest first; each includes the next. An `auditor` may only read. */
+export const ROLES = ['admin', 'finance', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
 
 /** Grant of a role, possibly revoked. */
@@ -15,6 +15,9 @@ export interface RoleGrant {
   readonly name: string
   readonly grantedBy: string
   readonly grantedAt: Date
+  /** End of the waiting time, unless a second administrator confirms the grant earlier. */
+  readonly effectiveAt: Date
+  readonly confirmedBy: string | null
   readonly revokedBy: string | null
   readonly revokedAt: Date | null
 }
@@ -24,7 +27,8 @@ const NAME = `coalesce(h.email, p.wallet_address)`
 
 const SELECT = `
   SELECT r.id, r.principal, r.role, ${NAME} AS name, r.granted_by AS "grantedBy",
-    r.granted_at AS "grantedAt", r.revoked_by AS "revokedBy", r.revoked_at AS "revokedAt"
+    r.granted_at AS "grantedAt", r.effective_at AS "effectiveAt",
+    r.confirmed_by AS "confirmedBy", r.revoked_by AS "revokedBy", r.revoked_at AS "revokedAt"
   FROM hub.role r JOIN hub.principal p ON p.id = r.principal
   LEFT JOIN hub.person h ON h.principal = p.id`
 
@@ -39,11 +43,11 @@ export async function findRole(
 ): Promise<Role | undefined> {
   const { rows } = await pool.query<{ role: Role }>(
     `SELECT role FROM hub.role WHERE principal = ANY ($1) AND revoked_at IS NULL
-     UNION SELECT 'admin' FROM hub.principal WHERE id = ANY ($1) AND wallet_address = ANY ($2)
-     ORDER BY role LIMIT 1`,
+       AND effective_at <= clock_timestamp()
+     UNION SELECT 'admin' FROM hub.principal WHERE id = ANY ($1) AND wallet_address = ANY ($2)`,
     [principals, admins],
   )
-  return rows[0]?.role
+  return ROLES.find((role) => rows.some((row) => row.role === role))
 }
 
 /** Lists role grants, newest first. */
@@ -72,19 +76,44 @@ export async function findPrincipalByName(client: ClientBase, name: string): Pro
   )
 }
 
+export interface GrantOrder {
+  readonly principal: string
+  readonly role: Role
+  readonly by: { readonly name: string; readonly principal: string }
+  /** Hours before the role takes effect; an `auditor` reads immediately. */
+  readonly waitHours: number
+  /** See `findRole`. */
+  readonly admins: readonly string[]
+}
+
 /** @returns undefined if the principal already has the role */
 export async function grantRole(
   client: ClientBase,
-  principal: string,
-  role: Role,
-  by: string,
+  { principal, role, by, waitHours, admins }: GrantOrder,
 ): Promise<RoleGrant | undefined> {
-  const { rows } = await client.query<{ id: bigint }>(
-    `INSERT INTO hub.role (principal, role, granted_by) VALUES ($1, $2, $3)
-     ON CONFLICT (principal, role) WHERE revoked_at IS NULL DO NOTHING RETURNING id`,
-    [principal, role, by],
+  const { rows } = await client.query<{ id: bigint | null }>(
+    'SELECT hub.grant_role($1, $2, $3, $4, make_interval(hours => $5), $6) AS id',
+    [principal, role, by.name, by.principal, waitHours, admins],
   )
-  return rows[0] && findGrant(client, rows[0].id)
+  const { id } = rows[0]!
+  return id === null ? undefined : findGrant(client, id)
+}
+
+/**
+ * Ends the waiting time of a role by the word of a second administrator.
+ * @returns the grant, or the reason of `hub.second_person_fault`
+ */
+export async function confirmRole(
+  client: ClientBase,
+  id: bigint,
+  by: GrantOrder['by'],
+  admins: readonly string[],
+): Promise<RoleGrant | string> {
+  const { rows } = await client.query<{ fault: string | null }>(
+    'SELECT hub.confirm_role($1, $2, $3, $4) AS fault',
+    [id, by.name, by.principal, admins],
+  )
+  return rows[0]!.fault ?? (await findGrant(client, id))!
 }
 
 /**
@@ -111,7 +140,8 @@ export async function revokeRole(
   return (await findGrant(client, id))!
 }
 
-async function findGrant(client: ClientBase, id: bigint): Promise<RoleGrant | undefined> {
+/** Finds a grant, revoked or not. */
+export async function findGrant(client: ClientBase, id: bigint): Promise<RoleGrant | undefined> {
   const { rows } = await client.query<RoleGrant>(`${SELECT} WHERE r.id = $1`, [id])
   return rows[0]
 }

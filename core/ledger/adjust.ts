@@ -3,7 +3,7 @@ import type { Micros } from '../money.ts'
 import type { Account, Asset, LedgerOutcome, SingleStepEvent } from './events.ts'
 import { claimKey } from './idempotency.ts'
 import type { PostingLedger } from './in-transaction.ts'
-import type { AccountRef, Ledger } from './ledger.ts'
+import type { AccountRef } from './ledger.ts'
 import type { Decision } from './reverse.ts'
 
 export interface Adjustment {
@@ -61,8 +61,8 @@ export async function adjust(
 
 /** Moves credits between main keys of one principal, as `adjust`. @throws NotPostable */
 export async function transferCredits(
-  pool: Pool,
-  ledger: Ledger,
+  pool: Pool | ClientBase,
+  ledger: Pick<PostingLedger, 'post'>,
   { from, to, amount }: { from: AccountRef; to: AccountRef; amount: Micros },
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {

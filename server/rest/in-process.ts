@@ -1,12 +1,21 @@
 import type { Session } from '../../core/identity/sessions.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
-import { assertRole, findStaff, requiredRole, type StaffDeps } from './staff.ts'
+import {
+  assertFresh,
+  assertRole,
+  findStaff,
+  requiredRole,
+  type StaffDeps,
+  withRefusalAudit,
+} from './staff.ts'
 
 /** Visitor on whose behalf a web page calls REST routes. */
 export interface InProcessCaller {
   readonly session: Session | undefined
   readonly ip: string
   readonly requestId: string
+  /** `Cookie` header of the visitor. */
+  readonly cookies?: string | undefined
 }
 
 export interface InProcessInput {
@@ -33,25 +42,29 @@ export function inProcessApi(
       if (route.auth === 'key') throw new TypeError(`route requires an API key: ${name}`)
       assertNames(params)
       const role = requiredRole(route)
-      const staff =
-        role && assertRole(role, await (staffLookup ??= findStaff(caller, caller, deps)))
+      const staff = role && (await (staffLookup ??= findStaff(caller, caller, deps)))
       const filledQuery = Object.fromEntries(
         Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
       ) as Record<string, string>
       const url = new URL(fillPath(route.path, params), baseUrl())
       url.search = new URLSearchParams(filledQuery).toString()
-      const reply: RestReply = await route.handle({
-        requestId: caller.requestId,
-        url: url.href,
-        ip: caller.ip,
-        params,
-        body: route.body && parse(route.body, body),
-        query: route.query && parse(route.query, filledQuery),
-        caller: undefined,
-        session: caller.session,
-        staff,
-        header: () => undefined,
-      })
+      const handle = async (): Promise<RestReply> => {
+        if (role) assertRole(role, staff)
+        if (role) await assertFresh(route, caller, deps)
+        return route.handle({
+          requestId: caller.requestId,
+          url: url.href,
+          ip: caller.ip,
+          params,
+          body: route.body && parse(route.body, body),
+          query: route.query && parse(route.query, filledQuery),
+          caller: undefined,
+          session: caller.session,
+          staff,
+          header: (header) => (header === 'cookie' ? caller.cookies : undefined),
+        })
+      }
+      const reply = await withRefusalAudit(deps.pool, staff, route, url.pathname, handle)
       return reply.body as T
     }
   }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
-import type { Staff } from '../../core/finance/adjustments.ts'
+import type { Staff } from '../../core/finance/staff-acts.ts'
 import type { Caller, ProviderCaller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { KeyManager } from '../../core/identity/sub-keys.ts'
@@ -23,14 +23,14 @@ export interface RestRequest<Body, Query> {
   readonly providerCaller?: ProviderCaller | undefined
   /** Set if the route accepts a session and no key was sent. */
   readonly session: Session | undefined
-  /** Set if the route requires the finance or administrator role. */
+  /** Set if the route requires a role. */
   readonly staff: Staff | undefined
   readonly header: (name: string) => string | undefined
 }
 
 export interface RestReply {
   readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body: unknown
 }
 
@@ -42,10 +42,11 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly summary: string
   /**
    * Credentials that the route accepts. `key`: an agent key. `session`: a signed-in person.
-   * `owner`: either of them. `provider`: either of them, or a provider key. `finance`, `admin`:
-   * staff with that role (administrators have both), signed in or by a main key.
+   * `owner`: either of them. `provider`: either of them, or a provider key. `auditor`,
+   * `finance`, `admin`: staff with that role or a higher one, signed in or by a main key; auditors
+   * may also read what finance may.
    */
-  readonly auth: 'none' | 'key' | 'finance' | 'admin' | 'session' | 'owner' | 'provider'
+  readonly auth: 'none' | 'key' | 'auditor' | 'finance' | 'admin' | 'session' | 'owner' | 'provider'
   /** True if the route accepts HTML forms in addition to JSON. */
   readonly acceptsForm?: boolean
   /** True if the response is the same for everyone: open to CORS, cached for 30 s, with ETag. */
@@ -60,8 +61,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly query?: z.ZodType<Query>
   readonly response: {
     readonly status: number
-    /** Alternative status with the same body, such as 202 for a pending settlement. */
-    readonly or?: number
+    /** Alternative statuses with the same body, such as 202 for a pending settlement. */
+    readonly or?: number | readonly number[]
     /** `Location` of a 201, filled from members of the body: `/v1/keys/{key_id}`. */
     readonly location?: string
     /** @defaultValue application/json */

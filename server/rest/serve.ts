@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
@@ -10,9 +10,17 @@ import { markPublic } from '../http/finalize-response.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
-import { assertRole, findStaff, requiredRole, type StaffDeps } from './staff.ts'
+import {
+  assertFresh,
+  assertRole,
+  findStaff,
+  requiredRole,
+  type StaffDeps,
+  withRefusalAudit,
+} from './staff.ts'
 
 export interface RestDeps extends AuthenticationDeps, StaffDeps {
+  readonly staff: StaffDeps['staff']
   readonly limits: RateLimits
   readonly accountStatus: AccountStatus
 }
@@ -48,23 +56,17 @@ export const serveRest =
     if (rate) ctx.set({ ...rate.headers }) // also sent if the request fails later
     const origin = { ip: ctx.ip, requestId: requestIdOf(ctx) }
     const role = requiredRole(route)
-    const staff = role && assertRole(role, await findStaff(identity, origin, deps))
-    const readBody = route.acceptsForm ? readForm : readJson
-    const body = route.body ? parse(route.body, (await readBody(ctx.req)) ?? {}) : undefined
-    const query = route.query && parse(route.query, { ...ctx.query })
-    const request = {
-      ...origin,
-      url: url.href,
-      params,
-      body,
-      query,
-      caller,
-      providerCaller,
-      session,
-      staff,
-      header: (name: string) => readSingleHeader(ctx, name),
+    const staff = role && (await findStaff(identity, origin, deps))
+    const handle = async (): Promise<RestReply> => {
+      if (role) assertRole(role, staff)
+      if (role) await assertFresh(route, identity, deps)
+      const input = await readInput(ctx, route)
+      const header = (name: string) => readSingleHeader(ctx, name)
+      const callers = { caller, providerCaller, session, staff }
+      const request = { ...origin, url: url.href, params, ...input, ...callers, header }
+      return trace.step('handle', () => route.handle(request))
     }
-    const reply = await trace.step('handle', () => route.handle(request))
+    const reply = await withRefusalAudit(deps.pool, staff, route, url.pathname, handle)
     send(ctx, {
       status: reply.status ?? 200,
       headers: {
@@ -79,6 +81,15 @@ export const serveRest =
       ctx.append(name, value)
     }
   }
+
+/** Reads and checks the body and the query. @throws Fault `validation_failed` and others */
+async function readInput(ctx: Context, route: AnyRoute) {
+  const readBody = route.acceptsForm ? readForm : readJson
+  return {
+    body: route.body ? parse(route.body, (await readBody(ctx.req)) ?? {}) : undefined,
+    query: route.query && parse(route.query, { ...ctx.query }),
+  }
+}
 
 /** `Location` of a created resource (RFC 9110 §10.2.2). */
 function locationOf({ response }: AnyRoute, { status, body }: RestReply): Record<string, string> {

@@ -1,7 +1,10 @@
 import type { Pool } from 'pg'
+import { recordRefusal } from '../../core/audit/record.ts'
+import type { Config } from '../../core/config.ts'
 import { Fault } from '../../core/errors.ts'
-import type { Staff } from '../../core/finance/adjustments.ts'
-import { findRole, type Role } from '../../core/identity/roles.ts'
+import type { Staff } from '../../core/finance/staff-acts.ts'
+import { isFreshlySigned } from '../../core/identity/main-keys.ts'
+import { findRole, ROLES, type Role } from '../../core/identity/roles.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import type { RequestIdentity } from './authentication.ts'
 import type { AnyRoute } from './route.ts'
@@ -10,6 +13,7 @@ export interface StaffDeps {
   readonly pool: Pool
   /** Wallets of configured administrators, in lower case. */
   readonly admins: readonly string[]
+  readonly staff: Config['staff']
 }
 
 /** Origin of a request, for the audit log. */
@@ -18,9 +22,9 @@ export interface RequestOrigin {
   readonly requestId: string
 }
 
-/** Returns the role that a route requires, if any. */
-export const requiredRole = ({ auth }: AnyRoute): Role | undefined =>
-  auth === 'admin' || auth === 'finance' ? auth : undefined
+/** Returns the lowest role that a route requires, if any: auditors read all of finance. */
+export const requiredRole = ({ auth, method }: AnyRoute): Role | undefined =>
+  auth === 'finance' && method === 'GET' ? 'auditor' : ROLES.find((role) => role === auth)
 
 /** Finds the staff member behind a main key or session. Sub-keys never carry a role. */
 export async function findStaff(
@@ -45,9 +49,46 @@ export async function findStaff(
 
 /** @throws Fault `admin_only`, `finance_only` */
 export function assertRole(required: Role, staff: Staff | undefined): Staff {
-  if (required === 'admin' && staff?.role !== 'admin') throw new Fault('admin_only')
-  if (!staff) throw new Fault('finance_only')
-  return staff
+  const held = ROLES.findIndex((role) => role === staff?.role)
+  if (staff && held !== -1 && held <= ROLES.indexOf(required)) return staff
+  throw new Fault(required === 'admin' ? 'admin_only' : 'finance_only')
+}
+
+const MINUTE_SECONDS = 60
+
+/**
+ * Throws unless whoever changes something as staff proved their identity recently: signed in, or
+ * registered the wallet of the key. A stolen cookie or key alone is not enough.
+ * @throws Fault `fresh_authentication_required`
+ */
+export async function assertFresh(
+  { method }: AnyRoute,
+  { caller, session }: RequestIdentity,
+  { pool, staff: { freshMinutes, freshKeys } }: StaffDeps,
+): Promise<void> {
+  if (method === 'GET') return
+  const isFresh = caller
+    ? !freshKeys || (await isFreshlySigned(pool, caller.keyId, freshMinutes))
+    : session !== undefined && session.ageSeconds <= freshMinutes * MINUTE_SECONDS
+  if (!isFresh) throw new Fault('fresh_authentication_required')
+}
+
+/** Runs a request, and records in the audit log if a staff member is refused (403) a change. */
+export async function withRefusalAudit<T>(
+  pool: Pool,
+  staff: Staff | undefined,
+  { method }: AnyRoute,
+  path: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (staff && method !== 'GET' && error instanceof Fault && error.status === 403) {
+      await recordRefusal(pool, staff, `${method} ${path}`, error)
+    }
+    throw error
+  }
 }
 
 async function emailOf(pool: Pool, person: string): Promise<string> {

@@ -38,7 +38,7 @@ export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   ...accountPages(deps),
   ...providerPages(deps),
   ...financePages(deps),
-  ...adminPages(),
+  ...adminPages(deps),
 ]
 
 export const webPages = (deps: WebDeps): Middleware => pageRouter(allPages(deps), deps)

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { operator, withAudit } from '../../../core/audit/record.ts'
+import { withAudit } from '../../../core/audit/record.ts'
 import { ledgerInTransaction } from '../../../core/ledger/in-transaction.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { decimal } from '../../../core/money.ts'
@@ -12,6 +12,7 @@ import {
   type Resolution,
   resolveException,
 } from '../../../core/reconciliation/resolve.ts'
+import { actorNamed, attributed } from '../author.ts'
 import {
   type Command,
   EXIT_FAILED,
@@ -64,11 +65,11 @@ with [--with ID,ID], which posts nothing`,
     try {
       const outcome = await withAudit(
         await context.pool(),
-        operator(author),
+        actorNamed(author),
         reason,
         async (client, note) => {
           const ports = { client, ledger: ledgerInTransaction(ledger, client) }
-          const ended = await resolveException(ports, id, resolution, decision)
+          const ended = await resolveException(ports, id, resolution, attributed(decision))
           if (ended === 'resolved') {
             note({ act: 'exception.resolve', subject: String(id), after: resolution })
           }

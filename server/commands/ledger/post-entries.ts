@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { type AuditedChange, operator, withAudit } from '../../../core/audit/record.ts'
+import { type AuditedChange, withAudit } from '../../../core/audit/record.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import {
@@ -13,6 +13,7 @@ import { ledgerInTransaction, type PostingLedger } from '../../../core/ledger/in
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { type Decision, reverseCall } from '../../../core/ledger/reverse.ts'
 import { type Micros, usd } from '../../../core/money.ts'
+import { actorNamed, attributed, currentUser } from '../author.ts'
 import {
   type Command,
   type CommandContext,
@@ -55,8 +56,8 @@ export const adjustCommand: Command = {
     const once = entryIdentityOf(values)
     const change = { act: 'entry.adjust', subject: once.id, after: adjustment } as const
     return postEntry(context, () =>
-      postAudited(context, decision, change, (client, books) =>
-        adjust(client, books, adjustment, decision, once),
+      postAudited(context, decision, change, (client, books, by) =>
+        adjust(client, books, adjustment, by, once),
       ),
     )
   },
@@ -83,8 +84,8 @@ export const refundCommand: Command = {
     const after = { refunded: amount ?? 'all of it' }
     const change = { act: 'call.refund', subject: call, after } as const
     return postEntry(context, () =>
-      postAudited(context, decision, change, (client, books) =>
-        reverseCall(client, books, hold, decision, amount),
+      postAudited(context, decision, change, (client, books, by) =>
+        reverseCall(client, books, hold, by, amount),
       ),
     )
   },
@@ -108,11 +109,12 @@ export const transferCommand: Command = {
         await ledger.account(creditsOf(keys[0])),
         await ledger.account(creditsOf(keys[1])),
       ]
-      return transferCredits(
-        await context.pool(),
-        ledger,
-        { from, to, amount },
-        entryIdentityOf(values),
+      const once = entryIdentityOf(values)
+      const decision = { author: currentUser(), reason: 'Transferred on the command line.' }
+      const after = { from: keys[0], to: keys[1], amount, asset: 'USDC' }
+      const change = { act: 'credits.transfer', subject: once.id, after } as const
+      return postAudited(context, decision, change, (client, books) =>
+        transferCredits(client, books, { from, to, amount }, once),
       )
     })
   },
@@ -121,13 +123,15 @@ export const transferCommand: Command = {
 /** Posts an entry and its audit record in one transaction. */
 const postAudited = async (
   context: CommandContext,
-  { author, reason }: Decision,
+  decision: Decision,
   change: AuditedChange,
-  work: (client: PoolClient, books: PostingLedger) => Promise<LedgerOutcome>,
+  work: (client: PoolClient, books: PostingLedger, by: Decision) => Promise<LedgerOutcome>,
 ): Promise<LedgerOutcome> => {
   const ledger = await context.ledger()
-  return withAudit(await context.pool(), operator(author), reason, async (client, note) => {
-    const outcome = await work(client, ledgerInTransaction(ledger, client))
+  const actor = actorNamed(decision.author)
+  return withAudit(await context.pool(), actor, decision.reason, async (client, note) => {
+    const poster = ledgerInTransaction(ledger, client)
+    const outcome = await work(client, poster, attributed(decision))
     if (outcome === 'applied') note(change)
     return outcome
   })

@@ -1,10 +1,11 @@
-import { operator, withAudit } from '../../../core/audit/record.ts'
+import { withAudit } from '../../../core/audit/record.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../../core/ledger/export/format.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../core/ledger/history/period.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { actorNamed } from '../author.ts'
 import {
   type Command,
   type CommandContext,
@@ -157,7 +158,7 @@ closed months`,
     try {
       const author = required(values['author'], '--author')
       const reason = optional(values['reason']) ?? 'Closed on the command line.'
-      const closed = await withAudit(pool, operator(author), reason, async (client, note) => {
+      const closed = await withAudit(pool, actorNamed(author), reason, async (client, note) => {
         const months = await closePeriod(client, wanted, author)
         if (months.length > 0) note({ act: 'period.close', subject: wanted, after: { months } })
         return months

@@ -12,8 +12,10 @@ const AuditLineView = z.object({
   seq: z.int(),
   at: z.iso.datetime(),
   name: z.string().meta({ description: 'Actor: an email address, a wallet, or a name.' }),
-  via: z.string().nullable().meta({ description: 'Key id or session id.' }),
-  role: z.enum(['admin', 'finance', 'operator']).meta({
+  via: z.string().nullable().meta({
+    description: 'Key id or session id; of a command, os: and the operating system user.',
+  }),
+  role: z.enum(['admin', 'finance', 'auditor', 'operator']).meta({
     description: 'operator: a person at the command line of the hub.',
   }),
   act: z.string(),
@@ -59,16 +61,18 @@ export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => 
         .optional(),
       subject: z.string().max(300).optional(),
       name: z.string().max(254).optional().meta({ description: 'Actor.' }),
+      role: z.enum(['admin', 'finance', 'auditor', 'operator']).optional(),
       ...dayFields,
     }),
     response: { status: 200, schema: pageSchema(AuditLineView) },
     handle: async ({ query, url }) => {
-      const { limit, cursor, act, subject, name } = query
+      const { limit, cursor, act, subject, name, role } = query
       const [before] = readCursor(cursor, z.tuple([z.int().min(1)])) ?? []
       const lines = await listAudit(pool, {
         act,
         subject,
         name,
+        role,
         limit: limit + 1,
         before: before === undefined ? undefined : BigInt(before),
         ...dayBounds(query),

@@ -1,16 +1,26 @@
 import type { AnyRoute } from '../route.ts'
+import { type AccessReviewDeps, accessReviewRoutes } from './access-review.ts'
 import { type AuditDeps, auditRoutes } from './audit.ts'
 import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
-import { providerAdminRoutes } from './providers.ts'
+import { type AddressRecoveryDeps, addressRecoveryRoutes } from './payout-address.ts'
+import { type ProviderAdminDeps, providerAdminRoutes } from './providers.ts'
 import { type RoleDeps, roleRoutes } from './roles.ts'
 import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
 
 export const adminRoutes = (
-  deps: RoleDeps & KeyAdminDeps & ServiceAdminDeps & AuditDeps,
+  deps: RoleDeps &
+    KeyAdminDeps &
+    ServiceAdminDeps &
+    ProviderAdminDeps &
+    AddressRecoveryDeps &
+    AccessReviewDeps &
+    AuditDeps,
 ): readonly AnyRoute[] => [
   ...keyAdminRoutes(deps),
   ...roleRoutes(deps),
+  ...accessReviewRoutes(deps),
   ...serviceAdminRoutes(deps),
   ...providerAdminRoutes(deps),
+  ...addressRecoveryRoutes(deps),
   ...auditRoutes(deps),
 ]

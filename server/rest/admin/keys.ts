@@ -2,8 +2,11 @@ import type { Pool, PoolClient } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { type AuditedChange, withAudit } from '../../../core/audit/record.ts'
+import { assertNotOwn } from '../../../core/finance/staff-acts.ts'
 import { findKeyState, freezeKey, setKeyRate, thawKey } from '../../../core/identity/key-state.ts'
+import { creditsOf } from '../../../core/ledger/postings.ts'
 import type { Log } from '../../../core/log.ts'
+import { plainText } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const RATE_MAX = 1_000_000
@@ -23,10 +26,10 @@ const KeyChange = z
       description: 'Rate of a main key, shared by its sub-keys. null: the rate of its tier.',
     }),
     frozen: z
-      .strictObject({ reason: z.string().min(1).max(200) })
+      .strictObject({ reason: plainText(200) })
       .nullable()
       .meta({ description: 'Freezes the key and all keys below it. null: thaws it.' }),
-    reason: z.string().trim().min(1).max(500).meta({
+    reason: plainText(500).meta({
       description: 'Recorded in the audit log. Default: the reason in frozen.',
     }),
   })
@@ -56,14 +59,17 @@ export const keyAdminRoutes = (deps: KeyAdminDeps): readonly AnyRoute[] => [
     auth: 'admin',
     body: KeyChange,
     response: { status: 200, schema: KeyState },
-    faults: ['not_found'],
+    faults: ['not_found', 'own_account'],
     handle: async (request) => {
       const { pool, log } = deps
       const { id } = request.params
       const { body } = request
       const staff = staffOf(request)
       const reason = body.reason ?? body.frozen?.reason ?? ''
-      await withAudit(pool, staff, reason, (client, note) => applyChange(client, id, body, note))
+      await withAudit(pool, staff, reason, async (client, note) => {
+        await assertNotOwn(client, staff.principal, { accounts: [creditsOf(id)] })
+        await applyChange(client, id, body, note)
+      })
       log.info({ key: id, ...body, by: staff.via }, 'changed a key')
       return { body: await showKeyState(pool, id) }
     },

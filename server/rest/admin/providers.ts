@@ -1,9 +1,8 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import { withAudit } from '../../../core/audit/record.ts'
 import { commissionHistory } from '../../../core/catalog/services/admin-services.ts'
-import { findPrincipalByName } from '../../../core/identity/roles.ts'
-import { assignOwner } from '../../../core/providers/providers.ts'
+import { submitOwner } from '../../../core/finance/provider-owner.ts'
+import { assertNotOwn, type FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { type CommissionRule, setCommission } from '../../../core/usage/commission.ts'
 import { auditReason } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
@@ -22,9 +21,19 @@ const Assignment = z.object({
   id: z.string(),
   before: z.string().nullable().meta({ description: 'Previous owner. null: none.' }),
   after: z.string(),
+  state: z.enum(['booked', 'proposed', 'declined']).meta({
+    description: 'proposed: awaits a second administrator, because of what the provider is owed.',
+  }),
 })
 
-export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+export type ProviderAdminDeps = Pick<FinanceDeps, 'pool' | 'clock' | 'soloAdjustmentMax'>
+
+export const providerAdminRoutes = (deps: ProviderAdminDeps): readonly AnyRoute[] => [
+  ...commissionRoutes(deps),
+  ownerRoute(deps),
+]
+
+const commissionRoutes = ({ pool }: Pick<FinanceDeps, 'pool'>): readonly AnyRoute[] => [
   route('GET /v1/admin/providers/{id}/commission', {
     summary: 'Lists the commission rules of a provider, newest first.',
     auth: 'finance',
@@ -43,7 +52,7 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
       reason: auditReason,
     }),
     response: { status: 201, schema: RuleView },
-    faults: ['not_found'],
+    faults: ['not_found', 'own_account'],
     handle: async (request) => {
       const { id: provider } = request.params
       const { service, bps, effective_from: from, reason } = request.body
@@ -51,6 +60,8 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
       const effectiveFrom = from === undefined ? undefined : new Date(from)
       const order = { provider, service, bps, effectiveFrom, author: staff.name, reason }
       const rule = await withAudit(pool, staff, reason, async (client, note) => {
+        const accounts = [`liabilities:providers:${provider}:`]
+        await assertNotOwn(client, staff.principal, { accounts })
         const before = await client.query<{ bps: number | null }>(
           'SELECT hub.commission_of($1, $2) AS bps',
           [provider, service ?? ''],
@@ -64,10 +75,9 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
       return { status: 201, body: showRule(rule) }
     },
   }),
-  ownerRoute(pool),
 ]
 
-const ownerRoute = (pool: Pool): AnyRoute =>
+const ownerRoute = (deps: ProviderAdminDeps): AnyRoute =>
   route('POST /v1/admin/providers/{id}/owner', {
     summary: 'Assigns the owner of a plugin provider by wallet or email address.',
     auth: 'admin',
@@ -78,19 +88,13 @@ const ownerRoute = (pool: Pool): AnyRoute =>
       reason: auditReason,
     }),
     example: { name: '0x52908400098527886E0F7030069857D2E4169EE7', reason: 'contract of 3 May' },
-    response: { status: 200, schema: Assignment },
-    faults: ['not_found', 'owner_not_possible'],
+    response: { status: 200, or: 202, schema: Assignment },
+    faults: ['not_found', 'owner_not_possible', 'not_booked', 'own_account'],
     handle: async (request) => {
       const { id } = request.params
       const { name, reason } = request.body
-      const after = name.toLowerCase()
-      const before = await withAudit(pool, staffOf(request), reason, async (client, note) => {
-        const was = await assignOwner(client, id, await findPrincipalByName(client, name))
-        const change = { before: { owner: was }, after: { owner: after } }
-        if (was !== after) note({ act: 'provider.assign', subject: id, ...change })
-        return was
-      })
-      return { body: { id, before, after } }
+      const made = await submitOwner(deps, staffOf(request), id, name, reason)
+      return { status: made.state === 'proposed' ? 202 : 200, body: { id, ...made } }
     },
   })
 

@@ -1,6 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
-import { type ActName, type AuditedChange, withAudit } from '../../../core/audit/record.ts'
+import { type AuditedChange, withAudit } from '../../../core/audit/record.ts'
+import { decideReview, findDescribed } from '../../../core/catalog/review/decide.ts'
+import { readReview } from '../../../core/catalog/review/versions.ts'
 import {
   type AdminService,
   listAdminServices,
@@ -13,9 +15,11 @@ import {
 } from '../../../core/catalog/services/suspension.ts'
 import { unreadableSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import type { SealingKeys } from '../../../core/crypto/sealing.ts'
-import { Fault, type FaultCode } from '../../../core/errors.ts'
+import type { FaultCode } from '../../../core/errors.ts'
+import { assertNotOwn, type Staff } from '../../../core/finance/staff-acts.ts'
 import { auditReason } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { ReviewView, showReview } from '../review-view.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const Service = z.object({
@@ -28,9 +32,10 @@ const Service = z.object({
     description: 'Stage of an upstream. pending: awaiting approval by an administrator.',
   }),
   base_url: z.string().nullable().meta({ description: 'Upstreams: base URL of the API.' }),
-  revision: z.int().nullable().meta({
-    description: 'Upstreams: revision to approve. Increases with every change by the provider.',
+  version: z.int().nullable().meta({
+    description: 'Version to review, or the one that callers see; null for services of plugins.',
   }),
+  waiting: z.boolean().meta({ description: 'True if the version awaits approval.' }),
   unreadable_secrets: z.array(z.string()).meta({
     description: 'Upstreams: credentials that HUB_ENCRYPTION_KEYS cannot decrypt; not sold.',
   }),
@@ -76,7 +81,9 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly A
       return toPage(rows, limit, url, ({ slug }) => [slug], show)
     },
   }),
-  actionRoute(pool, 'service', 'approve', 'Approves a pending service for sale.'),
+  reviewRoute(pool),
+  decisionRoute(pool, 'approve', 'Approves the waiting version of a service.'),
+  decisionRoute(pool, 'refuse', 'Refuses the waiting version of a service.'),
   actionRoute(pool, 'service', 'suspend', 'Suspends a service; it cannot be called or found.'),
   actionRoute(pool, 'service', 'resume', 'Resumes a suspended service.'),
   actionRoute(pool, 'provider', 'suspend', 'Suspends all services of a provider.'),
@@ -85,22 +92,74 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly A
 
 interface ActionInput {
   readonly reason: string
-  readonly revision?: number | undefined
+  readonly version?: number | undefined
 }
 const ReasonInput: z.ZodType<ActionInput> = z.strictObject({ reason: auditReason })
-const RevisionInput: z.ZodType<ActionInput> = z.strictObject({
+const VersionInput: z.ZodType<ActionInput> = z.strictObject({
   reason: auditReason,
-  revision: z.int().min(1).optional().meta({
-    description: 'Upstreams: the revision that you have reviewed.',
+  version: z.int().min(1).optional().meta({
+    description: 'Imported APIs and domains: the version that you have reviewed.',
   }),
 })
-const REVISION_FAULTS: readonly FaultCode[] = [
+const VERSION_FAULTS: readonly FaultCode[] = [
   'service_changed',
   'service_incomplete',
   'validation_failed',
 ]
 
-type ServiceAction = 'approve' | 'suspend' | 'resume'
+const reviewRoute = (pool: Pool): AnyRoute =>
+  route('GET /v1/admin/services/{id}/review', {
+    summary: 'Returns the version of a service that awaits approval, and what it changes.',
+    auth: 'finance',
+    response: { status: 200, schema: ReviewView },
+    faults: ['not_found'],
+    handle: async ({ params }) => {
+      const { subject } = await findDescribed(pool, params.id)
+      return { body: showReview(await readReview(pool, subject)) }
+    },
+  })
+
+const DecisionView = StateChangeView.extend({
+  version_before: z.int().nullable().meta({ description: 'Version that callers saw.' }),
+  version_after: z.int().nullable().meta({ description: 'Version that callers see now.' }),
+})
+
+const decisionRoute = (pool: Pool, action: 'approve' | 'refuse', summary: string): AnyRoute =>
+  route(`POST /v1/admin/services/{id}/${action}`, {
+    summary,
+    auth: 'admin',
+    body: VersionInput,
+    response: { status: 200, schema: DecisionView },
+    faults: ['not_found', 'service_state', ...VERSION_FAULTS],
+    handle: async (request) => {
+      const { id } = request.params
+      const { reason, version } = request.body
+      const refusal = action === 'refuse' ? reason : undefined
+      const { before, after } = await withAudit(
+        pool,
+        staffOf(request),
+        reason,
+        async (client, note) => {
+          const change = await decideReview(client, id, version, refusal)
+          const refused = refusal === undefined ? {} : { refused: version }
+          const act = `service.${action}` as const
+          note({ act, subject: id, before: change.before, after: { ...change.after, ...refused } })
+          return change
+        },
+      )
+      return {
+        body: {
+          id,
+          before: before.state,
+          after: after.state,
+          version_before: before.version,
+          version_after: after.version,
+        },
+      }
+    },
+  })
+
+type ServiceAction = 'suspend' | 'resume'
 
 const actionRoute = (
   pool: Pool,
@@ -111,21 +170,37 @@ const actionRoute = (
   route(`POST /v1/admin/${kind}s/{id}/${action}`, {
     summary,
     auth: 'admin',
-    body: action === 'suspend' || kind === 'provider' ? ReasonInput : RevisionInput,
+    body: action === 'suspend' || kind === 'provider' ? ReasonInput : VersionInput,
     response: { status: 200, schema: StateChangeView },
-    faults: ['not_found', 'service_state', ...(action === 'suspend' ? [] : REVISION_FAULTS)],
+    faults: ['not_found', 'service_state', ...(action === 'suspend' ? [] : VERSION_FAULTS)],
     handle: async (request) => {
       const { id } = request.params
-      const { reason, revision } = request.body
+      const { reason, version } = request.body
       const staff = staffOf(request)
       const change = await withAudit(pool, staff, reason, async (client, note) => {
-        const change = await applyAction(client, { kind, id, action, reason, revision })
+        if (action !== 'suspend') await assertOthers(client, staff, kind, id)
+        const change = await applyAction(client, { kind, id, action, reason, version })
         if (change.before !== change.after) note(toAuditChange(kind, id, action, change))
         return change
       })
       return { body: { id, ...change } }
     },
   })
+
+/** Nobody approves or resumes services of their own. @throws Fault `own_account` */
+async function assertOthers(
+  client: PoolClient,
+  { principal }: Staff,
+  kind: Suspendable,
+  id: string,
+): Promise<void> {
+  const { rows } = await client.query<{ account: string }>(
+    `SELECT 'liabilities:providers:' || coalesce((SELECT provider FROM hub.service
+       WHERE slug = $1 AND $2 = 'service'), $1) || ':' AS account`,
+    [id, kind],
+  )
+  await assertNotOwn(client, principal, { accounts: [rows[0]!.account] })
+}
 
 interface StateChange {
   readonly before: string
@@ -138,7 +213,7 @@ function toAuditChange(
   action: ServiceAction,
   { before, after }: StateChange,
 ): AuditedChange {
-  const act = `${kind}.${action}` as ActName // there is no provider.approve route
+  const act = `${kind}.${action}` as const
   return { act, subject: id, before: { state: before }, after: { state: after } }
 }
 
@@ -149,15 +224,14 @@ async function applyAction(
     id: string
     action: ServiceAction
     reason: string
-    revision: number | undefined
+    version: number | undefined
   },
 ): Promise<StateChange> {
-  const { kind, id, action, reason, revision } = order
+  const { kind, id, action, reason, version } = order
   const newReason = action === 'suspend' ? reason : null
   const change =
-    kind === 'service' ? await setUpstreamSuspension(client, id, newReason, revision) : undefined
+    kind === 'service' ? await setUpstreamSuspension(client, id, newReason, version) : undefined
   if (change) return change
-  if (action === 'approve') throw new Fault('not_found', 'No such service is pending approval.')
   const { reason: oldReason } = await readSuspension(client, kind, id)
   await setSuspension(client, kind, id, newReason)
   return { before: describeSuspension(oldReason), after: describeSuspension(newReason) }
@@ -174,7 +248,8 @@ const showRow = (service: AdminService, unreadable: readonly string[] = []): Adm
   state: service.state,
   stage: service.stage,
   base_url: service.baseUrl,
-  revision: service.revision,
+  version: service.version,
+  waiting: service.waiting,
   unreadable_secrets: [...unreadable],
   suspended: service.suspended,
   suspended_reason: service.reason,

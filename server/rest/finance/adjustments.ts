@@ -1,81 +1,44 @@
 import { z } from 'zod'
-import {
-  decideAdjustment,
-  type FinanceDeps,
-  listProposals,
-  type Proposal,
-  submitAdjustment,
-} from '../../../core/finance/adjustments.ts'
+import { submitAdjustment } from '../../../core/finance/adjustments.ts'
 import { refundCall } from '../../../core/finance/decisions.ts'
-import { json, micros } from '../../../core/money.ts'
+import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
+import { micros } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, type RestRequest, route, staffOf } from '../route.ts'
+import { DecisionView } from './proposals.ts'
 
 const account = z.string().regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name')
 const amount = z.int().min(1)
 
-const DecisionView = z.object({
-  id: z.uuid().meta({ description: 'Id of its journal entry.' }),
-  state: z.enum(['proposed', 'booked', 'declined']),
-})
+const RefundView = DecisionView.extend({ call_id: z.uuid() })
 
-const AdjustmentView = DecisionView.extend({
-  debit: z.string(),
-  credit: z.string(),
-  amount: z.int().meta({ description: 'Amount in units of the asset.' }),
-  asset: z.string(),
-  value_date: z.iso.datetime().nullable(),
-  reason: z.string(),
-  proposed_by: z.string(),
-  proposed_at: z.iso.datetime(),
-  decided_by: z.string().nullable(),
-  decided_at: z.iso.datetime().nullable(),
-  note: z.string().nullable(),
-})
+export type RefundJson = z.infer<typeof RefundView>
 
-export type DecisionJson = z.infer<typeof DecisionView>
-export type AdjustmentJson = z.infer<typeof AdjustmentView>
-
-/** Manual corrections with author and reason; large ones require two people. */
+/** Corrections with author and reason: see `submitAct` for those that require two people. */
 export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   submitRoute(deps),
-  route('GET /v1/finance/adjustments', {
-    summary: 'Lists proposed adjustments, newest first: all, or only the pending ones.',
-    auth: 'finance',
-    query: z.strictObject({ ...paging, state: z.enum(['open', 'all']).default('all') }),
-    response: { status: 200, schema: pageSchema(AdjustmentView) },
-    handle: async ({ query: { limit, cursor, state }, url }) => {
-      const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
-      const filter = { open: state === 'open', limit: limit + 1, after }
-      const rows = await listProposals(deps.pool, filter)
-      return toPage(rows, limit, url, ({ id }) => [id], showProposal)
-    },
-  }),
-  decideRoute(deps, 'confirm', 'Confirms and posts an adjustment proposed by another person.'),
-  decideRoute(deps, 'decline', 'Declines a proposed adjustment, or withdraws your own.'),
   route('POST /v1/finance/calls/{id}/refund', {
-    summary: 'Refunds a call in full or in part, once.',
+    summary: 'Refunds a call in full or in part, once; above the daily limit, proposes it (202).',
     auth: 'finance',
     body: z.strictObject({
       amount_microdollars: amount.optional().meta({ description: 'Default: the full charge.' }),
       reason: auditReason,
     }),
-    response: { status: 200, schema: z.object({ call_id: z.uuid() }) },
-    faults: ['not_found', 'not_booked'],
+    response: { status: 200, or: 202, schema: RefundView },
+    faults: ['not_found', 'not_booked', 'own_account'],
     handle: async (request) => {
-      const id = idOf(request)
+      const call = idOf(request)
       const { amount_microdollars: part, reason } = request.body
       const refunded = part === undefined ? undefined : micros(part)
-      await refundCall(deps, staffOf(request), id, reason, refunded)
-      return { body: { call_id: id } }
+      const made = await refundCall(deps, staffOf(request), call, reason, refunded)
+      return { status: made.state === 'proposed' ? 202 : 200, body: { call_id: call, ...made } }
     },
   }),
 ]
 
 const submitRoute = (deps: FinanceDeps): AnyRoute =>
   route('POST /v1/finance/adjustments', {
-    summary: 'Posts a correction; above HUB_ADJUST_ALONE, a second person must confirm (202).',
+    summary: 'Posts a correction, or proposes it to a second person (202).',
     auth: 'finance',
     body: z.strictObject({
       debit: account,
@@ -93,7 +56,7 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
       reason: auditReason,
     }),
     response: { status: 201, or: 202, schema: DecisionView },
-    faults: ['not_booked', 'idempotency_key_reused'],
+    faults: ['not_booked', 'idempotency_key_reused', 'own_account'],
     handle: async (request) => {
       const { debit, credit, value_date: day, shard, key, reason } = request.body
       const order = {
@@ -108,39 +71,5 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
     },
   })
 
-const decideRoute = (
-  deps: FinanceDeps,
-  decision: 'confirm' | 'decline',
-  summary: string,
-): AnyRoute =>
-  route(`POST /v1/finance/adjustments/{id}/${decision}`, {
-    summary,
-    auth: 'finance',
-    body: z.strictObject({ reason: auditReason }),
-    response: { status: 200, schema: DecisionView },
-    faults: ['not_found', 'not_booked', 'second_person_required'],
-    handle: async (request) => {
-      const id = idOf(request)
-      const reason = request.body.reason
-      return { body: await decideAdjustment(deps, staffOf(request), id, decision, reason) }
-    },
-  })
-
 const idOf = ({ params }: Pick<RestRequest<unknown, unknown>, 'params'>): string =>
   parse(z.uuid(), params['id'], 'id').toLowerCase()
-
-const showProposal = (proposal: Proposal): z.infer<typeof AdjustmentView> => ({
-  id: proposal.id,
-  state: proposal.state,
-  debit: proposal.debit,
-  credit: proposal.credit,
-  amount: json(proposal.amount),
-  asset: proposal.asset,
-  value_date: proposal.valueDate?.toISOString() ?? null,
-  reason: proposal.reason,
-  proposed_by: proposal.proposedBy,
-  proposed_at: proposal.proposedAt.toISOString(),
-  decided_by: proposal.decidedBy,
-  decided_at: proposal.decidedAt?.toISOString() ?? null,
-  note: proposal.note,
-})

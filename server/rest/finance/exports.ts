@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import type { FinanceDeps } from '../../../core/finance/adjustments.ts'
 import {
   findExport,
   type LedgerExport,
@@ -8,6 +7,7 @@ import {
   openParts,
   startExport,
 } from '../../../core/finance/export-requests.ts'
+import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { FORMATS, type FormatName } from '../../../core/ledger/export/writer.ts'
 import { json } from '../../../core/money.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
@@ -87,7 +87,7 @@ export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
 const startRoute = (deps: FinanceDeps): AnyRoute =>
   route('POST /v1/finance/exports', {
     summary: 'Starts an export of the journal as it is now.',
-    auth: 'finance',
+    auth: 'auditor',
     body: z.strictObject({
       format: z.enum(FORMAT_NAMES),
       from: z.iso.date().optional().meta({ description: 'First UTC day, by value date.' }),

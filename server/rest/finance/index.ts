@@ -1,4 +1,4 @@
-import type { FinanceDeps } from '../../../core/finance/adjustments.ts'
+import type { DecisionDeps } from '../../../core/finance/decide-act.ts'
 import type { AnyRoute } from '../route.ts'
 import { adjustmentRoutes } from './adjustments.ts'
 import { exportRoutes } from './exports.ts'
@@ -7,12 +7,19 @@ import { ledgerRoutes } from './ledger.ts'
 import { type OutgoingDeps, outgoingRoutes } from './outgoing.ts'
 import { overviewRoutes } from './overview.ts'
 import { type PaymentsDeps, paymentsRoutes } from './payments.ts'
+import { type FinancePayoutDeps, financePayoutRoutes } from './payouts.ts'
+import { proposalRoutes } from './proposals.ts'
 import { reconciliationRoutes } from './reconciliation.ts'
 import { statementRoutes } from './statements.ts'
 import { walletTransferRoutes } from './wallet-transfers.ts'
 import { type WalletsDeps, walletsRoutes } from './wallets.ts'
 
-type FinanceRouteDeps = OutgoingDeps & PaymentsDeps & WalletsDeps & FinanceDeps & JournalDeps
+type FinanceRouteDeps = OutgoingDeps &
+  PaymentsDeps &
+  WalletsDeps &
+  DecisionDeps &
+  JournalDeps &
+  FinancePayoutDeps
 
 /** Routes of `/v1/finance`, for finance staff and administrators. */
 export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
@@ -20,10 +27,12 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...walletsRoutes(deps),
   ...paymentsRoutes(deps),
   ...outgoingRoutes(deps),
+  ...financePayoutRoutes(deps),
   ...ledgerRoutes(deps),
   ...journalRoutes(deps),
   ...statementRoutes(deps),
   ...adjustmentRoutes(deps),
+  ...proposalRoutes(deps),
   ...reconciliationRoutes(deps),
   ...walletTransferRoutes(deps),
   ...exportRoutes(deps),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { FinanceDeps } from '../../../core/finance/adjustments.ts'
 import { decideException } from '../../../core/finance/decisions.ts'
+import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { json } from '../../../core/money.ts'
 import {
@@ -11,6 +11,7 @@ import type { Resolution } from '../../../core/reconciliation/resolve.ts'
 import { auditReason, keyId } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
+import { DecisionView } from './proposals.ts'
 
 const exceptionId = z.string().regex(/^\d{1,18}$/, 'must be a number')
 
@@ -69,16 +70,24 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
     },
   }),
   route('POST /v1/finance/exceptions/{id}/resolve', {
-    summary: 'Resolves a difference by posting an entry or explaining it.',
+    summary: 'Resolves a difference by an entry or a reason, or proposes to do so (202).',
     auth: 'finance',
     body: ResolutionOrder,
-    response: { status: 200, schema: z.object({ exception_id: z.string() }) },
-    faults: ['not_found', 'not_resolvable'],
+    response: {
+      status: 200,
+      or: 202,
+      schema: DecisionView.extend({ exception_id: z.string() }),
+    },
+    faults: ['not_found', 'not_resolvable', 'not_booked', 'own_account'],
     handle: async (request) => {
       const id = parse(exceptionId, request.params.id, 'exception id')
       const { body } = request
-      await decideException(deps, staffOf(request), BigInt(id), resolutionOf(body), body.reason)
-      return { body: { exception_id: id } }
+      const wish = resolutionOf(body)
+      const made = await decideException(deps, staffOf(request), BigInt(id), wish, body.reason)
+      return {
+        status: made.state === 'proposed' ? 202 : 200,
+        body: { exception_id: id, ...made },
+      }
     },
   }),
 ]

@@ -46,21 +46,23 @@ export const walletTransferRoutes = (deps: TransferDeps): readonly AnyRoute[] =>
     },
   }),
   route('POST /v1/finance/transfers', {
-    summary: 'Posts the transfers of a transaction between platform wallets, or gas funding.',
+    summary: 'Posts transfers between platform wallets or gas funding, or proposes to (202).',
     auth: 'finance',
     body: z.strictObject({ transaction: transactionHash, reason: auditReason }),
     example: { transaction: `0x${'ab'.repeat(32)}`, reason: 'October for the spend wallet' },
     response: {
       status: 201,
-      or: 200,
+      or: [200, 202],
       location: '/v1/finance/transfers/{transaction}',
       schema: WalletTransfers,
     },
-    faults: ['not_booked', 'chain_unavailable'],
+    faults: ['not_booked', 'chain_unavailable', 'own_account'],
     handle: async (request) => {
       const { transaction: tx, reason } = request.body
       const made = await postWalletTransfers(deps, staffOf(request), tx, reason)
-      return { status: made.fresh ? 201 : 200, body: showTransfers(tx, made, true) }
+      const isPosted = made.state === 'booked'
+      const status = isPosted ? (made.fresh ? 201 : 200) : 202
+      return { status, body: showTransfers(tx, made, isPosted) }
     },
   }),
 ]

@@ -87,13 +87,18 @@ function documentOf(
 const pathOf = ({ service, path }: CatalogEntry, proxyPath: string): string =>
   `${proxyPath}/${service.slug}${path === '/' ? '' : path}`
 
+/** True for changes by staff. */
+const needsFreshSignIn = ({ auth, method }: AnyRoute): boolean =>
+  method !== 'GET' && (auth === 'admin' || auth === 'finance' || auth === 'auditor')
+
 function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
     ...COMMON_FAULTS,
     ...(route.auth === 'none' || route.auth === 'session' ? [] : KEY_FAULTS),
     ...(route.auth === 'none' || route.auth === 'key' ? [] : SESSION_FAULTS),
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
-    ...(route.auth === 'finance' ? (['finance_only'] as const) : []),
+    ...(needsFreshSignIn(route) ? (['fresh_authentication_required'] as const) : []),
+    ...(route.auth === 'finance' || route.auth === 'auditor' ? (['finance_only'] as const) : []),
     ...(route.body ? BODY_FAULTS : []),
     ...(route.query ? (['validation_failed'] as const) : []),
     ...(route.path.includes('{') ? (['malformed_path', 'not_found'] as const) : []),
@@ -116,14 +121,15 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
         ...content(jsonSchema(schema, 'output'), type),
       },
       ...problemResponses(faults),
-      ...(or === undefined
-        ? {}
-        : {
-            [or]: {
-              description: alternativeDescription(or),
-              ...content(jsonSchema(schema, 'output')),
-            },
-          }),
+      ...Object.fromEntries(
+        [or ?? []].flat().map((each) => [
+          each,
+          {
+            description: alternativeDescription(each),
+            ...content(jsonSchema(schema, 'output')),
+          },
+        ]),
+      ),
     },
   }
 }

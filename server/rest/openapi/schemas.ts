@@ -17,6 +17,7 @@ export const SECURITY_SCHEMES = {
 export const SECURITY_BY_AUTH = {
   none: [],
   key: [{ apiKey: [] }],
+  auditor: [{ apiKey: [] }, { session: [] }],
   finance: [{ apiKey: [] }, { session: [] }],
   admin: [{ apiKey: [] }, { session: [] }],
   session: [{ session: [] }],

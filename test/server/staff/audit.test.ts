@@ -26,6 +26,7 @@ describe('the audit log', () => {
   const admin = createAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent
+  let ann: Person
   let fay: Person
   let key: string
   before(async () => {
@@ -33,17 +34,20 @@ describe('the audit log', () => {
     await hub().credit(ada.keyId, usd('5'))
     key = await admin.key(hub())
     fay = await createStaff(hub(), admin, 'fay@house.example', 'finance')
+    ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
     const account = 'liabilities:providers:example:echo'
     await hub().hub.ledger.open(account, 'USDC', {}) // creates the provider
   })
 
   const as = (question: RequestOptions, path: string): Promise<ApiResponse> =>
     ask(hub().url, path, { key, ...question })
-  const grantTo = async (email: string): Promise<string> => {
+  const grantedBy = async (who: Pick<Person, 'ask'>, email: string): Promise<string> => {
     await createVisitor(hub(), email)
-    const granted = await as({ body: { name: email, role: 'finance', reason } }, '/v1/admin/roles')
-    return String(granted.body['role_id'])
+    const body = { name: email, role: 'finance', reason }
+    return String((await who.ask('/v1/admin/roles', { body })).body['role_id'])
   }
+  const grantTo = (email: string) =>
+    grantedBy({ ask: (path, question) => as(question ?? {}, path) }, email)
   const propose = async (): Promise<string> => {
     const body = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: BIG, reason }
     const proposed = await fay.ask('/v1/finance/adjustments', { body })
@@ -97,7 +101,12 @@ describe('the audit log', () => {
     },
     'POST /v1/admin/services/{id}/approve': {
       act: 'service.approve',
-      good: async () => [await waiting(), { reason, revision: 2 }],
+      good: async () => [await waiting(), { reason, version: 1 }],
+      bad: ['echo', { reason }],
+    },
+    'POST /v1/admin/services/{id}/refuse': {
+      act: 'service.refuse',
+      good: async () => [await waiting(), { reason, version: 1 }],
       bad: ['echo', { reason }],
     },
     'POST /v1/admin/providers/{id}/resume': {
@@ -108,15 +117,27 @@ describe('the audit log', () => {
       },
       bad: ['nowhere', { reason }],
     },
-    'POST /v1/finance/adjustments/{id}/confirm': {
-      act: 'entry.confirm',
-      good: async () => [await propose(), { reason }],
-      bad: [NOBODY, { reason }],
+    ...Object.fromEntries(
+      ['adjustments', 'proposals'].flatMap((list) =>
+        ['confirm', 'decline'].map((decision) => [
+          `POST /v1/finance/${list}/{id}/${decision}`,
+          {
+            act: `entry.${decision}`,
+            good: async () => [await propose(), { reason }] as const,
+            bad: [NOBODY, { reason }] as const,
+          },
+        ]),
+      ),
+    ),
+    'POST /v1/admin/roles/{id}/confirm': {
+      act: 'role.confirm',
+      good: async () => [await grantedBy(ann, 'ida@house.example'), { reason }],
+      bad: ['999999', { reason }],
     },
-    'POST /v1/finance/adjustments/{id}/decline': {
-      act: 'entry.decline',
-      good: async () => [await propose(), { reason }],
-      bad: [NOBODY, { reason }],
+    'POST /v1/admin/roles/{id}/review': {
+      act: 'role.review',
+      good: async () => [await grantTo('joe@house.example'), { reason }],
+      bad: ['999999', { reason }],
     },
     'POST /v1/finance/calls/{id}/refund': {
       act: 'call.refund',
@@ -170,7 +191,7 @@ describe('the audit log', () => {
       expect(last).to.include({ act: action.act, name: admin.wallet, role: 'admin', reason })
       expect(last).to.include({ via: last['via'], network: '127.0.0' })
       expect(String(last['request'])).to.equal(done.headers['x-request-id'])
-      if (asked[0] !== '' && !route.startsWith('DELETE')) {
+      if (asked[0] !== '' && !route.includes('/v1/admin/roles/')) {
         expect(last['subject']).to.equal(asked[0])
       }
     })

@@ -97,6 +97,11 @@ export async function createPendingService(hub: TestHub, keyId: string): Promise
      VALUES ($1, 'GET', '/', 1, now())`,
     [slug],
   )
+  await hub.database.admin.query(
+    `INSERT INTO hub.content_version (subject, version, content)
+     VALUES ($1, 1, hub.upstream_content($1))`,
+    [slug],
+  )
   return slug
 }
 

@@ -220,6 +220,7 @@ describe('the ledger in the finance API', () => {
     const body = { reason }
     expectRefused(await ask(hub().url, path, { key, body }), 403, 'second_person_required')
     await owner.query('DELETE FROM hub.wallet_link')
+    expectRefused(await ask(hub().url, path, { key, body }), 403, 'second_person_required')
     expect((await post(`adjustments/${String(proposed.body['id'])}/decline`, {})).status).to.equal(
       200,
     )

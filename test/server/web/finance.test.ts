@@ -81,6 +81,7 @@ describe('pages of finance and administrators in a browser', function () {
     '/admin/keys',
     `/admin/keys?key=${ada.keyId}`,
     '/admin/roles',
+    '/admin/access',
   ]
 
   for (const [name, scripts] of Object.entries({ with: true, without: false })) {

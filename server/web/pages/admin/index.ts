@@ -1,7 +1,14 @@
+import type { Clock } from '../../../../core/clock.ts'
 import type { AnyPage } from '../../page.ts'
+import { accessPage } from './access.ts'
 import { keysPage } from './keys.ts'
 import { rolesPage } from './roles.ts'
 import { servicesPage } from './services.ts'
 
 /** Pages of administrators. The REST routes they call check the role. */
-export const adminPages = (): readonly AnyPage[] => [servicesPage(), keysPage(), rolesPage()]
+export const adminPages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
+  servicesPage(),
+  keysPage(),
+  rolesPage(deps),
+  accessPage(deps),
+]

@@ -1,34 +1,44 @@
 import { z } from 'zod'
+import type { Clock } from '../../../../core/clock.ts'
 import type { GrantJson, RolesJson } from '../../../rest/admin/roles.ts'
 import { form, formFields } from '../../form.ts'
 import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
-import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { type AnyPage, formAction, type PageRequest, page, type Submission } from '../../page.ts'
 import { cardTable } from '../../table.ts'
 import { reason, reasonField } from '../finance/components.ts'
 
 const PATH = '/admin/roles'
-const ROLE_NAMES = { finance: 'Finance', admin: 'Administrator' }
+export const ROLE_NAMES = { auditor: 'Auditor', finance: 'Finance', admin: 'Administrator' }
 const ROLE_OPTIONS = {
+  auditor: 'Auditor: view and export the ledger and the audit log',
   finance: 'Finance: view and correct the ledger',
   admin: 'Administrator: finance and all other permissions',
 }
 
 /** `/admin/roles`: roles of finance staff and administrators. */
-export const rolesPage = (): AnyPage =>
+export const rolesPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
     actions: {
       grant: formAction({
         fields: z.object({
           name: z.string().trim().min(3, 'enter an email address or a wallet').max(254),
-          role: z.enum(['finance', 'admin']),
+          role: z.enum(['auditor', 'finance', 'admin']),
           reason,
         }),
         run: async ({ api }, body) => {
           await api('POST /v1/admin/roles', { body })
           return { to: `${PATH}?done=granted` }
+        },
+      }),
+      confirm: formAction({
+        fields: z.object({ id: z.string().max(20), reason }),
+        run: async ({ api }, { id, reason: why }) => {
+          const input = { params: { id }, body: { reason: why } }
+          await api('POST /v1/admin/roles/{id}/confirm', input)
+          return { to: `${PATH}?done=confirmed` }
         },
       }),
       revoke: formAction({
@@ -39,7 +49,11 @@ export const rolesPage = (): AnyPage =>
         },
       }),
     },
-    notices: { granted: 'Role granted.', revoked: 'Role revoked.' },
+    notices: {
+      granted: 'Role granted.',
+      confirmed: 'Role confirmed. It is effective now.',
+      revoked: 'Role revoked.',
+    },
     render: async (request) => {
       const found = await request.api<RolesJson>('GET /v1/admin/roles', { query: { held: 'ever' } })
       const active = found.data.filter(({ revoked_at: at }) => at === null)
@@ -48,7 +62,7 @@ export const rolesPage = (): AnyPage =>
         title: 'Roles',
         tabs: ADMIN_TABS,
         main: html`<h1>Roles</h1><p class="lead">Who can view the ledger and who can change
-settings.</p>${
+settings. The <a href="/admin/access">access review</a> shows when each role was used.</p>${
           found.configured.length > 0 &&
           html`<p>Administrators by configuration
 (<code>HUB_ADMIN_WALLETS</code>): ${found.configured.map(
@@ -58,19 +72,22 @@ settings.</p>${
         }${
           active.length === 0
             ? emptyState('No roles granted.')
-            : html`<ul class="list">${active.map((each) => grantCard(request, each))}</ul>`
+            : html`<ul class="list">${active.map((each) => grantCard(request, each, clock))}</ul>`
         }${grantForm(request)}${past.length > 0 && html`<h2>Revoked roles</h2>${history(past)}`}`,
       }
     },
   })
 
-function grantCard({ submission }: PageRequest, each: GrantJson): Html {
+function grantCard({ submission }: PageRequest, each: GrantJson, clock: Clock): Html {
   const { role_id: id } = each
   const mine = submission?.values['id'] === id ? submission : undefined
+  const isWaiting = Date.parse(each.effective_at) > clock.now().getTime()
   return html`<li class="card"><h2>${each.name}</h2><p class="facts"><span><strong>${
     ROLE_NAMES[each.role]
-  }</strong></span><span>granted ${formatTime(each.granted_at)} by ${each.granted_by}</span></p>
-<details${mine !== undefined && html` open`}><summary>Revoke</summary>${form({
+  }</strong></span><span>granted ${formatTime(each.granted_at)} by ${each.granted_by}</span>${
+    each.confirmed_by !== null && html`<span>confirmed by ${each.confirmed_by}</span>`
+  }</p>${isWaiting && waitingPart(each, mine)}
+<details${mine?.act === 'revoke' && html` open`}><summary>Revoke</summary>${form({
     act: 'revoke',
     submit: 'Revoke',
     kind: 'danger',
@@ -79,6 +96,19 @@ function grantCard({ submission }: PageRequest, each: GrantJson): Html {
     fields: [reasonField(formFields('revoke', mine, id))],
   })}</details></li>`
 }
+
+/** End of the waiting time of a role, and the form that confirms the role earlier. */
+const waitingPart = (each: GrantJson, mine: Submission | undefined): Html =>
+  html`<p><span class="badge fair">waiting</span> Takes effect ${formatTime(each.effective_at)}, or
+when a second administrator confirms it.</p><details${
+    mine?.act === 'confirm' && html` open`
+  }><summary>Confirm</summary>${form({
+    act: 'confirm',
+    submit: 'Confirm',
+    label: `Confirm the role ${each.role} of ${each.name}`,
+    hidden: { id: each.role_id },
+    fields: [reasonField(formFields('confirm', mine, each.role_id))],
+  })}</details>`
 
 function grantForm({ submission }: PageRequest): Html {
   const fields = formFields('grant', submission)

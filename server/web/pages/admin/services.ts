@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import type { ReviewJson } from '../../../rest/review-view.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
-import { type Html, html } from '../../html.ts'
+import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { reviewSummary } from '../../review.ts'
 import { cardTable, definitionList, pager, withQuery } from '../../table.ts'
 import { accountLink, balancePath, reason, reasonField } from '../finance/components.ts'
 import { commissionForm, commissionHistory, formatRate, setCommission } from './commission.ts'
@@ -17,16 +19,18 @@ const VIEWS = { all: 'All', pending: 'Awaiting approval', suspended: 'Suspended'
 /** Ids of self-registered providers, which own themselves. */
 const SELF_REGISTERED = /^p-[0-9a-f]{20}$/
 
-const stageAction = (kind: 'service' | 'provider', decision: 'approve' | 'suspend' | 'resume') =>
+type Decision = 'approve' | 'refuse' | 'suspend' | 'resume'
+
+const stageAction = (kind: 'service' | 'provider', decision: Decision) =>
   formAction({
     fields: z.object({
       slug: z.string().max(40),
       id: z.string().max(40),
-      revision: z.coerce.number().int().positive().optional(),
+      version: z.coerce.number().int().positive().optional(),
       reason,
     }),
-    run: async ({ api }, { slug, id, revision, reason: why }) => {
-      const body = { reason: why, ...(revision !== undefined && { revision }) }
+    run: async ({ api }, { slug, id, version, reason: why }) => {
+      const body = { reason: why, ...(version !== undefined && { version }) }
       await api(`POST /v1/admin/${kind}s/{id}/${decision}`, { params: { id }, body })
       return { to: withQuery(PATH, { slug, done: decision }) }
     },
@@ -56,6 +60,7 @@ export const servicesPage = (): AnyPage =>
     }),
     actions: {
       approve: stageAction('service', 'approve'),
+      refuse: stageAction('service', 'refuse'),
       suspend: stageAction('service', 'suspend'),
       resume: stageAction('service', 'resume'),
       'suspend-provider': stageAction('provider', 'suspend'),
@@ -64,7 +69,8 @@ export const servicesPage = (): AnyPage =>
       owner: setOwner,
     },
     notices: {
-      approve: 'Service approved.',
+      approve: 'Version approved. Callers see it within a second.',
+      refuse: 'Version refused. Its provider sees your reason.',
       suspend: 'Suspended. Calls are rejected within a second.',
       resume: 'Resumed.',
       commission: 'Commission set.',
@@ -120,9 +126,9 @@ const serviceTable = (rows: readonly AdminServiceJson[]): Html =>
     rows,
   )
 
-function stateBadge({ suspended, stage, state }: AdminServiceJson): Html {
+function stateBadge({ suspended, stage, state, waiting }: AdminServiceJson): Html {
   if (suspended !== 'no') return html`<span class="badge bad">suspended</span>`
-  if (stage === 'pending') return html`<span class="badge fair">awaiting approval</span>`
+  if (waiting) return html`<span class="badge fair">awaiting approval</span>`
   return html`<span class="badge ${state === 'active' ? 'good' : ''}">${stage ?? state}</span>`
 }
 
@@ -133,7 +139,7 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   const [service] = found.data
   if (!service)
     return html`${BREADCRUMB}<h1>Services</h1>${emptyState('No service has this slug.')}`
-  const { suspended, stage } = service
+  const { suspended } = service
   const isFirstParty = service.provider === 'agenthub'
   const hasOwnerForm = !isFirstParty && !SELF_REGISTERED.test(service.provider)
   return html`${BREADCRUMB}<h1>${service.name} ${stateBadge(service)}</h1>${definitionList({
@@ -153,9 +159,7 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
         ? `income:services:${slug}`
         : `liabilities:providers:${service.provider}:${slug}`,
     ),
-  })}${!isFirstParty && (await commissionHistory(request, service))}<h2>Decisions</h2>${
-    stage === 'pending' && decisionForm(request, service, 'approve', 'Approve service', 'Approve')
-  }<div class="columns">${
+  })}${!isFirstParty && (await commissionHistory(request, service))}${await reviewPart(request, service)}<h2>Decisions</h2><div class="columns">${
     !isFirstParty && commissionForm(request, service)
   }${hasOwnerForm && ownerForm(request, service)}<section>${
     suspended === 'service'
@@ -168,6 +172,26 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   }</section></div>`
 }
 
+/** Changes of the waiting version, and the forms that decide on it. */
+async function reviewPart(request: PageRequest, service: AdminServiceJson): Promise<HtmlPart> {
+  if (!service.waiting) return undefined
+  const params = { id: service.slug }
+  const review = await request.api<ReviewJson>('GET /v1/admin/services/{id}/review', { params })
+  return html`<h2>Review</h2>${reviewSummary(review)}<div class="columns"><section>${decisionForm(
+    request,
+    service,
+    'approve',
+    'Approve version',
+    'Approve',
+  )}</section><section>${decisionForm(
+    request,
+    service,
+    'refuse',
+    'Refuse version',
+    'Refuse',
+  )}</section></div>`
+}
+
 const BREADCRUMB = html`<p class="breadcrumb"><a href="${PATH}">Services</a></p>`
 
 const unreadableSecretsText = ({ unreadable_secrets: names }: AdminServiceJson): string =>
@@ -175,22 +199,22 @@ const unreadableSecretsText = ({ unreadable_secrets: names }: AdminServiceJson):
 
 function decisionForm(
   { submission }: PageRequest,
-  { slug, provider, revision }: AdminServiceJson,
+  { slug, provider, version }: AdminServiceJson,
   name: string,
   title: string,
   submit: string,
 ): Html {
   const fields = formFields(name, submission)
-  const sendsRevision = (name === 'approve' || name === 'resume') && revision !== null
+  const sendsVersion = /^(?:approve|refuse|resume)$/.test(name) && version !== null
   return html`<h3>${title}</h3>${form({
     act: name,
     submit,
     to: withQuery(PATH, { slug }),
-    ...(name.startsWith('suspend') && { kind: 'danger' as const }),
+    ...(/^(?:suspend|refuse)/.test(name) && { kind: 'danger' as const }),
     hidden: {
       slug,
       id: name.endsWith('-provider') ? provider : slug,
-      ...(sendsRevision && { revision: String(revision) }),
+      ...(sendsVersion && { version: String(version) }),
     },
     fields: [reasonField(fields)],
   })}`

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { decimalsOf } from '../../../../core/ledger/export/format.ts'
 import { PLATFORM_ACCOUNTS } from '../../../../core/ledger/postings.ts'
-import type { AdjustmentJson, DecisionJson } from '../../../rest/finance/adjustments.ts'
+import type { ActJson, DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { StatementJson } from '../../../rest/finance/statements.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
@@ -14,7 +14,8 @@ import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page, requireSession } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
-import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
+import { entryPath, reason, reasonField } from './components.ts'
+import { proposalAmount, proposalText } from './proposal-text.ts'
 
 const PATH = '/finance/adjustments'
 const PAGE_SIZE = '30'
@@ -24,7 +25,7 @@ const decisionAction = (decision: 'confirm' | 'decline') =>
   formAction({
     fields: z.object({ id: z.uuid(), reason }),
     run: async ({ api }, { id, reason: why }) => {
-      await api(`POST /v1/finance/adjustments/{id}/${decision}`, {
+      await api(`POST /v1/finance/proposals/{id}/${decision}`, {
         params: { id },
         body: { reason: why },
       })
@@ -32,7 +33,7 @@ const decisionAction = (decision: 'confirm' | 'decline') =>
     },
   })
 
-/** `/finance/adjustments`: manual corrections, and proposals that need a second person. */
+/** `/finance/adjustments`: manual corrections, and all proposals that need a second person. */
 export const adjustmentsPage = (): AnyPage =>
   page(PATH, {
     query: z.object({ cursor: z.string().max(500).optional() }),
@@ -60,23 +61,26 @@ export const adjustmentsPage = (): AnyPage =>
     },
     notices: {
       booked: 'Adjustment posted.',
-      proposed: 'Adjustment proposed. Because of its amount, a second person must confirm it.',
-      confirm: 'Adjustment confirmed and posted.',
-      decline: 'Adjustment declined. Nothing was posted.',
+      proposed:
+        'Adjustment proposed: a second person must confirm it. Credits of agents and providers ' +
+        'always need two people, other entries above your daily limit.',
+      confirm: 'Proposal confirmed and posted.',
+      decline: 'Proposal declined. Nothing was posted.',
     },
     render: async (request) => {
       const { cursor } = request.query
-      const found = await request.api<ListPage<AdjustmentJson>>('GET /v1/finance/adjustments', {
-        query: { limit: PAGE_SIZE, cursor },
-      })
-      const open = found.data.filter(({ state }) => state === 'proposed')
+      const list = (state: 'open' | 'proposed', from?: string) =>
+        request.api<ListPage<ActJson>>('GET /v1/finance/proposals', {
+          query: { limit: PAGE_SIZE, state, cursor: from },
+        })
+      const [open, found] = await Promise.all([list('open'), list('proposed', cursor)])
       return {
         title: 'Adjustments',
         tabs: FINANCE_TABS,
         main: html`<h1>Adjustments</h1><p class="lead">Journal entries never change. Correct a
 mistake with another entry, which records author and reason.</p>${
-          open.length > 0 &&
-          html`<div class="list">${open.map((each) => proposalCard(request, each))}</div>`
+          open.data.length > 0 &&
+          html`<div class="list">${open.data.map((each) => proposalCard(request, each))}</div>`
         }${adjustForm(request)}<h2>Proposals</h2>
 <p class="muted">Adjustments that needed no second person are in the journal as
 <a href="/finance/journal?event=balance.adjusted">balance.adjusted</a>.</p>${
@@ -117,7 +121,7 @@ const assetOf = (api: PageRequest['api'], account: string): Promise<{ readonly a
   })
 
 /** Proposal with everything needed to decide it. */
-function proposalCard(request: PageRequest, each: AdjustmentJson): Html {
+function proposalCard(request: PageRequest, each: ActJson): Html {
   const { session, submission } = request
   const isOwn = each.proposed_by === requireSession({ session }).email
   const mine = submission?.values['id'] === each.id ? submission : undefined
@@ -130,11 +134,9 @@ function proposalCard(request: PageRequest, each: AdjustmentJson): Html {
     hidden,
     fields: fields('decline'),
   })
-  return html`<section class="card"><h2>Awaiting confirmation: ${formatAmount(
-    each.amount,
-    each.asset,
-  )} ${each.asset}</h2><p>Debit ${accountLink(each.debit)}, credit ${accountLink(each.credit)}.
-Proposed by ${each.proposed_by}, ${formatTime(each.proposed_at)}: ${each.reason}</p>${
+  return html`<section class="card"><h2>Awaiting confirmation: ${proposalAmount(each)}</h2>
+<p>${proposalText(each)} Proposed by ${each.proposed_by}, ${formatTime(each.proposed_at)}:
+${each.reason}</p>${
     isOwn
       ? html`<p class="muted">Someone else must confirm it.</p>`
       : form({ act: 'confirm', submit: 'Confirm and post', hidden, fields: fields('confirm') })
@@ -188,24 +190,22 @@ function adjustForm({ submission }: PageRequest): Html {
 
 const BADGES = { proposed: 'fair', booked: 'good', declined: '' } as const
 
-const proposalTable = (rows: readonly AdjustmentJson[]): Html =>
+const proposalTable = (rows: readonly ActJson[]): Html =>
   cardTable(
     'Proposals',
     [
       { head: 'Proposed', noWrap: true, cell: (each) => formatTime(each.proposed_at) },
       {
         head: 'State',
-        cell: ({ state, id }) =>
-          state === 'booked'
+        cell: ({ state, id, kind }) =>
+          state === 'booked' && kind === 'adjustment'
             ? html`<a href="${entryPath(id)}">posted</a>`
-            : html`<span class="badge ${BADGES[state]}">${state}</span>`,
+            : html`<span class="badge ${BADGES[state]}">${
+                state === 'booked' ? 'posted' : state
+              }</span>`,
       },
-      {
-        head: 'Debit, credit',
-        cell: ({ debit, credit }) => html`${accountLink(debit)}<br>${accountLink(credit)}`,
-      },
-      { head: 'Amount', number: true, cell: ({ amount, asset }) => formatAmount(amount, asset) },
-      { head: 'Asset', cell: ({ asset }) => asset },
+      { head: 'What', cell: proposalText },
+      { head: 'Amount', number: true, cell: proposalAmount },
       {
         head: 'Author and reason',
         cell: (each) =>

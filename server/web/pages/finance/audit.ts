@@ -20,6 +20,14 @@ const CHAIN = 'GET /v1/admin/audit/chain'
 const PAGE_SIZE = '50'
 const ACT_OPTIONS = Object.fromEntries([['', 'All acts'], ...ACTS.map((name) => [name, name])])
 
+const ROLE_OPTIONS = {
+  '': 'All roles',
+  admin: 'Administrators',
+  finance: 'Finance',
+  auditor: 'Auditors',
+  operator: 'Command line',
+}
+
 const verify = formAction({
   run: async ({ api }) => {
     const { broken_at: broken } = await api<AuditChainJson>(CHAIN)
@@ -39,6 +47,7 @@ export const auditPage = (): AnyPage =>
       act: z.enum(['', ...ACTS]).default(''),
       subject: z.string().trim().max(300).default(''),
       name: z.string().trim().max(254).default(''),
+      role: z.enum(['', 'admin', 'finance', 'auditor', 'operator']).default(''),
       from: optionalDay,
       to: optionalDay,
       cursor: z.string().max(500).optional(),
@@ -59,6 +68,7 @@ Lines cannot be changed.</p>${chainStatus(chain)}${filterBar(PATH, [
           selectFilter('act', 'Act', ACT_OPTIONS, query.act),
           textFilter('name', 'Author', query.name, 14),
           textFilter('subject', 'Subject', query.subject, 14),
+          selectFilter('role', 'Role', ROLE_OPTIONS, query.role),
           periodFilters(query.from, query.to),
         ])}
 ${found.data.length === 0 ? emptyState('No matching acts.') : lineTable(found.data)}${pager(
@@ -99,9 +109,11 @@ const lineTable = (rows: readonly AuditLineJson[]): Html =>
       { head: 'Time (UTC)', noWrap: true, cell: ({ at }) => formatSeconds(at) },
       {
         head: 'Author',
-        cell: ({ name, role, network }) =>
+        cell: ({ name, role, via, network }) =>
           html`${name.startsWith('0x') ? breakableHex(name) : name}<br><span
-class="small muted">${role}${network !== null && `, ${network}`}</span>`,
+class="small muted">${role}${network !== null && `, ${network}`}${
+            role === 'operator' && via !== null && `, ${via}`
+          }</span>`,
       },
       {
         head: 'Act',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
@@ -44,7 +45,7 @@ export const exceptionsPage = (): AnyPage =>
           reason,
         }),
         run: async ({ api }, { id, decision, key_id, together, reason: why }) => {
-          await api('POST /v1/finance/exceptions/{id}/resolve', {
+          const { state } = await api<DecisionJson>('POST /v1/finance/exceptions/{id}/resolve', {
             params: { id },
             body: {
               decision,
@@ -53,11 +54,15 @@ export const exceptionsPage = (): AnyPage =>
               ...(decision === 'explained' && { together: together ?? [] }),
             },
           })
-          return { to: `${PATH}?done=resolved` }
+          return { to: `${PATH}?done=${state === 'proposed' ? 'proposed' : 'resolved'}` }
         },
       }),
     },
-    notices: { resolved: 'Exception resolved.' },
+    notices: {
+      resolved: 'Exception resolved.',
+      proposed:
+        'Resolution proposed: it exceeds your daily limit, so a second person must confirm.',
+    },
     render: async (request) => {
       const { state, cursor } = request.query
       const found = await request.api<ListPage<ExceptionJson>>('GET /v1/finance/exceptions', {

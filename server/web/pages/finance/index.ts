@@ -8,6 +8,7 @@ import { exportsPage } from './exports.ts'
 import { entryPage, journalPage } from './journal.ts'
 import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
+import { financePayoutsPage } from './payouts.ts'
 import { periodsPage } from './periods.ts'
 import { balancePage } from './trial-balance.ts'
 import { transfersPage } from './wallet-transfers.ts'
@@ -23,6 +24,7 @@ export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[
   transfersPage(),
   exceptionsPage(),
   paymentsPage(),
+  financePayoutsPage(),
   periodsPage(deps),
   exportsPage(),
   auditPage(),

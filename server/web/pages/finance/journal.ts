@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { EVENT_RULES } from '../../../../core/ledger/verify/rules.ts'
+import type { RefundJson } from '../../../rest/finance/adjustments.ts'
 import type { EntryJson, TrailJson } from '../../../rest/finance/journal.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import {
@@ -106,15 +107,18 @@ export const entryPage = (): AnyPage =>
       refund: formAction({
         fields: z.object({ amount: requiredDollars.or(z.literal('')).default(''), reason }),
         run: async ({ api, params, path }, { amount, reason: why }) => {
-          await api('POST /v1/finance/calls/{id}/refund', {
+          const { state } = await api<RefundJson>('POST /v1/finance/calls/{id}/refund', {
             params,
             body: { ...(amount !== '' && { amount_microdollars: amount }), reason: why },
           })
-          return { to: `${path}?done=refunded` }
+          return { to: `${path}?done=${state === 'proposed' ? 'proposed' : 'refunded'}` }
         },
       }),
     },
-    notices: { refunded: 'Call refunded.' },
+    notices: {
+      refunded: 'Call refunded.',
+      proposed: 'Refund proposed: it exceeds your daily limit, so a second person must confirm it.',
+    },
     render: async (request) => {
       const { api, params } = request
       const trail = await api<TrailJson>('GET /v1/finance/entries/{id}', { params })

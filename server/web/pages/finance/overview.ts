@@ -1,19 +1,26 @@
+import type { AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
-import { formatCount } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { formatCount, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { breakableHex, cardTable, table } from '../../table.ts'
-import { formatAmount } from './components.ts'
+import { entryPath, formatAmount } from './components.ts'
+
+const COMMANDS_SHOWN = '5'
 
 /** `/finance`: pending work, and balances of the platform wallets. */
 export const financePage = (): AnyPage =>
   page('/finance', {
     render: async ({ api }) => {
-      const [pending, wallets] = await Promise.all([
+      const [pending, wallets, commands] = await Promise.all([
         api<OverviewJson>('GET /v1/finance/overview'),
         api<WalletsJson>('GET /v1/finance/wallets'),
+        api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
+          query: { role: 'operator', limit: COMMANDS_SHOWN },
+        }),
       ])
       return {
         title: 'Finance',
@@ -31,10 +38,36 @@ figures here are derived from the journal.</p>${table(
             },
           ],
           checks(pending),
-        )}${walletTable(wallets)}`,
+        )}${walletTable(wallets)}${commandTable(commands.data)}`,
       }
     },
   })
+
+/** Latest acts of whoever has access to the database; they need no second person. */
+const commandTable = (lines: readonly AuditLineJson[]): Html | false =>
+  lines.length > 0 &&
+  html`<h2>Acts by command</h2><p class="muted">Posted or changed with access to the database,
+without a second person.</p>${cardTable(
+    'Acts by command',
+    [
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Act', cell: ({ act }) => act },
+      {
+        head: 'Subject',
+        cell: ({ act, subject }) =>
+          act.startsWith('entry.') || act.startsWith('call.')
+            ? html`<a href="${entryPath(subject)}"><code>${subject}</code></a>`
+            : html`<code>${subject}</code>`,
+      },
+      {
+        head: 'Author',
+        cell: ({ name, via }) =>
+          html`${name}${via !== null && html`<br><span class="small muted">${via}</span>`}`,
+      },
+      { head: 'Reason', cell: ({ reason }) => reason },
+    ],
+    lines,
+  )}`
 
 /** Rows of the status table. */
 const checks = (pending: OverviewJson) => [
@@ -47,7 +80,16 @@ const checks = (pending: OverviewJson) => [
   backlog('Open exceptions', pending.exceptions, '/finance/exceptions'),
   backlog('Overdue payments', pending.payments_overdue, '/finance/payments'),
   row('Pending payments', formatCount(pending.payments), true, '/finance/payments'),
-  backlog('Adjustments to confirm', pending.adjustments, '/finance/adjustments'),
+  backlog('Proposals to confirm', pending.adjustments, '/finance/adjustments'),
+  row(
+    'Acts by command, 30 days',
+    formatCount(pending.commands),
+    true,
+    '/finance/audit?role=operator',
+  ),
+  backlog('Refused attempts, 30 days', pending.refusals, '/finance/audit?act=act.refuse'),
+  backlog('Payouts to approve', pending.payouts_to_approve, '/finance/payouts'),
+  row('Waiting payouts', formatCount(pending.payouts_waiting), true, '/finance/payouts'),
   row(
     'Payments to sellers',
     pending.outgoing_paused ? 'paused' : 'on',

@@ -37,12 +37,16 @@ export const transfersPage = (): AnyPage =>
       book: formAction({
         fields: z.object({ transaction: z.string().max(200), reason }),
         run: async ({ api }, body) => {
-          await api('POST /v1/finance/transfers', { body })
-          return { to: withQuery(PATH, { transaction: body.transaction, done: 'booked' }) }
+          const { booked } = await api<WalletTransfersJson>('POST /v1/finance/transfers', { body })
+          const done = booked ? 'booked' : 'proposed'
+          return { to: withQuery(PATH, { transaction: body.transaction, done }) }
         },
       }),
     },
-    notices: { booked: 'Transfer posted with the amount from the blockchain.' },
+    notices: {
+      booked: 'Transfer posted with the amount from the blockchain.',
+      proposed: 'Transfer proposed: it exceeds your daily limit, so a second person must confirm.',
+    },
     render: async (request) => {
       const { api, query } = request
       const [wallets, outgoing, open, past, lookup] = await Promise.all([

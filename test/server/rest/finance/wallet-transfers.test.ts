@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { request } from 'undici'
+import { systemClock } from '../../../../core/clock.ts'
 import { postWalletTransfers } from '../../../../core/finance/wallet-transfers.ts'
 import { writeNextExport } from '../../../../core/finance/write-export.ts'
 import { createLog } from '../../../../core/log.ts'
@@ -115,7 +116,8 @@ describe('a transfer between platform wallets', () => {
     expectRefused(await book(failing), 409, 'not_booked')
     const tx = await send(spend.address, treasury, 7n)
     const { pool, ledger } = hub().hub
-    const ports = { ...money(), spend: spend.address, gas: undefined, pool, ledger }
+    const deps = { pool, ledger, clock: systemClock, soloAdjustmentMax: usd('100') }
+    const ports = { ...money(), ...deps, spend: spend.address, gas: undefined }
     const by = { name: 'x', principal: 'x', via: null, role: 'finance', requestId: null } as const
     const impatient = { ...ports, finality: 1_000n }
     const early = await postWalletTransfers(impatient, { ...by, network: null }, tx, 'x').catch(

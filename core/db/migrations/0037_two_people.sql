@@ -1,0 +1,311 @@
+-- Why: one person must not be able to turn an entry into money. The second person is compared with the
+-- proposer over all links that ever existed, holds a role that somebody else granted before the act was
+-- proposed, and nobody decides about accounts of their own. One limit per person and day covers all acts.
+
+-- ── Persons ─────────────────────────────────────────────────────────────────────────────────
+
+-- Every link between a wallet and an account that ever existed.
+CREATE TABLE hub.identity_link (
+  wallet text NOT NULL REFERENCES hub.principal,
+  person text NOT NULL REFERENCES hub.person,
+  linked_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- for the first time
+  PRIMARY KEY (wallet, person)
+);
+CREATE INDEX identity_link_person ON hub.identity_link (person);
+INSERT INTO hub.identity_link (wallet, person, linked_at)
+  SELECT wallet, person, linked_at FROM hub.wallet_link;
+INSERT INTO hub.identity_link (wallet, person, linked_at) -- removed since, as far as challenges still show
+  SELECT p.id, h.principal, min(c.used_at) FROM hub.challenge c
+    JOIN hub.principal p ON p.wallet_address = c.wallet_address
+    JOIN hub.person h ON h.principal = c.terms ->> 'person'
+  WHERE c.purpose = 'link' AND c.used_at IS NOT NULL GROUP BY p.id, h.principal
+  ON CONFLICT DO NOTHING;
+SELECT ledger.protect('hub.identity_link');
+GRANT SELECT ON hub.identity_link TO hub_app;
+
+CREATE FUNCTION hub.remember_link() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+BEGIN
+  INSERT INTO identity_link (wallet, person) VALUES (NEW.wallet, NEW.person) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER remember AFTER INSERT OR UPDATE ON hub.wallet_link
+  FOR EACH ROW EXECUTE FUNCTION hub.remember_link();
+
+-- All principals of the person behind one: everything that was ever linked, directly or through others.
+CREATE FUNCTION hub.principals_of_person(p_principal text) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  WITH RECURSIVE known(id) AS (
+    SELECT p_principal
+    UNION
+    SELECT CASE WHEN l.wallet = k.id THEN l.person ELSE l.wallet END
+    FROM known k JOIN identity_link l ON l.wallet = k.id OR l.person = k.id)
+  SELECT array_agg(id ORDER BY id) FROM known $$;
+
+-- The first of these accounts and principals that belongs to the person behind a principal. An account is
+-- of its key, of the owner of its provider, or of whoever holds the payout address of its provider.
+CREATE FUNCTION hub.own_subject(p_principal text, p_accounts text[], p_principals text[] DEFAULT '{}')
+RETURNS text LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  WITH me AS MATERIALIZED (SELECT unnest(principals_of_person(p_principal)) AS id),
+  touched AS MATERIALIZED (SELECT a AS code, split_part(a, ':', 2) AS family, split_part(a, ':', 3) AS name
+    FROM unnest(p_accounts) a WHERE a LIKE 'liabilities:%:%')
+  SELECT t.code FROM touched t WHERE t.family IN ('agents', 'allowances')
+    AND EXISTS (SELECT FROM api_key k JOIN me ON me.id = k.principal WHERE k.id = t.name)
+  UNION ALL
+  SELECT t.code FROM touched t JOIN me ON me.id = t.name WHERE t.family = 'free-calls'
+  UNION ALL
+  SELECT t.code FROM touched t WHERE t.family = 'providers' AND (
+    EXISTS (SELECT FROM provider p JOIN me ON me.id = p.owner WHERE p.id = t.name)
+    OR EXISTS (SELECT FROM payout_address a LEFT JOIN principal w ON w.wallet_address = a.address
+      JOIN me ON me.id IN (w.id, a.set_by) WHERE a.provider = t.name))
+  UNION ALL
+  SELECT p FROM unnest(p_principals) p JOIN me ON me.id = p
+  LIMIT 1 $$;
+
+-- ── Roles ───────────────────────────────────────────────────────────────────────────────────
+
+ALTER TABLE hub.audit DROP CONSTRAINT audit_role_check,
+  ADD CONSTRAINT audit_role_check CHECK (role IN ('admin', 'finance', 'auditor', 'operator'));
+
+ALTER TABLE hub.role
+  DROP CONSTRAINT role_role_check,
+  ADD CONSTRAINT role_role_check CHECK (role IN ('admin', 'finance', 'auditor')),
+  ADD COLUMN granter text REFERENCES hub.principal,        -- null: the owner of the database
+  ADD COLUMN by_configured boolean NOT NULL DEFAULT true,  -- by one of HUB_ADMIN_WALLETS, or the owner
+  ADD COLUMN effective_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  ADD COLUMN confirmer text REFERENCES hub.principal,      -- a second administrator: effective at once
+  ADD COLUMN confirmed_by text CHECK (confirmed_by <> ''),
+  ADD COLUMN confirmed_at timestamptz,
+  ADD CHECK (num_nulls(confirmer, confirmed_by, confirmed_at) IN (0, 3)),
+  ADD CHECK (confirmer <> granter);
+
+ALTER TABLE hub.role DISABLE TRIGGER keep;
+UPDATE hub.role r SET effective_at = r.granted_at,
+  granter = (SELECT p.id FROM hub.principal p LEFT JOIN hub.person h ON h.principal = p.id
+    WHERE p.wallet_address = lower(r.granted_by) OR h.email = lower(r.granted_by) LIMIT 1);
+UPDATE hub.role r SET by_configured = NOT EXISTS (SELECT FROM hub.role g
+  WHERE g.principal = r.granter AND g.role = 'admin' AND g.granted_at < r.granted_at);
+ALTER TABLE hub.role ENABLE TRIGGER keep;
+
+CREATE OR REPLACE FUNCTION hub.keep_role() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.revoked_at IS NOT NULL OR (NEW.id, NEW.principal, NEW.role, NEW.granted_by, NEW.granted_at,
+      NEW.granter, NEW.by_configured) IS DISTINCT FROM (OLD.id, OLD.principal, OLD.role, OLD.granted_by,
+      OLD.granted_at, OLD.granter, OLD.by_configured)
+    OR ((NEW.confirmer, NEW.confirmed_by, NEW.confirmed_at, NEW.effective_at) IS DISTINCT FROM
+      (OLD.confirmer, OLD.confirmed_by, OLD.confirmed_at, OLD.effective_at)
+      AND (OLD.confirmed_at IS NOT NULL OR NEW.confirmed_at IS NULL OR NEW.effective_at > OLD.effective_at))
+  THEN
+    RAISE EXCEPTION 'role % stays as it was given', OLD.id USING ERRCODE = 'restrict_violation',
+      HINT = 'It is confirmed once and taken away once; a new one is a new row.';
+  END IF;
+  RETURN NEW;
+END $$;
+
+-- Principals for which a signed-in principal acts now: itself and the wallets that are linked to it.
+CREATE FUNCTION hub.acting_principals(p_principal text) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT array_agg(id) FROM (SELECT p_principal UNION ALL
+    SELECT wallet FROM wallet_link WHERE person = p_principal) a(id) $$;
+
+CREATE FUNCTION hub.is_configured_admin(p_principal text, p_admins text[]) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT EXISTS (SELECT FROM principal WHERE id = ANY (acting_principals(p_principal))
+    AND wallet_address = ANY (p_admins)) $$;
+
+-- Why somebody is no second person for an act; null if they are. They must be another person, must have held
+-- one of the roles when the act was proposed, and the grants that lead from a configured administrator (or
+-- the owner of the database) to that role must not all pass through the proposer.
+CREATE FUNCTION hub.second_person_fault(
+  p_decider text, p_proposer text, p_person text[], p_proposed_at timestamptz, p_roles text[], p_admins text[]
+) RETURNS text LANGUAGE plpgsql STABLE SET search_path = hub, pg_temp AS $$
+DECLARE
+  proposer_person text[] := array_remove(p_person || principals_of_person(p_proposer), NULL);
+  acting text[] := acting_principals(p_decider);
+BEGIN
+  IF principals_of_person(p_decider) && proposer_person THEN RETURN 'same_person'; END IF;
+  IF is_configured_admin(p_decider, p_admins) THEN RETURN NULL; END IF;
+  IF NOT EXISTS (SELECT FROM role r WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles)
+      AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
+    RETURN 'role_too_new';
+  END IF;
+  IF NOT EXISTS (
+    WITH RECURSIVE voucher(id, is_root) AS (
+      SELECT v.id, v.is_root FROM role r, LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false))
+          v(id, is_root)
+        WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles) AND r.revoked_at IS NULL
+          AND r.effective_at <= p_proposed_at
+          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
+      UNION
+      SELECT v.id, v.is_root FROM voucher u
+        CROSS JOIN LATERAL unnest(principals_of_person(u.id)) o(id)
+        JOIN role r ON r.principal = o.id AND r.role = 'admin',
+        LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false)) v(id, is_root)
+        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
+    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins)) THEN
+    RETURN 'role_from_proposer';
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- Grants a role, and returns its id; null if it is held already. Whoever may only read does so at once, all
+-- others after the waiting time.
+CREATE FUNCTION hub.grant_role(
+  p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[]
+) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+DECLARE
+  made bigint;
+BEGIN
+  PERFORM begin_act();
+  INSERT INTO role (principal, role, granted_by, granter, by_configured, granted_at, effective_at)
+    VALUES (p_principal, p_role, p_name, p_granter, is_configured_admin(p_granter, p_admins),
+      clock_timestamp(), clock_timestamp()
+        + CASE WHEN p_role = 'auditor' THEN interval '0' ELSE greatest(p_wait, interval '0') END)
+    ON CONFLICT (principal, role) WHERE revoked_at IS NULL DO NOTHING RETURNING id INTO made;
+  RETURN made;
+END $$;
+
+-- A second administrator ends the waiting time of a role. Returns why not; null if it is confirmed.
+CREATE FUNCTION hub.confirm_role(p_id bigint, p_name text, p_confirmer text, p_admins text[]) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+DECLARE
+  pending role;
+  fault text;
+BEGIN
+  PERFORM begin_act();
+  SELECT * INTO pending FROM role WHERE id = p_id AND revoked_at IS NULL;
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  IF pending.confirmed_at IS NOT NULL THEN RETURN NULL; END IF;
+  fault := second_person_fault(p_confirmer, pending.granter, ARRAY[pending.principal],
+    pending.granted_at, '{admin}', p_admins);
+  IF fault IS NOT NULL THEN RETURN fault; END IF;
+  UPDATE role SET confirmer = p_confirmer, confirmed_by = p_name, confirmed_at = clock_timestamp(),
+    effective_at = least(effective_at, clock_timestamp()) WHERE id = p_id;
+  RETURN NULL;
+END $$;
+
+REVOKE INSERT ON hub.role FROM hub_app;
+
+-- ── Acts ────────────────────────────────────────────────────────────────────────────────────
+
+-- What staff did about money or rights, alone or proposed by one person and decided by another one.
+CREATE TABLE hub.staff_act (
+  id uuid PRIMARY KEY,                           -- of an adjustment: its entry in the journal, too
+  kind text NOT NULL CHECK (kind IN ('adjustment', 'refund', 'exception', 'transfer', 'provider')),
+  subject text NOT NULL CHECK (subject <> ''),   -- the call, the exception, the transaction …
+  terms jsonb NOT NULL,
+  accounts text[] NOT NULL,                      -- that it changes
+  exposure bigint NOT NULL CHECK (exposure >= 0), -- microdollars
+  alone_max bigint CHECK (alone_max >= 0),       -- of one person and day, then; null: before it was recorded
+  reason text NOT NULL CHECK (length(trim(reason)) BETWEEN 1 AND 500),
+  proposed_by text NOT NULL,                     -- their name
+  proposer text NOT NULL REFERENCES hub.principal,
+  person text[] NOT NULL,                        -- all principals of the proposer, then
+  proposed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  state text NOT NULL CHECK (state IN ('proposed', 'booked', 'declined')),
+  decided_by text,
+  decider text REFERENCES hub.principal,         -- null: done alone
+  decided_at timestamptz,
+  note text CHECK (length(trim(note)) BETWEEN 1 AND 500),
+  CHECK ((state = 'proposed') = (decided_at IS NULL)),
+  CHECK (num_nulls(decided_by, decider, note) IN (0, 3)),
+  CHECK (state <> 'proposed' OR decider IS NULL),
+  CHECK (state <> 'declined' OR decider IS NOT NULL),
+  CHECK (state <> 'booked' OR decider <> ALL (person)) -- whoever proposed it may withdraw it, and not book it
+);
+INSERT INTO hub.staff_act (id, kind, subject, terms, accounts, exposure, reason, proposed_by, proposer, person,
+    proposed_at, state, decided_by, decider, decided_at, note)
+  SELECT id, 'adjustment', id::text, jsonb_strip_nulls(jsonb_build_object('debit', debit, 'credit', credit,
+      'amount', amount::text, 'shard', shard, 'valueDate', value_date,
+      'asset', (SELECT s.code FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
+        WHERE a.code = debit))),
+    ARRAY[debit, credit], amount, reason, proposed_by, proposer, hub.principals_of_person(proposer),
+    proposed_at, state, decided_by, decider, decided_at, note FROM hub.adjustment;
+DROP TABLE hub.adjustment;
+DROP FUNCTION hub.keep_adjustment();
+CREATE INDEX staff_act_open ON hub.staff_act (id) WHERE state = 'proposed';
+CREATE INDEX staff_act_alone ON hub.staff_act (proposed_at) WHERE state = 'booked' AND decider IS NULL;
+CREATE UNIQUE INDEX staff_act_once ON hub.staff_act (kind, subject) WHERE state = 'proposed';
+
+CREATE FUNCTION hub.keep_staff_act() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.state <> 'proposed' OR (NEW.id, NEW.kind, NEW.subject, NEW.terms, NEW.accounts, NEW.exposure,
+      NEW.alone_max, NEW.reason, NEW.proposed_by, NEW.proposer, NEW.person, NEW.proposed_at)
+    IS DISTINCT FROM (OLD.id, OLD.kind, OLD.subject, OLD.terms, OLD.accounts, OLD.exposure,
+      OLD.alone_max, OLD.reason, OLD.proposed_by, OLD.proposer, OLD.person, OLD.proposed_at) THEN
+    RAISE EXCEPTION 'act % stays as it was proposed', OLD.id USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER keep BEFORE UPDATE ON hub.staff_act FOR EACH ROW EXECUTE FUNCTION hub.keep_staff_act();
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.staff_act FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.staff_act
+  FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT SELECT ON hub.staff_act TO hub_app;
+
+-- Roles that may decide about acts of a kind.
+CREATE FUNCTION hub.deciding_roles(p_kind text) RETURNS text[] LANGUAGE sql IMMUTABLE AS
+  $$ SELECT CASE p_kind WHEN 'provider' THEN ARRAY['admin'] ELSE ARRAY['admin', 'finance'] END $$;
+
+-- What the person behind a principal did alone on this UTC day, in microdollars.
+CREATE FUNCTION hub.done_alone(p_principal text) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT coalesce(sum(exposure), 0)::bigint FROM staff_act
+  WHERE state = 'booked' AND decider IS NULL
+    AND proposed_at >= date_trunc('day', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+    AND person && principals_of_person(p_principal) $$;
+
+-- An adjustment in favor of an agent or a provider, or not in USDC, always needs a second person; every other
+-- act does if the person's acts of the day exceed the limit.
+CREATE FUNCTION hub.needs_second_person(
+  p_principal text, p_kind text, p_terms jsonb, p_exposure bigint, p_alone_max bigint
+) RETURNS boolean LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
+      OR p_terms ->> 'credit' LIKE ANY ('{liabilities:agents:%,liabilities:providers:%}')))
+    OR done_alone(p_principal) + p_exposure > p_alone_max $$;
+
+-- Records an act: done alone, or proposed.
+CREATE FUNCTION hub.open_act(
+  p_id uuid, p_kind text, p_subject text, p_terms jsonb, p_accounts text[], p_principals text[],
+  p_exposure bigint, p_alone_max bigint, p_reason text, p_name text, p_principal text, p_state text
+) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+BEGIN
+  PERFORM begin_act();
+  IF own_subject(p_principal, p_accounts, p_principals) IS NOT NULL THEN
+    RAISE EXCEPTION 'nobody decides about accounts of their own' USING ERRCODE = 'AH011';
+  END IF;
+  IF p_state <> 'proposed'
+      AND needs_second_person(p_principal, p_kind, p_terms, p_exposure, p_alone_max) THEN
+    RAISE EXCEPTION 'the act needs a second person' USING ERRCODE = 'AH012';
+  END IF;
+  INSERT INTO staff_act (id, kind, subject, terms, accounts, exposure, alone_max, reason, proposed_by,
+      proposer, person, state, decided_at)
+    VALUES (p_id, p_kind, p_subject, p_terms, p_accounts, p_exposure, p_alone_max, p_reason, p_name,
+      p_principal, principals_of_person(p_principal), p_state,
+      CASE WHEN p_state <> 'proposed' THEN clock_timestamp() END);
+END $$;
+
+-- Confirms or declines an act. Returns why not; null if it is decided.
+CREATE FUNCTION hub.decide_act(
+  p_id uuid, p_state text, p_note text, p_name text, p_principal text, p_principals text[], p_admins text[]
+) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+DECLARE
+  act staff_act;
+  fault text;
+BEGIN
+  PERFORM begin_act();
+  SELECT * INTO act FROM staff_act WHERE id = p_id AND state = 'proposed';
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  IF p_state = 'booked' THEN
+    IF own_subject(p_principal, act.accounts, p_principals) IS NOT NULL THEN RETURN 'own_account'; END IF;
+    fault := second_person_fault(p_principal, act.proposer, act.person, act.proposed_at,
+      deciding_roles(act.kind), p_admins);
+    IF fault IS NOT NULL THEN RETURN fault; END IF;
+  END IF;
+  UPDATE staff_act SET state = p_state, decided_by = p_name, decider = p_principal,
+    decided_at = clock_timestamp(), note = p_note WHERE id = p_id;
+  RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION hub.grant_role, hub.confirm_role, hub.open_act, hub.decide_act FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.grant_role, hub.confirm_role, hub.open_act, hub.decide_act TO hub_app;

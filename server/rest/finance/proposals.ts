@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { type DecisionDeps, decideAct } from '../../../core/finance/decide-act.ts'
+import {
+  ACT_KINDS,
+  type ActKind,
+  listActs,
+  type StaffAct,
+} from '../../../core/finance/staff-acts.ts'
+import { json } from '../../../core/money.ts'
+import { auditReason } from '../fields.ts'
+import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { type AnyRoute, parse, route, staffOf } from '../route.ts'
+
+export const DecisionView = z.object({
+  id: z.uuid().meta({ description: 'Id of the act; of an adjustment, also of its journal entry.' }),
+  state: z.enum(['proposed', 'booked', 'declined']).meta({
+    description: 'proposed: awaits a second person. booked: done.',
+  }),
+})
+
+const ActView = DecisionView.extend({
+  kind: z.enum(ACT_KINDS),
+  subject: z.string().meta({ description: 'Call, exception, transaction or provider.' }),
+  terms: z.record(z.string(), z.unknown()).meta({ description: 'What is to be done.' }),
+  accounts: z.array(z.string()).meta({ description: 'Accounts that it changes.' }),
+  exposure_microdollars: z.int().meta({ description: 'Counts against the daily limit.' }),
+  reason: z.string(),
+  proposed_by: z.string(),
+  proposed_at: z.iso.datetime(),
+  decided_by: z.string().nullable().meta({ description: 'null: pending, or done by one person.' }),
+  decided_at: z.iso.datetime().nullable(),
+  note: z.string().nullable(),
+})
+
+const AdjustmentView = ActView.omit({ kind: true, subject: true, terms: true }).extend({
+  debit: z.string(),
+  credit: z.string(),
+  amount: z.int().meta({ description: 'Amount in units of the asset.' }),
+  asset: z.string(),
+  value_date: z.iso.datetime().nullable(),
+})
+
+export type DecisionJson = z.infer<typeof DecisionView>
+export type ActJson = z.infer<typeof ActView>
+
+/** Acts of staff that need, or needed, a second person. */
+export const proposalRoutes = (deps: DecisionDeps): readonly AnyRoute[] => [
+  route('GET /v1/finance/proposals', {
+    summary: 'Lists acts of staff about money, newest first: pending, proposed, or all.',
+    auth: 'finance',
+    query: z.strictObject({
+      ...paging,
+      state: z.enum(['open', 'proposed', 'all']).default('all').meta({
+        description: 'open: pending. proposed: pending or decided. all: also by one person alone.',
+      }),
+      kind: z.enum(ACT_KINDS).optional(),
+    }),
+    response: { status: 200, schema: pageSchema(ActView) },
+    handle: ({ query, url }) => listPage(deps, query, url, showAct),
+  }),
+  route('GET /v1/finance/adjustments', {
+    summary: 'Lists proposed adjustments, newest first: all, or only the pending ones.',
+    auth: 'finance',
+    query: z.strictObject({ ...paging, state: z.enum(['open', 'all']).default('all') }),
+    response: { status: 200, schema: pageSchema(AdjustmentView) },
+    handle: ({ query, url }) => {
+      const state = query.state === 'all' ? 'proposed' : query.state
+      return listPage(deps, { ...query, state, kind: 'adjustment' }, url, showAdjustment)
+    },
+  }),
+  ...(['proposals', 'adjustments'] as const).flatMap((list) => [
+    decideRoute(deps, list, 'confirm', 'Confirms and does what another person proposed.'),
+    decideRoute(deps, list, 'decline', 'Declines a proposal, or withdraws your own.'),
+  ]),
+]
+
+const decideRoute = (
+  deps: DecisionDeps,
+  list: 'proposals' | 'adjustments',
+  decision: 'confirm' | 'decline',
+  summary: string,
+): AnyRoute =>
+  route(`POST /v1/finance/${list}/{id}/${decision}`, {
+    summary,
+    auth: 'finance',
+    body: z.strictObject({ reason: auditReason }),
+    response: { status: 200, schema: DecisionView },
+    faults: [
+      'not_found',
+      'not_booked',
+      'not_resolvable',
+      'owner_not_possible',
+      'chain_unavailable',
+      'second_person_required',
+      'own_account',
+    ],
+    handle: async (request) => {
+      const id = parse(z.uuid(), request.params.id, 'id').toLowerCase()
+      const { reason } = request.body
+      return { body: await decideAct(deps, staffOf(request), id, decision, reason) }
+    },
+  })
+
+interface ListQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly state: 'open' | 'proposed' | 'all'
+  readonly kind?: ActKind | undefined
+}
+
+async function listPage<Row>(
+  { pool }: Pick<DecisionDeps, 'pool'>,
+  { limit, cursor, state, kind }: ListQuery,
+  url: string,
+  show: (act: StaffAct) => Row,
+) {
+  const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
+  const rows = await listActs(pool, { state, kind, limit: limit + 1, after })
+  return toPage(rows, limit, url, ({ id }) => [id], show)
+}
+
+const showCommon = (act: StaffAct) => ({
+  id: act.id,
+  state: act.state,
+  accounts: [...act.accounts],
+  exposure_microdollars: json(act.exposure),
+  reason: act.reason,
+  proposed_by: act.proposedBy,
+  proposed_at: act.proposedAt.toISOString(),
+  decided_by: act.decidedBy,
+  decided_at: act.decidedAt?.toISOString() ?? null,
+  note: act.note,
+})
+
+const showAct = (act: StaffAct): ActJson => ({
+  ...showCommon(act),
+  kind: act.kind,
+  subject: act.subject,
+  terms: act.terms,
+})
+
+const showAdjustment = (act: StaffAct): z.infer<typeof AdjustmentView> => {
+  const { debit, credit, amount, asset, valueDate } = act.terms
+  return {
+    ...showCommon(act),
+    debit: String(debit),
+    credit: String(credit),
+    amount: Number(amount),
+    asset: String(asset),
+    value_date: valueDate === undefined ? null : String(valueDate),
+  }
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import type { Clock } from '../../../../core/clock.ts'
+import type { AccessJson, AccessReviewJson } from '../../../rest/admin/access-review.ts'
+import { form, formFields } from '../../form.ts'
+import { formatTime } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { ADMIN_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { breakableHex, cardTable } from '../../table.ts'
+import { reason, reasonField } from '../finance/components.ts'
+import { ROLE_NAMES } from './roles.ts'
+
+const PATH = '/admin/access'
+
+/** `/admin/access`: held roles, who granted them, their last use and their next review. */
+export const accessPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
+  page(PATH, {
+    actions: {
+      review: formAction({
+        fields: z.object({ id: z.string().max(20), reason }),
+        run: async ({ api }, { id, reason: why }) => {
+          const input = { params: { id }, body: { reason: why } }
+          await api('POST /v1/admin/roles/{id}/review', input)
+          return { to: `${PATH}?done=reviewed` }
+        },
+      }),
+    },
+    notices: { reviewed: 'Review recorded.' },
+    render: async (request) => {
+      const found = await request.api<AccessReviewJson>('GET /v1/admin/access-review')
+      const due = found.data.filter((each) => isDue(each, clock))
+      return {
+        title: 'Access review',
+        tabs: ADMIN_TABS,
+        main: html`<h1>Access review</h1><p class="lead">Who holds which role, who granted it, and
+when it was last used. Revoke what nobody needs under <a href="/admin/roles">roles</a>.</p>${
+          found.same_person_acts.length > 0 && samePersonNotice(found.same_person_acts)
+        }${accessTable(found.data)}${
+          due.length > 0 &&
+          html`<h2>Reviews due</h2><div class="list">${due.map((each) =>
+            reviewCard(request, each),
+          )}</div>`
+        }`,
+      }
+    },
+  })
+
+const isDue = ({ review_due_at: at }: AccessJson, clock: Clock): boolean =>
+  at !== null && Date.parse(at) <= clock.now().getTime()
+
+const samePersonNotice = (ids: readonly string[]): Html =>
+  html`<div class="box bad" role="alert"><p>The two people of these acts turned out to be one,
+because their identities were linked later: ${ids.map((id) => html`<code>${id}</code> `)}</p></div>`
+
+const accessTable = (rows: readonly AccessJson[]): Html =>
+  cardTable(
+    'Roles',
+    [
+      {
+        head: 'Name',
+        cell: ({ name, also_known_as: others }) =>
+          html`${nameOf(name)}${
+            others.length > 0 &&
+            html`<br><span class="small muted">also ${others.map(
+              (other, i) => html`${i > 0 && ', '}${nameOf(other)}`,
+            )}</span>`
+          }`,
+      },
+      { head: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
+      {
+        head: 'Granted',
+        cell: (each) =>
+          each.granted_at === null
+            ? html`<code>HUB_ADMIN_WALLETS</code>`
+            : html`${formatTime(each.granted_at)} by ${nameOf(each.granted_by ?? '')}${
+                each.confirmed_by !== null && html`, confirmed by ${nameOf(each.confirmed_by)}`
+              }`,
+      },
+      { head: 'Last act', noWrap: true, cell: (each) => timeOrNever(each.last_act_at) },
+      { head: 'Last seen', noWrap: true, cell: (each) => timeOrNever(each.last_seen_at) },
+      {
+        head: 'Reviewed',
+        cell: (each) =>
+          each.reviewed_at === null
+            ? 'never'
+            : html`${formatTime(each.reviewed_at)} by ${nameOf(each.reviewed_by ?? '')}`,
+      },
+      {
+        head: 'Next review',
+        noWrap: true,
+        cell: (each) => (each.review_due_at === null ? '–' : formatTime(each.review_due_at)),
+      },
+    ],
+    rows,
+  )
+
+const nameOf = (name: string): Html | string => (name.startsWith('0x') ? breakableHex(name) : name)
+
+const timeOrNever = (at: string | null): Html | string => (at === null ? 'never' : formatTime(at))
+
+function reviewCard({ submission }: PageRequest, { role_id: id, name, role }: AccessJson): Html {
+  const mine = submission?.values['id'] === id ? submission : undefined
+  return html`<section class="card"><h3>${name}: ${ROLE_NAMES[role]}</h3>${form({
+    act: 'review',
+    submit: 'Still needed',
+    label: `Record the review of the role ${role} of ${name}`,
+    hidden: { id: id ?? '' },
+    fields: [reasonField(formFields('review', mine, id ?? ''))],
+  })}</section>`
+}

@@ -1,0 +1,43 @@
+import type { ActJson } from '../../../rest/finance/proposals.ts'
+import { type Html, html } from '../../html.ts'
+import { breakableHex } from '../../table.ts'
+import { accountLink, entryPath, formatAmount } from './components.ts'
+import { transferPath } from './wallet-transfers.ts'
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const RESOLUTIONS: Readonly<Record<string, string>> = {
+  surplus: 'post to suspense',
+  shortfall: 'post as an expense',
+  identified: 'post as credits of a key',
+  explained: 'post nothing, because exceptions cancel each other out',
+}
+
+const TEXTS: { readonly [Kind in ActJson['kind']]: (act: ActJson) => Html } = {
+  adjustment: ({ terms }) => html`Debit ${accountLink(textOf(terms['debit']))}, credit
+${accountLink(textOf(terms['credit']))}.`,
+  refund: ({ subject, accounts: [payer] }) => html`Refund call
+<a href="${entryPath(subject)}"><code>${subject}</code></a>, paid by ${
+    payer !== undefined && accountLink(payer)
+  }.`,
+  exception: ({ subject, terms, accounts: [credits] }) => html`Resolve
+<a href="/finance/exceptions?state=all">exception ${subject}</a>:
+${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
+  credits !== undefined && html` (${accountLink(credits)})`
+}.`,
+  transfer: ({ subject }) => html`Post the transfers of transaction
+<a href="${transferPath(subject)}">${breakableHex(subject)}</a>.`,
+  provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to
+${textOf(terms['name'])}, who would receive what it is owed.`,
+}
+
+/** Describes what a proposal would do. */
+export const proposalText = (act: ActJson): Html => TEXTS[act.kind](act)
+
+/** Amount of a proposal with its asset: that of the entry, or what it puts at risk. */
+export function proposalAmount({ terms, exposure_microdollars: exposure }: ActJson): string {
+  const [amount, asset] = [textOf(terms['amount']), textOf(terms['asset'])]
+  return amount === '' || asset === ''
+    ? `${formatAmount(exposure, 'USDC')} USDC`
+    : `${formatAmount(BigInt(amount), asset)} ${asset}`
+}
