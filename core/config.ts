@@ -95,6 +95,8 @@ export interface Config {
   readonly databaseUrl: string | undefined
   /** Direct connection for sessions; `databaseUrl` is then treated as a transaction pooler. */
   readonly databaseDirectUrl: string | undefined
+  /** Login of the owner, which migrates; undefined: that of the other URLs, if it is one. */
+  readonly databaseOwnerUrl: string | undefined
   /** OTLP/HTTP endpoint for traces; undefined: tracing is off. */
   readonly otlpEndpoint: string | undefined
   /** True if contract wallets may sign (ERC-1271, ERC-6492); each check is a chain request. */
@@ -183,6 +185,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     drain: drainOf(e, production !== undefined),
     databaseUrl: e.DATABASE_URL,
     databaseDirectUrl: e.DATABASE_DIRECT_URL,
+    databaseOwnerUrl: e.DATABASE_OWNER_URL,
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
     mail: mailOf(e),
@@ -206,7 +209,7 @@ const drainOf = (e: Environment, isProduction: boolean): Drain => ({
 
 const SECRET_VARIABLES = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +
-    '(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
+    '(DATABASE|DATABASE_DIRECT|DATABASE_OWNER|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
 )

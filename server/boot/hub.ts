@@ -11,7 +11,6 @@ import {
 } from '../../core/catalog/search/semantic/semantic-ranker.ts'
 import type { Clock } from '../../core/clock.ts'
 import { openDatabaseClock } from '../../core/db/clock.ts'
-import { migrate } from '../../core/db/migrate.ts'
 import { createPool, type PoolOptions } from '../../core/db/pool.ts'
 import { createBackends } from '../../core/egress/backends.ts'
 import { createEgress } from '../../core/egress/egress.ts'
@@ -44,6 +43,8 @@ import { openUpstreams } from './upstreams.ts'
 
 export interface Hub extends PluginCatalog {
   readonly pool: Pool
+  /** Connections of the finance functions, which post entries inside their transactions. */
+  readonly financePool: Pool
   readonly ledger: Ledger
   /** Dependencies of jobs that resolve payments. */
   readonly paymentDeps: ResolveDeps
@@ -64,14 +65,15 @@ export interface Hub extends PluginCatalog {
 const DATABASE_TIMEOUT_MS = 20_000
 
 async function openDatabases(options: HubOptions, meters: Meters) {
-  const { databaseUrl, databaseDirectUrl, log } = options
-  await migrate(databaseDirectUrl ?? databaseUrl, { log: (text) => log.info(text) })
+  const { databaseUrl, databaseDirectUrl, financeUrl, log } = options
   const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
   const pooled = databaseDirectUrl !== undefined
   const responseMs = DATABASE_TIMEOUT_MS
-  const shared = { role: 'hub_app', responseMs, pooled, onError } satisfies Partial<PoolOptions>
-  const pool = createPool(databaseUrl, { max: 20, ...shared })
-  const ledgerPool = createPool(databaseUrl, { max: 8, ...shared })
+  const shared = { responseMs, onError } satisfies PoolOptions
+  const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', pooled, ...shared })
+  const ledgerPool = createPool(financeUrl, { max: 8, role: 'hub_finance', ...shared })
+  // Apart from the ledger's: its transactions wait for those connections.
+  const financePool = createPool(financeUrl, { max: 4, role: 'hub_finance', ...shared })
   meters.watchPools({ hub: pool, ledger: ledgerPool })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
@@ -79,8 +81,12 @@ async function openDatabases(options: HubOptions, meters: Meters) {
     shards,
     onBatch: (operations) => meters.recordBatch(operations),
   })
-  return { pool, ledgerPool, ledger, databaseClock: await openDatabaseClock(pool) }
+  const databaseClock = await openDatabaseClock(pool)
+  const close = async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool)))
+  return { pool, financePool, ledger, databaseClock, close }
 }
+
+const endPool = (pool: Pool): Promise<void> => pool.end()
 
 /** Opens the secret keys, and publishes the key that signs receipts. */
 async function openSecretKeys(
@@ -147,7 +153,8 @@ function openSemanticSearch(
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { pool, ledgerPool, ledger, databaseClock } = await openDatabases(options, meters)
+  const { pool, ledger, databaseClock, ...database } = await openDatabases(options, meters)
+  const { financePool } = database
   const clock = options.clock ?? databaseClock
   const secretKeys = await openSecretKeys(options, pool)
   const gates = openCredentialGates(pool, options)
@@ -157,7 +164,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openDiscovery({ ...options, clock }, pool, egress)
   const payments = { claims: new Claims(pool, clock), intents: new Intents(pool) }
-  const core = { pool, ledger, ...payments, deposits: new Deposits(pool, ledger) }
+  const core = { pool, financePool, ledger, ...payments, deposits: new Deposits(pool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
@@ -199,6 +206,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const handle = openEntryPoints({ ...core, ...observers, ...found, ...services }, options)
   return {
     pool,
+    financePool,
     ledger,
     egress,
     embedding: semanticSearch,
@@ -217,7 +225,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
       await semanticSearch?.close()
       await windows.close()
       await gates.close()
-      await Promise.all([pool.end(), ledgerPool.end()])
+      await database.close()
     },
   }
 }

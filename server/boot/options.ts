@@ -41,6 +41,8 @@ export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'> &
   Observers & {
     readonly pool: Pool
+    /** Connections that may post entries, for finance. */
+    readonly financePool: Pool
     readonly offers: ReturnType<typeof createOffers>
     readonly catalog: Catalog
     readonly calls: CallLog
@@ -80,9 +82,14 @@ export interface Money {
 }
 
 export interface HubOptions {
+  /** Login of requests; may be a pooler's. */
   readonly databaseUrl: string
   /** Bypasses a pooler, for work that needs a session; undefined: `databaseUrl` is direct. */
   readonly databaseDirectUrl?: string | undefined
+  /** Login that may post entries. */
+  readonly financeUrl: string
+  /** Login of the owner, for the migrations of plugins; undefined: they are applied already. */
+  readonly ownerUrl: string | undefined
   readonly money: Money
   readonly plugins: readonly Plugin[]
   /** Plugins that are injected the wallet that pays sellers. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { unrefSleep } from '../../core/clock.ts'
 import { type Config, ConfigError, type Drain } from '../../core/config.ts'
+import { limitConnections } from './connection-limits.ts'
 import { rejectMalformed } from './malformed.ts'
 
 /**
@@ -16,13 +17,17 @@ export const TIMEOUTS_MS = {
   checkInterval: 1_000,
 } as const
 
+/** Address to listen on, and the limits of connections. @defaultValue no limits */
+type ListenOptions = Pick<Config, 'host' | 'port'> &
+  Partial<Pick<Config, 'connections' | 'proxies'>>
+
 /**
  * Starts an HTTP server with limits on the time and size of requests.
  * @throws ConfigError when the port is taken
  */
 export async function listen(
   handler: RequestListener,
-  { host, port }: Pick<Config, 'host' | 'port'>,
+  { host, port, connections, proxies }: ListenOptions,
   timeoutsMs: Readonly<Record<keyof typeof TIMEOUTS_MS, number>> = TIMEOUTS_MS,
 ): Promise<Server> {
   const server = createServer(
@@ -36,6 +41,7 @@ export async function listen(
     handler,
   )
   server.timeout = timeoutsMs.idle
+  if (connections) limitConnections(server, connections.max, proxies === 0)
   server.on('clientError', rejectMalformed)
   server.on('checkExpectation', handler) // unknown ones may be ignored (RFC 9110 §10.1.1)
   server.listen(port, host)

@@ -32,7 +32,7 @@ export const preKoaHandler =
     const asked: PreKoaExchange = { req, res, state: {}, koa, path }
     startTrace(observers, asked)
     assignRequestId(asked)
-    const answer = new ResponseWriter(asked, observers.draining)
+    const answer = new ResponseWriter(asked, observers)
     answer.setHeaders(correlationHeaders(asked))
     return serve(asked, answer).catch((error: unknown) => {
       observers.log.error({ err: error }, 'unexpected error of the server')

@@ -1,11 +1,14 @@
 import type { ServerResponse } from 'node:http'
+import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
 import type { Exchange } from './exchange.ts'
 import { compressBody, isCompressible } from './finalize-response.ts'
 import type { ResponseStream } from './response-stream.ts'
+import { sendBody } from './send-body.ts'
 import { sendStream } from './send-stream.ts'
 
 type Headers = Readonly<Record<string, string>>
+type ResponseObservers = Pick<Observers, 'draining' | 'connections'>
 
 /** Statuses of responses without a body (RFC 9110 §6.4.1). */
 export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
@@ -13,14 +16,13 @@ export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
 /** Collects the headers of a response and writes them together with the body. */
 export class ResponseWriter {
   readonly #exchange: Exchange
-  readonly #draining: () => boolean
+  readonly #observers: ResponseObservers
   /** Lower-case name → the name as written, and the value. */
   readonly #headers = new Map<string, readonly [string, string]>()
 
-  /** @param draining see `Observers` */
-  constructor(exchange: Exchange, draining: () => boolean) {
+  constructor(exchange: Exchange, observers: ResponseObservers) {
     this.#exchange = exchange
-    this.#draining = draining
+    this.#observers = observers
   }
 
   /** Sets headers. The last value of a header wins. */
@@ -79,13 +81,14 @@ export class ResponseWriter {
     if (isBodiless) this.#headers.delete('content-type')
     else this.#set('Content-Length', String(Buffer.byteLength(body)))
     traceOf(this.#exchange).end()
-    this.#writeHead(status).end(isBodiless || req.method === 'HEAD' ? undefined : body)
+    const sent = isBodiless || req.method === 'HEAD' ? undefined : body
+    sendBody(this.#writeHead(status), sent, this.#observers.connections)
   }
 
   #writeHead(status: number): ServerResponse {
     const timing = traceOf(this.#exchange).serverTiming
     if (timing !== '') this.#set('Server-Timing', timing)
-    if (this.#draining()) this.#set('Connection', 'close')
+    if (this.#observers.draining()) this.#set('Connection', 'close')
     const lines: string[] = []
     for (const [name, value] of this.#headers.values()) lines.push(name, value)
     return this.#exchange.res.writeHead(status, lines)

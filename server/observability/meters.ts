@@ -15,6 +15,7 @@ export class Meters {
   readonly #calls: Histogram<'service'>
   readonly #steps: Histogram<'step'>
   readonly #refused: Counter<'policy'>
+  readonly #cut: Counter<'reason'>
   readonly #batches: Histogram
   readonly #services = new Set<string>()
 
@@ -46,6 +47,12 @@ export class Meters {
       labelNames: ['policy'],
       registers,
     })
+    this.#cut = new Counter({
+      name: 'hub_connections_cut_total',
+      help: 'Connections cut because their clients were too slow or held too much memory.',
+      labelNames: ['reason'],
+      registers,
+    })
     this.#batches = new Histogram({
       name: 'hub_ledger_batch_operations',
       help: 'Ledger operations per batch.',
@@ -66,6 +73,10 @@ export class Meters {
 
   recordRateLimited(policy: string): void {
     this.#refused.inc({ policy })
+  }
+
+  recordCut(reason: string): void {
+    this.#cut.inc({ reason })
   }
 
   recordBatch(operations: number): void {

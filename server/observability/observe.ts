@@ -1,8 +1,10 @@
 import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import type { ConnectionGuard } from '../http/connection-guard.ts'
 import { type Exchange, requestIdOf } from '../http/exchange.ts'
 import { ResponseStream } from '../http/response-stream.ts'
+import { splitBody } from '../http/send-body.ts'
 import { sendStream } from '../http/send-stream.ts'
 import type { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
@@ -15,6 +17,8 @@ export interface Observers {
   readonly spans: Spans | undefined
   /** True while the process is stopping: clients should reconnect elsewhere. */
   readonly draining: () => boolean
+  /** Cuts connections of clients that do not read. */
+  readonly connections: ConnectionGuard
 }
 
 /** Outermost middleware: traces a request from its first byte to the last of its response. */
@@ -26,6 +30,7 @@ export const observe =
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
     if (ctx.body instanceof ResponseStream) sendStreamWithoutKoa(observers, ctx, ctx.body)
+    else splitBody(ctx, observers.connections)
   }
 
 /** Sends a stream itself, because Koa would delay the headers until the first chunk. */
@@ -42,7 +47,11 @@ function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: ResponseSt
 export function startTrace(observers: Observers, ctx: Exchange): Trace {
   const trace = new Trace()
   ctx.state['trace'] = trace
-  ctx.res.once('close', () => reportRequest(observers, ctx, trace))
+  observers.connections.watch(ctx.req, ctx.res, trace)
+  ctx.res.once('close', () => {
+    observers.connections.forget(ctx.res)
+    reportRequest(observers, ctx, trace)
+  })
   return trace
 }
 

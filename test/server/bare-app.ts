@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
+import { readConfig } from '../../core/config.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { OPEN_GATE } from '../../core/identity/credential-gate.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
 import { createLog } from '../../core/log.ts'
 import { freePort } from '../../core/runtime/net.ts'
@@ -8,6 +10,7 @@ import { AccountStatus } from '../../core/usage/account-status.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { MemoryWindows } from '../../core/usage/windows.ts'
 import { createApp } from '../../server/app.ts'
+import { ConnectionGuard } from '../../server/http/connection-guard.ts'
 import type { HttpResponse } from '../../server/http/http-response.ts'
 import { ResponseStream } from '../../server/http/response-stream.ts'
 import { Meters } from '../../server/observability/meters.ts'
@@ -92,14 +95,17 @@ export function bareApp(): BareApp {
       pool,
       keys: new KeyRing(pool),
       admins: [],
+      staff: readConfig({}).staff,
       limits: new RateLimits(new MemoryWindows()),
       accountStatus: new AccountStatus(pool),
       proxies: 0,
+      sessionGate: OPEN_GATE,
       baseUrl: () => 'https://hub.example',
       log: createLog('info', { write: (line) => app.logged.push(line) }),
       meters: new Meters(),
       spans: undefined,
       draining: () => false,
+      connections: new ConnectionGuard(createLog('silent')),
     })
     app.listening = await listen((request, response) => {
       app.latest = request

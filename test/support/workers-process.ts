@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -38,6 +39,17 @@ const slow = defineService({
         return { bytes: heapUsed + arrayBuffers, resources: process.getActiveResourcesInfo() }
       },
     },
+    'GET /delay': {
+      summary: 'Longest delay of the event loop since the last call.',
+      price: usd('0'),
+      input: s.object({}),
+      handle: async () => {
+        await sleep(20) // a delay is recorded at the end of it
+        const { max } = delay
+        delay.reset()
+        return { ms: Math.round(max / 1e6), rss: process.memoryUsage.rss() }
+      },
+    },
     'POST /work': {
       summary: 'Answers after some milliseconds.',
       price: usd('0.001'),
@@ -47,6 +59,15 @@ const slow = defineService({
         await sleep(input.ms)
         return { pid: process.pid }
       },
+    },
+    'GET /large': {
+      summary: 'Many bytes for nothing.',
+      price: usd('0'),
+      input: s.object({ mib: s.string() }),
+      handle: ({ input }) =>
+        new Reply(Buffer.alloc(Number(input.mib) * 1_048_576, 'x'), {
+          headers: { 'content-type': 'application/octet-stream' },
+        }),
     },
     'GET /stream': {
       summary: 'Ten pieces in three seconds.',
@@ -59,6 +80,9 @@ const slow = defineService({
     },
   },
 })
+
+const delay = monitorEventLoopDelay({ resolution: 5 })
+delay.enable()
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

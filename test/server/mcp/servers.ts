@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { readConfig } from '../../../core/config.ts'
+import { OPEN_GATE } from '../../../core/identity/credential-gate.ts'
 import { KeyRing } from '../../../core/identity/keys.ts'
 import { createLog } from '../../../core/log.ts'
 import { AccountStatus } from '../../../core/usage/account-status.ts'
 import { RateLimits } from '../../../core/usage/rate-limit.ts'
 import { MemoryWindows } from '../../../core/usage/windows.ts'
 import { createApp } from '../../../server/app.ts'
+import { ConnectionGuard } from '../../../server/http/connection-guard.ts'
 import { mcpEntry } from '../../../server/mcp/entry.ts'
 import type { AnyTool } from '../../../server/mcp/tool.ts'
 import { Meters } from '../../../server/observability/meters.ts'
@@ -40,7 +43,14 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     accountStatus: new AccountStatus(pool),
   }
   const originPolicy = { origins: () => [], allowed: [] }
-  const observers = { log, meters: new Meters(), spans: undefined, draining: () => false }
+  const connections = new ConnectionGuard(log)
+  const observers = {
+    log,
+    meters: new Meters(),
+    spans: undefined,
+    draining: () => false,
+    connections,
+  }
   const handler = createApp({
     ...ports,
     ...observers,
@@ -50,7 +60,9 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     routes: [],
     call: () => Promise.reject(new Error('nobody calls here')),
     admins: [],
+    staff: readConfig({}).staff,
     proxies: 0,
+    sessionGate: OPEN_GATE,
     baseUrl: () => 'http://127.0.0.1',
   })
   return listen(createServer((request, response) => void handler(request, response)))

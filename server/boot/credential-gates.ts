@@ -1,0 +1,70 @@
+import type { Pool } from 'pg'
+import { listenOnChannel } from '../../core/db/listen.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { CredentialGate } from '../../core/identity/credential-gate.ts'
+import { FailedAttempts } from '../../core/identity/failed-attempts.ts'
+import { findExistingKeys } from '../../core/identity/keys.ts'
+import { findExistingLinks } from '../../core/identity/magic-link.ts'
+import { findExistingSessions } from '../../core/identity/sessions.ts'
+import type { HubOptions } from './options.ts'
+
+/** Limits of unknown credentials. They share the failed attempts of each network. */
+export interface CredentialGates {
+  readonly keyGate: CredentialGate
+  readonly sessionGate: CredentialGate
+  readonly linkGate: CredentialGate
+}
+
+/** Channel on which the database announces new keys, sessions and links (0052_credentials.sql). */
+const CHANNEL = 'credential'
+
+/** Opens the gates, and listens for new credentials, so that none is taken for unknown. */
+export function openCredentialGates(
+  pool: Pool,
+  { databaseUrl, databaseDirectUrl, cacheNow, log }: HubOptions,
+): CredentialGates & { close(): Promise<void> } {
+  const { gates, all } = createGates(pool, cacheNow)
+  const onError = (error: Error): void => log.warn({ err: error }, 'database connection lost')
+  const direct = { max: 1, role: 'hub_app', onError }
+  const listenPool = createPool(databaseDirectUrl ?? databaseUrl, direct)
+  const closing = new AbortController()
+  const listening = listenOnChannel(
+    listenPool,
+    {
+      channel: CHANNEL,
+      onNotify: () => all.forEach((gate) => gate.invalidate()),
+      onListening: () => all.forEach((gate) => gate.startCaching()),
+      onLost: () => all.forEach((gate) => gate.stopCaching()),
+    },
+    log,
+    closing.signal,
+  )
+  return {
+    ...gates,
+    async close() {
+      closing.abort()
+      await listening
+      await listenPool.end()
+    },
+  }
+}
+
+function createGates(pool: Pool, now: HubOptions['cacheNow']) {
+  const attempts = new FailedAttempts(now)
+  const open = (
+    find: (pool: Pool, digests: readonly Buffer[]) => Promise<readonly Buffer[]>,
+    countsRepeats = true,
+  ): CredentialGate =>
+    new CredentialGate({
+      attempts,
+      findExisting: (digests) => find(pool, digests),
+      countsRepeats,
+      now,
+    })
+  const gates = {
+    keyGate: open(findExistingKeys),
+    sessionGate: open(findExistingSessions, false),
+    linkGate: open(findExistingLinks),
+  }
+  return { gates, all: Object.values(gates) }
+}
