@@ -7,6 +7,7 @@ import type { Micros } from '../../core/money.ts'
 import type { Claims } from '../../core/payments/receiving/claims.ts'
 import type { Offers } from '../../core/payments/receiving/offers.ts'
 import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import type { Slots } from '../../core/runtime/slots.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
 import type { Allowances } from '../../core/usage/allowances.ts'
 import type { CallLog } from '../../core/usage/calls.ts'
@@ -35,11 +36,15 @@ export interface CallDeps {
   readonly receipts: Pick<Receipts, 'sign'>
   /** Awaited at shutdown: a stream whose caller has left has no connection to wait for. */
   readonly pendingTasks: PendingTasks
+  /** Free calls without a key in progress, by network. */
+  readonly keylessCalls: Slots
   /** Services that only credits can pay, and that may park the price of a call. */
   readonly creditsOnly: ReadonlySet<string>
   readonly minTopUp: Micros
-  /** Minimum price payable by x402, in microdollars; cheaper calls require credits. */
-  readonly minX402: Micros
+  /** Returns the minimum price payable by x402, in microdollars; cheaper calls require credits. */
+  readonly minX402: () => Micros
+  /** Maximum price that a wallet without earlier payments may pay by x402 after the work. */
+  readonly prepaidAbove: Micros
   /** Seconds that a hold outlives its call's deadline. */
   readonly holdMarginSeconds: number
   readonly clock: Clock
@@ -49,5 +54,5 @@ export interface CallDeps {
 /** Dependencies for building a 402 response. */
 export type PaymentRequiredDeps = Pick<
   CallDeps,
-  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402'
+  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402' | 'prepaidAbove'
 >

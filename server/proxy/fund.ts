@@ -1,18 +1,19 @@
 import type { Caller } from '../../core/identity/keys.ts'
-import type { Micros } from '../../core/money.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { Funds, PricedCall } from './call-types.ts'
 import { reserveCredits } from './funds/credits.ts'
 import { reserveFreeCall } from './funds/free-calls.ts'
+import { chargeNothing } from './funds/no-charge.ts'
 import { reserveX402 } from './funds/x402.ts'
 import { acceptsX402, paymentRequired } from './payment-required.ts'
 
 /**
  * Reserves the price from the first source that covers it.
- * @throws Fault the 402 of `paymentRequired`, `payment_invalid`, or `key_limit_reached`
+ * @throws Fault the 402 of `paymentRequired`, `payment_invalid`, `key_limit_reached`, or
+ *   `concurrency_limited`
  */
 export async function fund(deps: CallDeps, priced: PricedCall): Promise<Funds> {
-  if (priced.price === 0n) return NO_CHARGE
+  if (priced.price === 0n) return chargeNothing(deps, priced)
   const funds = await firstFundingSource(RESERVE, deps, priced)
   if (funds) return funds
   throw await paymentRequired(deps, priced)
@@ -51,12 +52,4 @@ export async function firstFundingSource<Result>(
     if (result) return result
   }
   return acceptsX402(deps, priced) ? await x402(deps, priced) : undefined
-}
-
-/** Funds of an endpoint that costs nothing. */
-const NO_CHARGE: Funds = {
-  source: 'none',
-  payer: 'nobody',
-  settle: async () => ({ source: 'none', amount: 0n as Micros, balance: undefined }),
-  [Symbol.asyncDispose]: async () => {},
 }
