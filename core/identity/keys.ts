@@ -3,6 +3,7 @@ import { Fault } from '../errors.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import { LoadingCache } from '../runtime/cache.ts'
+import { type CredentialGate, OPEN_GATE } from './credential-gate.ts'
 import { hashKey, isWellFormed } from './secret.ts'
 
 /** Time within which a revocation takes effect on every process. */
@@ -92,13 +93,14 @@ const FIND = {
 /** Authenticates callers by their keys; caches each for a second. */
 export class KeyRing {
   readonly #pool: Pool
+  readonly #gate: Gate
   /** Keyed by the Authorization header, because hashing the key costs more than this lookup. */
   readonly #cache: LoadingCache<string, KeyLookup | undefined>
   readonly #used = new Set<string>()
 
-  /** @param now see `TtlOptions` */
-  constructor(pool: Pool, now?: () => number) {
+  constructor(pool: Pool, { gate = OPEN_GATE, now }: KeyRingOptions = {}) {
     this.#pool = pool
+    this.#gate = gate
     this.#cache = new LoadingCache((authorization) => this.#find(authorization), {
       ttlMs: CACHE_MS,
       max: CACHE_MAX,
@@ -108,20 +110,33 @@ export class KeyRing {
 
   /**
    * Finds the caller of a request by its Authorization header (RFC 6750).
-   * @throws Fault `invalid_api_key` (malformed or unknown), `revoked_api_key`, `frozen_key`, or
-   *   `provider_key` for a key that cannot call
+   * @param network of the caller, whose failed attempts are limited; only called for unknown keys
+   * @throws Fault `invalid_api_key` (malformed or unknown), `revoked_api_key`, `frozen_key`,
+   *   `authentication_limited`, or `provider_key` for a key that cannot call
    */
-  async authenticate(authorization: string): Promise<Caller> {
+  async authenticate(authorization: string, network?: () => string): Promise<Caller> {
     const cached = this.#cache.get(authorization)
-    const found = this.#assertUsable(cached ?? (await this.#cache.load(authorization)))
+    const found = this.#assertUsable(cached ?? (await this.#lookUp(authorization, network)))
     if ('role' in found) throw new Fault('provider_key')
     return found
   }
 
   /** Like `authenticate`, but also accepts provider keys. @throws Fault as `authenticate` */
-  async identify(authorization: string): Promise<Caller | ProviderCaller> {
+  async identify(authorization: string, network?: () => string): Promise<Caller | ProviderCaller> {
     const cached = this.#cache.get(authorization)
-    return this.#assertUsable(cached ?? (await this.#cache.load(authorization)))
+    return this.#assertUsable(cached ?? (await this.#lookUp(authorization, network)))
+  }
+
+  /** Looks up a key that is not cached, unless its network has failed too often. */
+  #lookUp(
+    authorization: string,
+    network: (() => string) | undefined,
+  ): Promise<KeyLookup | undefined> {
+    const key = parseKey(authorization)
+    const isFailure = authorization !== '' // a request without a key has not tried one
+    if (key === undefined)
+      return Promise.resolve(this.#gate.fail(isFailure ? network?.() : undefined))
+    return this.#gate.find(hashKey(key), network?.(), () => this.#cache.load(authorization))
   }
 
   #assertUsable(caller: KeyLookup | undefined): Caller | ProviderCaller {
@@ -143,13 +158,40 @@ export class KeyRing {
   }
 
   async #find(authorization: string): Promise<KeyLookup | undefined> {
-    const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
-    if (key === undefined || !isWellFormed(key)) return undefined
+    const key = parseKey(authorization)
+    if (key === undefined) return undefined
     const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashKey(key)] })
     const [row] = rows
     if (!row) return undefined
     return row.revoked ? 'revoked' : row.frozen ? 'frozen' : toKeyLookup(row)
   }
+}
+
+type Gate = Pick<CredentialGate, 'find' | 'fail'>
+
+export interface KeyRingOptions {
+  /** Limits lookups of unknown keys. @defaultValue no limits */
+  readonly gate?: Gate
+  /** See `TtlOptions`. */
+  readonly now?: (() => number) | undefined
+}
+
+/** Returns the key of an Authorization header; undefined if it cannot be one. */
+function parseKey(authorization: string): string | undefined {
+  const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
+  return key !== undefined && isWellFormed(key) ? key : undefined
+}
+
+/** Returns those digests that belong to a key. */
+export async function findExistingKeys(
+  pool: Pool,
+  digests: readonly Buffer[],
+): Promise<readonly Buffer[]> {
+  const { rows } = await pool.query<{ hash: Buffer }>(
+    'SELECT hash FROM hub.key_secret WHERE hash = ANY ($1)',
+    [digests],
+  )
+  return rows.map(({ hash }) => hash)
 }
 
 function toKeyLookup(row: KeyRow): Caller | ProviderCaller {

@@ -11,6 +11,15 @@ export interface Session {
   readonly email: string
   /** Principals of the person and of the linked wallets. */
   readonly principals: KeyManager
+  /** Seconds since the person signed in. */
+  readonly ageSeconds: number
+}
+
+/** Rules for sessions of staff, which end sooner than others. */
+export interface StaffSessionRules {
+  /** Wallets of configured administrators, in lower case. */
+  readonly admins: readonly string[]
+  readonly staff: { readonly sessionHours: number }
 }
 
 /** Origin of a session, shown to its owner to recognize it. */
@@ -68,15 +77,25 @@ export async function openSession(
   return session
 }
 
+/** SQL of the end of session `s`. The parameters are wallets of administrators, and hours. */
+const ENDS_AT = (admins: number, hours: number): string =>
+  `CASE WHEN hub.is_staff(s.person, $${admins}) THEN
+    least(s.expires_at, s.created_at + make_interval(hours => $${hours})) ELSE s.expires_at END`
+
 /** Finds a session by its token; undefined if it ended or never existed. */
-export async function findSession(pool: Pool, token: string): Promise<Session | undefined> {
+export async function findSession(
+  pool: Pool,
+  token: string,
+  { admins, staff }: StaffSessionRules,
+): Promise<Session | undefined> {
   const { rows } = await pool.query<Session & { readonly stale: boolean }>(
     `SELECT s.id, s.person, p.email, s.used_at < now() - interval '1 minute' AS stale,
+       extract(epoch FROM now() - s.created_at)::integer AS "ageSeconds",
        ARRAY(SELECT s.person UNION ALL SELECT l.wallet FROM hub.wallet_link l
          WHERE l.person = s.person) AS principals
      FROM hub.session s JOIN hub.person p ON p.principal = s.person
-     WHERE s.hash = $1 AND s.expires_at > now()`,
-    [hashToken(token)],
+     WHERE s.hash = $1 AND ${ENDS_AT(2, 3)} > now()`,
+    [hashToken(token), admins, staff.sessionHours],
   )
   const [row] = rows
   if (!row) return undefined
@@ -85,12 +104,29 @@ export async function findSession(pool: Pool, token: string): Promise<Session | 
   return session
 }
 
+/** Returns those digests that belong to a session. */
+export async function findExistingSessions(
+  pool: Pool,
+  digests: readonly Buffer[],
+): Promise<readonly Buffer[]> {
+  const { rows } = await pool.query<{ hash: Buffer }>(
+    'SELECT hash FROM hub.session WHERE hash = ANY ($1) AND expires_at > now()',
+    [digests],
+  )
+  return rows.map(({ hash }) => hash)
+}
+
 /** Lists the sessions of a person, newest first. */
-export async function listSessions(pool: Pool, { person }: Session): Promise<SessionInfo[]> {
+export async function listSessions(
+  pool: Pool,
+  { person }: Session,
+  { admins, staff }: StaffSessionRules,
+): Promise<SessionInfo[]> {
   const { rows } = await pool.query<SessionInfo>(
-    `SELECT id, agent, network, created_at, used_at, expires_at FROM hub.session
-     WHERE person = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
-    [person],
+    `SELECT id, agent, network, created_at, used_at, e.at AS expires_at
+     FROM hub.session s CROSS JOIN LATERAL (SELECT ${ENDS_AT(2, 3)} AS at) e
+     WHERE person = $1 AND e.at > now() ORDER BY created_at DESC, id`,
+    [person, admins, staff.sessionHours],
   )
   return rows
 }

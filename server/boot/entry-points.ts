@@ -135,7 +135,15 @@ function createRoutes(
       signer: new WebhookSigner(secretKeys.of('webhooks')),
       rules: options.egress,
     }),
-    ...financeRoutes({ ...options, ...platformWallets(options), pool, ledger, clock, log, calls }),
+    ...financeRoutes({
+      ...options,
+      ...platformWallets(options),
+      pool: core.financePool,
+      ledger,
+      clock,
+      log,
+      calls,
+    }),
   ]
 }
 

@@ -5,6 +5,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { memoizeByObject } from '../../core/runtime/cache.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
+import { networkPrefix } from '../../core/usage/network.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { readJson } from '../http/body.ts'
 import { readAuthorization, readSingleHeader, requestIdOf } from '../http/exchange.ts'
@@ -88,7 +89,8 @@ async function authenticate(
   }
   const trace = traceOf(exchange)
   const authorization = readAuthorization(exchange) ?? ''
-  const caller = await trace.step('authenticate', () => keys.authenticate(authorization))
+  const network = (): string => networkPrefix(exchange.koa().ip)
+  const caller = await trace.step('authenticate', () => keys.authenticate(authorization, network))
   trace.keyId = caller.keyId
   const rate = await trace.step('limit', async () =>
     limits.key(caller, await accountStatus.tier(caller.credits)),

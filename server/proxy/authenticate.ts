@@ -1,18 +1,21 @@
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import { networkPrefix } from '../../core/usage/network.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { AnonymousCaller, CallRequest } from './call-types.ts'
 
 /**
  * Returns the caller. Without a key a caller is anonymous, unless the service requires credits; an
  * invalid key is refused and never treated as none.
- * @throws Fault `invalid_api_key`, `revoked_api_key` or `caller_gone`
+ * @throws Fault `invalid_api_key`, `revoked_api_key`, `authentication_limited` or `caller_gone`
  */
 export async function authenticate(
   { keys, creditsOnly }: Pick<CallDeps, 'keys' | 'creditsOnly'>,
   { authorization, slug, ip }: CallRequest,
 ): Promise<Caller | AnonymousCaller> {
-  if (authorization !== undefined) return await keys.authenticate(authorization)
+  if (authorization !== undefined) {
+    return await keys.authenticate(authorization, () => networkPrefix(ip()))
+  }
   if (creditsOnly.has(slug)) throw new Fault('invalid_api_key', `"${slug}" requires an API key.`)
   const address = ip()
   // Paid responses are stored for the address that paid; a closed connection has none.

@@ -1,8 +1,16 @@
 import type { Context } from 'koa'
 import type { Pool } from 'pg'
 import { Fault } from '../../core/errors.ts'
+import type { CredentialGate } from '../../core/identity/credential-gate.ts'
 import type { Caller, KeyRing, ProviderCaller } from '../../core/identity/keys.ts'
-import { findSession, SESSION_DAYS, type Session } from '../../core/identity/sessions.ts'
+import {
+  findSession,
+  hashToken,
+  SESSION_DAYS,
+  type Session,
+  type StaffSessionRules,
+} from '../../core/identity/sessions.ts'
+import { networkPrefix } from '../../core/usage/network.ts'
 import { readAuthorization, readSingleHeader } from '../http/exchange.ts'
 import type { AnyRoute } from './route.ts'
 
@@ -14,22 +22,28 @@ export interface RequestIdentity {
   readonly session?: Session | undefined
 }
 
-export interface AuthenticationDeps {
+export interface SessionDeps extends StaffSessionRules {
   readonly pool: Pool
-  readonly keys: KeyRing
+  /** Limits lookups of unknown cookies. */
+  readonly sessionGate: Pick<CredentialGate, 'find'>
   readonly baseUrl: () => string
+}
+
+export interface AuthenticationDeps extends SessionDeps {
+  readonly keys: KeyRing
 }
 
 /**
  * Authenticates a request by the credentials that the route accepts.
  * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `provider_key`,
- *   `session_required`, `origin_not_allowed`
+ *   `authentication_limited`, `session_required`, `origin_not_allowed`
  */
 export async function authenticate(
   ctx: Context,
   { auth, method, acceptsForm }: AnyRoute,
-  { pool, keys, baseUrl }: AuthenticationDeps,
+  deps: AuthenticationDeps,
 ): Promise<RequestIdentity> {
+  const { keys, baseUrl } = deps
   const authorization = readAuthorization(ctx)
   if (acceptsForm) assertSameOrigin(ctx, baseUrl())
   if (auth === 'none') return {}
@@ -37,24 +51,27 @@ export async function authenticate(
   const acceptsSession = auth !== 'key'
   const cookie = ctx.cookies.get(cookieName(baseUrl()))
   if (acceptsKey && (authorization !== undefined || !acceptsSession || cookie === undefined)) {
-    if (auth !== 'provider') return { caller: await keys.authenticate(authorization ?? '') }
-    const holder = await keys.identify(authorization ?? '')
+    const network = (): string => networkPrefix(ctx.ip)
+    if (auth !== 'provider')
+      return { caller: await keys.authenticate(authorization ?? '', network) }
+    const holder = await keys.identify(authorization ?? '', network)
     return 'role' in holder ? { providerCaller: holder } : { caller: holder }
   }
   if (method !== 'GET') assertSameOrigin(ctx, baseUrl())
-  const session = await sessionFromCookie(ctx, pool, baseUrl())
+  const session = await sessionFromCookie(ctx, deps)
   if (!session) throw new Fault('session_required')
   return { session }
 }
 
-/** Finds the session of the browser's cookie. */
+/** Finds the session of the browser's cookie. @throws Fault `authentication_limited` */
 export async function sessionFromCookie(
   ctx: Context,
-  pool: Pool,
-  baseUrl: string,
+  { pool, sessionGate, baseUrl, admins, staff }: SessionDeps,
 ): Promise<Session | undefined> {
-  const cookie = ctx.cookies.get(cookieName(baseUrl))
-  return cookie === undefined ? undefined : findSession(pool, cookie)
+  const cookie = ctx.cookies.get(cookieName(baseUrl()))
+  if (cookie === undefined) return undefined
+  const load = () => findSession(pool, cookie, { admins, staff })
+  return sessionGate.find(hashToken(cookie), networkPrefix(ctx.ip), load)
 }
 
 /**
@@ -80,7 +97,7 @@ const normalizeLoopback = (origin: string): string =>
 const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
 
 /** The `__Host-` prefix restricts the cookie to this host and to TLS (RFC 6265bis §4.1.3.2). */
-const cookieName = (baseUrl: string): string =>
+export const cookieName = (baseUrl: string): string =>
   isSecure(baseUrl) ? '__Host-hub_session' : 'hub_session'
 
 const DAY_SECONDS = 86_400

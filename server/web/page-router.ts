@@ -1,8 +1,8 @@
 import { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
+import type { Session } from '../../core/identity/sessions.ts'
 import type { Log } from '../../core/log.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { readForm } from '../http/body.ts'
@@ -10,7 +10,7 @@ import { requestIdOf } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
 import { faultHeaders, reportFault, toFault } from '../http/problem.ts'
 import { traceOf } from '../observability/trace.ts'
-import { assertSameOrigin, sessionFromCookie } from '../rest/authentication.ts'
+import { assertSameOrigin, type SessionDeps, sessionFromCookie } from '../rest/authentication.ts'
 import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
 import { assertNames, parse } from '../rest/route.ts'
 import { COPY_SCRIPT, findAsset } from './assets.ts'
@@ -19,18 +19,20 @@ import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, formError, secretBox, successMessage } from './messages.ts'
 import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
+import { dropKeptForm, keepForm, readKeptForm } from './submission-cookie.ts'
 
-export interface PageRouterDeps {
-  readonly pool: Pool
+export interface PageRouterDeps extends SessionDeps {
   readonly site: Site
   readonly limits: Pick<RateLimits, 'address'>
-  readonly baseUrl: () => string
   readonly log: Log
   /** REST routes, called in process with the rights of a visitor. */
   readonly apiFor: (caller: InProcessCaller) => InProcessApi
 }
 
 export const SIGN_IN = '/sign-in'
+export const SIGN_IN_AGAIN = '/sign-in/again'
+/** Pages whose forms are kept while the visitor signs in again; they contain no secrets. */
+const STAFF_PAGE = /^\/(?:finance|admin)(?:\/|$)/
 /** Public pages are fresh for 15 s, then revalidated in the background for up to 60 s more. */
 const BRIEFLY_CACHED = 'public, max-age=15, stale-while-revalidate=60'
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -68,13 +70,17 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   const personal = isPersonal(page)
   const request = await openRequest(ctx, page, deps)
   if (!page.access && !request.session) return ctx.redirect(SIGN_IN)
+  const submission = personal ? resumeForm(ctx, page, deps) : undefined
   const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
   if (!personal) markPublic(ctx)
   const query = page.query && parse(page.query, { ...ctx.query })
-  const content = await page.render({ ...request, query, secret })
+  const content = await page.render({ ...request, query, secret, submission })
   if ('to' in content) redirectTo(ctx, content.to)
   else if ('file' in content) sendFile(ctx, content)
-  else sendPage(ctx, withMessages(content, page, { done: ctx.query['done'], secret }), deps.site)
+  else {
+    const messages = { done: ctx.query['done'], secret, resumed: submission !== undefined }
+    sendPage(ctx, withMessages(content, page, messages), deps.site)
+  }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
 }
 
@@ -86,8 +92,12 @@ async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Pr
   const request = await openRequest(ctx, page, deps)
   ctx.set('Cache-Control', 'no-store')
   ctx.status = SEE_OTHER
-  if (!page.access && !request.session) return ctx.redirect(SIGN_IN)
   const { act = '', ...values } = parse(FormBody, (await readForm(ctx.req)) ?? {})
+  const signInFirst = (path: string) => {
+    if (STAFF_PAGE.test(page.path)) keepForm(ctx, deps.baseUrl(), { to: ctx.url, act, values })
+    redirectTo(ctx, path)
+  }
+  if (!page.access && !request.session) return signInFirst(SIGN_IN)
   const action = Object.hasOwn(page.actions ?? {}, act) ? page.actions?.[act] : undefined
   if (!action) throw new Fault('validation_failed', 'This page has no such form.')
   try {
@@ -104,6 +114,7 @@ async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Pr
   } catch (error) {
     const fault = toFault(error)
     if (fault.status >= 500) throw error
+    if (fault.code === 'fresh_authentication_required') return signInFirst(SIGN_IN_AGAIN)
     const submission = { act, values, errors: fieldErrors(fault), message: fault.message }
     const above = (main: Html) => formError(fault, submission, main)
     await showFormAgain(ctx, page, request, { above, status: fault.status, submission }, deps)
@@ -142,33 +153,64 @@ async function openRequest(
   page: AnyPage,
   deps: PageRouterDeps,
 ): Promise<PageRequest> {
-  const { pool, limits, baseUrl, apiFor } = deps
+  const { limits, apiFor } = deps
   const trace = traceOf(ctx)
   trace.route = page.path
   ctx.set({ ...(await limits.address(ctx.ip)).headers })
   const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
   assertNames(params)
-  const session = isPersonal(page) ? await sessionFromCookie(ctx, pool, baseUrl()) : undefined
+  const session = isPersonal(page) ? await findVisitor(ctx, deps) : undefined
   return {
     path: ctx.path,
     params,
     query: undefined,
     session,
-    api: apiFor({ session, ip: ctx.ip, requestId: requestIdOf(ctx) }),
+    api: apiFor({
+      session,
+      ip: ctx.ip,
+      requestId: requestIdOf(ctx),
+      cookies: ctx.get('cookie') || undefined,
+    }),
     submission: undefined,
+    returnTo: isPersonal(page) ? readKeptForm(ctx, deps.baseUrl())?.to : undefined,
     secret: undefined,
     ip: ctx.ip,
     agent: ctx.get('user-agent'),
   }
 }
 
+/** Finds the visitor's session. A network with too many failures has none: it may sign in again. */
+async function findVisitor(ctx: Context, deps: PageRouterDeps): Promise<Session | undefined> {
+  try {
+    return await sessionFromCookie(ctx, deps)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'authentication_limited') return undefined
+    throw error
+  }
+}
+
+/** Returns the form that the visitor had submitted here before signing in again, once. */
+function resumeForm(
+  ctx: Context,
+  { actions = {} }: AnyPage,
+  { baseUrl }: PageRouterDeps,
+): Submission | undefined {
+  const kept = readKeptForm(ctx, baseUrl())
+  if (kept?.to !== ctx.url) return undefined
+  dropKeptForm(ctx, baseUrl())
+  const { act, values } = kept
+  return Object.hasOwn(actions, act) ? { act, values, errors: {}, message: '' } : undefined
+}
+
 /** Puts the success message and the one-time secret above the page. */
 function withMessages(
   content: PageContent,
   { notices = {} }: AnyPage,
-  { done, secret }: { readonly done: unknown; readonly secret: string | undefined },
+  { done, secret, resumed }: Messages,
 ): PageContent {
-  const text = typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : undefined
+  const notice =
+    typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : undefined
+  const text = resumed ? RESUMED : notice
   if (text === undefined && secret === undefined) return content
   const scripts = new Set(content.scripts ?? [])
   if (secret !== undefined) scripts.add(COPY_SCRIPT)
@@ -180,6 +222,16 @@ function withMessages(
     }${content.main}`,
   }
 }
+
+interface Messages {
+  readonly done: unknown
+  readonly secret: string | undefined
+  /** True if a form is shown again after signing in. */
+  readonly resumed: boolean
+}
+
+const RESUMED = html`<strong>What you typed was kept.</strong> Nothing was sent yet: check the form
+below and submit it.`
 
 /** Errors by form field: `/rules/2/price_microdollars` → `price`. */
 function fieldErrors({ extras }: Fault): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
-import { once } from 'node:events'
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
+import { listenOnChannel } from '../../db/listen.ts'
 import type { Log } from '../../log.ts'
 import { advance, enroll, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
@@ -36,7 +36,12 @@ export async function runSubscribers(options: RunOptions): Promise<{ stop(): Pro
   const followers = enrolled.flatMap(({ subscriber, shards }) =>
     shards.map((shard) => runSubscriber(options, subscriber, shard, signals.add(shard), signal)),
   )
-  const running = [listen(pool, signals, log, signal), ...followers]
+  const channel = {
+    channel: 'ledger',
+    onNotify: (shard: string | undefined) => signals.wake(Number(shard)),
+    onListening: () => signals.wake(), // entries may have been posted before LISTEN
+  }
+  const running = [listenOnChannel(pool, channel, log, signal), ...followers]
   return {
     async stop() {
       stopping.abort()
@@ -78,28 +83,6 @@ async function runSubscriber(
         await pause(retryMs, signal)
       }
     }
-  }
-}
-
-/** Forwards notifications of new entries; reconnects whenever the connection is lost. */
-async function listen(pool: Pool, signals: Signals, log: Log, signal: AbortSignal): Promise<void> {
-  let failures = 0
-  while (!signal.aborted) {
-    let client: PoolClient | undefined
-    try {
-      client = await pool.connect()
-      client.on('notification', ({ payload }) => signals.wake(Number(payload)))
-      await client.query('LISTEN ledger')
-      failures = 0
-      signals.wake() // entries may have been posted before LISTEN
-      await once(client, 'end', { signal })
-    } catch (error) {
-      if (signal.aborted) return
-      log.warn({ err: error }, 'failed to listen for ledger entries; falling back to polling')
-    } finally {
-      client?.release(true)
-    }
-    await pause(BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!, signal)
   }
 }
 

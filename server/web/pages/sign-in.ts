@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
-import { sessionCookie } from '../../rest/authentication.ts'
+import { signInCookies } from '../../rest/device-cookie.ts'
 import { form, formFields } from '../form.ts'
 import { html } from '../html.ts'
-import { type AnyPage, formAction, page } from '../page.ts'
-import { SIGN_IN } from '../page-router.ts'
+import { type AnyPage, formAction, page, requireSession } from '../page.ts'
+import { SIGN_IN, SIGN_IN_AGAIN } from '../page-router.ts'
 
 /** Target of the sign-in link. */
 export const CONFIRM_PATH = '/sign-in/confirm'
@@ -22,7 +22,7 @@ export interface SignInDeps {
 
 /** Pages to sign up and sign in with a link sent by email. */
 export const signInPages = (deps: SignInDeps): readonly AnyPage[] =>
-  deps.links ? [requestPage(deps), confirmPage(deps, deps.links)] : [noEmailPage()]
+  deps.links ? [requestPage(deps), againPage(deps), confirmPage(deps, deps.links)] : [noEmailPage()]
 
 const MINUTES = LINK_SECONDS / 60
 
@@ -63,14 +63,46 @@ password needed. Your first link creates your account.</p>${form({
               autocomplete: 'email',
             }),
           ],
-        })}${
-          site.sandbox &&
-          html`<p class="small muted">This sandbox sends no email. It prints the link to its console
-and stores it in the <code>outbox</code> folder of its data.</p>`
-        }<p class="small muted">Agents need no account: they register with a wallet,
+        })}${sandboxNote(
+          site,
+        )}<p class="small muted">Agents need no account: they register with a wallet,
 <code>npx agenthub register</code>. You can link such wallets to your account.</p>`,
       }
     },
+  })
+
+const sandboxNote = ({ sandbox }: SignInDeps['site']) =>
+  sandbox &&
+  html`<p class="small muted">This sandbox sends no email. It prints the link to its console
+and stores it in the <code>outbox</code> folder of its data.</p>`
+
+/** `/sign-in/again`: requests a link to the account, before an act of staff. */
+const againPage = ({ site }: SignInDeps): AnyPage =>
+  page(SIGN_IN_AGAIN, {
+    actions: {
+      ask: formAction({
+        run: async ({ api, session }) => {
+          const { email } = requireSession({ session })
+          await api('POST /v1/account/sign-in', { body: { email } })
+          return { to: `${SIGN_IN_AGAIN}?done=sent` }
+        },
+      }),
+    },
+    notices: {
+      sent: html`<strong>Check your email.</strong> Open the link in this browser: it works once and
+expires in ${MINUTES} minutes. You then return to your form.`,
+    },
+    render: async ({ session, returnTo }) => ({
+      title: 'Sign in again',
+      section: 'Account',
+      main: html`<h1>Sign in again</h1><p class="lead">To protect money and roles, changes by staff
+need a recent sign-in. Nothing was changed yet.</p>${
+        returnTo !== undefined &&
+        html`<p>What you typed on <code>${returnTo.split('?')[0]}</code> is kept for half an hour.</p>`
+      }<p>We email a sign-in link to <strong>${requireSession({ session }).email}</strong>.</p>${form(
+        { act: 'ask', submit: 'Email me a link' },
+      )}${sandboxNote(site)}`,
+    }),
   })
 
 /** `/sign-in/confirm`: requires a click, because email scanners open links but press no button. */
@@ -81,17 +113,18 @@ const confirmPage = ({ baseUrl }: SignInDeps, links: MagicLinks): AnyPage =>
     actions: {
       confirm: formAction({
         fields: z.object({ token }),
-        run: async ({ ip, agent }, fields) => {
-          const session = await links.confirm(fields.token, { agent, network: networkPrefix(ip) })
+        run: async ({ ip, agent, session, returnTo }, fields) => {
+          const origin = { agent, network: networkPrefix(ip) }
+          const opened = await links.confirm(fields.token, origin, session)
           return {
-            to: '/account',
-            headers: { 'Set-Cookie': sessionCookie(baseUrl(), session.token) },
+            to: returnTo ?? '/account',
+            headers: { 'Set-Cookie': signInCookies(baseUrl(), opened) },
           }
         },
       }),
     },
-    render: async ({ query }) => {
-      const { email } = await links.inspect(query.token)
+    render: async ({ query, ip }) => {
+      const { email } = await links.inspect(query.token, networkPrefix(ip))
       return {
         title: 'Sign in',
         section: 'Account',

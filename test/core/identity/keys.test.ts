@@ -100,7 +100,7 @@ describe('a revoked key', () => {
     )
     const { apiKey, keyId } = await createMainKey(pool, new Ledger(pool), principal)
     let now = 1
-    const ring = new KeyRing(pool, () => now)
+    const ring = new KeyRing(pool, { now: () => now })
     expect((await ring.authenticate(`Bearer ${apiKey}`)).keyId).to.equal(keyId)
     await pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
     now += 999
