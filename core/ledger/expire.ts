@@ -1,84 +1,92 @@
 import type { Pool } from 'pg'
 import type { Asset, LedgerOutcome } from './events.ts'
 import type { Ledger } from './ledger.ts'
+import { catchUp, type Subscriber } from './outbox/subscriber.ts'
 
 const BATCH_HOLDS = 10_000
 
-interface OpenHold {
+/** Lists the holds of new journal entries that are still open, so that each entry is read once. */
+const OPEN_HOLDS: Subscriber = {
+  name: 'expire-holds',
+  tables: ['hub.open_hold'],
+  async handle(client, { shard, from, to }) {
+    await client.query(
+      `INSERT INTO hub.open_hold (shard, seq, call, owner, expires_at)
+       SELECT shard, seq, id, owner, expires_at FROM ledger.open_hold
+       WHERE shard = $1 AND seq BETWEEN $2 AND $3 ON CONFLICT DO NOTHING`,
+      [shard, from, to],
+    )
+  },
+}
+
+interface DueHold {
+  readonly shard: number
   readonly seq: bigint
   readonly call: string
   readonly owner: bigint
   readonly code: string
   readonly asset: Asset
-  /** True if the hold has expired and no payment of its call is open. */
-  readonly due: boolean
 }
 
 /**
  * Releases expired holds: the safety net for every crash. Holds whose call has an open payment are
- * left to payment resolution. Starts at a cursor before which all holds are resolved, so that its
- * cost does not grow with the journal.
+ * left to payment resolution. The cost depends on new entries and on what is due, not on how long
+ * a hold stays open.
  * @returns the number of holds released
  */
 export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): Promise<number> {
-  const { rows: shards } = await pool.query<{ shard: number; seq: bigint; from: bigint }>(
-    `SELECT h.shard, h.seq, coalesce(c.seq, 0) AS from FROM ledger.head h
-     LEFT JOIN hub.cursor c ON c.name = 'expire-holds' AND c.shard = h.shard`,
+  await catchUp(pool, OPEN_HOLDS)
+  await dropResolved(pool)
+  const due = await findDue(pool)
+  const checked = await Promise.all(
+    due.map(async (hold) => ({ hold, outcome: await expire(ledger, hold) })),
   )
-  let expired = 0
-  for (const { shard, seq, from } of shards) {
-    const { rows: holds } = await pool.query<OpenHold>(
-      `SELECT r.seq, r.id AS call, r.owner, a.code, s.code AS asset,
-         r.expires_at <= now() AND NOT EXISTS (SELECT FROM hub.payment_intent i
-           WHERE i.call = r.id AND i.state IN ('signed', 'unresolved', 'paid')) AS due
-       FROM ledger.open_hold r
-       JOIN ledger.account a ON a.id = r.owner
-       JOIN ledger.asset s ON s.id = a.asset
-       WHERE r.shard = $1 AND r.seq > $2 AND r.seq <= $3 ORDER BY r.seq LIMIT $4`,
-      [shard, from, seq, BATCH_HOLDS],
-    )
-    const checked = await Promise.all(
-      holds.map(async (hold) => ({
-        seq: hold.seq,
-        outcome: await expireIfDue(ledger, hold, shard),
-      })),
-    )
-    expired += checked.filter(({ outcome }) => outcome === 'applied').length
-    await storeCursor(pool, shard, nextCursor(checked, seq))
-  }
-  return expired
+  const resolved = checked.filter(({ outcome }) => !isStillOpen(outcome))
+  await drop(
+    pool,
+    resolved.map(({ hold }) => hold),
+  )
+  return checked.filter(({ outcome }) => outcome === 'applied').length
 }
 
-/** @returns undefined if the hold is not due */
-async function expireIfDue(
+/** Removes holds from the list that were settled or released in time. */
+async function dropResolved(pool: Pool): Promise<void> {
+  await pool.query(
+    `DELETE FROM hub.open_hold o WHERE o.expires_at <= now() AND EXISTS (
+       SELECT FROM ledger.journal j WHERE j.owner = o.owner AND j.id = o.call AND j.phase = 2)`,
+  )
+}
+
+/** Finds expired holds without an open payment. */
+async function findDue(pool: Pool): Promise<readonly DueHold[]> {
+  const { rows } = await pool.query<DueHold>(
+    `SELECT o.shard, o.seq, o.call, o.owner, a.code, s.code AS asset
+     FROM hub.open_hold o
+     JOIN ledger.account a ON a.id = o.owner
+     JOIN ledger.asset s ON s.id = a.asset
+     WHERE o.expires_at <= now() AND NOT EXISTS (SELECT FROM hub.payment_intent i
+       WHERE i.call = o.call AND i.state IN ('signed', 'unresolved', 'paid'))
+     ORDER BY o.expires_at LIMIT $1`,
+    [BATCH_HOLDS],
+  )
+  return rows
+}
+
+async function expire(
   ledger: Pick<Ledger, 'expire'>,
-  { call, owner, code, asset, due }: OpenHold,
-  shard: number,
-): Promise<LedgerOutcome | undefined> {
-  if (!due) return undefined
+  { call, owner, code, asset, shard }: DueHold,
+): Promise<LedgerOutcome> {
   return (await ledger.expire({ call, owner: { id: owner, code, asset, shard } })).outcome
 }
 
-interface CheckedHold {
-  readonly seq: bigint
-  readonly outcome: LedgerOutcome | undefined
-}
-
 /** `no_such_hold` means that the database clock was set back and the hold has not expired yet. */
-const isStillOpen = ({ outcome }: CheckedHold): boolean =>
-  outcome === undefined || outcome === 'no_such_hold'
+const isStillOpen = (outcome: LedgerOutcome): boolean => outcome === 'no_such_hold'
 
-/** Returns the cursor just before the first hold that stays open. */
-function nextCursor(holds: readonly CheckedHold[], head: bigint): bigint {
-  const open = holds.find(isStillOpen)
-  if (open) return open.seq - 1n
-  return holds.length < BATCH_HOLDS ? head : holds.at(-1)!.seq
-}
-
-async function storeCursor(pool: Pool, shard: number, seq: bigint): Promise<void> {
+async function drop(pool: Pool, holds: readonly DueHold[]): Promise<void> {
+  if (holds.length === 0) return
   await pool.query(
-    `INSERT INTO hub.cursor AS c VALUES ('expire-holds', $1, $2)
-     ON CONFLICT (name, shard) DO UPDATE SET seq = greatest(c.seq, excluded.seq)`,
-    [shard, seq],
+    `DELETE FROM hub.open_hold
+     WHERE (shard, seq) IN (SELECT * FROM unnest($1::smallint[], $2::bigint[]))`,
+    [holds.map(({ shard }) => shard), holds.map(({ seq }) => seq)],
   )
 }
