@@ -15,12 +15,18 @@ const STOP_MS = 10_000
  * Starts jobs, queues and journal subscribers until stopped. Any number of processes may run them:
  * pg-boss keeps at most one run of each job queued or active. A failed run is logged and repeated;
  * running twice does no harm, because ledger keys make money operations idempotent.
- * @param url database URL of the owner role: pg-boss manages its own schema
+ * @param url direct database URL of a login of `hub_jobs`, in which pg-boss manages its own schema
  */
 export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): Promise<void> }> {
   const { pool, log, onLowBalance = logLowBalance(log) } = deps
   const application_name = 'agenthub jobs'
-  const boss = new PgBoss({ connectionString: url, application_name, max: 4, ...SUPERVISION })
+  const connection = {
+    connectionString: url,
+    application_name,
+    max: 4,
+    options: '-c role=hub_jobs',
+  }
+  const boss = new PgBoss({ ...connection, createSchema: false, ...SUPERVISION })
   boss.on('error', (error) => log.warn({ err: error }, 'the job queue reported an error'))
   await boss.start()
   const stopping = new AbortController()

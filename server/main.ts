@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
+import { migratePlugins } from '../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
 import { loadSigningKey, signingKeyOf } from '../core/crypto/signing-key.ts'
+import { joinLogins, openLogins, servingUrl } from '../core/db/logins.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
@@ -27,6 +29,7 @@ const USAGE = `usage: node server/main.ts COMMAND
 
   serve    run the hub (default)
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
+  migrate  prepare the database with the login of its owner, and print the one to serve with
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
@@ -39,7 +42,9 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   serve,
   jobs,
   demo: (args) => demo(parts, args, (text) => void write(text)),
-  ledger: (args) => withDatabase((connect) => ledgerCommand(connect, args, write, writeError)),
+  migrate,
+  ledger: (args) =>
+    withDatabase((connect) => ledgerCommand(connect, args, write, writeError), 'hub_finance'),
   listings: (args) => withDatabase((connect) => listingsCommand(connect, args, write, writeError)),
   payments,
   keys,
@@ -96,6 +101,18 @@ async function jobs(): Promise<number> {
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, listens: false })
   await untilSignal()
   await running.stop()
+  return 0
+}
+
+/** Applies all migrations as the owner, and creates the logins that the hub serves with. */
+async function migrate(): Promise<number> {
+  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl } = readConfig()
+  const url = databaseOwnerUrl ?? databaseDirectUrl ?? databaseUrl
+  if (!url) throw new ConfigError('Set DATABASE_OWNER_URL to the login that owns the database.')
+  const { ownerUrl } = await openLogins({ url }, (text) => void write(`${text}\n`))
+  if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
+  await migratePlugins(plugins, ownerUrl)
+  await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)
   return 0
 }
 
@@ -176,12 +193,22 @@ async function withDatabase(
   }
 }
 
-type Role = 'hub_app' | 'owner'
+type Role = 'hub_app' | 'hub_finance' | 'owner'
 
 async function openDatabase(place: Parameters<typeof joinDatabase>[0], role: Role) {
   const database = await joinDatabase(place)
+  const { databaseOwnerUrl: ownerUrl } = readConfig()
+  const logins = await joinLogins({ url: database.url, ownerUrl }).catch(async (error: unknown) => {
+    await database.close()
+    throw error
+  })
+  const urls = {
+    hub_app: logins.directUrl,
+    hub_finance: logins.financeUrl,
+    owner: logins.ownerUrl ?? database.url,
+  }
   const own = role === 'owner' ? {} : { role }
-  const pool = createPool(database.url, { max: 4, ...own, statementMs: 3_600_000 })
+  const pool = createPool(urls[role], { max: 4, ...own, statementMs: 3_600_000 })
   const close = async (): Promise<void> => {
     await pool.end()
     await database.close()

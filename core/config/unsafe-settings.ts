@@ -68,7 +68,7 @@ function addressFault(address: string, others: readonly (string | undefined)[] =
 }
 
 const database =
-  (name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL') =>
+  (name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'DATABASE_OWNER_URL') =>
   (url: string, e: Environment): Fault =>
     databaseFault(url) ?? (name === 'DATABASE_URL' ? repeatedSecretFault(name, e) : undefined)
 
@@ -183,6 +183,7 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_MAIL_FROM: 'Receivers check the sender against its domain.',
   DATABASE_URL: database('DATABASE_URL'),
   DATABASE_DIRECT_URL: database('DATABASE_DIRECT_URL'),
+  DATABASE_OWNER_URL: database('DATABASE_OWNER_URL'),
   REDIS_URL: (url, e) => redisFault(url) ?? repeatedSecretFault('REDIS_URL', e),
   OTEL_EXPORTER_OTLP_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   RPC_URL: (url) => encryptedUrlFault(url),

@@ -51,7 +51,8 @@ const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UT
 
 const READY = 'database system is ready to accept connections'
 /** Output when another server still shuts down or left processes behind, or the port is taken. */
-const TRANSIENT_FAILURE = /lock file ".*" already exists|pre-existing shared memory|could not bind/
+const TRANSIENT_FAILURE =
+  /lock file "[^"]*" already exists|pre-existing shared memory|could not bind/
 const TRANSIENT_RETRY_MS = 30_000
 /** Recovery after a crash replays at most 2 GB of log. */
 const READY_MS = 180_000

@@ -1,6 +1,7 @@
-import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { Client } from 'pg'
-import { acquireMigrationLock, createRoleSql } from './migrate.ts'
+import { acquireMigrationLock, createRoleSql, grantToServingSql } from './migrate.ts'
+import { scramVerifier } from './scram.ts'
 
 /**
  * Creates a plugin's role and schema if missing, and lets the role log in. A connection of that
@@ -22,15 +23,21 @@ export async function createPluginLogin(
     await acquireMigrationLock(client, 60_000)
     const name = client.escapeIdentifier(schema)
     await client.query(createRoleSql(name))
+    await client.query(grantToServingSql(client, name))
     await claimRole(client, schema, password)
     const verifier = client.escapeLiteral(scramVerifier(password))
     await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${verifier}`)
   } finally {
     await client.end()
   }
+  return pluginLoginUrl(url, schema, password)
+}
+
+/** Returns the connection string of a plugin's login on the server of `url`. */
+export function pluginLoginUrl(url: string, role: string, password: string): string {
   const login = new URL(url)
   for (const name of ['user', 'password']) login.searchParams.delete(name)
-  login.username = schema
+  login.username = role
   login.password = password
   return login.href
 }
@@ -61,21 +68,4 @@ async function claimRole(client: Client, role: string, password: string): Promis
   }
   const text = client.escapeLiteral(`agenthub ${key} of ${own}`)
   await client.query(`COMMENT ON ROLE ${name} IS ${text}`)
-}
-
-/** PostgreSQL's default of `scram_iterations`; the passwords verified here are random. */
-const ITERATIONS = 4_096
-
-/**
- * Computes the SCRAM verifier that PostgreSQL stores for a password (RFC 5803,
- * `pg_authid.rolpassword`), so that the password does not appear in the server's logs.
- * @param password ASCII only, which SASLprep leaves unchanged
- */
-function scramVerifier(password: string): string {
-  const salt = randomBytes(16)
-  const salted = pbkdf2Sync(password, salt, ITERATIONS, 32, 'sha256')
-  const keyed = (name: string): Buffer => createHmac('sha256', salted).update(name).digest()
-  const stored = createHash('sha256').update(keyed('Client Key')).digest('base64')
-  const server = keyed('Server Key').toString('base64')
-  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString('base64')}$${stored}:${server}`
 }

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
+import { loginName } from './login-name.ts'
 import { assertLogin } from './pool.ts'
 
 export interface MigrateOptions {
@@ -120,7 +121,10 @@ async function enterSchema(
   }
   const name = client.escapeIdentifier(schema)
   if (isRoleLogin) await assertLogin(client, schema)
-  else await client.query(`${createRoleSql(name)}; SET ROLE ${name}`)
+  else {
+    await client.query(createRoleSql(name))
+    await client.query(`${grantToServingSql(client, name)}; SET ROLE ${name}`)
+  }
   await client.query(`SET search_path = ${name}`)
   return `${name}.migration`
 }
@@ -133,6 +137,47 @@ export const createRoleSql = (name: string): string => `
   EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database's did
   END $$;
   CREATE SCHEMA IF NOT EXISTS ${name} AUTHORIZATION ${name}`
+
+/** SQL that lets the hub's serving login, if there is one, act in the role of a plugin. */
+export function grantToServingSql(client: Client, role: string): string {
+  const login = loginName(client.database ?? '', 'serving')
+  return `DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = ${client.escapeLiteral(login)}) THEN
+      GRANT ${role} TO ${client.escapeIdentifier(login)};
+    END IF;
+  END $$`
+}
+
+/**
+ * Checks that a database needs no migration, for a login that could not apply it.
+ * @param role role that may read the list of applied migrations
+ * @throws ConfigError if one is missing, with what to do
+ */
+export async function assertMigrated(
+  url: string,
+  { folder = DEFAULT_FOLDER, schema = 'hub', role = 'hub_app' } = {},
+): Promise<void> {
+  const files = await readMigrations(folder)
+  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const list = `${client.escapeIdentifier(schema)}.migration`
+    await client.query(`SET ROLE ${client.escapeIdentifier(role)}`)
+    const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
+    const [next] = findPending(files, rows)
+    if (next) throw new Error(`migration ${next.name} is missing`)
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause
+    throw new ConfigError(
+      `The database is not ready for this version of the hub (${(cause as Error).message}). Run ` +
+        '"npm run migrate" with the login of its owner in DATABASE_OWNER_URL.',
+      { cause },
+    )
+  } finally {
+    await client.end()
+  }
+}
 
 async function readApplied(client: Client, list: string): Promise<Omit<Migration, 'sql'>[]> {
   await client.query(`

@@ -146,13 +146,14 @@ async function openIsolated(
 async function openInjectedDatabase(
   { injected }: PluginEntry,
   { folder }: LocatedPlugin,
-  { databaseUrl: url, log, passwordOf, reloadPasswords }: HostingDeps,
+  { databaseUrl, servingUrl, log, passwordOf, reloadPasswords }: HostingDeps,
 ): Promise<InjectedDatabase | undefined> {
   const slug = injectedDatabaseOf(injected)
   if (slug === undefined) return undefined
   const role = schemaOf(slug)
   const password = () => passwordOf(role)
-  return InjectedDatabase.open({ url, role, password, reloadPasswords, folder, log })
+  const urls = { ownerUrl: databaseUrl, servingUrl: servingUrl ?? databaseUrl! }
+  return InjectedDatabase.open({ ...urls, role, password, reloadPasswords, folder, log })
 }
 
 /** @throws Error with instructions if a required capability is not injected */

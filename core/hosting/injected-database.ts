@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Client, type Pool, type PoolClient } from 'pg'
 import { z } from 'zod'
 import { unrefSleep } from '../clock.ts'
-import { createPluginLogin } from '../db/login.ts'
+import { createPluginLogin, pluginLoginUrl } from '../db/login.ts'
 import { migrate } from '../db/migrate.ts'
 import { createPool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
@@ -15,8 +15,10 @@ import { SESSIONS_MAX } from './limits.ts'
 import { decodeValue, packRows, type StatementResult } from './rows.ts'
 
 export interface InjectedDatabaseOptions {
-  /** Direct connection string of the owner. */
-  readonly url: string
+  /** Direct connection string of the owner; undefined: the login of the plugin exists already. */
+  readonly ownerUrl: string | undefined
+  /** Direct connection string of a login that may take on the role. */
+  readonly servingUrl: string
   /** Role of the plugin, and name of its schema. */
   readonly role: string
   /** Returns the current password of the role, the same in every process of the hub. */
@@ -249,8 +251,10 @@ export class InjectedDatabase {
 
   /** Terminates a session of the role, or all of them; SQL could catch a mere cancellation. */
   async #terminate(pid?: number): Promise<void> {
-    const { url, role, log } = this.#options
-    const client = new Client({ connectionString: url, application_name: 'agenthub terminate' })
+    const { servingUrl: connectionString, role, log } = this.#options
+    const name = 'agenthub terminate'
+    const options = `-c role=${role}`
+    const client = new Client({ connectionString, application_name: name, options })
     client.on('error', () => undefined)
     try {
       await client.connect()
@@ -275,8 +279,11 @@ interface Login {
 }
 
 async function openLogin(options: InjectedDatabaseOptions, password: string): Promise<Login> {
-  const { role, log, timeLimitMs = TIME_LIMIT_MS } = options
-  const url = await createPluginLogin(options.url, role, password)
+  const { ownerUrl, servingUrl, role, log, timeLimitMs = TIME_LIMIT_MS } = options
+  const url =
+    ownerUrl === undefined
+      ? pluginLoginUrl(servingUrl, role, password)
+      : await createPluginLogin(ownerUrl, role, password)
   const pool = createPool(url, {
     role,
     schema: role,

@@ -20,7 +20,7 @@ const passwordsFrom =
 
 /** Opens the plugins that the operator added. */
 export async function openHostedPlugins(
-  { hosting, databaseUrl, databaseDirectUrl, log }: HubOptions,
+  { hosting, databaseUrl, databaseDirectUrl, ownerUrl, log }: HubOptions,
   secretKeys: SecretKeys,
   lent: Host,
   firstParty: readonly OpenedPlugin[],
@@ -28,7 +28,8 @@ export async function openHostedPlugins(
 ): Promise<PluginSet> {
   const lending = {
     host: lent,
-    databaseUrl: databaseDirectUrl ?? databaseUrl,
+    databaseUrl: ownerUrl,
+    servingUrl: databaseDirectUrl ?? databaseUrl,
     passwordOf: passwordsFrom(secretKeys.of('plugin-databases')),
     reloadPasswords: secretKeys.reload,
     log,

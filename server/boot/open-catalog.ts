@@ -75,8 +75,9 @@ async function openPlugins(
   host: Host,
   privileges: Privileges,
 ): Promise<OpenedPlugin[]> {
-  const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
-  const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
+  const { databaseUrl, databaseDirectUrl, ownerUrl, plugins, privileged, log } = options
+  const servingUrl = databaseDirectUrl ?? databaseUrl
+  const lending = { host, databaseUrl: ownerUrl, servingUrl, log }
   const opened: OpenedPlugin[] = []
   for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
   const trusted = { ...lending, host: { ...host, ...privileges } }

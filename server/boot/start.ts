@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import { loadSigningKey, signingKeyOf } from '../../core/crypto/signing-key.ts'
+import { type HubDatabase, openLogins } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
@@ -34,7 +35,7 @@ interface JobDeps {
   /** Undefined if a remote facilitator settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
   readonly environmentKeys: Money['environmentKeys'] | undefined
-  readonly payouts: Pick<PayoutDeps, 'account' | 'settle' | 'minimum' | 'rules'>
+  readonly payouts: Pick<PayoutDeps, 'pool' | 'account' | 'settle' | 'minimum' | 'rules'>
 }
 
 /** Plugins and jobs, passed on by main.ts, which alone imports them. */
@@ -93,7 +94,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const { sandbox, money, url, ...around } = await openEnvironment(options)
+    const { sandbox, money, database, ...around } = await openEnvironment(options)
     stops.push(() => around.stop())
     const signingKey = await loadSigningKey(config)
     const spans = await openConfiguredSpans(config)
@@ -104,7 +105,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const hub = await openHub({
       ...config,
       ...parts,
-      databaseUrl: url,
+      databaseUrl: database.url,
+      databaseDirectUrl: database.pooled ? database.directUrl : undefined,
+      financeUrl: database.financeUrl,
+      ownerUrl: database.ownerUrl,
       signingKey,
       olderSigningKeys: config.previousSigningKeys.map((key) => signingKeyOf(key)),
       money,
@@ -125,7 +129,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     if (sandbox && !options.sandboxPlace) await addSamples(hub, sandbox, log)
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
-      const jobs = await runJobs(options, hub, { url, money, baseUrl })
+      const jobs = await runJobs(options, hub, { database, money, baseUrl })
       stops.push(() => jobs.stop())
     }
     if (options.listens ?? true) {
@@ -137,7 +141,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       port = (server.address() as AddressInfo).port
       address = localAddress(config, port)
     }
-    return { url: config.baseUrl ?? address, port, hub, databaseUrl: url, sandbox, stop }
+    const databaseUrl = database.ownerUrl ?? database.directUrl
+    return { url: config.baseUrl ?? address, port, hub, databaseUrl, sandbox, stop }
   } catch (error) {
     await stop()
     throw error
@@ -165,7 +170,7 @@ async function drainAndClose(
 }
 
 interface Environment {
-  readonly url: string
+  readonly database: HubDatabase
   readonly transport: NodeTransport
   readonly money: Money
   readonly sandbox: Sandbox | undefined
@@ -177,17 +182,20 @@ async function openEnvironment({
   log,
   sandboxPlace: place,
 }: StartOptions): Promise<Environment> {
-  const { production, dataDir, databaseUrl, databaseDirectUrl } = config
+  const { production, dataDir, databaseUrl: url } = config
+  const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
+  const logins = url === undefined ? undefined : { url, directUrl, ownerUrl }
   if (production) {
-    const pooled = databaseDirectUrl !== undefined
-    const opened = await openProductionMoney(production, databaseUrl!, log, { pooled })
-    return { url: databaseUrl!, sandbox: undefined, ...opened }
+    const database = await openLogins(logins!, (text) => log.info(text))
+    const { pooled } = database
+    const opened = await openProductionMoney(production, database.url, log, { pooled })
+    return { database, sandbox: undefined, ...opened }
   }
-  const direct = { dataDir, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
-  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox(direct))
-  const { money, rpcUrl } = sandbox
-  const url = databaseUrl ?? sandbox.databaseUrl
-  return { url, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
+  const sandbox = await (place
+    ? joinSandbox(dataDir, place, log)
+    : startSandbox({ dataDir, logins, log }))
+  const { database, money, rpcUrl } = sandbox
+  return { database, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
 }
 
 async function openConfiguredSpans({ otlpEndpoint, version }: Config) {
@@ -202,14 +210,14 @@ async function runJobs(
   { config, parts, log, print }: StartOptions,
   hub: Hub,
   surroundings: {
-    readonly url: string
+    readonly database: HubDatabase
     readonly money: Money
     readonly baseUrl: () => string
   },
 ): Promise<{ stop(): Promise<void> }> {
-  const { url, money, baseUrl } = surroundings
-  const { databaseDirectUrl: direct } = config
-  const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
+  const { database, money, baseUrl } = surroundings
+  const { directUrl: direct, pooled } = database
+  const pool = pooled ? createPool(direct, { max: 10, role: 'hub_app' }) : hub.pool
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const payouts = createPayoutDeps(config, hub, money)
@@ -220,7 +228,7 @@ async function runJobs(
   const { environmentKeys } = money
   const paying = { wallets, gas, payouts, environmentKeys }
   const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, ...paying }
-  const running = await parts.startJobs(direct ?? url, { ...hub.paymentDeps, ...extras })
+  const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   return {
     async stop() {
       await running.stop()
@@ -233,13 +241,13 @@ async function runJobs(
 /** Creates the payout dependencies: paid from the spend wallet, settled by the facilitator. */
 function createPayoutDeps(
   { payouts }: Config,
-  { paymentDeps: { clock } }: Hub,
+  { paymentDeps: { clock }, financePool: pool }: Hub,
   { facilitator, treasury: payTo, spend: account }: Money,
 ): JobDeps['payouts'] {
   const { network } = USDC_BASE
   const offers = createOffers({ facilitator, payTo, network, clock })
   const settle: Offers['settle'] = (...payment) => offers.settle(...payment)
-  return { account, settle, minimum: payouts.minimum, rules: payouts.rules }
+  return { pool, account, settle, minimum: payouts.minimum, rules: payouts.rules }
 }
 
 const localAddress = ({ host }: Config, port: number): string =>

@@ -63,7 +63,7 @@ class WorkerPool {
     this.#config = config
     this.#log = log
     this.#sandbox = sandbox && {
-      databaseUrl: sandbox.databaseUrl,
+      logins: sandbox.logins,
       rpcUrl: sandbox.rpcUrl,
       sellerPort: sandbox.sellerPort,
       magazinePort: sandbox.magazinePort,

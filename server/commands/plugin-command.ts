@@ -5,6 +5,7 @@ import { openPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import { startEmbedded } from '../../core/db/embedded.ts'
+import { joinLogins } from '../../core/db/logins.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { createBackends } from '../../core/egress/backends.ts'
 import { createEgress } from '../../core/egress/egress.ts'
@@ -77,7 +78,15 @@ async function runPluginCommand(
       (request) => egress.request(request),
       (request) => backends.request(request),
     )
-    const lending = { host: lent, databaseUrl: database.url, log: createLog('silent') }
+    const { ownerUrl, directUrl } = isTrial
+      ? { ownerUrl: database.url, directUrl: database.url }
+      : await joinLogins({ url: database.url, ownerUrl: config.databaseOwnerUrl })
+    const lending = {
+      host: lent,
+      databaseUrl: ownerUrl,
+      servingUrl: directUrl,
+      log: createLog('silent'),
+    }
     const opened = await openPlugin(plugin, lending)
     try {
       const open = opened.declaration.commands?.[name]

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { openChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
+import { type HubDatabase, type LoginOptions, openLogins } from '../../core/db/logins.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
@@ -24,7 +25,8 @@ export const MAGAZINE_HOST = 'magazine.test'
 
 /** Addresses of a sandbox, for other processes that join it. */
 export interface SandboxPlace {
-  readonly databaseUrl: string
+  /** Login of the owner of the built-in database, or the configured ones. */
+  readonly logins: LoginOptions
   readonly rpcUrl: string
   /** Port on 127.0.0.1, like the next one. */
   readonly sellerPort: number
@@ -33,6 +35,7 @@ export interface SandboxPlace {
 
 /** The environment of a hub with test money, all on this machine. */
 export interface Sandbox extends SandboxPlace {
+  readonly database: HubDatabase
   readonly money: Money
   readonly wallets: Wallets
   /** Origin of the sample seller, for `POST /external`. */
@@ -57,7 +60,8 @@ const AGENT_MICROS = 100_000_000n
 /** Starts the database (unless one is given), chain, funded wallets and sample sites. */
 export async function startSandbox(options: {
   readonly dataDir: string
-  readonly databaseUrl: string | undefined
+  /** Logins of an external database; undefined: the built-in one. */
+  readonly logins: LoginOptions | undefined
   readonly log: Log
 }): Promise<Sandbox> {
   const { dataDir } = options
@@ -70,17 +74,19 @@ export async function startSandbox(options: {
   }
   try {
     const opening = [
-      openDatabase(options.databaseUrl ? { url: options.databaseUrl } : { dataDir, log, warn }),
+      openDatabase(options.logins ?? { dataDir, log, warn }),
       startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
       openWallets(dataDir),
     ] as const
     const [opened, started] = await Promise.allSettled(opening) // a failure stops the others
     if (opened.status === 'fulfilled') stops.push(() => opened.value.close())
     if (started.status === 'fulfilled') stops.push(() => started.value.stop())
-    const [database, chain, wallets] = await Promise.all(opening)
+    const [{ url }, chain, wallets] = await Promise.all(opening)
+    const logins = options.logins ?? { url }
+    const database = await openLogins(logins, log)
     await fundWallets(chain.rpcUrl, wallets)
     const { rpcUrl } = chain
-    const pool = createPool(database.url, { max: 4, role: 'hub_app' }) // used after the migration
+    const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
     stops.push(() => pool.end())
     const money = createMoney(wallets, rpcUrl, pool)
     const seller = await startSeller({
@@ -92,12 +98,12 @@ export async function startSandbox(options: {
     const magazine = await startMagazine()
     stops.push(() => magazine.stop())
     const place = {
-      databaseUrl: database.url,
+      logins,
       rpcUrl,
       sellerPort: Number(new URL(seller.url).port),
       magazinePort: magazine.port,
     }
-    return { ...describeSandbox(place, wallets, money), magazine, stop }
+    return { ...describeSandbox(place, wallets, money), database, magazine, stop }
   } catch (error) {
     await stop()
     throw error
@@ -105,11 +111,16 @@ export async function startSandbox(options: {
 }
 
 /** Joins a sandbox that another process of this data directory has started. */
-export async function joinSandbox(dataDir: string, place: SandboxPlace): Promise<Sandbox> {
+export async function joinSandbox(
+  dataDir: string,
+  place: SandboxPlace,
+  log: Log,
+): Promise<Sandbox> {
   const wallets = await openWallets(dataDir)
-  const pool = createPool(place.databaseUrl, { max: 4, role: 'hub_app' })
-  const stop = () => pool.end()
-  return { ...describeSandbox(place, wallets, createMoney(wallets, place.rpcUrl, pool)), stop }
+  const database = await openLogins(place.logins, (text) => log.info(text))
+  const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
+  const money = createMoney(wallets, place.rpcUrl, pool)
+  return { ...describeSandbox(place, wallets, money), database, stop: () => pool.end() }
 }
 
 const describeSandbox = (place: SandboxPlace, wallets: Wallets, money: Money) => ({

@@ -49,7 +49,7 @@ export async function ledgerHistory(): Promise<Report> {
   const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: CONCURRENCY, role: 'hub_app' })
+  const hub = createPool(database.url, { max: CONCURRENCY, role: 'hub_finance' })
   try {
     await migrate(database.url)
     await owner.query('SELECT ledger.ensure_partitions(12)')

@@ -49,6 +49,8 @@ const hub = await openHub({
   plugins: [...plugins, flawed, gift],
   privileged,
   databaseUrl,
+  financeUrl: databaseUrl,
+  ownerUrl: databaseUrl,
   signingKey,
   money: {
     chain,

@@ -14,6 +14,7 @@ import { openChain } from '../../core/payments/chain/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import { Intents } from '../../core/payments/paying/intents.ts'
 import { Claims } from '../../core/payments/receiving/claims.ts'
+import { Deposits } from '../../core/payments/receiving/deposits.ts'
 import { startChain } from '../../server/sandbox/chain.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund, openWallets, type Wallets } from '../../server/sandbox/wallets.ts'
@@ -101,7 +102,7 @@ const hubFaultsOf = (hub: RestartableHub, proxy: Proxy, node: number): readonly 
 /** Opens what this process needs to read the same ledger and chain and to resolve payments. */
 async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: string) {
   const { pool, admin } = database
-  const ledgerPool = createPool(database.url, { max: 4, role: 'hub_app' })
+  const ledgerPool = createPool(database.url, { max: 4, role: 'hub_finance' })
   const ledger = new Ledger(ledgerPool, { shards: await openShards(pool, SHARDS) })
   const chain = openChain({ rpcUrl, network })
   const owner = await ledger.account(SPEND)
@@ -119,6 +120,7 @@ async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: s
       chain,
       claims: new Claims(pool, systemClock),
       intents: new Intents(pool),
+      deposits: new Deposits(pool, ledger),
       clock: systemClock,
       log: createLog('silent'),
       asset: USDC_BASE,

@@ -25,7 +25,7 @@ describe('The ledger, when the response to a COMMIT is lost,', () => {
     database = await freshDatabase()
     await openShards(database.pool, 1)
     proxy = await Proxy.open(Number(new URL(database.url).port))
-    pool = createPool(proxy.through(database.url), { role: 'hub_app', max: 4, responseMs: 4_000 })
+    pool = createPool(proxy.through(database.url), { role: 'hub_finance', max: 4, responseMs: 4_000 })
     ledger = new Ledger(pool)
     owner = await openAgent(ledger, CREDITS)
     payee = await openProvider(ledger, 'acme')

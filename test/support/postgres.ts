@@ -20,7 +20,7 @@ export interface SharedCluster {
 export interface FreshDatabase {
   /** Connection string of the owner (the superuser). */
   readonly url: string
-  /** Pool with the hub's role `hub_app`. */
+  /** Pool with the role `hub_finance`, which has the rights of `hub_app` and may post. */
   readonly pool: Pool
   /** Pool of the owner, as used by migrations. */
   readonly admin: Pool
@@ -67,7 +67,7 @@ export async function freshDatabase(
   await root.query(`CREATE DATABASE "${name}" TEMPLATE ${source} STRATEGY file_copy`)
   open.set(name, caller.trim())
   const own = databaseUrl(url, name)
-  const pool = createPool(own, { role: 'hub_app', applicationName: `${name} pool` })
+  const pool = createPool(own, { role: 'hub_finance', applicationName: `${name} pool` })
   const admin = createPool(own, { applicationName: `${name} admin` })
   return {
     url: own,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Pool } from 'pg'
-import { migrate } from '../../db/migrate.ts'
+import { assertMigrated, migrate } from '../../db/migrate.ts'
 import { createPool } from '../../db/pool.ts'
 import { inTransaction, readSnapshot } from '../../db/transaction.ts'
 import type { Log } from '../../log.ts'
@@ -17,8 +17,10 @@ import { isFamily, validateFamily, validateService } from './declaration.ts'
 
 export interface PluginDeps {
   readonly host: Host
-  /** URL of the database owner without a pooler, because roles are set on connecting. */
-  readonly databaseUrl: string
+  /** Direct URL of the database owner; undefined: the migrations are applied already. */
+  readonly databaseUrl: string | undefined
+  /** Direct URL of the login that takes on the plugin's role. @defaultValue the owner's */
+  readonly servingUrl?: string | undefined
   readonly log: Log
 }
 
@@ -46,11 +48,12 @@ const validated = (sold: AnyService | Family, privileged = false): AnyService | 
   isFamily(sold) ? validateFamily(sold) : validateService(sold, privileged)
 
 async function openDataPlugin(plugin: DataPlugin, deps: PluginDeps): Promise<OpenedPlugin> {
-  const { host, databaseUrl, log } = deps
+  const { host, databaseUrl: ownerUrl, servingUrl = ownerUrl!, log } = deps
   const schema = schemaOf(plugin.slug)
   const folder = fileURLToPath(plugin.migrations)
-  await migrate(databaseUrl, { folder, schema, log: (text) => log.info(`${schema}: ${text}`) })
-  const pool = createPool(databaseUrl, {
+  if (ownerUrl === undefined) await assertMigrated(servingUrl, { folder, schema, role: schema })
+  else await migrate(ownerUrl, { folder, schema, log: (text) => log.info(`${schema}: ${text}`) })
+  const pool = createPool(servingUrl, {
     role: schema,
     schema,
     max: POOL_MAX,
@@ -66,6 +69,15 @@ async function openDataPlugin(plugin: DataPlugin, deps: PluginDeps): Promise<Ope
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** Applies the migrations of plugins, for processes that may not. */
+export async function migratePlugins(plugins: readonly Plugin[], ownerUrl: string): Promise<void> {
+  for (const plugin of plugins) {
+    if (!('migrations' in plugin)) continue
+    const folder = fileURLToPath(plugin.migrations)
+    await migrate(ownerUrl, { folder, schema: schemaOf(plugin.slug) })
   }
 }
 

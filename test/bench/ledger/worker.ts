@@ -30,7 +30,7 @@ const url = process.argv[2]!
 
 async function run(job: Job): Promise<Sample> {
   const ours = job.what === 'batch' || job.what === 'single'
-  const role = ours ? { role: 'hub_app' } : {}
+  const role = ours ? { role: 'hub_finance' } : {}
   const pool = createPool(url, { max: job.connections, applicationName: 'bench', ...role })
   try {
     const once = await prepare(job, pool)

@@ -131,6 +131,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
     'postgres://hub@localhost/hub?host=db.acme.com',
   ],
   DATABASE_DIRECT_URL: ['postgres://hub@db.acme.com/hub'],
+  DATABASE_OWNER_URL: ['postgres://owner@db.acme.com/hub'],
   REDIS_URL: ['redis://store.acme.com:6379', 'redis://169.254.169.254'],
   OTEL_EXPORTER_OTLP_ENDPOINT: ['http://traces.acme.com', 'http://169.254.169.254'],
   RPC_URL: ['http://rpc.acme.com', 'http://10.0.0.7:8545', 'http://base-node:8545'],

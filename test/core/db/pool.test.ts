@@ -103,7 +103,7 @@ describe('createKnex', () => {
       const { rows } = await trx.raw('SELECT current_user AS name')
       return rows[0].name
     })
-    expect(role).to.equal('hub_app')
+    expect(role).to.equal('hub_finance')
     await knex.destroy()
     expect((await database.pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
     await database.drop()

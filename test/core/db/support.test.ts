@@ -10,11 +10,11 @@ describe('the databases of tests', () => {
   })
   after(() => database.drop())
 
-  it('are migrated, and used as hub_app', async () => {
+  it('are migrated, and used as hub_finance', async () => {
     const { rows } = await database.pool.query(
       'SELECT current_user AS name, count(*) FROM ledger.head GROUP BY 1',
     )
-    expect(rows).to.deep.equal([{ name: 'hub_app', count: 1n }])
+    expect(rows).to.deep.equal([{ name: 'hub_finance', count: 1n }])
   })
 
   it('do not see each other', async () => {

@@ -17,7 +17,8 @@ describe('an injected database', () => {
   let fresh: FreshDatabase
   let injected: InjectedDatabase
   const options = () => ({
-    url: fresh.url,
+    ownerUrl: fresh.url,
+    servingUrl: fresh.url,
     role: 'plugin_notes',
     password: () => 'x',
     folder: NOTES,
@@ -137,7 +138,8 @@ describe('an injected database', () => {
         await InjectedDatabase.open({
           ...options(),
           role: 'plugin_shared',
-          url,
+          ownerUrl: url,
+          servingUrl: url,
           password: () => password,
         })
       ).close()

@@ -17,7 +17,7 @@ describe('the ledger under concurrency and loss', () => {
   before(async () => {
     database = await freshDatabase()
     ledger = new Ledger(database.pool)
-    otherPool = createPool(database.url, { role: 'hub_app', max: 4, applicationName: 'other' })
+    otherPool = createPool(database.url, { role: 'hub_finance', max: 4, applicationName: 'other' })
     other = new Ledger(otherPool, { concurrency: 2 })
     payee = await openProvider(ledger, 'acme')
   })

@@ -72,21 +72,30 @@ describe('the database', () => {
     return `${rows[0]!.name} = ${rows[0]!.name}`
   }
 
-  it("lets the hub's role run the public ledger functions only", async () => {
+  const functionsOf = async (role: string): Promise<readonly string[]> => {
     const { rows } = await database.admin.query<{ name: string }>(
       `SELECT proname AS name FROM pg_proc WHERE pronamespace = 'ledger'::regnamespace
-       AND has_function_privilege('hub_app', oid, 'EXECUTE') ORDER BY 1`,
+       AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`,
+      [role],
     )
-    expect(rows.map(({ name }) => name)).to.deep.equal([
+    return rows.map(({ name }) => name)
+  }
+
+  it('lets only the role of finance post entries, move holds and close months', async () => {
+    const serving = await functionsOf('hub_app')
+    const posting = (await functionsOf('hub_finance')).filter((name) => !serving.includes(name))
+    expect(posting).to.deep.equal(['apply', 'close_period', 'post'])
+  })
+
+  it("lets the hub's role run the public ledger functions only", async () => {
+    expect(await functionsOf('hub_app')).to.deep.equal([
       'account_group',
       'add_checkpoint',
       'add_signing_key',
-      'apply',
       'balances_hash',
       'by_group',
       'chunk_ids',
       'claim_key',
-      'close_period',
       'cut',
       'end_days',
       'ensure_partitions',
@@ -105,7 +114,6 @@ describe('the database', () => {
       'open_shard',
       'open_since',
       'owners_of',
-      'post',
       'sum_up',
       'take_snapshots',
       'totals_at',

@@ -19,7 +19,7 @@ describe('expiring holds', () => {
   let payee: AccountRef
   before(async () => {
     database = await freshDatabase()
-    pool = createPool(database.url, { max: 1, role: 'hub_app' })
+    pool = createPool(database.url, { max: 1, role: 'hub_finance' })
     ledger = new Ledger(database.pool)
     owner = await openAgent(ledger, 1_000_000_000n)
     payee = await openProvider(ledger, 'acme')

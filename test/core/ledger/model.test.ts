@@ -117,7 +117,7 @@ describe('the ledger compared with a model', function () {
   })
 
   it(`gives two instances the outcomes of the journal's order (seed ${seed})`, async () => {
-    const otherPool = createPool(database.url, { role: 'hub_app', max: 3 })
+    const otherPool = createPool(database.url, { role: 'hub_finance', max: 3 })
     const other = new Ledger(otherPool, { concurrency: 2 })
     const property = fc.asyncProperty(
       batches(2, 3),

@@ -80,7 +80,7 @@ describe('subscribers of the journal', () => {
 
   it('share work among processes, and handle entries once and in order', async () => {
     const [one, other] = ['one', 'other'].map((applicationName) =>
-      createPool(database.url, { role: 'hub_app', max: 4, applicationName }),
+      createPool(database.url, { role: 'hub_finance', max: 4, applicationName }),
     )
     const pages: Page[] = []
     const { subscriber, noted, given } = await recordingSubscriber(

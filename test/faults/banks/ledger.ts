@@ -30,7 +30,7 @@ const WHAT: Readonly<Record<number, Entry['what']>> = {
 /** Creates the real ledger with `agents` accounts in an empty database. */
 export async function openLedgerBank(url: string, agents: number): Promise<LedgerSpec> {
   await migrate(url)
-  const pool = createPool(url, { role: 'hub_app', max: 4 })
+  const pool = createPool(url, { role: 'hub_finance', max: 4 })
   try {
     await openShards(pool, SHARDS)
     const ledger = new Ledger(pool, { shards: SHARDS })
@@ -54,7 +54,7 @@ export async function openLedgerBank(url: string, agents: number): Promise<Ledge
 
 /** Bank backed by the real ledger. */
 export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
-  const pool = createPool(url, { role: 'hub_app', max: 6 })
+  const pool = createPool(url, { role: 'hub_finance', max: 6 })
   const ledger = new Ledger(pool, { shards })
   const holdOf = ({ id, agent }: Step) => ({ call: id, owner: agents[agent]! })
   return {

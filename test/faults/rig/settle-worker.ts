@@ -8,7 +8,7 @@ import { QUEUE, type SettleJob, SUPERVISE_SECONDS, type WorkerMessage } from './
  * its second argument, so that a test can kill it there.
  */
 const [url = '', stopAt] = process.argv.slice(2)
-const pool = createPool(url, { role: 'hub_app', max: 2 })
+const pool = createPool(url, { role: 'hub_finance', max: 2 })
 const ledger = new Ledger(pool)
 const boss = new PgBoss({
   connectionString: url,

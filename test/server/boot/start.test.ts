@@ -35,6 +35,19 @@ describe('a second hub', () => {
   })
 })
 
+describe('a running hub', () => {
+  const hub = useHub()
+
+  it('has no connection of the owner of the database', async () => {
+    const { rows } = await hub().database.admin.query<{ name: string }>(
+      `SELECT DISTINCT usename AS name FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name LIKE 'agenthub%' ORDER BY 1`,
+    )
+    const names = rows.map(({ name }) => name.replace(/^.*_/, ''))
+    expect(names).to.deep.equal(['finance', 'serving'])
+  })
+})
+
 describe('the hub at its start', () => {
   it('says which variable is misspelt', async () => {
     const nowhere = '/dev/null/none' // it goes no further, and leaves nothing behind

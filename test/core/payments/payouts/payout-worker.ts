@@ -7,15 +7,17 @@ import { micros } from '../../../../core/money.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../../core/payments/chain/chain.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
+import type { PayoutRules } from '../../../../core/payments/payouts/rules.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { createOffers, type Offers } from '../../../../core/payments/receiving/offers.ts'
 
 /** Process that pays providers until nothing is left to do or it is killed. */
-const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', shards = '1', again = '1'] =
+const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', shards = '1', ...rest] =
   process.argv.slice(2)
+const [again = '1', rules = '{}'] = rest
 const { network } = USDC_BASE
-const pool = createPool(databaseUrl, { role: 'hub_app', max: 8 })
+const pool = createPool(databaseUrl, { role: 'hub_finance', max: 8 })
 const facilitator = localFacilitator({
   rpcUrl,
   key: gasKey as `0x${string}`,
@@ -27,7 +29,7 @@ const account = privateKeyToAccount(spendKey as `0x${string}`)
 const offers = createOffers({ facilitator, payTo: account.address, network })
 const ports = {
   pool,
-  ledger: new Ledger(createPool(databaseUrl, { role: 'hub_app', max: 4 }), {
+  ledger: new Ledger(createPool(databaseUrl, { role: 'hub_finance', max: 4 }), {
     shards: Number(shards),
   }),
   chain: openChain({ rpcUrl, network }),
@@ -38,6 +40,9 @@ const ports = {
   account,
   settle: (...payment: Parameters<Offers['settle']>) => offers.settle(...payment),
   minimum: micros(1n),
+  rules: JSON.parse(rules, (_, value: unknown) =>
+    typeof value === 'string' ? BigInt(value) : value,
+  ) as PayoutRules,
 }
 process.stdout.write('ready\n')
 for (;;) {

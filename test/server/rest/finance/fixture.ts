@@ -66,6 +66,8 @@ export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
   const another = await openHub({
     ...readConfig({}),
     databaseUrl: hub.databaseUrl,
+    financeUrl: hub.databaseUrl,
+    ownerUrl: hub.databaseUrl,
     admins,
     metricsToken,
     money,

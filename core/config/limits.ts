@@ -1,0 +1,25 @@
+import { usd } from '../money.ts'
+import type { Environment } from './environment.ts'
+import { payoutSettings, staffSettings } from './payouts.ts'
+
+const SANDBOX_ETH_PRICE = usd('3000')
+
+/** Minimums and maximums of money movements, and rules for those who decide about them. */
+export const limitsOf = (e: Environment, isProduction: boolean) => ({
+  payouts: payoutSettings(e, isProduction),
+  staff: staffSettings(e, isProduction),
+  minX402: e.HUB_X402_MIN,
+  prepaidAbove: e.HUB_X402_PREPAID_ABOVE,
+  outflow: {
+    call: e.HUB_PAY_MAX_CALL,
+    key: e.HUB_PAY_MAX_KEY_DAY,
+    host: e.HUB_PAY_MAX_HOST_DAY,
+    platform: e.HUB_PAY_MAX_DAY,
+  },
+  unresolved: {
+    principal: e.HUB_PAY_MAX_UNRESOLVED,
+    seller: e.HUB_PAY_MAX_SELLER_UNRESOLVED,
+  },
+  soloAdjustmentMax: e.HUB_ADJUST_ALONE,
+  gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
+})

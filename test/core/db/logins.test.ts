@@ -1,0 +1,169 @@
+import { expect } from 'chai'
+import { Client } from 'pg'
+import { assertLimited, type HubDatabase, openLogins, servingUrl } from '../../../core/db/logins.ts'
+import { migrate } from '../../../core/db/migrate.ts'
+import { createPool } from '../../../core/db/pool.ts'
+import { Ledger } from '../../../core/ledger/ledger.ts'
+import { ConfigError } from '../../../core/runtime/config-error.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+const ID = '01a19467-e800-7000-8000-000000000001'
+const POST = `SELECT ledger.post(0::smallint, 3, '${ID}', 'balance.opened', '{3,13}', '{-5,5}')`
+
+/** Statements that change the ledger, or gain the right to. */
+const FORBIDDEN = [
+  POST,
+  `SELECT ledger.close_period('2026-01-01', 'nobody')`,
+  'SELECT ledger.apply(0::smallint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)',
+  'UPDATE ledger.balance SET balance = 1000000',
+  'INSERT INTO ledger.journal SELECT * FROM ledger.journal',
+  'DELETE FROM ledger.journal',
+  'TRUNCATE ledger.journal CASCADE',
+  'ALTER TABLE ledger.journal DISABLE TRIGGER ALL',
+  'CREATE TABLE ledger.mine (n integer)',
+  'CREATE FUNCTION ledger.mine() RETURNS integer LANGUAGE sql RETURN 1',
+  'CREATE OR REPLACE FUNCTION hub.keep_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN END $$',
+  'CREATE TABLE hub.mine (n integer)',
+  'CREATE TABLE public.mine (n integer)',
+  'CREATE SCHEMA mine',
+  'UPDATE hub.migration SET sha256 = sha256',
+  'GRANT hub_finance TO CURRENT_USER',
+  'ALTER ROLE CURRENT_USER SUPERUSER',
+  'CREATE ROLE mine',
+  'ALTER ROLE hub_finance LOGIN',
+  "COPY (SELECT 1) TO PROGRAM 'true'",
+  "SELECT pg_read_file('/etc/passwd')",
+  'SELECT rolpassword FROM pg_authid',
+  `SET session_replication_role = replica`,
+]
+
+describe('the logins of a hub', () => {
+  let fresh: FreshDatabase
+  let database: HubDatabase
+  before(async () => {
+    fresh = await freshDatabase()
+    await migrate(fresh.url, { folder: 'plugins/tenders/migrations', schema: 'plugin_tenders' })
+    database = await openLogins({ url: fresh.url })
+    await migrate(fresh.url, { folder: 'plugins/tenders/migrations', schema: 'plugin_tenders' })
+  })
+  after(() => fresh.drop())
+
+  /** Runs statements on one connection, each whether or not those before it fail. */
+  async function run(url: string, statements: readonly string[], role?: string) {
+    const options = role === undefined ? {} : { options: `-c role=${role}` }
+    const client = new Client({ connectionString: url, ...options })
+    await client.connect()
+    const results: { text: string; code: string | undefined; rows: object[] }[] = []
+    for (const text of statements) {
+      const { code, rows } = await client.query(text).then(
+        (done) => ({ code: undefined, rows: done.rows as object[] }),
+        (error: { code: string }) => ({ code: error.code, rows: [] }),
+      )
+      results.push({ text, code, rows })
+    }
+    await client.end()
+    return results
+  }
+
+  it('are two, with names of the database and passwords that differ', () => {
+    const [serving, finance] = [new URL(database.directUrl), new URL(database.financeUrl)]
+    expect(serving.username).to.equal(`${serving.pathname.slice(1)}_serving`)
+    expect(finance.username).to.equal(`${serving.pathname.slice(1)}_finance`)
+    expect(
+      new Set([serving.password, finance.password, new URL(fresh.url).password]).size,
+    ).to.equal(3)
+    expect(database).to.include({ pooled: false, ownerUrl: fresh.url, url: database.directUrl })
+  })
+
+  for (const way of [
+    'SELECT 1',
+    'RESET ROLE',
+    'SET ROLE NONE',
+    'RESET ALL',
+    'DISCARD ALL',
+    'SET ROLE postgres',
+    'SET ROLE hub_finance',
+    'SET ROLE hub_app',
+    'SET ROLE hub_jobs',
+    'SET ROLE plugin_tenders',
+    'SET SESSION AUTHORIZATION postgres',
+    'RESET SESSION AUTHORIZATION',
+    "SELECT set_config('role', 'postgres', false)",
+    "SELECT set_config('role', 'hub_finance', false)",
+    "SELECT set_config('session_authorization', 'postgres', false)",
+  ]) {
+    it(`of requests cannot change the ledger after ${way}`, async () => {
+      const [, ...tried] = await run(database.url, [way, ...FORBIDDEN], 'hub_app')
+      expect(tried.filter(({ code }) => code !== '42501')).to.deep.equal([])
+    })
+  }
+
+  it('of requests cannot change the ledger through a function of the owner', async () => {
+    const { rows } = await fresh.admin.query<{ name: string; source: string }>(
+      `SELECT p.oid::regprocedure::text AS name, p.prosrc AS source FROM pg_proc p
+       WHERE p.prosecdef AND (has_function_privilege('hub_app', p.oid, 'EXECUTE')
+         OR has_function_privilege('hub_jobs', p.oid, 'EXECUTE'))`,
+    )
+    expect(rows.length).to.be.above(10)
+    const writes = /\b(?:INTO|UPDATE|DELETE FROM) (?:ledger\.)?(?:journal|balance|seal|hold)\b/i
+    const isPosting = ({ source }: { source: string }) =>
+      /\bledger\.(?:post|apply)\s*\(/.test(source) || writes.test(source)
+    // Opening an account or a shard adds balances of zero.
+    const opening = /^ledger\.open_(?:account|shard)\(/
+    const posting = rows.filter((row) => isPosting(row) && !opening.test(row.name))
+    expect(posting.map(({ name }) => name)).to.deep.equal([])
+  })
+
+  it('of finance posts entries, and changes no table of the ledger by itself', async () => {
+    const pool = createPool(database.financeUrl, { max: 2, role: 'hub_finance' })
+    const ledger = new Ledger(pool)
+    const owner = await ledger.account('assets:usdc:base:treasury')
+    const event = { type: 'balance.opened', account: owner.code, amount: 5n } as const
+    expect(await ledger.post(event, { owner, id: ID })).to.equal('applied')
+    await pool.end()
+    const direct = FORBIDDEN.filter((text) => !/ledger\.(?:post|apply|close_period)\(/.test(text))
+    for (const way of ['SELECT 1', 'RESET ROLE', 'SET ROLE hub_app', 'SET ROLE postgres']) {
+      const [, ...tried] = await run(database.financeUrl, [way, ...direct], 'hub_finance')
+      expect(tried.filter(({ code }) => code !== '42501')).to.deep.equal([])
+    }
+  })
+
+  it('take on the role of a plugin, which owns its own schema alone', async () => {
+    const [who, own, foreign] = await run(
+      database.directUrl,
+      ['SELECT current_user AS name', 'SELECT FROM notice LIMIT 1', 'SELECT FROM hub.api_key'],
+      'plugin_tenders -c search_path=plugin_tenders',
+    )
+    expect(who?.rows).to.deep.equal([{ name: 'plugin_tenders' }])
+    expect(foreign?.code).to.equal('42501')
+    expect(own?.code).not.to.equal('42501')
+  })
+
+  it('need no owner on a database that is ready, and refuse one that is not', async () => {
+    const url = servingUrl(fresh.url)
+    const again = await openLogins({ url })
+    expect(again).to.deep.equal({ ...database, ownerUrl: undefined })
+    const separate = await openLogins({ url, ownerUrl: fresh.url })
+    expect(separate).to.deep.equal(database)
+    await fresh.admin.query(
+      'DELETE FROM hub.migration WHERE number = (SELECT max(number) FROM hub.migration)',
+    )
+    const error = await openLogins({ url }).catch((reason: unknown) => reason)
+    expect(error).to.be.instanceOf(ConfigError)
+    expect((error as Error).message).to.match(
+      /not ready .*migration .* is missing.*npm run migrate/,
+    )
+  })
+
+  it('are refused if they can become the owner, with the statement that ends it', async () => {
+    const refused = await assertLimited(fresh.url).catch((reason: unknown) => reason)
+    expect(refused).to.be.instanceOf(ConfigError)
+    expect((refused as Error).message).to.contain('use another login for DATABASE_URL')
+    const name = new URL(database.url).username
+    await fresh.admin.query(`GRANT pg_write_all_data TO "${name}"`)
+    const told = await assertLimited(database.url).catch((reason: Error) => reason.message)
+    expect(told).to.contain(`REVOKE "pg_write_all_data" FROM "${name}"`)
+    await fresh.admin.query(`REVOKE pg_write_all_data FROM "${name}"`)
+    await assertLimited(database.url)
+  })
+})
