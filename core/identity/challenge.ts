@@ -21,7 +21,7 @@ const CHALLENGE_SECONDS = 300
 
 /** Content that a wallet agrees to by signing, as text and as stored terms. */
 export interface Agreement {
-  readonly purpose: 'link' | 'transfer' | 'payout'
+  readonly purpose: 'link' | 'transfer' | 'payout' | 'payout-change'
   /** One line of the message. */
   readonly statement: string
   readonly terms: Readonly<Record<string, string>>

@@ -15,6 +15,8 @@ export interface Principal {
 export interface MainKeyOptions {
   readonly name?: string | null
   readonly expiresAt?: Date | null
+  /** True if the wallet signed for this key. */
+  readonly signed?: boolean
 }
 
 /** Maximum per principal, including revoked keys, whose ledger accounts remain. */
@@ -29,7 +31,7 @@ export async function createMainKey(
   pool: Pool,
   ledger: Ledger,
   { id, shard }: Principal,
-  { name = null, expiresAt = null }: MainKeyOptions = {},
+  { name = null, expiresAt = null, signed = false }: MainKeyOptions = {},
   guard: (client: PoolClient) => Promise<void> = async () => {},
 ): Promise<NewKey> {
   const keyId = prefixedId('key')
@@ -37,10 +39,10 @@ export async function createMainKey(
   return inTransaction(pool, async (client) => {
     await guard(client)
     const { rowCount } = await client.query(
-      `INSERT INTO hub.api_key (id, principal, credits, name, expires_at)
-       SELECT $1, $2, $3, $4, $5 WHERE $6 > (SELECT count(*) FROM hub.api_key
+      `INSERT INTO hub.api_key (id, principal, credits, name, expires_at, signed_at)
+       SELECT $1, $2, $3, $4, $5, CASE WHEN $7 THEN now() END WHERE $6 > (SELECT count(*) FROM hub.api_key
          WHERE principal = $2 AND parent IS NULL)`,
-      [keyId, id, credits.id, name, expiresAt, MAIN_KEYS_MAX],
+      [keyId, id, credits.id, name, expiresAt, MAIN_KEYS_MAX, signed],
     )
     if (rowCount !== 1) throw mainKeyLimitReached()
     return issueSecret(client, keyId)
@@ -55,6 +57,19 @@ const mainKeyLimitReached = (): Fault =>
       extras: { scope: 'roots' },
     },
   )
+
+/** Returns true if the wallet of a key signed for it at most so many minutes ago. */
+export async function isFreshlySigned(
+  pool: Pool,
+  keyId: string,
+  minutes: number,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM hub.api_key WHERE id = $1 AND signed_at > now() - make_interval(mins => $2)`,
+    [keyId, minutes],
+  )
+  return rowCount === 1
+}
 
 /** Returns the principal of a wallet; creates it if new. @param wallet lower case */
 export async function findOrCreatePrincipal(pool: Pool, wallet: string): Promise<Principal> {

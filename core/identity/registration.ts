@@ -32,7 +32,7 @@ export async function registerWallet(
   }
   await assertSigned({ wallet, message: challenge.message, signature }, contracts)
   const principal = await findOrCreatePrincipal(pool, wallet)
-  const key = await createMainKey(pool, ledger, principal, {}, async (client) => {
+  const key = await createMainKey(pool, ledger, principal, { signed: true }, async (client) => {
     const { rowCount } = await client.query(USE_CHALLENGE, [nonce])
     if (rowCount !== 1) throw new Fault('nonce_used')
   })

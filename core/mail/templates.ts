@@ -37,17 +37,18 @@ export const payoutSentMail = (to: string, host: string, payout: PayoutDetails):
   ].join('\n'),
 })
 
-/** Current and pending payout address; null: none. */
+/** Current, pending and requested payout address; null: none. */
 export interface PayoutAddressDetails {
   readonly address: string | null
   readonly next: string | null
   readonly nextAt: Date | null
+  readonly requested: string | null
 }
 
 export const payoutAddressMail = (
   to: string,
   host: string,
-  { address, next, nextAt }: PayoutAddressDetails,
+  { address, next, nextAt, requested }: PayoutAddressDetails,
 ): Mail => ({
   to,
   subject: `Your payout address at ${host}`,
@@ -55,8 +56,16 @@ export const payoutAddressMail = (
     `Payout address: ${address ?? 'none'}.`,
     ...(next === null
       ? ['No change is pending.']
+      : [`It changes to ${next} at ${nextAt?.toISOString()}. Until then we send no payouts.`]),
+    ...(requested === null
+      ? []
       : [
-          `It changes to ${next} at ${nextAt?.toISOString()}. Until then we send no payouts.`,
+          `A change to ${requested} was requested. It needs a signature of the current wallet, or`,
+          'an administrator who recovers it for you.',
+        ]),
+    ...(next === null && requested === null
+      ? []
+      : [
           '',
           'If you did not request this, cancel the change (DELETE /v1/provider/payout-address)',
           'and revoke the key that requested it.',

@@ -24,11 +24,17 @@ export interface PayoutAddress {
   /** Changed address that is not active yet; it blocks payouts. */
   readonly next: Hex | null
   readonly nextAt: Date | null
+  /** Requested change that the current wallet has not signed for. */
+  readonly requested: Hex | null
+  readonly requestedAt: Date | null
 }
 
 const SELECT = `
-  SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
-  FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider`
+  SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt",
+    r.address AS requested, r.requested_at AS "requestedAt"
+  FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider
+  LEFT JOIN hub.payout_address_request r ON r.provider = p.id AND r.requested_by = p.owner
+    AND r.closed_at IS NULL`
 
 /**
  * Finds the payout address of an owner's provider.
@@ -91,76 +97,116 @@ export async function createAddressChallenge(
 }
 
 /**
- * Sets the wallet that signed as payout address: at once if there was none, else after the
- * cooldown, during which the owner is notified and may withdraw the change. Signing for the active
- * address withdraws a pending change.
+ * Sets the wallet that signed as payout address, if there was none. Otherwise it becomes a request,
+ * which the current wallet authorizes (`authorizeChange`). Signing for the active address cancels
+ * requests and pending changes.
  * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`, `invalid_signature`
  */
 export async function setAddress(
   pool: Pool,
   owner: KeyManager,
-  signed: { readonly nonce: string; readonly signature: Hex },
-  { cooldownHours, contracts }: AddressRules,
+  signed: SignedNonce,
+  contracts: ContractVerifier | undefined,
 ): Promise<PayoutAddress> {
   const { message, wallet, terms } = await readUsableChallenge(pool, signed.nonce, 'payout')
   const { provider } = terms as { provider: string }
   const known = await ensureAddress(pool, owner, provider).catch(() => undefined)
   if (wallet === null || !known) throw new Fault('nonce_unknown')
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
-  return inTransaction(pool, async (client) => {
-    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
-    const used = await client.query(USE_CHALLENGE, [signed.nonce])
-    if (used.rowCount !== 1) throw new Fault('nonce_used')
-    const before = await readAddress(client, provider)
-    await withdrawPending(client, provider)
-    if (before.address !== wallet) {
+  return changeAddress(pool, provider, async (client, before) => {
+    await useNonce(client, signed.nonce)
+    const values = [provider, wallet, before.owner, signed.nonce]
+    if (before.address === null) {
       await client.query(
         `INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
-         VALUES ($1, $2, $3, $4, now() + make_interval(hours => $5))`,
-        [provider, wallet, before.owner, signed.nonce, before.address === null ? 0 : cooldownHours],
+         VALUES ($1, $2, $3, $4, now())`,
+        values,
+      )
+      return
+    }
+    await closeRequest(client, provider)
+    if (before.address === wallet) await withdrawPending(client, provider)
+    else {
+      await client.query(
+        `INSERT INTO hub.payout_address_request (provider, address, requested_by, nonce)
+         VALUES ($1, $2, $3, $4)`,
+        values,
       )
     }
-    return notifyIfChanged(client, before)
   })
 }
 
-interface AddressRules {
-  readonly cooldownHours: number
-  /** Undefined if contract wallets are not supported. */
-  readonly contracts: ContractVerifier | undefined
+/** Nonce of a challenge, and the signature of its message. */
+export interface SignedNonce {
+  readonly nonce: string
+  readonly signature: Hex
 }
 
-/** Withdraws a pending change of the address, if there is one. */
+/** Marks a nonce used, in the transaction of its effect. @throws Fault `nonce_used` */
+export async function useNonce(client: PoolClient, nonce: string): Promise<void> {
+  const used = await client.query(USE_CHALLENGE, [nonce])
+  if (used.rowCount !== 1) throw new Fault('nonce_used')
+}
+
+/** Changes the address of a provider in one transaction, and notifies the owner if it differs. */
+export const changeAddress = (
+  pool: Pool,
+  provider: string,
+  change: (client: PoolClient, before: PayoutAddress) => Promise<void>,
+): Promise<PayoutAddress> =>
+  inTransaction(pool, (client) => changeAddressIn(client, provider, change))
+
+/** As `changeAddress`, in the transaction of `client`. */
+export async function changeAddressIn(
+  client: PoolClient,
+  provider: string,
+  change: (client: PoolClient, before: PayoutAddress) => Promise<void>,
+): Promise<PayoutAddress> {
+  await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
+  const before = await readAddress(client, provider)
+  await change(client, before)
+  return notifyIfChanged(client, before)
+}
+
+/** Withdraws a pending or requested change of the address, if there is one. */
 export const withdrawAddress = (pool: Pool, { provider }: PayoutAddress): Promise<PayoutAddress> =>
-  inTransaction(pool, async (client) => {
-    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
-    const before = await readAddress(client, provider)
+  changeAddress(pool, provider, async (client) => {
     await withdrawPending(client, provider)
-    return notifyIfChanged(client, before)
+    await closeRequest(client, provider)
   })
 
-const withdrawPending = (client: PoolClient, provider: string) =>
+export const withdrawPending = (client: PoolClient, provider: string) =>
   client.query(
     `UPDATE hub.payout_address SET withdrawn_at = now()
      WHERE provider = $1 AND withdrawn_at IS NULL AND effective_at > now()`,
     [provider],
   )
 
+export const closeRequest = (client: PoolClient, provider: string) =>
+  client.query(
+    `UPDATE hub.payout_address_request SET closed_at = now()
+     WHERE provider = $1 AND closed_at IS NULL`,
+    [provider],
+  )
+
 async function readAddress(client: PoolClient, provider: string): Promise<PayoutAddress> {
   const { rows } = await client.query<PayoutAddress>(`${SELECT} WHERE d.provider = $1`, [provider])
-  return rows[0]!
+  if (!rows[0]) throw new Fault('not_found', 'No provider has this id.')
+  return rows[0]
 }
 
-/** Notifies the owner if the address or the pending change differs from `before`. */
+/** Notifies the owner if the address, a pending or a requested change differs from `before`. */
 async function notifyIfChanged(client: PoolClient, before: PayoutAddress): Promise<PayoutAddress> {
   const after = await readAddress(client, before.provider)
-  if (after.address === before.address && after.next === before.next) return after
-  const { provider, owner, address, next, nextAt } = after
+  const { provider, owner, address, next, nextAt, requested } = after
+  const isSame = address === before.address && next === before.next
+  if (isSame && requested === before.requested) return after
   await emitToOwner(client, owner, 'payout.address', {
     provider_id: provider,
     address,
     next_address: next,
     next_at: nextAt?.toISOString() ?? null,
+    requested_address: requested,
   })
   await mailOwner(client, owner, 'payout-address', provider)
   return after

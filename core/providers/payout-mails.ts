@@ -18,15 +18,20 @@ export async function composePayoutMail(
 ): Promise<Mail | undefined> {
   const { host } = new URL(baseUrl)
   if (template === 'payout-address') {
-    const { rows } = await pool.query<{ address: Hex | null; next: Hex | null; at: Date | null }>(
-      'SELECT address, next, next_at AS at FROM hub.payout_destination WHERE provider = $1',
+    const { rows } = await pool.query<AddressRow>(
+      `SELECT d.address, d.next, d.next_at AS at, (SELECT r.address
+         FROM hub.payout_address_request r JOIN hub.provider p ON p.id = r.provider
+           AND p.owner = r.requested_by
+         WHERE r.provider = d.provider AND r.closed_at IS NULL) AS requested
+       FROM hub.payout_destination d WHERE d.provider = $1`,
       [subject],
     )
     const [row] = rows
     const shown = (address: Hex | null): string | null => address && getAddress(address)
     if (!row) return undefined
-    const { address, next, at: nextAt } = row
-    return payoutAddressMail(to, host, { address: shown(address), next: shown(next), nextAt })
+    const { address, next, at: nextAt, requested } = row
+    const addresses = { address: shown(address), next: shown(next), requested: shown(requested) }
+    return payoutAddressMail(to, host, { ...addresses, nextAt })
   }
   const { rows } = await pool.query<{ amount: bigint; payee: Hex; transaction: string }>(
     `SELECT amount, payee, transaction FROM hub.payout WHERE id = $1 AND state = 'confirmed'`,
@@ -38,4 +43,11 @@ export async function composePayoutMail(
   const { amount, payee, transaction } = row
   const words = { dollars: dollars(amount), address: getAddress(payee), transaction, statement }
   return payoutSentMail(to, host, words)
+}
+
+interface AddressRow {
+  readonly address: Hex | null
+  readonly next: Hex | null
+  readonly at: Date | null
+  readonly requested: Hex | null
 }

@@ -45,7 +45,16 @@ export function pathOf(ctx: Context): string | undefined {
 export const requestIdOf = (ctx: Exchange): string => ctx.state['requestId'] as string
 
 /** Writes a reply to the context; JSON unless the headers say otherwise. */
-export function send(ctx: Context, { status, headers, body }: HttpResponse): void {
+export function send(
+  ctx: Context,
+  {
+    status,
+    headers,
+    body,
+  }: Omit<HttpResponse, 'headers'> & {
+    readonly headers: Readonly<Record<string, string | string[]>>
+  },
+): void {
   ctx.status = status
   ctx.body = body instanceof ResponseStream ? body : serializeBody(body)
   ctx.type = 'application/json'

@@ -16,6 +16,8 @@ export interface PageRequest<Query = unknown> {
   readonly api: InProcessApi
   /** Form of this page that was submitted and rejected. */
   readonly submission: Submission | undefined
+  /** Page with a form that waits for the visitor to sign in again. */
+  readonly returnTo: string | undefined
   /** One-time secret to show on this page, such as a new API key. */
   readonly secret: string | undefined
   readonly ip: string
@@ -44,7 +46,7 @@ export interface FormRedirect extends Redirect {
   readonly to: string
   /** One-time secret shown on the next page. */
   readonly secret?: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | string[]>>
 }
 
 /** Result of a form that changes nothing: a message shown above the page. */

@@ -57,11 +57,13 @@ export interface SigningRequest {
   readonly nonce: string
   /** Text of the button. */
   readonly submit: string
+  /** Name of the action. @defaultValue sign */
+  readonly act?: string
 }
 
 /** Second form, with the action `sign`. */
 export const signatureForm = (
-  { wallet, message, nonce, submit }: SigningRequest,
+  { wallet, message, nonce, submit, act = 'sign' }: SigningRequest,
   submission: Submission | undefined,
 ): Html =>
   html`<h2 id="sign">Sign this message</h2>
@@ -70,12 +72,12 @@ export const signatureForm = (
 <div data-wallet="sign" data-address="${wallet}" data-message="${message}" hidden>
 <p><button type="button">Sign with browser wallet</button></p>
 <p role="status" aria-live="polite"></p></div>${form({
-    act: 'sign',
+    act,
     submit,
     kind: 'plain',
     hidden: { nonce },
     fields: [
-      formFields('sign', submission).text({
+      formFields(act, submission).text({
         name: 'signature',
         label: 'Signature',
         required: true,

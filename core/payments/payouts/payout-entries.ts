@@ -14,6 +14,22 @@ export interface Earning {
   readonly amount: Micros
 }
 
+/** Earnings of which a payout takes `amount`. */
+export interface PayoutPart extends Earning {
+  /** Rest that stays on the account because of a limit. */
+  readonly carried: bigint
+}
+
+/** Takes earnings in order up to `maximum`; of the last one possibly a part. */
+export function takeUpTo(earned: readonly Earning[], maximum: bigint): readonly PayoutPart[] {
+  let room = maximum
+  return earned.flatMap(({ owner, amount: there }) => {
+    const amount = micros(there < room ? there : room)
+    room -= amount
+    return amount > 0n ? [{ owner, amount, carried: there - amount }] : []
+  })
+}
+
 export const sumAmounts = (parts: readonly Earning[]): bigint =>
   parts.reduce((sum, { amount }) => sum + amount, 0n)
 
@@ -64,7 +80,7 @@ export async function postPayoutStart(
   client: PoolClient,
   ledger: PayoutLedger,
   { id, provider, shard }: Pick<Payout, 'id' | 'provider' | 'shard'>,
-  parts: readonly Earning[],
+  parts: readonly PayoutPart[],
 ): Promise<void> {
   const meta = { payout: id, provider }
   const entries = parts.map((part) => ({ ...part, entry: ledger.newId() }))
@@ -89,12 +105,13 @@ export async function postPayoutStart(
     await ledger.post(event, { owner, id, meta })
   }
   await client.query(
-    `INSERT INTO hub.payout_part (payout, account, shard, amount, entry, after_seq, upto_seq)
-     SELECT $1, u.account, u.shard, u.amount, u.entry,
+    `INSERT INTO hub.payout_part
+       (payout, account, shard, amount, carried, entry, after_seq, upto_seq)
+     SELECT $1, u.account, u.shard, u.amount, u.carried, u.entry,
        coalesce((SELECT max(p.upto_seq) FROM hub.payout_part p
          WHERE p.account = u.account AND p.shard = u.shard), 0), j.seq
-     FROM unnest($2::bigint[], $3::smallint[], $4::bigint[], $5::uuid[])
-       u(account, shard, amount, entry)
+     FROM unnest($2::bigint[], $3::smallint[], $4::bigint[], $5::uuid[], $6::bigint[])
+       u(account, shard, amount, entry, carried)
      JOIN ledger.journal j ON j.owner = u.account AND j.id = u.entry AND j.phase = 0`,
     [
       id,
@@ -102,6 +119,7 @@ export async function postPayoutStart(
       entries.map(({ owner }) => owner.shard),
       entries.map(({ amount }) => amount),
       entries.map(({ entry }) => entry),
+      entries.map(({ carried }) => carried),
     ],
   )
 }

@@ -7,6 +7,7 @@ import type { Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
 import type { VerdictDeps } from '../chain/verdict.ts'
 import type { Offers } from '../receiving/offers.ts'
+import type { PayoutRules } from './rules.ts'
 
 export interface PayoutDeps extends VerdictDeps {
   readonly pool: Pool
@@ -19,6 +20,7 @@ export interface PayoutDeps extends VerdictDeps {
   readonly settle: Offers['settle']
   /** Minimum payout in microdollars. */
   readonly minimum: Micros
+  readonly rules: PayoutRules
 }
 
 /** A payout in state `started`. */

@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import type { KeyManager } from '../../identity/sub-keys.ts'
+import type { PayoutDeps } from './payout.ts'
+import { OWED_SQL as OWED_TOTAL_SQL, rulesSql, ruleValues, type WaitingRule } from './rules.ts'
 
 /** Condition of the next payout. `pause`: of all payments. `run`: it starts within a minute. */
 export type PayoutBlocker =
@@ -9,6 +11,7 @@ export type PayoutBlocker =
   | 'address_change'
   | 'minimum'
   | 'tomorrow'
+  | WaitingRule
   | 'pause'
   | 'run'
 
@@ -22,6 +25,8 @@ export interface ProviderBalance {
   /** Sum of all final payouts. */
   readonly paid: bigint
   readonly waitsFor: PayoutBlocker
+  /** End of the wait; null if it ends by an event, or nothing waits. */
+  readonly waitsUntil: Date | null
   /** Amount owed by service, without services at zero. */
   readonly services: readonly { readonly service: string; readonly owed: bigint }[]
 }
@@ -33,26 +38,37 @@ interface PayoutConditions {
   readonly address: string | null
   /** A changed address that is not active yet. */
   readonly next: string | null
+  readonly nextAt: Date | null
   readonly suspended: boolean
   readonly paidToday: boolean
+  readonly tomorrow: Date
+  /** Rule by which the payout waits. */
+  readonly rule: WaitingRule | null
+  /** End of the wait by `rule`. */
+  readonly until: Date | null
   /** True if all outgoing payments of the hub are paused. */
   readonly paused: boolean
 }
 
 /** Returns the first unmet condition; those that the provider cannot influence come first. */
-function findBlocker(standing: PayoutConditions, minimum: bigint): PayoutBlocker {
-  const { owed, pending, address, next, suspended, paidToday, paused } = standing
-  if (suspended) return 'suspension'
-  if (address === null) return 'address'
-  if (next !== null) return 'address_change'
-  if (pending > 0n) return 'payout'
-  if (owed < minimum || owed <= 0n) return 'minimum'
-  if (paidToday) return 'tomorrow'
-  return paused ? 'pause' : 'run'
+function findBlocker(
+  standing: PayoutConditions,
+  minimum: bigint,
+): readonly [PayoutBlocker, until?: Date | null] {
+  const { owed, pending, address, next, suspended, paidToday, rule, paused } = standing
+  if (suspended) return ['suspension']
+  if (address === null) return ['address']
+  if (next !== null) return ['address_change', standing.nextAt]
+  if (pending > 0n) return ['payout']
+  if (owed < minimum || owed <= 0n) return ['minimum']
+  if (paidToday) return ['tomorrow', standing.tomorrow]
+  if (rule !== null) return [rule, standing.until]
+  return paused ? ['pause'] : ['run']
 }
 
-const CONDITIONS_SQL = `SELECT p.id AS provider, d.address, d.next,
-    p.suspended_at IS NOT NULL AS suspended, o.*,
+const CONDITIONS_SQL = `SELECT p.id AS provider, d.address, d.next, d.next_at AS "nextAt",
+    p.suspended_at IS NOT NULL AS suspended, o.*, w.rule, w.until,
+    date_trunc('day', clock_timestamp(), 'UTC') + interval '1 day' AS tomorrow,
     coalesce((SELECT paused FROM hub.outgoing_state), false) AS paused
   FROM hub.provider p JOIN hub.payout_destination d ON d.provider = p.id
   CROSS JOIN LATERAL (
@@ -61,7 +77,10 @@ const CONDITIONS_SQL = `SELECT p.id AS provider, d.address, d.next,
       coalesce(bool_or(state <> 'failed' AND batch = (clock_timestamp() AT TIME ZONE 'UTC')::date),
         false) AS "paidToday"
     FROM hub.payout WHERE provider = p.id
-  ) o WHERE p.owner = ANY ($1) ORDER BY p.id`
+  ) o
+  LEFT JOIN LATERAL hub.payout_wait(p.id, d.address, hub.payout_amount(p.id, d.address,
+    ${OWED_TOTAL_SQL}, ${rulesSql(2)}), ${rulesSql(2)}) w ON true
+  WHERE p.owner = ANY ($1) ORDER BY p.id`
 
 const OWED_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service,
     sum(b.balance)::bigint AS owed
@@ -76,17 +95,17 @@ type ConditionsRow = Omit<PayoutConditions, 'owed'> & Pick<ProviderBalance, 'pro
 export async function readProviderBalances(
   pool: Pool,
   owner: KeyManager,
-  minimum: bigint,
+  { minimum, rules }: Pick<PayoutDeps, 'minimum' | 'rules'>,
 ): Promise<readonly ProviderBalance[]> {
   const [standings, owed] = await Promise.all([
-    pool.query<ConditionsRow>(CONDITIONS_SQL, [owner]),
+    pool.query<ConditionsRow>(CONDITIONS_SQL, [owner, ...ruleValues(rules)]),
     pool.query<{ provider: string; service: string; owed: bigint }>(OWED_SQL, [owner]),
   ])
   return standings.rows.map((row) => {
     const { provider, pending, paid } = row
     const services = owed.rows.filter((each) => each.provider === provider)
     const sum = services.reduce((total, each) => total + each.owed, 0n)
-    const waitsFor = findBlocker({ ...row, owed: sum }, minimum)
-    return { provider, owed: sum, pending, paid, waitsFor, services }
+    const [waitsFor, waitsUntil = null] = findBlocker({ ...row, owed: sum }, minimum)
+    return { provider, owed: sum, pending, paid, waitsFor, waitsUntil, services }
   })
 }

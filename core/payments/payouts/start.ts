@@ -14,7 +14,9 @@ import {
   readDebts,
   recoverDebt,
   sumAmounts,
+  takeUpTo,
 } from './payout-entries.ts'
+import { OWED_SQL, PAYOUT_WAITS, rulesSql, ruleValues, type WaitingRule } from './rules.ts'
 
 /** Validity of an authorization. If it expires unused, the amount is owed again. */
 const LIFETIME_MS = 1_800_000
@@ -26,35 +28,41 @@ const PAYMENTS_PAUSED = 'AH010'
 /** A provider to be paid today. */
 interface DuePayee {
   readonly provider: string
-  /** Microdollars, before debts. */
-  readonly owed: bigint
+  readonly owner: string
+  /** Amount of the payout in microdollars, before debts. */
+  readonly amount: bigint
+  /** Rule by which it waits, apart from the caps of the day. */
+  readonly rule: WaitingRule | null
 }
 
 /**
  * Starts a payout for every provider that is owed the minimum, has an address and was not paid on
- * this UTC day. One transaction per provider recovers debts, posts the earnings as in transit and
- * stores the authorization that will pay them. Sends nothing.
+ * this UTC day, unless it waits by a rule. One transaction per provider recovers debts, posts the
+ * earnings as in transit and stores the authorization that will pay them. Sends nothing.
  * @returns the number of payouts started
  */
 export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Promise<number> {
-  const { pool, chain, log, minimum } = deps
+  const { pool, chain, log } = deps
   const paused = (await new OutgoingSwitch(pool).state())?.paused
-  const due = paused ? [] : await findDuePayees(pool, minimum)
+  const found = paused ? [] : await findDuePayees(deps)
+  await recordFirstDue(pool, found)
+  const due = found.filter(({ rule }) => rule === null)
   if (due.length === 0) return 0
   const debtors = await readDebts(pool)
   const head = await chain.head()
   let free = await readSpendable(deps)
   let started = 0
   let missing = 0n
-  for (const { provider, owed } of due) {
+  for (const { provider, amount: wanted } of due) {
     if (stopping?.aborted) break
-    if (owed > free) {
-      missing += owed
+    if (wanted > free) {
+      missing += wanted
       continue
     }
     const order = { provider, hasDebt: debtors.has(provider), head }
     const amount = await startPayout(deps, order).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === PAYMENTS_PAUSED) return PAYMENTS_PAUSED
+      if (error instanceof DatabaseError && error.code === PAYOUT_WAITS) return 0n
       log.error({ err: error, provider }, 'a payout could not be started')
       return 0n
     })
@@ -69,24 +77,38 @@ export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Pr
   return started
 }
 
-const OWED_SQL = `(SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.account a
-  JOIN ledger.balance b ON b.account = a.id
-  WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id)`
-
 /** Providers that may be paid. A pending address change blocks payouts, as it may be hostile. */
 const PAYABLE_SQL = `FROM hub.provider p JOIN hub.payout_destination d ON d.provider = p.id
   CROSS JOIN (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day) t
+  CROSS JOIN LATERAL (SELECT ${OWED_SQL} AS owed) o
   WHERE d.address IS NOT NULL AND d.next IS NULL AND p.suspended_at IS NULL
-    AND NOT EXISTS (SELECT FROM hub.payout o WHERE o.provider = p.id
-      AND (o.state = 'started' OR o.batch = t.day AND o.state <> 'failed'))`
+    AND NOT EXISTS (SELECT FROM hub.payout k WHERE k.provider = p.id
+      AND (k.state = 'started' OR k.batch = t.day AND k.state <> 'failed'))`
 
-async function findDuePayees(pool: Pool, minimum: Micros): Promise<readonly DuePayee[]> {
+/** Those that were paid longest ago come first, so that the cap of a day passes over nobody. */
+async function findDuePayees({ pool, minimum, rules }: PayoutDeps): Promise<readonly DuePayee[]> {
   const { rows } = await pool.query<DuePayee>(
-    `SELECT * FROM (SELECT p.id AS provider, ${OWED_SQL} AS owed ${PAYABLE_SQL}) due
-     WHERE owed >= $1 AND owed > 0 ORDER BY provider LIMIT $2`,
-    [minimum, PAYEES_MAX],
+    `SELECT due.provider, due.owner, due.amount, h.rule
+     FROM (SELECT p.id AS provider, p.owner, d.address, o.owed, hub.payout_amount(p.id, d.address,
+         o.owed, ${rulesSql(3)}) AS amount ${PAYABLE_SQL} AND o.owed >= $1 AND o.owed > 0) due
+     LEFT JOIN LATERAL hub.payout_hold(due.provider, due.address, due.amount, ${rulesSql(3)}) h
+       ON true
+     ORDER BY (SELECT max(l.batch) FROM hub.payout l
+       WHERE l.provider = due.provider AND l.state <> 'failed') NULLS FIRST, due.provider LIMIT $2`,
+    [minimum, PAYEES_MAX, ...ruleValues(rules)],
   )
   return rows
+}
+
+/** Records when the first payout to an owner became due, because its wait begins then. */
+async function recordFirstDue(pool: Pool, due: readonly DuePayee[]): Promise<void> {
+  const first = due.filter(({ rule }) => rule === 'first_payout')
+  if (first.length === 0) return
+  await pool.query(
+    `INSERT INTO hub.payout_first (provider, owner) SELECT * FROM unnest($1::text[], $2::text[])
+     ON CONFLICT DO NOTHING`,
+    [first.map(({ provider }) => provider), first.map(({ owner }) => owner)],
+  )
 }
 
 /** Balance of the spend wallet on chain, minus everything already signed for. */
@@ -119,10 +141,11 @@ function startPayout(deps: PayoutDeps, order: PayoutOrder): Promise<bigint> {
     if (!terms) return 0n
     const ledger = payoutLedger(deps, client)
     const earned = await lockEarnings(client, provider)
-    const parts = hasDebt ? await recoverDebt(client, ledger, provider, earned) : earned
+    const left = hasDebt ? await recoverDebt(client, ledger, provider, earned) : earned
+    const recovered = sumAmounts(earned) - sumAmounts(left)
+    const parts = takeUpTo(left, await readMaximum(client, deps, terms.payee, provider))
     const amount = sumAmounts(parts)
     if (amount === 0n || amount < deps.minimum) return 0n
-    const recovered = sumAmounts(earned) - amount
     const { shard } = parts[0]!.owner
     const payout = { ...terms, id: ledger.newId(), provider, amount, recovered, shard }
     await insertPayout(client, deps, head, payout)
@@ -146,6 +169,20 @@ async function readTerms(client: PoolClient, provider: string): Promise<PayoutTe
     [provider],
   )
   return rows[0]
+}
+
+/** Reads how much the next payout of a provider may be. */
+async function readMaximum(
+  client: PoolClient,
+  { rules }: PayoutDeps,
+  payee: Hex,
+  provider: string,
+): Promise<bigint> {
+  const { rows } = await client.query<{ maximum: bigint }>(
+    `SELECT hub.payout_amount($1, $2, NULL, ${rulesSql(3)}) AS maximum`,
+    [provider, payee, ...ruleValues(rules)],
+  )
+  return rows[0]!.maximum
 }
 
 /** Locks the earnings of a provider until the transaction ends and returns them by shard. */
@@ -187,8 +224,8 @@ const insertPayout = (client: PoolClient, deps: PayoutDeps, head: ChainHead, pay
   const validBefore = (BigInt(now + LIFETIME_MS) / MS_PER_SECOND) * MS_PER_SECOND
   return client.query(
     `INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
-       nonce, valid_before, from_block)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+       nonce, valid_before, from_block, rules)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ${rulesSql(13)})`,
     [
       payout.id,
       payout.provider,
@@ -202,6 +239,7 @@ const insertPayout = (client: PoolClient, deps: PayoutDeps, head: ChainHead, pay
       payoutNonce(payout),
       new Date(Number(validBefore)),
       blockBefore(head, new Date(`${payout.batch}T00:00:00Z`)),
+      ...ruleValues(deps.rules),
     ],
   )
 }

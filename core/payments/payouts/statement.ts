@@ -26,7 +26,7 @@ export interface ServiceSums {
   readonly commission: bigint
   /** Provider's share of refunds to callers. */
   readonly refunded: bigint
-  /** Recovered debts, earlier failed payouts and corrections. */
+  /** Recovered debts, earlier failed payouts, corrections, and what limits carried over. */
   readonly other: bigint
   /** gross - commission - refunded + other */
   readonly earned: bigint
@@ -47,6 +47,10 @@ const GROSS_SQL = `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${SO
 const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
   WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`
 
+/** Rest that the previous payout of the account left on it, and this one begins with. */
+const CARRIED_IN_SQL = `coalesce((SELECT q.carried FROM hub.payout_part q
+  WHERE q.account = p.account AND q.shard = p.shard AND q.upto_seq = p.after_seq), 0)`
+
 /** Forces index scans: on a small journal, statistics make a full scan look cheap. */
 const PLANNER_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 const NO_LIMIT = 1_000_000_000
@@ -59,7 +63,8 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
       `UPDATE hub.payout_part w SET calls = s.calls, gross = s.gross, commission = s.commission,
          refunded = s.refunded, other = s.other
        FROM (
-         SELECT p.payout, p.account, p.shard, t.*
+         SELECT p.payout, p.account, p.shard, t.calls, t.gross, t.commission, t.refunded,
+           t.other + ${CARRIED_IN_SQL} - p.carried AS other
          FROM (SELECT * FROM hub.payout_part WHERE calls IS NULL
            AND ($1::uuid IS NULL OR payout = $1)
            ORDER BY payout, account, shard FOR UPDATE) p
@@ -132,11 +137,19 @@ export function readStatementLines(
   return readSnapshot(pool, work, PLANNER_SETTINGS)
 }
 
+/** Entries, between what was carried over from the previous payout and over to the next one. */
 const LINES_SQL = `
-  SELECT split_part(a.code, ':', 4) AS service, k.event, j.id, j.at, p.shard, j.seq, p.account,
+  WITH p AS (SELECT p.*, split_part(a.code, ':', 4) AS service
+    FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account
+    WHERE p.payout = $1 AND p.account = $2 AND p.shard = $3)
+  SELECT p.service, k.event, j.id, j.at, p.shard, n.seq, p.account,
     (${GROSS_SQL})::bigint AS gross, (${COMMISSION_SQL})::bigint AS commission, n.amount
-  FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account
-  CROSS JOIN LATERAL ledger.next_entries(p.account, p.shard, coalesce($4::bigint, p.after_seq),
-    p.upto_seq - 1, $5) n
-  ${JOIN_ENTRY} JOIN ledger.kind k ON k.id = j.kind
-  WHERE p.payout = $1 AND p.account = $2 AND p.shard = $3 ORDER BY j.seq`
+  FROM p CROSS JOIN LATERAL (
+    SELECT p.after_seq AS seq, ${CARRIED_IN_SQL} AS amount WHERE $4::bigint IS NULL
+    UNION ALL
+    SELECT * FROM ledger.next_entries(p.account, p.shard, coalesce($4::bigint, p.after_seq),
+      p.upto_seq - 1, $5)
+    UNION ALL
+    SELECT p.upto_seq, -p.carried WHERE coalesce($4::bigint, 0) < p.upto_seq
+  ) n ${JOIN_ENTRY} JOIN ledger.kind k ON k.id = j.kind
+  WHERE n.amount <> 0 ORDER BY n.seq LIMIT $5`

@@ -72,23 +72,35 @@ const FIND_CALL = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires
   FROM (SELECT $2::uuid AS id) q
   LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
   LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
-  LEFT JOIN hub.call c ON c.id = q.id AND (c.key_id = $3 OR h.id IS NOT NULL)
+  LEFT JOIN hub.call c ON c.id = q.id
+    AND (c.key_id = $3 OR c.key_id = ANY ($4::text[]) OR h.id IS NOT NULL AND $4 IS NULL)
   LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
-  WHERE h.id IS NOT NULL OR c.id IS NOT NULL`
+  WHERE c.id IS NOT NULL OR h.id IS NOT NULL
+    AND ($4::text[] IS NULL OR NOT EXISTS (SELECT FROM hub.call o WHERE o.id = q.id))`
 
 /** Key and the account of the credits that it spends. */
 export interface CallKey {
   readonly keyId: string
   readonly credits: { readonly id: bigint }
+  /** Set for a sub-key: the keys whose calls it may see. See `findVisibleKeys`. */
+  readonly visibleKeys?: readonly string[] | undefined
 }
 
-/** Finds a call that the key made or that its credits paid. */
+/**
+ * Finds a call that the key made or that its credits paid; for a sub-key, a call of its own. A call
+ * that is not recorded yet is found by its id alone, which only its caller knows.
+ */
 export async function findCall(
   pool: Pool,
-  { credits, keyId }: CallKey,
+  { credits, keyId, visibleKeys }: CallKey,
   id: string,
 ): Promise<CallRow | undefined> {
-  const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [credits.id, id, keyId])
+  const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [
+    credits.id,
+    id,
+    keyId,
+    visibleKeys ?? null,
+  ])
   return rows[0] && toCallRow(rows[0])
 }
 

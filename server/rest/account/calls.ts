@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
+import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
@@ -70,9 +71,11 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     auth: 'key',
     response: { status: 200, schema: Call },
     faults: ['not_found'],
-    handle: async (request) => ({
-      body: await readCall(deps, callerOf(request), request.params.id),
-    }),
+    handle: async (request) => {
+      const caller = callerOf(request)
+      const visibleKeys = await findVisibleKeys(deps.pool, caller)
+      return { body: await readCall(deps, { ...caller, visibleKeys }, request.params.id) }
+    },
   }),
 ]
 

@@ -6,7 +6,6 @@ import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import { claimKey } from '../../../core/ledger/idempotency.ts'
 import { json, type Micros, micros } from '../../../core/money.ts'
 import {
   type AcceptDeps,
@@ -17,6 +16,7 @@ import {
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
+import { claimRequestName } from '../../../core/usage/request-names.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 
 /** Below one dollar, gas costs more than the purchase is worth. */
@@ -157,8 +157,8 @@ async function claimPurchaseId(
   if (name === undefined) return undefined
   const key = `purchase:${name}`
   const id = uuidv7(clock.now().getTime())
-  const claimed = await claimKey(pool, buyer.credits, key, `credits ${amount}`, id)
-  if (claimed) return claimed.id
+  const claimed = await claimRequestName(pool, buyer, key, `credits ${amount}`, id)
+  if (claimed !== undefined) return claimed
   throw new Fault('idempotency_key_reused', `The purchase_id ${name} was used for another amount.`)
 }
 

@@ -1,5 +1,6 @@
 import { getAddress } from 'viem'
 import { z } from 'zod'
+import { findKnownDevice } from '../../../core/identity/devices.ts'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
 import {
@@ -10,7 +11,7 @@ import {
   unlinkWallet,
 } from '../../../core/identity/people.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
-import { sessionCookie } from '../authentication.ts'
+import { readBrowserTokens, signInCookies } from '../device-cookie.ts'
 import { type AnyRoute, parse, route, sessionOf } from '../route.ts'
 import {
   ChallengeView,
@@ -54,7 +55,7 @@ export const emailAccountRoutes = (deps: EmailAccountDeps): readonly AnyRoute[] 
   ...linkedWalletRoutes(deps),
 ]
 
-const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] => [
+const signInRoutes = ({ pool, links, site }: EmailAccountDeps): readonly AnyRoute[] => [
   route('POST /v1/account/sign-in', {
     summary: 'Emails a sign-up or sign-in link. The response is the same for every address.',
     auth: 'none',
@@ -62,8 +63,10 @@ const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] =>
     body: z.strictObject({ email }),
     response: { status: 202, schema: LinkSent },
     faults: ['rate_limited', 'origin_not_allowed'],
-    handle: async ({ body, ip }) => {
-      await links.request(body.email, networkPrefix(ip))
+    handle: async ({ body, ip, header }) => {
+      const tokens = readBrowserTokens(header('cookie'), site.origin())
+      const device = await findKnownDevice(pool, tokens, body.email)
+      await links.request(body.email, networkPrefix(ip), device)
       return { status: 202, body: { expires_in_seconds: LINK_SECONDS } }
     },
   }),
@@ -77,7 +80,7 @@ const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] =>
     handle: async ({ body, ip, header }) => {
       const place = { agent: header('user-agent') ?? '', network: networkPrefix(ip) }
       const opened = await links.confirm(body.token, place)
-      const headers = { 'Set-Cookie': sessionCookie(site.origin(), opened.token) }
+      const headers = { 'Set-Cookie': signInCookies(site.origin(), opened) }
       return { status: 201, headers, body: { session_id: opened.id } }
     },
   }),

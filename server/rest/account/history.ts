@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
+import type { CallLog } from '../../../core/usage/calls.ts'
 import { type HistoryCursor, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
@@ -38,21 +40,30 @@ export const historyCursor: z.ZodType<HistoryCursor> = z.tuple([
   z.int().min(0).max(1_000),
 ])
 
-export const historyRoutes = (pool: Pool): readonly AnyRoute[] => [
+export interface HistoryDeps {
+  readonly pool: Pool
+  readonly calls: Pick<CallLog, 'flush'>
+}
+
+export const historyRoutes = ({ pool, calls }: HistoryDeps): readonly AnyRoute[] => [
   route('GET /v1/credits/history', {
-    summary: 'Lists every movement of this key’s credits, newest first.',
+    summary: 'Lists movements of this key’s credits, newest first; for a sub-key, its own calls.',
     auth: 'key',
     query: Query,
     response: { status: 200, schema: pageSchema(HistoryItem) },
     handle: async (request) => {
       const { limit, cursor, event: events, service, from, to } = request.query
-      const rows = await readHistory(pool, callerOf(request).credits.id, {
+      const caller = callerOf(request)
+      const madeBy = await findVisibleKeys(pool, caller)
+      if (madeBy) await calls.flush() // records of calls just served by this process
+      const rows = await readHistory(pool, caller.credits.id, {
         limit: limit + 1,
         after: readCursor(cursor, historyCursor),
         events,
         service,
         from: toDate(from),
         to: toDate(to),
+        madeBy,
       })
       const position = ({ id, phase, kind }: HistoryRow) => [id, phase, kind]
       return toPage(rows, limit, request.url, position, showHistoryItem)

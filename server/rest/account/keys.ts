@@ -18,12 +18,12 @@ import {
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
-import { slug } from '../fields.ts'
+import { plainText, slug } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
 
 const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
-const name = z.string().min(1).max(100).nullable()
+const name = plainText(100).nullable()
 
 const Limits = {
   max_call_microdollars: limit.meta({ description: 'Limit per call.' }),
@@ -73,6 +73,7 @@ export type SecretJson = z.infer<typeof Secret>
 
 const ChangedKey = z.object({ key_id: z.string() })
 const OVERLAP_MAX_SECONDS = 604_800
+const MAIN_KEYS_WARN = 'Only a main key has credits and a low-balance threshold.'
 
 interface KeyDeps {
   readonly pool: Pool
@@ -173,12 +174,13 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
       })
       .partial(),
     response: { status: 200, schema: ChangedKey },
-    faults: ['not_found'],
+    faults: ['not_found', 'root_key_required'],
     handle: async (request) => {
       const { id } = request.params
       const { name, low_balance_microdollars: low } = request.body
       const manager = managerOf(request)
-      await findKey(pool, manager, id)
+      const { parent } = await findKey(pool, manager, id)
+      if (low !== undefined && parent !== null) throw new Fault('root_key_required', MAIN_KEYS_WARN)
       const credits = low === undefined ? undefined : await findCreditsAccount(pool, manager, id)
       if (name !== undefined) await renameKey(pool, manager, id, name)
       if (credits !== undefined && low !== undefined) {
@@ -216,7 +218,7 @@ const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
   route('POST /v1/keys/{id}/freeze', {
     summary: 'Freezes a sub-key, and all keys below it, until it is thawed.',
     auth: 'owner',
-    body: z.strictObject({ reason: z.string().min(1).max(200) }),
+    body: z.strictObject({ reason: plainText(200) }),
     response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {

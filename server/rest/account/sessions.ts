@@ -1,7 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import { endSessions, listSessions } from '../../../core/identity/sessions.ts'
+import {
+  endSessions,
+  listSessions,
+  type StaffSessionRules,
+} from '../../../core/identity/sessions.ts'
 import { sessionCookie } from '../authentication.ts'
 import { type AnyRoute, route, sessionOf } from '../route.ts'
 
@@ -24,7 +28,8 @@ const EndedSessions = z.object({
 export const sessionRoutes = ({
   pool,
   baseUrl,
-}: {
+  ...rules
+}: StaffSessionRules & {
   readonly pool: Pool
   readonly baseUrl: () => string
 }): readonly AnyRoute[] => [
@@ -34,7 +39,7 @@ export const sessionRoutes = ({
     response: { status: 200, schema: z.object({ data: z.array(SessionItem) }) },
     handle: async (request) => {
       const session = sessionOf(request)
-      const data = (await listSessions(pool, session)).map((each) => ({
+      const data = (await listSessions(pool, session, rules)).map((each) => ({
         session_id: each.id,
         current: each.id === session.id,
         user_agent: each.agent,

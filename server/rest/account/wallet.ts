@@ -53,7 +53,7 @@ export const walletRoutes = (
           spending: {
             since: since.toISOString(),
             until: dayName(until),
-            ...(await readSpending(pool, caller, since, until)),
+            ...(await readKeySpending(pool, caller, since, until)),
           },
         },
       }
@@ -61,8 +61,8 @@ export const walletRoutes = (
   }),
 ]
 
-/** Reads the caller's remaining free calls by service for this UTC month. */
-export async function readFreeCalls(pool: Pool, { principal }: Caller) {
+/** Reads this UTC month's remaining free calls of the services that the caller may call. */
+export async function readFreeCalls(pool: Pool, { principal, limits }: Caller) {
   const { rows } = await pool.query<{ service: string; month: string; remaining: bigint }>(
     `SELECT split_part(a.code, ':', 4) AS service, split_part(a.code, ':', 5) AS month,
        b.balance AS remaining
@@ -72,7 +72,9 @@ export async function readFreeCalls(pool: Pool, { principal }: Caller) {
      ORDER BY 1`,
     [principal],
   )
-  return rows.map((row) => ({ ...row, remaining: json(row.remaining) }))
+  return rows
+    .filter(({ service }) => limits.every(({ services }) => services?.includes(service) ?? true))
+    .map((row) => ({ ...row, remaining: json(row.remaining) }))
 }
 
 /** Group of one day, service or key; the other two are null. */
@@ -99,7 +101,8 @@ const SPENDING_QUERY = `
   WHERE c.at >= $2 AND c.at < $3::timestamptz + interval '1 day'
   GROUP BY GROUPING SETS ((1), (2), (3)) ORDER BY 1, 2, 3`
 
-async function readSpending(pool: Pool, { keyId }: Caller, from: Date, to: Date) {
+/** Spending of a key and its sub-keys from one instant to the end of the day of another. */
+export async function readKeySpending(pool: Pool, { keyId }: Caller, from: Date, to: Date) {
   const { rows } = await pool.query<SpendingRow>(SPENDING_QUERY, [keyId, from, to])
   const by = (name: string, field: 'day' | 'service' | 'key') =>
     rows

@@ -1,4 +1,5 @@
 import { systemClock } from '../../../core/clock.ts'
+import { readConfig } from '../../../core/config.ts'
 import { createLog } from '../../../core/log.ts'
 import { micros } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
@@ -78,6 +79,7 @@ async function payOut({ hub, sandbox }: RunningHub): Promise<string> {
     account,
     settle: () => Promise.reject(new Error('nothing is sent')),
     minimum: micros(1n),
+    rules: readConfig({}).payouts.rules,
   })
   const { rows } = await hub.pool.query<{ id: string }>('SELECT id FROM hub.payout')
   if (started !== 1 || !rows[0]) throw new Error('no payout was started')

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../../core/clock.ts'
+import { readConfig } from '../../../core/config.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { earningsOf } from '../../../core/ledger/postings.ts'
 import { micros, usd } from '../../../core/money.ts'
@@ -134,7 +135,8 @@ export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   const { facilitator, treasury: payTo, spend: account } = sandbox!.money
   const offers = createOffers({ facilitator, payTo, network: USDC_BASE.network })
   const settle: PayoutSettings['settle'] = (...payment) => offers.settle(...payment)
-  const payouts = { account, settle, minimum: micros(1_000_000n) }
+  const { rules } = readConfig({}).payouts
+  const payouts = { account, settle, minimum: micros(1_000_000n), rules }
   const { signal } = new AbortController()
   await payProviders({ ...hub.paymentDeps, pool: hub.pool, payouts }, signal)
   await eventually(async () => {

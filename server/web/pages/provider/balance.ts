@@ -1,12 +1,14 @@
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
-import { formatDollars } from '../../format.ts'
+import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
 import { metrics } from '../../table.ts'
 
 type Holding = ProviderBalanceJson['data'][number]
 
 /** Status of the next payout, with what to do about it. */
-const WAIT_TEXTS: Readonly<Record<Holding['waits_for'], (minimum: string) => HtmlPart>> = {
+const WAIT_TEXTS: Readonly<
+  Record<Holding['waits_for'], (minimum: string, until: string) => HtmlPart>
+> = {
   run: () => 'Your payout will be sent within a minute.',
   minimum: (minimum) =>
     `Your payout will be sent when your balance reaches ${minimum}, the minimum.`,
@@ -17,6 +19,14 @@ const WAIT_TEXTS: Readonly<Record<Holding['waits_for'], (minimum: string) => Htm
   address_change: () =>
     html`Your payout will be sent when the new
 <a href="/provider/payouts#address">payout address</a> takes effect.`,
+  first_payout: (_, until) =>
+    `A first payout waits for a while, as a protection against fraud: until ${until}.`,
+  manual_credit: (_, until) =>
+    `A correction was added to your balance. Your payout waits until ${until}.`,
+  approval: () => 'A payout of this amount needs the approval of a person on our side.',
+  provider_cap: (_, until) => `The maximum of a day is reached. Your next payout: ${until}.`,
+  platform_cap: (_, until) =>
+    `All payouts of today together have reached their maximum. Your payout waits until ${until}.`,
   pause: () => 'All payouts are paused. Yours will be sent when they resume.',
   suspension: () => 'An administrator suspended your sales and payouts. Contact support.',
 }
@@ -39,11 +49,12 @@ const ACTION_NEEDED: readonly string[] = ['address', 'suspension'] satisfies Hol
 
 function nextPayout(holding: Holding, minimum: string, isOneOfMany: boolean): Html {
   const { provider_id: provider, owed_microdollars: owed, waits_for: wait } = holding
+  const until = formatTime(holding.waits_until)
   const text = html`${
     isOneOfMany &&
     html`${formatDollars(owed)} of <code>${provider}</code>:
 `
-  }${WAIT_TEXTS[wait](minimum)}`
+  }${WAIT_TEXTS[wait](minimum, until)}`
   return ACTION_NEEDED.includes(wait)
     ? html`<div class="box fair"><p>${text}</p></div>`
     : html`<p class="muted">${text}</p>`

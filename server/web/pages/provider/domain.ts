@@ -12,6 +12,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, metrics } from '../../table.ts'
 import { DomainQuery, priceLookup, ruleActions, rulesPart } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
@@ -30,6 +31,12 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
     run: async ({ api, params, path }, body) => {
       await api('PATCH /v1/domains/{id}', { params, body })
       return { to: `${path}?done=changed` }
+    },
+  }),
+  withdraw: formAction({
+    run: async ({ api, params, path }) => {
+      await api('POST /v1/domains/{id}/withdraw', { params })
+      return { to: `${path}?done=withdrawn` }
     },
   }),
   sell: formAction({
@@ -58,6 +65,7 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       added: 'Domain added. Next, prove that you own it.',
       verified: 'Domain verified. Its pages are sold by your price rules.',
       changed: 'Saved.',
+      withdrawn: 'Texts withdrawn.',
       selling: 'Sales resumed.',
       resting: 'Sales stopped. No pages of this domain are sold.',
       rule: 'Price rules saved. They take effect within a second.',
@@ -76,7 +84,7 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         tab: 'Domains',
         scripts: [COPY_SCRIPT],
         main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
-<h1>${domain.domain} ${domainBadge(domain)}</h1>${proofPart(domain)}${
+<h1>${domain.domain} ${domainBadge(domain)}</h1>${reviewPart(domain)}${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)
         }${rulesPart(rules, request)}${await priceLookup(request)}${
           domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)
@@ -89,6 +97,9 @@ const earningsOf = async ({ api, params }: PageRequest, now: Date, by: string, l
   const query = { by, limit, from: dayName(daysBefore(now, DAYS - 1)) }
   return (await api<ListPage<EarningJson>>('GET /v1/domains/{id}/earnings', { params, query })).data
 }
+
+const reviewPart = ({ review }: DomainDetailJson): Html | undefined =>
+  reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw texts', kind: 'plain' }))
 
 const PROOF_METHODS: Readonly<Record<string, string>> = {
   file: 'A file at this URL with this content',

@@ -13,7 +13,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager, table } from '../../table.ts'
+import { breakableHex, cardTable, definitionList, pager, table, withQuery } from '../../table.ts'
 import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 import { balancePart } from './balance.ts'
 
@@ -26,6 +26,21 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
     'PUT /v1/provider/payout-address',
     'set',
   ),
+  authorize: formAction({
+    run: async ({ api }) => {
+      const challenge = await api<{ nonce: string }>(
+        'POST /v1/provider/payout-address/authorization/challenge',
+      )
+      return { to: `${withQuery(PATH, { change: challenge.nonce })}#sign` }
+    },
+  }),
+  change: formAction({
+    fields: z.object({ nonce, signature: z.string().trim() }),
+    run: async ({ api }, body) => {
+      await api('POST /v1/provider/payout-address/authorization', { body })
+      return { to: `${PATH}?done=authorized` }
+    },
+  }),
   withdraw: formAction({
     run: async ({ api }) => {
       await api('DELETE /v1/provider/payout-address')
@@ -37,15 +52,20 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
 /** `/provider/payouts`: earnings, payouts and the payout address. */
 export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page(PATH, {
-    query: z.object({ nonce: nonce.optional(), cursor: z.string().max(500).optional() }),
+    query: z.object({
+      nonce: nonce.optional(),
+      change: nonce.optional(),
+      cursor: z.string().max(500).optional(),
+    }),
     actions: ACTIONS,
     notices: {
-      set: 'Payout address saved. See below when it takes effect.',
+      set: 'Payout address signed. See below whether it needs another signature.',
+      authorized: 'Address change authorized. See below when it takes effect.',
       withdrawn: 'Address change canceled.',
     },
     render: async (request) => {
       const { api, query } = request
-      const { nonce: pending, cursor } = query
+      const { nonce: pending, change, cursor } = query
       const [balance, place, payouts] = await Promise.all([
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
         api<PayoutAddressJson>('GET /v1/provider/payout-address'),
@@ -61,9 +81,11 @@ to your wallet.</p>${balancePart(balance)}${byService(balance)}<h2>Payout histor
             ? emptyState('No payouts yet.')
             : html`${payoutTable(payouts.data)}${pager(PATH, { cursor }, payouts.next_cursor)}`
         }${addressPart(place)}${
-          pending === undefined
-            ? walletPart(place, request)
-            : await signPart(pool, request, pending)
+          pending !== undefined
+            ? await signPart(pool, request, pending, 'payout')
+            : change !== undefined
+              ? await signPart(pool, request, change, 'payout-change')
+              : walletPart(place, request)
         }`,
       }
     },
@@ -128,6 +150,15 @@ until you set one.</p></div>`
           Since: formatTime(place.since),
         })
   }${
+    place.requested_address !== null &&
+    html`<div class="box fair"><p>A change to <code>${place.requested_address}</code> was requested.
+Authorize it with your current wallet. If you have lost it, ask an administrator to recover your
+address.</p>${form({ act: 'authorize', submit: 'Authorize change' })}${form({
+      act: 'withdraw',
+      submit: 'Cancel change',
+      kind: 'plain',
+    })}</div>`
+  }${
     place.next_address !== null &&
     html`<div class="box fair"><p>From ${formatTime(place.next_at)}, payouts go to
 <code>${place.next_address}</code>. Until then they are on hold.</p>${form({
@@ -139,13 +170,22 @@ until you set one.</p></div>`
 
 const walletPart = (place: PayoutAddressJson, { submission }: PageRequest<unknown>): Html =>
   html`<h3>${place.address === null ? 'Set address' : 'Change address'}</h3>
-<p>Sign with the wallet to confirm it. Your first address is active immediately. Changes take effect
-after a waiting period and can be canceled.</p>${walletAddressForm(submission)}`
+<p>Sign with the wallet to confirm it. Your first address is active immediately. Changes also need a
+signature of your current wallet; they take effect after a waiting period and can be canceled.</p>${walletAddressForm(submission)}`
 
 /** @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired` */
-async function signPart(pool: Pool, request: PageRequest<unknown>, pending: string): Promise<Html> {
-  const { message, wallet } = await readUsableChallenge(pool, pending, 'payout')
-  const challenge = { wallet: wallet ?? '', message, nonce: pending, submit: 'Set payout address' }
+async function signPart(
+  pool: Pool,
+  request: PageRequest<unknown>,
+  pending: string,
+  purpose: 'payout' | 'payout-change',
+): Promise<Html> {
+  const { message, wallet } = await readUsableChallenge(pool, pending, purpose)
+  const form =
+    purpose === 'payout'
+      ? { act: 'sign', submit: 'Set payout address' }
+      : { act: 'change', submit: 'Authorize change' }
+  const challenge = { wallet: wallet ?? '', message, nonce: pending, ...form }
   return html`${signatureForm(challenge, request.submission)}<p><a href="${PATH}">Use another
 wallet</a></p>`
 }

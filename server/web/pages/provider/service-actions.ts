@@ -8,6 +8,10 @@ import type { ServiceJson } from './services.ts'
 
 const noticeRedirect = ({ path }: PageRequest, done: string) => ({ to: `${path}?done=${done}` })
 
+/** Notice of a saved change, or that it awaits approval. */
+const savedRedirect = (request: PageRequest, done: string, { state, review }: ServiceJson) =>
+  noticeRedirect(request, state !== 'pending' && review.waiting ? 'submitted' : done)
+
 const stateAction = (name: 'activate' | 'pause'): FormAction =>
   formAction({
     run: async (request) => {
@@ -52,8 +56,9 @@ async function updateEndpoints(
   const { api, params } = request
   const service = await api<ServiceJson>('GET /v1/provider/services/{slug}', { params })
   const body = { endpoints: change(service.endpoints) }
-  await api('PUT /v1/provider/services/{slug}/endpoints', { params, body })
-  return noticeRedirect(request, done)
+  const route = 'PUT /v1/provider/services/{slug}/endpoints'
+  const saved = await api<ServiceJson>(route, { params, body })
+  return done === 'priced' ? noticeRedirect(request, done) : savedRedirect(request, done, saved)
 }
 
 const EndpointFields = z.object({
@@ -164,6 +169,13 @@ export const serviceActions: Readonly<Record<string, FormAction>> = {
   test: testAction,
   activate: stateAction('activate'),
   pause: stateAction('pause'),
+  withdraw: formAction({
+    run: async (request) => {
+      const { api, params } = request
+      await api('POST /v1/provider/services/{slug}/withdraw', { params })
+      return noticeRedirect(request, 'withdrawn')
+    },
+  }),
   retire: formAction({
     fields: z.object({ sunset: z.string().default(''), sure: confirmedCheckbox }),
     run: async (request, { sunset }) => {
@@ -194,8 +206,9 @@ export const serviceActions: Readonly<Record<string, FormAction>> = {
         .transform(Number),
     }),
     run: async (request, body) => {
-      await request.api('PATCH /v1/provider/services/{slug}', { params: request.params, body })
-      return noticeRedirect(request, 'changed')
+      const { api, params } = request
+      const route = 'PATCH /v1/provider/services/{slug}'
+      return savedRedirect(request, 'changed', await api<ServiceJson>(route, { params, body }))
     },
   }),
 }

@@ -5,6 +5,7 @@ import { alignedColumn, formatDuration, formatTime, pluralize } from '../../form
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
+import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, table } from '../../table.ts'
 import { serviceActions } from './service-actions.ts'
 import { endpointsPart } from './service-endpoints.ts'
@@ -39,6 +40,8 @@ export const servicePage = (): AnyPage =>
       priced: 'Price set. Decreases take effect immediately, increases after the notice period.',
       secret: 'Upstream credential saved. It is used from the next request on.',
       changed: 'Saved.',
+      submitted: 'Saved as a new version. Callers see it once an administrator approves it.',
+      withdrawn: 'Version withdrawn.',
     },
     render: async (request) => {
       const { api, params } = request
@@ -53,6 +56,7 @@ export const servicePage = (): AnyPage =>
         main: html`<p class="breadcrumb"><a href="/provider/services">APIs</a></p>
 <h1>${service.name} ${serviceBadge(service)}</h1>${[
           missingPart(service),
+          reviewPart(service),
           reportPart(service),
           about(service),
           stateForm(service),
@@ -72,6 +76,9 @@ const missingPart = (service: ServiceJson): Html | undefined =>
     ? undefined
     : html`<div class="box fair"><p><strong>Required before activation:</strong></p>
 <ul>${service.missing.map((item) => html`<li>${item}</li>`)}</ul></div>`
+
+const reviewPart = ({ review }: ServiceJson): Html | undefined =>
+  reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))
 
 /** Parts of the imported document that the import skipped or simplified; shown for drafts. */
 function reportPart({ state, imported }: ServiceJson): Html | undefined {

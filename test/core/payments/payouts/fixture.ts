@@ -11,12 +11,21 @@ import { createLog } from '../../../../core/log.ts'
 import { micros } from '../../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
+import type { PayoutRules } from '../../../../core/payments/payouts/rules.ts'
 import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import { freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, startStack } from '../stack.ts'
 
 const WORKER = fileURLToPath(new URL('./payout-worker.ts', import.meta.url))
+/** Rules that hold nothing back. */
+export const LOOSE_RULES: PayoutRules = {
+  providerCap: 1_000_000_000_000n,
+  platformCap: 1_000_000_000_000n,
+  alone: 1_000_000_000_000n,
+  firstHours: 0,
+  creditHours: 0,
+}
 export const newId = (): string => uuidv7(systemClock.now().getTime())
 
 export interface Provider {
@@ -62,6 +71,7 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
     account: wallets.spend.account,
     settle: (...payment) => offers.settle(...payment),
     minimum: micros(1_000_000n),
+    rules: LOOSE_RULES,
   }
   const children: ChildProcess[] = []
   let agents = 0
@@ -104,9 +114,12 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
       return { id, owner: principal, address: wallet, accounts }
     },
     /** Starts a process that pays until nothing is left to do. */
-    async payer(again = 1) {
+    async payer(again = 1, rules = LOOSE_RULES) {
       const keys = [wallets.spend.key, wallets.gas.key]
-      const args = [WORKER, rpcUrl, database.url, ...keys, String(shards), String(again)]
+      const text = JSON.stringify(rules, (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      )
+      const args = [WORKER, rpcUrl, database.url, ...keys, String(shards), String(again), text]
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
       children.push(child)
       const exited = once(child, 'exit')

@@ -83,7 +83,7 @@ describe('payouts', () => {
     /** Events sent to the owner. */
     const holding = async () => {
       const { waitsFor, owed, pending, paid } = (
-        await readProviderBalances(world.pool, [provider.owner], USD)
+        await readProviderBalances(world.pool, [provider.owner], world.ports)
       )[0]!
       return [waitsFor, owed, pending, paid]
     }
@@ -94,9 +94,19 @@ describe('payouts', () => {
     expect(await holding()).to.deep.equal(['minimum', USD - 1n, 0n, 0n])
     await world.earn(account!, 1n)
     await world.admin.query(
-      `INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
-       SELECT provider, '0x' || repeat('7', 40), set_by, 'change', now() + interval '1 hour'
-       FROM hub.payout_address WHERE provider = 'p-daily'`,
+      `WITH known AS (SELECT provider, '0x' || repeat('7', 40) AS address, set_by
+           FROM hub.payout_address WHERE provider = 'p-daily'),
+         recoverer AS (INSERT INTO hub.principal (id, shard) VALUES ('prn_0123456789abcdef', 0)
+           RETURNING id),
+         asked AS (INSERT INTO hub.payout_address_request (provider, address, requested_by, nonce)
+           SELECT provider, address, set_by, 'change' FROM known RETURNING id)
+       SELECT id FROM asked`,
+    )
+    await world.admin.query(
+      `INSERT INTO hub.payout_address
+         (provider, address, set_by, nonce, effective_at, request, recoverer)
+       SELECT provider, address, requested_by, nonce, now() + interval '1 hour', id, 'prn_0123456789abcdef'
+       FROM hub.payout_address_request`,
     )
     await pay()
     expect(await payoutsOf(provider), 'while a change waits').to.deep.equal([])
@@ -211,9 +221,9 @@ describe('payouts', () => {
       )
     const copy = (change: string) =>
       attempt(`INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard,
-          payer, payee, nonce, valid_before, from_block)
+          payer, payee, nonce, valid_before, from_block, rules)
         SELECT gen_random_uuid(), ${change}, recovered, shard, payer, payee,
-          '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block
+          '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block, rules
         FROM hub.payout WHERE id = '${id}'`)
     expect(await copy(`provider, batch - 5, 1, amount`)).to.match(/is of \d+, and its entries of 0/)
     const today = `(now() AT TIME ZONE 'UTC')::date`
