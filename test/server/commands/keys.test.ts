@@ -61,7 +61,7 @@ describe('npm run keys', () => {
     expect([code, said.includes(text)], said).to.deep.equal([1, true])
   }
 
-  it('keeps webhooks verifiable through a rotation', async () => {
+  it('A180 keeps webhooks verifiable through a rotation', async () => {
     const hook = await hooks.add(['balance.low'])
     const received = async () => {
       const count = hooks.arrived(hook)
@@ -90,7 +90,7 @@ describe('npm run keys', () => {
     expect(() => verify(hook.secret, last)).to.throw()
   })
 
-  it('keeps domains verified through a rotation', async () => {
+  it('A180 keeps domains verified through a rotation', async () => {
     const { egress, pool: on } = hub().hub
     const proofKeys = secretKeys().of('domain-proofs')
     const recheck = async () => {
@@ -111,7 +111,7 @@ describe('npm run keys', () => {
     expect(await recheck()).to.include({ state: 'verified', version: 2, proven: true })
   })
 
-  it('keeps open sign-in links usable through a rotation', async () => {
+  it('A180 keeps open sign-in links usable through a rotation', async () => {
     const links = new MagicLinks(pool(), secretKeys().of('sign-in-links'))
     const request = async (email: string) => {
       await links.request(email, '192.0.2.0')
@@ -134,7 +134,7 @@ describe('npm run keys', () => {
     expect(await retire('sign-in-links')).to.include({ code: 0 })
   })
 
-  it('keeps stored responses readable through a rotation, and encrypts them anew', async () => {
+  it('A180 keeps stored responses readable through a rotation, and encrypts them anew', async () => {
     const responses = new StoredResponses(pool(), secretKeys().of('stored-responses'))
     const store = async () => {
       const id = uuidv7(systemClock.now().getTime())
@@ -152,7 +152,7 @@ describe('npm run keys', () => {
     expect((await all()).every((each) => each?.status === 200)).to.equal(true)
   })
 
-  it('keeps upstream credentials readable through a rotation', async () => {
+  it('A180 keeps upstream credentials readable through a rotation', async () => {
     const keys = createSealingKeys({ listing: { sealingKeys: [] }, secretKeys: secretKeys() })
     const purpose = 'upstream-secret shop header x-token'
     const { keyId, sealed } = keys.seal(purpose, 'hunter2')
@@ -177,7 +177,7 @@ describe('npm run keys', () => {
     await hub().database.admin.query('DELETE FROM hub.upstream_secret')
   })
 
-  it('keeps receipts verifiable, and publishes the next key before it is used', async () => {
+  it('A180 keeps receipts verifiable, and publishes the next key before it is used', async () => {
     const receipts = () =>
       new Receipts(
         pool(),
@@ -211,7 +211,7 @@ describe('npm run keys', () => {
     other.close()
   })
 
-  it('replaces the key that encrypts all others', async () => {
+  it('A182 replaces the key that encrypts all others', async () => {
     const [old] = masters
     const next = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
     const open = (keys: typeof masters) => SecretKeys.open(pool(), { masters: keys, log })
@@ -234,7 +234,7 @@ describe('npm run keys', () => {
     masters = [next, old]
   })
 
-  it('refuses what would break something, and records every change', async () => {
+  it('A181 refuses what would break something, and records every change', async () => {
     expect((await retire('plugin-databases')).said).to.include('Rotate first')
     expect((await say('rotate', 'plugin-databases', ...WHY)).code).to.equal(0)
     expect((await retire('plugin-databases')).said).to.include('may still use version 1')

@@ -33,7 +33,7 @@ describe('a wallet key in a file', () => {
   }
 
   for (const mode of [0o644, 0o640, 0o604, 0o610, 0o777]) {
-    it(`is refused with the rights ${mode.toString(8)}, which let others use it`, async () => {
+    it(`A184 is refused with the rights ${mode.toString(8)}, which let others use it`, async () => {
       await chmod(path, mode)
       const refused = await open()
       expect(refused).to.include('ConfigError: SPEND_WALLET_KEY_FILE: others may use')
@@ -41,7 +41,7 @@ describe('a wallet key in a file', () => {
     })
   }
 
-  it('is refused if it belongs to another user', async function () {
+  it('A184 is refused if it belongs to another user', async function () {
     if (process.getuid?.() !== 0) return this.skip()
     await chown(path, 65_534, 65_534)
     expect(await open()).to.include('belongs to user 65534. Give it to user 0.')

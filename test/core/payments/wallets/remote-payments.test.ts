@@ -42,7 +42,7 @@ describe('a gas wallet with a remote signer', () => {
 
   const faults: readonly SignerFault[] = ['slow', 'refuses', 'garbage', 'hangs up', 'other key']
   for (const fault of faults) {
-    it(`sends nothing if the signer fails by: ${fault}, and settles once after that`, async () => {
+    it(`A185 sends nothing if the signer fails by: ${fault}, and settles once after that`, async () => {
       const payment = await prepare(stack)
       const count = await sent()
       const balance = await stack.chain.balanceOf(stack.payTo)
@@ -74,7 +74,7 @@ describe('a wallet key in the environment', () => {
   const keys = { limit: usd('1000'), spend, gas, ethPrice: usd('3000') }
   const chainWith = (amount: bigint) => ({ balanceOf: async () => amount })
 
-  it('may protect a wallet up to the limit only', async () => {
+  it('A183 may protect a wallet up to the limit only', async () => {
     const found = async (amount: bigint, more: object = {}) =>
       (await findExcessBalances({ ...keys, ...more }, chainWith(amount))).map(
         ({ wallet }) => wallet,
@@ -85,7 +85,7 @@ describe('a wallet key in the environment', () => {
     expect(await found(usd('9999'), { spend: undefined, gas: undefined })).to.deep.equal([])
   })
 
-  it('pauses outgoing payments and raises the alarm above the limit', async () => {
+  it('A183 pauses outgoing payments and raises the alarm above the limit', async () => {
     const { pool } = database
     const lines: string[] = []
     const log = createLog('error', { write: (line) => lines.push(line) })

@@ -131,7 +131,7 @@ for (const [name, { serve, open }] of Object.entries(SIGNERS)) {
       'other payment',
     ]
     for (const fault of faults) {
-      it(`gives no signature if the signer fails by: ${fault}`, async () => {
+      it(`A185 gives no signature if the signer fails by: ${fault}`, async () => {
         server.fault = fault
         const failed = (work: Promise<unknown>) =>
           work.then(
