@@ -1,13 +1,18 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { Check, Issue } from '../../core/plugin/validate.ts'
+import { visibleText } from '../../core/text.ts'
 import { parseDollars } from './dollars.ts'
 
-/** Drops nulls, and converts amounts to text: models often write both null and numbers. */
+/**
+ * Drops nulls, converts amounts to text, because models often write both null and numbers, and
+ * removes invisible characters from search queries.
+ */
 export function normalizeArguments(given: JsonObject): JsonObject {
   const args: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
-    if (value !== null)
-      args[name] = isAmount(name) && typeof value === 'number' ? `${value}` : value
+    if (value === null) continue
+    if (isAmount(name) && typeof value === 'number') args[name] = `${value}`
+    else args[name] = name === 'query' ? cleanQuery(value) : value
   }
   return args
 }
@@ -18,6 +23,8 @@ export function findIssues(args: JsonObject, check: Check): readonly Issue[] {
     if (typeof value !== 'string') continue
     const path = `/${name}`
     if (value.includes('\0')) issues.push({ path, message: 'contains U+0000' })
+    else if (!FORWARDED.has(name) && visibleText(value) !== value)
+      issues.push({ path, message: 'contains invisible characters' })
     if (isAmount(name) && !isDollars(value)) {
       issues.push({
         path,
@@ -27,6 +34,12 @@ export function findIssues(args: JsonObject, check: Check): readonly Issue[] {
   }
   return issues
 }
+
+const cleanQuery = (value: unknown): unknown =>
+  typeof value === 'string' && !value.includes('\0') ? visibleText(value) : value
+
+/** Arguments that are sent to a service as they are: the caller's data. */
+const FORWARDED: ReadonlySet<string> = new Set(['input', 'body', 'headers'])
 
 const isAmount = (name: string): boolean => name.endsWith('_usd')
 

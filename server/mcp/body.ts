@@ -4,6 +4,7 @@ import { unrefSleep } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { discardBody } from '../http/response-stream.ts'
+import { asData } from './third-party.ts'
 
 /** Part of a long body, in characters. */
 export interface BodySlice {
@@ -14,6 +15,8 @@ export interface BodySlice {
 /** About 6,000 tokens; clients warn above 10,000. */
 export const DEFAULT_CHARS = 20_000
 export const MAX_CHARS = 100_000
+/** Longer JSON is returned as sent: parsing it would hold the event loop. */
+const PARSED_CHARS_MAX = 1_048_576
 const STREAM_BYTES_MAX = 1_048_576
 const STREAM_MS = 50_000
 
@@ -42,15 +45,17 @@ function sliceBody(
     return { content_type: type, bytes: body.length, note: BINARY }
   }
   const text = body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : undefined
-  const value = text === undefined ? body : parseJsonText(text, type)
+  const isParsed = text !== undefined && text.length <= PARSED_CHARS_MAX
+  const value = isParsed ? parseJsonText(text, type) : (text ?? body)
   const whole = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   if (offset === 0 && whole.length <= chars) {
-    return { ...(typeof value === 'string' && { content_type: type }), body: value ?? null }
+    const data = asData({ body: value ?? null })
+    return { ...(typeof value === 'string' && { content_type: type }), ...data }
   }
   const end = offset + chars
   return {
     content_type: type,
-    body: whole.slice(offset, end),
+    ...asData({ body: whole.slice(offset, end) }),
     total_chars: whole.length,
     ...(end < whole.length ? { truncated: true, next_offset: end, next: READ_ON } : {}),
   }
@@ -64,9 +69,13 @@ const BINARY =
   'It is free.'
 const INCOMPLETE = 'The stream was interrupted or is too long. This is its beginning.'
 
-const typeOf = (headers: HttpResponse['headers']): string =>
-  Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ??
-  'application/json'
+/** Returns the media type, with a plain charset but without other parameters of the service. */
+function typeOf(headers: HttpResponse['headers']): string {
+  const type = Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1]
+  if (type === undefined) return 'application/json'
+  return MEDIA_TYPE.exec(type)?.[0] ?? 'application/octet-stream'
+}
+const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?:; ?charset=[\w-]{1,20}(?=;|$))?/i
 
 /** Parses text of a JSON type; returns any other text, or invalid JSON, unchanged. */
 export function parseJsonText(text: string, type: string): unknown {

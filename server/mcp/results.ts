@@ -1,7 +1,9 @@
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Issue } from '../../core/plugin/validate.ts'
+import { visibleText } from '../../core/text.ts'
 import { convertToDollars } from './dollars.ts'
+import { asData } from './third-party.ts'
 import type { ToolResult } from './tool.ts'
 
 /** Returns a result as structured content, and as JSON text for clients that read text only. */
@@ -34,13 +36,12 @@ export function problemResult(body: JsonObject, more: JsonObject = {}): ToolResu
   const charged = body['charged_microdollars'] ?? 0
   return failureResult({
     error: code,
-    message: body['detail'] === advice ? title : body['detail'],
     next: toolAdvice(code, extras) ?? advice,
     ...(convertToDollars({ charged_microdollars: charged }) as JsonObject),
     retryable: body['retryable'],
     request_id: body['request_id'],
     ...more,
-    ...extras,
+    ...asData({ message: body['detail'] === advice ? title : body['detail'], ...extras }),
   })
 }
 
@@ -48,7 +49,9 @@ export function problemResult(body: JsonObject, more: JsonObject = {}): ToolResu
 export const invalidArgumentsResult = (tool: string, issues: readonly Issue[]): ToolResult =>
   failureResult({
     error: 'invalid_arguments',
-    message: issues.map(({ path, message }) => `${path.slice(1) || tool} ${message}`).join('; '),
+    message: visibleText(
+      issues.map(({ path, message }) => `${path.slice(1) || tool} ${message}`).join('; '),
+    ),
     next: `Call ${tool} again with arguments that match its input schema.`,
     charged_usd: '0.00',
     ...(issues.some(({ allowed }) => allowed) ? { allowed: allowedOf(issues) } : {}),

@@ -1,12 +1,18 @@
 import { z } from 'zod'
+import { cleanText } from '../../core/text.ts'
+
+/** One line of text for others to read, without invisible characters. */
+export const plainText = (max: number) =>
+  z
+    .string()
+    .overwrite((text) => cleanText(text, text.length))
+    .min(1, 'is required')
+    .max(max)
 
 /** Reason of a staff decision, recorded permanently in the audit log. */
-export const auditReason = z
-  .string()
-  .trim()
-  .min(1, 'is required')
-  .max(500)
-  .meta({ description: 'Reason, recorded in the audit log.' })
+export const auditReason = plainText(500).meta({
+  description: 'Reason, recorded in the audit log.',
+})
 
 export const keyId = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'must be a key id')
 

@@ -5,6 +5,7 @@ import type { Domains, SellingDomain } from '../../plugin/parts.ts'
 import type { Robots } from '../listings/probe/robots.ts'
 import { matchPage, sortBySpecificity } from './match-page.ts'
 import { parseRule, RULES_JSON, type RuleJson } from './rules.ts'
+import { APPROVED_TEXTS } from './versions.ts'
 
 const PAGE_SIZE = 100
 
@@ -20,8 +21,9 @@ interface SellingRow {
 }
 
 /** A domain is on sale only if one of its rules allows a page. */
-const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, d.name, d.summary,
-  ${RULES_JSON} FROM hub.domain d WHERE d.state = 'verified' AND d.selling
+const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, t.name, t.summary,
+  ${RULES_JSON} FROM hub.domain d CROSS JOIN LATERAL (${APPROVED_TEXTS}) t
+  WHERE d.state = 'verified' AND d.selling
     AND EXISTS (SELECT FROM hub.domain_rule s WHERE s.domain = d.id AND s.allow)`
 
 /** Creates the capability injected into the content gateway: domains on sale, and page records. */
@@ -66,5 +68,6 @@ function sellingDomain({ rules: rows, ...row }: SellingRow): SellingDomain {
 function examplePath(rules: readonly PageRule[]): string {
   const patterns = rules.flatMap(({ allow, pattern }) => (allow ? [pattern] : []))
   const pattern = patterns.find((each) => !each.includes('*')) ?? patterns[0] ?? '/'
-  return pattern.replace(/\*.*$/, '')
+  const [path = '/'] = pattern.split('*', 1)
+  return path
 }

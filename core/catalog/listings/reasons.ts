@@ -20,6 +20,8 @@ export const REASONS = {
   price: 'The price is not a positive integer of atomic units, at most 10,000 USD.',
   resource: 'The offer is for a URL of another host.',
   not_active: 'Its owner has deactivated it.',
+  imitation:
+    'Its name or description imitates this platform or asks for keys: change it at its source.',
   no_endpoints: 'It has no endpoint that is sold by x402.',
   agent_uri: 'The agent URI does not lead to a registration file.',
   too_large: 'The document or response is too large.',

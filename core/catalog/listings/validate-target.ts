@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Egress } from '../../egress/http.ts'
 import { decimal } from '../../money.ts'
+import { imitatesPlatform } from '../review/impersonation.ts'
 import { canonicalUrl, type UrlRules } from './discovery/canonical-url.ts'
 import { listingCandidate, type ResourceDescription } from './discovery/normalize.ts'
 import type { OfferCheck } from './discovery/offers.ts'
@@ -66,6 +67,7 @@ export async function validateTarget(
   }
   const description = mergeDescriptions(target.description, probeResult.description ?? {})
   const candidate = listingCandidate(url, method, probeResult.offers, description)
+  if (imitatesPlatform(candidate.name, candidate.description)) return refused('text', 'imitation')
   lines.push(...textLines(candidate))
   return { url, method, lines, reason: undefined, candidate, probeResult }
 }

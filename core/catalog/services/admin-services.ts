@@ -24,9 +24,11 @@ export interface AdminService {
   readonly state: 'active' | 'unlisted' | 'retired'
   /** State of its upstream; null unless the service was imported. */
   readonly stage: string | null
-  /** Base URL and revision of its upstream, which an administrator approves. */
+  /** Base URL of its upstream, as its owner wants it next. */
   readonly baseUrl: string | null
-  readonly revision: number | null
+  /** Version to review, else the one that callers see; null for a plugin's service. */
+  readonly version: number | null
+  readonly waiting: boolean
   readonly suspended: 'no' | 'service' | 'provider'
   readonly reason: string | null
   /** Basis points, by the rule in force, else of its newest price; null if it has no price. */
@@ -50,7 +52,8 @@ export async function listAdminServices(
 ): Promise<readonly AdminService[]> {
   const { rows } = await pool.query<AdminService>(
     `SELECT s.slug, s.name, s.provider, coalesce(h.email, o.wallet_address) AS owner, s.state,
-       u.state AS stage, u.base_url AS "baseUrl", u.revision,
+       u.state AS stage, u.base_url AS "baseUrl",
+       v.version, coalesce(v.state = 'waiting', false) AS waiting,
        CASE WHEN s.suspended_at IS NOT NULL OR u.state = 'suspended' THEN 'service'
          WHEN p.suspended_at IS NOT NULL THEN 'provider' ELSE 'no' END AS suspended,
        coalesce(s.suspended_reason, u.reason, p.suspended_reason) AS reason,
@@ -60,9 +63,13 @@ export async function listAdminServices(
          AS "commissionBps"
      FROM hub.service s JOIN hub.provider p ON p.id = s.provider
      LEFT JOIN hub.upstream u ON u.slug = s.slug
+     LEFT JOIN hub.domain d ON d.slug = s.slug AND d.state <> 'deleted'
+     LEFT JOIN LATERAL (SELECT c.version, c.state FROM hub.content_version c
+       WHERE c.subject = coalesce(u.slug, d.id) AND c.state IN ('waiting', 'approved')
+       ORDER BY c.version DESC LIMIT 1) v ON true
      LEFT JOIN hub.principal o ON o.id = p.owner LEFT JOIN hub.person h ON h.principal = o.id
      WHERE s.slug > $1 AND ($2::text IS NULL OR s.provider = $2)
-       AND CASE $3 WHEN 'all' THEN true WHEN 'pending' THEN u.state = 'pending'
+       AND CASE $3 WHEN 'all' THEN true WHEN 'pending' THEN v.state = 'waiting'
          ELSE s.suspended_at IS NOT NULL OR p.suspended_at IS NOT NULL OR u.state = 'suspended' END
        AND ($5::text IS NULL OR s.slug = $5) ORDER BY s.slug LIMIT $4`,
     [after ?? '', provider ?? null, only, limit, slug ?? null],

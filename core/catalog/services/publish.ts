@@ -4,9 +4,10 @@ import { canonicalJson } from '../../crypto/canonical-json.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { AccountRef } from '../../ledger/ledger.ts'
 import type { Micros } from '../../money.ts'
+import { assertCompiles, checkValue, type ValueCheck } from '../../plugin/check-value.ts'
 import type { AnyEndpoint, AnyService, Route } from '../../plugin/index.ts'
 import type { Schema } from '../../plugin/schema.ts'
-import { type Check, compile } from '../../plugin/validate.ts'
+import { cleanText, visibleText } from '../../text.ts'
 import { commissionBps } from '../../usage/commission.ts'
 
 /** Endpoint on sale: its declaration, price version, commission and payee. */
@@ -19,8 +20,8 @@ export interface Offering {
   readonly priceVersion: number
   readonly commissionBps: number
   readonly payee: AccountRef
-  readonly checkInput: Check
-  readonly checkOutput: Check | undefined
+  readonly checkInput: ValueCheck
+  readonly checkOutput: ValueCheck | undefined
 }
 
 /** Endpoint in the catalog, before its payee's account has been opened. */
@@ -74,7 +75,8 @@ export async function writeService(
   { passThrough, defaultCommissionBps }: SalesTerms,
   family: string | null = null,
 ): Promise<readonly PublishedEndpoint[]> {
-  const { slug, name, category, summary, provider } = service
+  const { slug, category, provider } = service
+  const [name, summary] = [cleanText(service.name, 100), cleanText(service.summary, 500)]
   const free = service.freeCallsPerMonth ?? 0
   const digest = family === null ? null : digestOf(service)
   const isPassThrough = passThrough.has(slug)
@@ -95,7 +97,7 @@ export async function writeService(
   const bps = isPassThrough ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
   const endpoints: PublishedEndpoint[] = []
   for (const [route, endpoint] of routesOf(service)) {
-    if (family === null) for (const schema of schemasOf(endpoint)) compile(schema) // may throw
+    if (family === null) await Promise.all(schemasOf(endpoint).map(assertCompiles))
     endpoints.push(await writeEndpoint(client, service, route, endpoint, bps))
   }
   return endpoints
@@ -109,14 +111,15 @@ async function writeEndpoint(
   commission: number,
 ): Promise<PublishedEndpoint> {
   const [method, path] = route.split(' ') as [string, string]
-  const output = endpoint.output === undefined ? null : JSON.stringify(endpoint.output.json)
+  const output = endpoint.output && visibleText(JSON.stringify(endpoint.output.json))
+  const input = visibleText(JSON.stringify(endpoint.input.json))
   const { rows } = await client.query<{ id: number }>(
     `INSERT INTO hub.endpoint (service, method, path, summary, input_schema, output_schema)
      VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (service, method, path) DO UPDATE SET summary = $4, input_schema = $5,
        output_schema = $6, state = 'active'
      RETURNING id`,
-    [service.slug, method, path, endpoint.summary, JSON.stringify(endpoint.input.json), output],
+    [service.slug, method, path, cleanText(endpoint.summary, 500), input, output ?? null],
   )
   const { id } = rows[0]!
   const { rows: versions } = await client.query<{ version: number }>(
@@ -160,16 +163,10 @@ export function publishedEndpoint(
     path,
     priceVersion: version,
     commissionBps: bps,
-    checkInput: compileOnFirstCall(endpoint.input),
-    checkOutput: endpoint.output && compileOnFirstCall(endpoint.output),
+    checkInput: checkValue(endpoint.input),
+    checkOutput: endpoint.output && checkValue(endpoint.output),
   }
 }
-
-/** Delays compilation until the first call: one owner may list 2,000 schemas. */
-const compileOnFirstCall =
-  (schema: Schema<unknown>): Check =>
-  (value) =>
-    compile(schema)(value)
 
 /** Writes and indexes a service; retires endpoints that it no longer has. */
 export async function replaceService(

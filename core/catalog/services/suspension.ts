@@ -58,17 +58,17 @@ export async function setSuspension(
 }
 
 /**
- * Suspends or approves an imported service; its owner sees the reason. To resume it, an
- * administrator approves the revision that they have reviewed.
- * @param reviewedRevision required to resume
+ * Suspends or resumes an imported service; its owner sees the reason. To resume it, an
+ * administrator approves the version that they have reviewed.
+ * @param reviewed required to resume
  * @returns undefined if the service was not imported
- * @throws Fault `service_state`, `service_changed`; `validation_failed` without a revision
+ * @throws Fault `service_state`, `service_changed`; `validation_failed` without a version
  */
 export async function setUpstreamSuspension(
   client: PoolClient,
   slug: string,
   reason: string | null,
-  reviewedRevision: number | undefined,
+  reviewed: number | undefined,
 ): Promise<{ readonly before: string; readonly after: string } | undefined> {
   const { rows } = await client.query<{ state: string }>(
     'SELECT state FROM hub.upstream WHERE slug = $1 FOR UPDATE',
@@ -76,20 +76,12 @@ export async function setUpstreamSuspension(
   )
   if (!rows[0]) return undefined
   const { state: before } = rows[0]
-  const isResumable = before === 'suspended' || before === 'pending'
-  if (reason === null && !isResumable) return { before, after: before }
   if (reason !== null) {
     const { state: after } = await suspendUpstream(client, slug, reason)
     return { before, after }
   }
-  if (reviewedRevision === undefined) {
-    const message = 'is required: the revision that you have reviewed, from GET …/services'
-    const issues = [{ path: '/revision', message }]
-    throw new Fault('validation_failed', 'Send the revision that you have reviewed.', {
-      extras: { issues },
-    })
-  }
-  const { state: after } = await approve(client, slug, reviewedRevision)
+  if (before !== 'suspended') return { before, after: before }
+  const { state: after } = await approve(client, slug, reviewed)
   return { before, after }
 }
 

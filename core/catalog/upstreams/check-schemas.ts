@@ -9,7 +9,7 @@ import {
 
 const LIMITS = { deadlineMs: 5_000, heapMb: 256 } as const
 /** Up to this number, compiling in the main thread is faster than starting a worker. */
-const INLINE_MAX = 50
+const INLINE_MAX = 20
 
 /**
  * Finds issues in the schemas of a service. Many schemas, and those with patterns, are slow to

@@ -39,7 +39,9 @@ async function findMissingSecret(on: Queryable, slug: string): Promise<readonly 
      FROM hub.upstream_import i JOIN hub.upstream_endpoint e ON e.service = i.service AND e.listed
        AND i.report -> 'guarded' ? (e.method || ' ' || e.upstream_path)
      WHERE i.service = $1
-       AND NOT EXISTS (SELECT FROM hub.upstream_secret s WHERE s.service = i.service) LIMIT 1`,
+       AND NOT EXISTS (SELECT FROM hub.upstream u JOIN hub.upstream_secret s
+         ON s.service = u.slug AND s.origin = hub.origin_of(u.base_url) AND s.listed
+         WHERE u.slug = i.service) LIMIT 1`,
     [slug],
   )
   return rows.map(({ secret }) => `a secret: ${secret ?? 'header Authorization'}`)

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { cleanText } from '../../text.ts'
 import type { ImportedApi } from './openapi/read.ts'
 
 /** Parts of an imported document that were not taken over. */
@@ -9,10 +10,6 @@ export interface ImportReport extends Pick<ImportedApi, 'gaps' | 'wants' | 'guar
 const AT_MAX = 300
 const WHAT_MAX = 500
 
-/** Removes U+0000 and lone surrogates, which PostgreSQL rejects. */
-const storableText = (text: string, max: number): string =>
-  text.replaceAll('\0', '').slice(0, max).toWellFormed()
-
 /** Stores what the import of a draft left out or simplified. */
 export async function storeImportReport(
   client: PoolClient,
@@ -21,13 +18,13 @@ export async function storeImportReport(
 ): Promise<void> {
   const report = {
     gaps: gaps.map(({ at, what }) => ({
-      at: storableText(at, AT_MAX),
-      what: storableText(what, WHAT_MAX),
+      at: cleanText(at, AT_MAX),
+      what: cleanText(what, WHAT_MAX),
     })),
     wants: wants.map((want) => ({
       ...want,
-      name: storableText(want.name, AT_MAX),
-      prefix: storableText(want.prefix, AT_MAX),
+      name: cleanText(want.name, AT_MAX),
+      prefix: cleanText(want.prefix, AT_MAX),
     })),
     guarded,
   }

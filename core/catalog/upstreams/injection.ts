@@ -12,6 +12,8 @@ import { openSecret, resealSecrets } from './secrets.ts'
 
 const PAGE_SIZE = 50
 const CACHE_MAX = 1_000
+/** Maximum size of all cached upstreams, in characters of their JSON. */
+const CACHE_CHARACTERS_MAX = 16_777_216
 
 interface InjectionDeps {
   readonly pool: Pool
@@ -25,31 +27,46 @@ interface InjectionDeps {
   readonly log: Log
 }
 
-/** SQL for an upstream as one JSON text; equal texts mean an unchanged upstream. */
-const UPSTREAM_JSON = `json_build_object('slug', u.slug, 'name', u.name, 'category', u.category,
-  'summary', u.summary, 'provider', u.provider, 'freeCallsPerMonth', u.free_calls_per_month,
-  'since', u.deprecated_on, 'sunset', u.sunset_on, 'baseUrl', u.base_url,
-  'healthPath', u.health_path,
-  'requestHeaders', u.request_headers, 'responseHeaders', u.response_headers,
+/**
+ * SQL for an upstream as one JSON text; equal texts mean an unchanged upstream. Its prices and the
+ * values of its secrets are current.
+ * @param content SQL of the version to sell
+ */
+const upstreamJson = (content: string): string =>
+  `json_build_object('slug', u.slug, 'provider', u.provider,
+  'freeCallsPerMonth', u.free_calls_per_month, 'since', u.deprecated_on, 'sunset', u.sunset_on,
+  'content', c.content - 'endpoints' - 'secrets',
   'sealed', (SELECT coalesce(json_agg(json_build_object('place', s.place, 'name', s.name,
       'keyId', s.key_id, 'sealed', encode(s.sealed, 'base64')) ORDER BY s.place, s.name), '[]')
-    FROM hub.upstream_secret s WHERE s.service = u.slug),
-  'endpoints', (SELECT coalesce(json_agg(json_build_object('method', e.method, 'path', e.path,
-      'upstreamPath', e.upstream_path, 'summary', e.summary, 'price', c.amount::text,
-      'input', e.input, 'output', e.output, 'query', e.query, 'body', e.body,
-      'success', e.success, 'passes', e.passes, 'deadlineSeconds', e.deadline_seconds,
-      'maxBytes', e.max_bytes, 'streams', e.streams, 'idempotent', e.idempotent,
-      'retries', e.retries) ORDER BY e.position), '[]')
-    FROM hub.upstream_endpoint e JOIN LATERAL (${CURRENT_PRICE}) c ON true
-    WHERE e.service = u.slug AND e.listed))::text AS text`
+    FROM hub.upstream_secret s WHERE s.service = u.slug
+      AND s.origin = hub.origin_of(c.content ->> 'baseUrl') AND c.content -> 'secrets'
+        @> jsonb_build_array(jsonb_build_object('place', s.place, 'name', s.name))),
+  'endpoints', (SELECT coalesce(json_agg(e.endpoint
+      || jsonb_build_object('price', p.amount::text) ORDER BY e.position), '[]')
+    FROM (SELECT u.slug AS service, endpoint ->> 'method' AS method, endpoint ->> 'path' AS path,
+        endpoint, position FROM jsonb_array_elements(c.content -> 'endpoints')
+          WITH ORDINALITY listed (endpoint, position)) e
+      JOIN LATERAL (${CURRENT_PRICE}) p ON true))::text AS text
+  FROM hub.upstream u CROSS JOIN LATERAL (${content}) c`
+
+/** The version that callers see; none before the first approval. */
+const APPROVED = `SELECT v.content FROM hub.content_version v
+  WHERE v.subject = u.slug AND v.state = 'approved'`
+/** The owner's newest version, approved or not. */
+const NEWEST = 'SELECT hub.upstream_content(u.slug) AS content'
 
 const IS_ON_SALE = `u.state = 'active' AND (u.sunset_on IS NULL
   OR u.sunset_on >= (now() AT TIME ZONE 'UTC')::date)`
 
-type UpstreamRow = Omit<Upstream, 'injected' | 'way' | 'deprecated' | 'endpoints'> & {
+type Content = Pick<
+  Upstream,
+  'name' | 'category' | 'summary' | 'baseUrl' | 'requestHeaders' | 'responseHeaders'
+>
+
+interface UpstreamRow extends Pick<Upstream, 'slug' | 'provider' | 'freeCallsPerMonth'> {
+  readonly content: Content
   readonly since: string | null
   readonly sunset: string | null
-  readonly healthPath: string
   readonly sealed: readonly (Omit<Injected, 'value'> & { keyId: string; sealed: string })[]
   readonly endpoints: readonly (Omit<UpstreamEndpoint, 'price'> & { readonly price: string })[]
 }
@@ -59,30 +76,36 @@ export function injectedUpstreams(deps: InjectionDeps): Upstreams {
   const { pool, keys, log } = deps
   const cache = new LRUCache<string, { text: string; upstream: Upstream | undefined }>({
     max: CACHE_MAX,
+    maxSize: CACHE_CHARACTERS_MAX,
+    sizeCalculation: ({ text }) => Math.max(1, text.length),
   })
   /** Returns undefined if a secret cannot be decrypted; logs that once, because it is cached. */
-  const read = (slug: string, text: string): Upstream | undefined => {
-    const cached = cache.get(slug)
+  const read = (key: string, text: string): Upstream | undefined => {
+    const cached = cache.get(key)
     if (cached?.text === text) return cached.upstream
     const upstream = parseUpstream(deps, text)
-    cache.set(slug, { text, upstream })
+    cache.set(key, { text, upstream })
     return upstream
   }
-  const one = async (slug: string, state: string): Promise<Upstream | undefined> => {
+  const one = async (
+    slug: string,
+    content: string,
+    state: string,
+  ): Promise<Upstream | undefined> => {
     const { rows } = await pool.query<{ text: string }>(
-      `SELECT ${UPSTREAM_JSON} FROM hub.upstream u WHERE u.slug = $1 AND ${state}`,
+      `SELECT ${upstreamJson(content)} WHERE u.slug = $1 AND ${state}`,
       [slug],
     )
-    const upstream = rows[0] && read(slug, rows[0].text)
+    const upstream = rows[0] && read(content === APPROVED ? slug : `preview ${slug}`, rows[0].text)
     return upstream && upstream.endpoints.length > 0 ? upstream : undefined
   }
   return {
-    find: (slug) => one(slug, IS_ON_SALE),
-    preview: (slug) => one(slug, `u.state <> 'retired'`),
+    find: (slug) => one(slug, APPROVED, IS_ON_SALE),
+    preview: (slug) => one(slug, NEWEST, `u.state <> 'retired'`),
     async list(after) {
       for (let last: string | undefined = after; last !== undefined; ) {
         const { rows }: { rows: { slug: string; text: string }[] } = await pool.query(
-          `SELECT u.slug, ${UPSTREAM_JSON} FROM hub.upstream u WHERE ${IS_ON_SALE} AND u.slug > $1
+          `SELECT u.slug, ${upstreamJson(APPROVED)} WHERE ${IS_ON_SALE} AND u.slug > $1
            ORDER BY u.slug LIMIT ${PAGE_SIZE}`,
           [last],
         )
@@ -95,8 +118,8 @@ export function injectedUpstreams(deps: InjectionDeps): Upstreams {
     async due() {
       const slugs = await claimDueChecks(pool)
       const { rows } = await pool.query<{ slug: string; base: string; path: string }>(
-        `SELECT slug, base_url AS base, health_path AS path FROM hub.upstream
-         WHERE slug = ANY ($1)`,
+        `SELECT subject AS slug, content ->> 'baseUrl' AS base, content ->> 'healthPath' AS path
+         FROM hub.content_version WHERE subject = ANY ($1) AND state = 'approved'`,
         [slugs],
       )
       return rows.map(({ slug, base, path }) => ({
@@ -120,7 +143,9 @@ const egressFor = ({ http, backends, localOrigins }: InjectionDeps, baseUrl: str
   localOrigins.includes(new URL(baseUrl).origin) ? backends : http
 
 function parseUpstream(deps: InjectionDeps, text: string): Upstream | undefined {
-  const { since, sunset, sealed, endpoints, ...rest }: UpstreamRow = JSON.parse(text)
+  const row: UpstreamRow = JSON.parse(text)
+  const { since, sunset, sealed, endpoints, content, ...terms } = row
+  const rest = { ...content, ...terms }
   const secrets = sealed.map(({ keyId, sealed: bytes, ...where }) => {
     const secret = { ...where, service: rest.slug, keyId, sealed: Buffer.from(bytes, 'base64') }
     return { ...where, value: openSecret(deps.keys, secret) }

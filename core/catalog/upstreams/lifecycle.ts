@@ -2,8 +2,17 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
+import {
+  approveVersion,
+  assertReviewed,
+  endWaiting,
+  type ReviewRules,
+  readReview,
+  refuseVersion,
+} from '../review/versions.ts'
 import { assertComplete, missingParts } from './completeness.ts'
 import { findUpstream, lockUpstream, type UpstreamInfo, type UpstreamState } from './store.ts'
+import { deleteUnusedSecrets, recordUpstreamVersion, withdrawUpstreamVersion } from './versions.ts'
 
 /**
  * Lifecycle of an imported service:
@@ -16,22 +25,24 @@ import { findUpstream, lockUpstream, type UpstreamInfo, type UpstreamState } fro
  */
 
 /**
- * Puts a service on sale, or submits it for approval.
- * @param approval true if an administrator must approve it
+ * Puts a service on sale with its approved version; without one, submits it for approval.
  * @throws Fault `service_not_found`, `service_incomplete`, `service_state`
  */
 export const activate = (
   pool: Pool,
   manager: KeyManager,
   slug: string,
-  approval: boolean,
+  rules: ReviewRules,
 ): Promise<UpstreamInfo> =>
   inTransaction(pool, async (client) => {
-    const { state, approvedAt } = await findUpstream(client, manager, slug, true)
-    if (state === 'active' || state === 'pending') return findUpstream(client, manager, slug)
+    const info = await findUpstream(client, manager, slug, true)
+    const { state } = info
+    if (state === 'active' || state === 'pending') return info
     assertState(state, ['draft', 'paused'], 'activate')
     await assertComplete(client, slug)
-    await changeState(client, slug, approval && approvedAt === null ? 'pending' : 'active')
+    await recordUpstreamVersion(client, { ...info, state: 'pending' }, rules)
+    const { approved } = await readReview(client, slug)
+    await changeState(client, slug, approved ? 'active' : 'pending')
     return findUpstream(client, manager, slug)
   })
 
@@ -40,9 +51,29 @@ export const pause = (pool: Pool, manager: KeyManager, slug: string): Promise<Up
   inTransaction(pool, async (client) => {
     const { state } = await findUpstream(client, manager, slug, true)
     assertState(state, ['active', 'paused', 'pending'], 'pause')
+    if (state === 'pending') await endWaiting(client, slug, 'withdrawn')
     if (state !== 'paused')
       await changeState(client, slug, state === 'pending' ? 'draft' : 'paused')
     return findUpstream(client, manager, slug)
+  })
+
+/**
+ * Withdraws the version that awaits approval. A service that was never approved is a draft again.
+ * @throws Fault `service_not_found`; `service_state` if no version is waiting
+ */
+export const withdraw = (pool: Pool, manager: KeyManager, slug: string): Promise<UpstreamInfo> =>
+  inTransaction(pool, async (client) => {
+    const { state } = await findUpstream(client, manager, slug, true)
+    const { waiting } = await readReview(client, slug)
+    if (!waiting) throw noneWaiting(state)
+    await withdrawUpstreamVersion(client, slug)
+    if (state === 'pending') await changeState(client, slug, 'draft')
+    return findUpstream(client, manager, slug)
+  })
+
+const noneWaiting = (state: UpstreamState): Fault =>
+  new Fault('service_state', 'No version of the service is waiting for approval.', {
+    extras: { state },
   })
 
 /**
@@ -76,32 +107,47 @@ export const retire = (
   })
 
 /**
- * Approves a pending or suspended service. Runs in the caller's transaction, which also records it
- * in the audit log.
- * @param reviewedRevision revision that the administrator has reviewed
- * @throws Fault `service_not_found`, `service_state`, `service_changed`, `service_incomplete`
+ * Approves the version that an administrator has reviewed: the waiting one, or that of a suspended
+ * service. Runs in the caller's transaction, which also records it in the audit log.
+ * @throws Fault `service_not_found`, `service_state`, `service_changed`, `service_incomplete`,
+ *   `validation_failed` without a version
  */
 export async function approve(
   client: PoolClient,
   slug: string,
-  reviewedRevision: number,
+  reviewed: number | undefined,
 ): Promise<UpstreamInfo> {
-  const { state, activatedAt, revision, baseUrl } = await lockUpstream(client, slug)
-  assertState(state, ['pending', 'suspended'], 'approve')
-  if (state === 'pending') await assertComplete(client, slug)
-  if (revision !== reviewedRevision) {
-    const detail = `The service has changed since revision ${reviewedRevision}.`
-    throw new Fault('service_changed', detail, {
-      extras: { revision, base_url: baseUrl },
-    })
-  }
-  await client.query('UPDATE hub.upstream SET approved_at = now() WHERE slug = $1', [slug])
+  const { state, activatedAt } = await lockUpstream(client, slug)
+  const review = await readReview(client, slug)
+  if (!review.waiting && state !== 'suspended') throw noneWaiting(state)
+  assertReviewed(review, reviewed)
+  if (state !== 'suspended') await assertComplete(client, slug)
+  if (review.waiting) await approveVersion(client, slug, review.waiting.version)
+  await deleteUnusedSecrets(client, slug)
   const isComplete = (await missingParts(client, slug)).length === 0
-  await changeState(
-    client,
-    slug,
-    state === 'pending' || (activatedAt && isComplete) ? 'active' : 'paused',
-  )
+  if (state === 'pending') await changeState(client, slug, 'active')
+  if (state === 'suspended')
+    await changeState(client, slug, activatedAt && isComplete ? 'active' : 'paused')
+  return lockUpstream(client, slug)
+}
+
+/**
+ * Refuses the waiting version; its owner sees the reason. A service that was never approved is a
+ * draft again. @throws Fault as `approve`
+ */
+export async function refuse(
+  client: PoolClient,
+  slug: string,
+  reviewed: number | undefined,
+  reason: string,
+): Promise<UpstreamInfo> {
+  const { state } = await lockUpstream(client, slug)
+  const review = await readReview(client, slug)
+  if (!review.waiting) throw noneWaiting(state)
+  assertReviewed(review, reviewed)
+  await refuseVersion(client, slug, review.waiting.version, reason)
+  if (state === 'pending') await changeState(client, slug, 'draft')
+  await deleteUnusedSecrets(client, slug)
   return lockUpstream(client, slug)
 }
 

@@ -79,7 +79,7 @@ export async function listPrices(
   return rows
 }
 
-/** Returns the current and upcoming price of each listed endpoint. */
+/** Returns the current and upcoming price of each endpoint, listed or not. */
 export async function currentPrices(
   pool: Pool,
   slug: string,
@@ -94,7 +94,7 @@ export async function currentPrices(
          WHERE f.service = e.service AND f.method = e.method AND f.path = e.path
            AND f.withdrawn_at IS NULL AND f.effective_at > now()
          ORDER BY f.id DESC LIMIT 1) n ON true
-     WHERE e.service = $1 AND e.listed`,
+     WHERE e.service = $1`,
     [slug],
   )
   return rows.map(({ method, path, amount, next, at }) => ({

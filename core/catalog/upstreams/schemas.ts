@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../json.ts'
+import { patternsOf, subschemas } from '../../plugin/schema-cost.ts'
 import { compile, type Issue } from '../../plugin/validate.ts'
 
 /** Limits of a foreign JSON Schema, because compiling it costs the hub memory and time. */
@@ -10,32 +11,19 @@ const SERVICE_SCHEMAS_MAX = 2_500
 /** Patterns per service; compiling one takes one or two milliseconds. */
 const SERVICE_PATTERNS_MAX = 200
 const PATTERN_LENGTH_MAX = 500
-/** `uniqueItems` compares all pairs of items. */
+/** `uniqueItems` serializes the items to compare them. */
 const UNIQUE_ITEMS_MAX = 1_000
 
-/** Keywords whose value is a schema, a list of schemas, or a map of schemas. */
-const SINGLE_KEYWORDS = [
-  'items',
-  'additionalProperties',
-  'not',
-  'contains',
-  'propertyNames',
-] as const
-const LIST_KEYWORDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
-const MAP_KEYWORDS = ['properties', 'patternProperties'] as const
-const VALUE_KEYWORDS = (
-  'type enum const title description default examples deprecated readOnly writeOnly ' +
-  'format pattern minLength maxLength minimum maximum exclusiveMinimum ' +
-  'exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties ' +
-  'maxProperties required contentMediaType'
-).split(' ')
-
-export const KEYWORDS: ReadonlySet<string> = new Set([
-  ...SINGLE_KEYWORDS,
-  ...LIST_KEYWORDS,
-  ...MAP_KEYWORDS,
-  ...VALUE_KEYWORDS,
-])
+/** Keywords that a provider's schema may have. References are not among them. */
+export const KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    'items additionalProperties not contains propertyNames anyOf oneOf allOf prefixItems ' +
+    'properties patternProperties type enum const title description default examples ' +
+    'deprecated readOnly writeOnly format pattern minLength maxLength minimum maximum ' +
+    'exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems ' +
+    'minProperties maxProperties required contentMediaType'
+  ).split(' '),
+)
 
 /** Remaining schemas and patterns for the schemas of one service. */
 export interface SchemaBudget {
@@ -50,35 +38,15 @@ export const newSchemaBudget = (): SchemaBudget => ({
 
 /** Subtracts the patterns of one schema level from the budget. @returns an issue, if any */
 export function countPatterns(
-  { pattern, patternProperties }: JsonObject,
+  schema: JsonObject,
   left: Pick<SchemaBudget, 'patterns'>,
 ): string | undefined {
-  const names = isJsonObject(patternProperties) ? Object.keys(patternProperties) : []
-  const patterns = typeof pattern === 'string' ? [...names, pattern] : names
+  const patterns = patternsOf(schema)
   left.patterns -= patterns.length
   if (left.patterns < 0) return `more than ${SERVICE_PATTERNS_MAX} patterns in one service`
   const long = patterns.some(({ length }) => length > PATTERN_LENGTH_MAX)
   return long ? `a pattern has more than ${PATTERN_LENGTH_MAX} characters` : undefined
 }
-
-/** Lists the direct subschemas of a schema with their locations. */
-export const subschemas = (
-  schema: JsonObject,
-): readonly (readonly [place: string, schema: unknown])[] => [
-  ...SINGLE_KEYWORDS.flatMap((key) =>
-    isJsonObject(schema[key]) ? [[key, schema[key]] as const] : [],
-  ),
-  ...LIST_KEYWORDS.flatMap((key) =>
-    Array.isArray(schema[key])
-      ? schema[key].map((each: unknown, i) => [`${key}/${i}`, each] as const)
-      : [],
-  ),
-  ...MAP_KEYWORDS.flatMap((key) =>
-    isJsonObject(schema[key])
-      ? Object.entries(schema[key]).map(([name, each]) => [`${key}/${name}`, each] as const)
-      : [],
-  ),
-]
 
 /**
  * Finds issues in a provider's schema without compiling it. `$ref` is not allowed, so that the size

@@ -4,8 +4,10 @@ import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { Injected } from '../../plugin/upstreams.ts'
+import type { ReviewRules } from '../review/versions.ts'
 import { assertComplete } from './completeness.ts'
 import { findUpstream, isOffered } from './store.ts'
+import { recordUpstreamVersion } from './versions.ts'
 
 /** Upstream credential without its value. */
 export interface UpstreamSecretInfo {
@@ -22,12 +24,17 @@ const sealingPurpose = (slug: string, { place, name }: Pick<Injected, 'place' | 
 
 interface SealedSecret extends Omit<Injected, 'value'> {
   readonly service: string
+  /** The only origin that it is sent to. */
+  readonly origin: string
   readonly keyId: string
   readonly sealed: Buffer
 }
 
 /** Decrypts a secret; undefined if its key is missing. */
-export function openSecret(keys: SealingKeys, secret: SealedSecret): string | undefined {
+export function openSecret(
+  keys: SealingKeys,
+  secret: Omit<SealedSecret, 'origin'>,
+): string | undefined {
   try {
     return keys.open(sealingPurpose(secret.service, secret), secret.keyId, secret.sealed)
   } catch {
@@ -42,7 +49,7 @@ export async function unreadableSecrets(
   slugs: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows } = await pool.query<SealedSecret>(
-    `SELECT service, place, name, key_id AS "keyId", sealed FROM hub.upstream_secret
+    `SELECT service, origin, place, name, key_id AS "keyId", sealed FROM hub.upstream_secret
      WHERE service = ANY ($1) ORDER BY service, place, name`,
     [slugs],
   )
@@ -52,17 +59,21 @@ export async function unreadableSecrets(
   return new Map([...byService].map(([service, secrets]) => [service, secrets.map(label)]))
 }
 
+/** Lists the secrets of the owner's newest version. */
 export async function listSecrets(pool: Pool, slug: string): Promise<UpstreamSecretInfo[]> {
   const { rows } = await pool.query<UpstreamSecretInfo>(
-    `SELECT place, name, key_id AS "keyId", set_at AS "setAt" FROM hub.upstream_secret
-     WHERE service = $1 ORDER BY place, name`,
+    `SELECT s.place, s.name, s.key_id AS "keyId", s.set_at AS "setAt"
+     FROM hub.upstream u JOIN hub.upstream_secret s
+       ON s.service = u.slug AND s.origin = hub.origin_of(u.base_url) AND s.listed
+     WHERE u.slug = $1 ORDER BY s.place, s.name`,
     [slug],
   )
   return rows
 }
 
 /**
- * Replaces all secrets of a service.
+ * Replaces all secrets of a service. Another value of a secret is used at once; another place is a
+ * new version.
  * @throws Fault `service_not_found`; `service_state` if it is retired; `service_incomplete` if it
  *   is on sale and would lack a required secret
  */
@@ -72,20 +83,24 @@ export async function setSecrets(
   manager: KeyManager,
   slug: string,
   secrets: readonly Injected[],
+  rules: ReviewRules,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     const info = await findUpstream(client, manager, slug, true)
     if (info.state === 'retired') throw new Fault('service_state', 'The service is retired.')
-    await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
+    await client.query('UPDATE hub.upstream_secret SET listed = false WHERE service = $1', [slug])
     for (const secret of secrets) {
       const { keyId, sealed } = keys.seal(sealingPurpose(slug, secret), secret.value)
       await client.query(
-        `INSERT INTO hub.upstream_secret (service, place, name, key_id, sealed)
-         VALUES ($1, $2, $3, $4, $5)`,
-        [slug, secret.place, secret.name, keyId, sealed],
+        `INSERT INTO hub.upstream_secret (service, origin, place, name, key_id, sealed)
+         VALUES ($1, hub.origin_of($2), $3, $4, $5, $6)
+         ON CONFLICT (service, origin, place, name) DO UPDATE SET key_id = excluded.key_id,
+           sealed = excluded.sealed, set_at = now(), listed = true`,
+        [slug, info.baseUrl, secret.place, secret.name, keyId, sealed],
       )
     }
     if (isOffered(info)) await assertComplete(client, slug)
+    await recordUpstreamVersion(client, info, rules)
   })
 }
 
@@ -101,13 +116,13 @@ export interface ResealResult {
 /** Re-encrypts with the current key all secrets sealed with another, which may then be deleted. */
 export async function resealSecrets(pool: Pool, keys: SealingKeys): Promise<ResealResult> {
   let [count, unreadable] = [0, 0]
-  let after: readonly string[] = ['', '', '']
+  let after: readonly string[] = ['', '', '', '']
   for (;;) {
     const rows = await inTransaction(pool, async (client) => {
       const { rows: found } = await client.query<SealedSecret>(
-        `SELECT service, place, name, key_id AS "keyId", sealed FROM hub.upstream_secret
-         WHERE key_id <> $1 AND (service, place, name) > ($2, $3, $4)
-         ORDER BY service, place, name LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`,
+        `SELECT service, origin, place, name, key_id AS "keyId", sealed FROM hub.upstream_secret
+         WHERE key_id <> $1 AND (service, origin, place, name) > ($2, $3, $4, $5)
+         ORDER BY service, origin, place, name LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`,
         [keys.currentId, ...after],
       )
       for (const secret of found) {
@@ -120,20 +135,20 @@ export async function resealSecrets(pool: Pool, keys: SealingKeys): Promise<Rese
     count += rows.length
     const last = rows.at(-1)
     if (!last || rows.length < BATCH) return { count: count - unreadable, unreadable }
-    after = [last.service, last.place, last.name]
+    after = [last.service, last.origin, last.place, last.name]
   }
 }
 
 async function resealOne(
   client: PoolClient,
   keys: SealingKeys,
-  { service, ...where }: SealedSecret,
+  { service, origin, ...where }: SealedSecret,
   text: string,
 ): Promise<void> {
   const { keyId, sealed } = keys.seal(sealingPurpose(service, where), text)
   await client.query(
-    `UPDATE hub.upstream_secret SET key_id = $4, sealed = $5
-     WHERE service = $1 AND place = $2 AND name = $3`,
-    [service, where.place, where.name, keyId, sealed],
+    `UPDATE hub.upstream_secret SET key_id = $5, sealed = $6
+     WHERE service = $1 AND origin = $2 AND place = $3 AND name = $4`,
+    [service, origin, where.place, where.name, keyId, sealed],
   )
 }

@@ -1,11 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
-import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { UpstreamEndpoint } from '../../plugin/upstreams.ts'
 import { ensureProvider } from '../../providers/providers.ts'
 import { isReserved } from '../services/declaration.ts'
-import { missingParts } from './completeness.ts'
 
 /** Family of imported services. */
 export const UPSTREAM_FAMILY = 'upstream'
@@ -28,9 +26,6 @@ export interface UpstreamInfo {
   readonly state: UpstreamState
   /** Reason of a suspension. */
   readonly reason: string | null
-  /** Increases with each change of its description, location or endpoints. */
-  readonly revision: number
-  readonly approvedAt: Date | null
   readonly activatedAt: Date | null
   /** Days in UTC. */
   readonly deprecatedOn: string | null
@@ -45,8 +40,8 @@ export const isOffered = ({ state }: Pick<UpstreamInfo, 'state'>): boolean =>
 
 const UPSTREAM_COLUMNS = `slug, owner, provider, name, category, summary, base_url AS "baseUrl",
   free_calls_per_month AS "freeCallsPerMonth", request_headers AS "requestHeaders",
-  response_headers AS "responseHeaders", health_path AS "healthPath", state, reason, revision,
-  approved_at AS "approvedAt", activated_at AS "activatedAt",
+  response_headers AS "responseHeaders", health_path AS "healthPath", state, reason,
+  activated_at AS "activatedAt",
   deprecated_on::text AS "deprecatedOn", sunset_on::text AS "sunsetOn",
   created_at AS "createdAt", updated_at AS "updatedAt"`
 
@@ -171,55 +166,6 @@ const notFound = (slug: string): Fault =>
     'service_not_found',
     `You have no service "${slug}". GET /v1/provider/services lists yours.`,
   )
-
-/**
- * Changes the description or base URL of a service. Changing the origin deletes its secrets, so
- * that they are not sent to another host, pauses the sale if a secret is required, and needs a new
- * approval if administrators approve services.
- * @throws Fault `service_not_found`; `service_state` if it is retired
- */
-export function changeUpstream(
-  pool: Pool,
-  manager: KeyManager,
-  slug: string,
-  change: UpstreamChange,
-  approval: boolean,
-): Promise<UpstreamInfo> {
-  return inTransaction(pool, async (client) => {
-    const before = await findUpstream(client, manager, slug, true)
-    if (before.state === 'retired') throw new Fault('service_state', 'The service is retired.')
-    const after = { ...before, ...definedOnly(change) }
-    const isMoved = new URL(before.baseUrl).origin !== new URL(after.baseUrl).origin
-    if (isMoved) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
-    const isSaleMoved = isMoved && before.state === 'active'
-    const isIncomplete = isSaleMoved && (await missingParts(client, slug)).length > 0
-    const next = isIncomplete ? 'paused' : isSaleMoved && approval ? 'pending' : before.state
-    const { rows } = await client.query<UpstreamInfo>(
-      `UPDATE hub.upstream SET name = $2, category = $3, summary = $4, base_url = $5,
-         free_calls_per_month = $6, request_headers = $7, response_headers = $8, health_path = $9,
-         approved_at = CASE WHEN $10 THEN NULL ELSE approved_at END,
-         state = $11, updated_at = now()
-       WHERE slug = $1 RETURNING ${UPSTREAM_COLUMNS}`,
-      [
-        slug,
-        after.name,
-        after.category,
-        after.summary,
-        after.baseUrl,
-        after.freeCallsPerMonth,
-        after.requestHeaders,
-        after.responseHeaders,
-        after.healthPath,
-        isMoved,
-        next,
-      ],
-    )
-    return rows[0]!
-  })
-}
-
-const definedOnly = (change: object): Partial<NewUpstream> =>
-  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
 const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output,
   query, body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes",

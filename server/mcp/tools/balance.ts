@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { type Clock, dayName, monthStart } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
+import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
@@ -9,9 +10,10 @@ import { readHistory } from '../../../core/usage/history.ts'
 import { readSpending } from '../../../core/usage/spending.ts'
 import { balances } from '../../rest/account/credits.ts'
 import { showHistoryItem } from '../../rest/account/history.ts'
-import { readFreeCalls } from '../../rest/account/wallet.ts'
+import { readFreeCalls, readKeySpending } from '../../rest/account/wallet.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
+import { asData } from '../third-party.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
 import { resultSchema } from './schemas.ts'
 
@@ -49,15 +51,19 @@ export const balanceTool = (deps: BalanceDeps): AnyTool =>
     run: async ({ history_limit: rows = DEFAULT_HISTORY }, context) => {
       const { caller } = context
       const { pool } = deps
-      const history = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
+      const madeBy = await findVisibleKeys(pool, caller)
+      const query = { limit: rows, madeBy }
+      const history = rows === 0 ? [] : await readHistory(pool, caller.credits.id, query)
       const value = {
         key_id: caller.keyId,
         ...(await balances(deps, caller)),
         rate_limit: await rateLimitOf(deps, context),
         free_calls: await readFreeCalls(pool, caller),
         ...limitsOf(caller),
-        spending_this_month: await monthSpending(deps, caller),
-        history: history.map(showHistoryItem),
+        spending_this_month: await (madeBy
+          ? readOwnSpending(deps, caller)
+          : monthSpending(deps, caller)),
+        ...asData({ history: history.map(showHistoryItem) }),
       }
       return jsonResult(convertToDollars(value) as JsonObject)
     },
@@ -90,6 +96,18 @@ const limitsOf = ({ limits }: Caller): JsonObject =>
         })),
       }
 
+/** Spending of a sub-key and the keys below it. */
+async function readOwnSpending({ pool, clock }: BalanceDeps, caller: Caller): Promise<JsonObject> {
+  const now = clock.now()
+  const { by_service: services } = await readKeySpending(pool, caller, monthStart(now), now)
+  const byCharge = services.toSorted((a, b) => b.charged_microdollars - a.charged_microdollars)
+  return {
+    total_microdollars: services.reduce((sum, one) => sum + one.charged_microdollars, 0),
+    by_service: byCharge.slice(0, SERVICES_MAX),
+  }
+}
+
+/** Spending of a main key's credits. */
 async function monthSpending(
   { pool, clock }: BalanceDeps,
   { credits }: Caller,

@@ -2,12 +2,11 @@ import type { ListingSummary } from '../../../core/catalog/search/hits.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { dollars } from '../../../core/money.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
-import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
 import { listSchema } from './schemas.ts'
 import { findPage, searchInput } from './search-page.ts'
-import { shorten } from './services.ts'
+import { listOf, shorten } from './services.ts'
 
 /** `hub_search_external`: external x402 APIs that the hub has verified. */
 export const externalSearchTool = (deps: SearchDeps): AnyTool =>
@@ -28,7 +27,7 @@ export const externalSearchTool = (deps: SearchDeps): AnyTool =>
           ? [{ ...listingItem(hit.external, args.format), why: hit.why.join('; ') }]
           : [],
       )
-      return jsonResult(convertToDollars({ listings, next_cursor: next }) as JsonObject)
+      return jsonResult(listOf('listings', listings, next))
     },
   })
 

@@ -75,6 +75,13 @@ export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
       method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
       headers: s.optional(s.record(s.string())),
       body: s.optional(s.unknown({ description: 'A string is sent unchanged, all else as JSON.' })),
+      accept_pay_to: s.optional(
+        s.string({
+          minLength: 42,
+          maxLength: 42,
+          description: 'After pay_to_changed: the new payee address, once verified.',
+        }),
+      ),
       max_price_usd: s.string(maxPrice),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
@@ -82,12 +89,13 @@ export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
       offset,
     }),
     output: PAID_RESULT,
-    run: ({ url: resource, method, headers, body, ...rest }, context) => {
+    run: ({ url: resource, method, headers, body, accept_pay_to: payTo, ...rest }, context) => {
       const request = {
         url: resource,
         ...(method !== undefined && { method }),
         ...(headers !== undefined && { headers }),
         ...(body !== undefined && { body }),
+        ...(payTo !== undefined && { accept_pay_to: payTo }),
       }
       const target = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
       return makePaidCall(callDeps, { ...target, body: request, ...rest }, context)

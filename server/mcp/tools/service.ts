@@ -10,6 +10,7 @@ import * as s from '../../../core/plugin/schema.ts'
 import { LoadingCache } from '../../../core/runtime/cache.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
+import { asData } from '../third-party.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolResult } from '../tool.ts'
 import { resultSchema, slug } from './schemas.ts'
 import { serviceItem } from './services.ts'
@@ -72,7 +73,12 @@ const matches = (endpoint: ServiceEndpoint, name: string | undefined): boolean =
 /** Omits output schemas, then input schemas, if the result would be too long for an agent. */
 function fitSchemas(service: JsonObject, endpoints: readonly ServiceEndpoint[]): JsonObject {
   const [whole, inputs, bare] = [2, 1, 0].map((schemas) =>
-    convertToDollars({ ...service, endpoints: endpoints.map((each) => endpointOf(each, schemas)) }),
+    asData(
+      convertToDollars({
+        ...service,
+        endpoints: endpoints.map((each) => endpointOf(each, schemas)),
+      }) as JsonObject,
+    ),
   ) as [JsonObject, JsonObject, JsonObject]
   const fits = (value: JsonObject) => JSON.stringify(value).length <= RESULT_CHARS_MAX
   if (endpoints.length === 1 || fits(whole)) return whole

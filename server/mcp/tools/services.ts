@@ -11,6 +11,7 @@ import type { SearchDeps } from '../../rest/catalog/search.ts'
 import { readCursor, toPage } from '../../rest/paging.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
+import { asData } from '../third-party.ts'
 import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
 import { category, cursor, format, limit, listSchema } from './schemas.ts'
 import { DEFAULT_ROWS, findPage, searchInput } from './search-page.ts'
@@ -40,7 +41,7 @@ export const searchTool = (deps: SearchDeps): AnyTool =>
           ? [{ ...serviceItem(hit.service, args.format), why: hit.why.join('; ') }]
           : [],
       )
-      return jsonResult(convertToDollars({ services, next_cursor: next }) as JsonObject)
+      return jsonResult(listOf('services', services, next))
     },
   })
 
@@ -61,9 +62,19 @@ export const listTool = (pool: Pool): AnyTool =>
       const found = await listServices(pool, { limit: rows + 1, after, category: of })
       const shown = (row: PublishedService) => serviceItem(row, args.format)
       const { data, next_cursor } = toPage(found, rows, PAGE, ({ slug }) => [slug], shown).body
-      return jsonResult(convertToDollars({ services: data, next_cursor }) as JsonObject)
+      return jsonResult(listOf('services', data, next_cursor))
     },
   })
+
+/** Rows with texts of third parties, and the cursor of the next page. */
+export const listOf = (
+  name: string,
+  rows: readonly unknown[],
+  next: string | null | undefined,
+): JsonObject => ({
+  ...asData(convertToDollars({ [name]: rows }) as JsonObject),
+  ...(next && { next_cursor: next }),
+})
 
 /** A service in short form, or with all details. */
 export function serviceItem(

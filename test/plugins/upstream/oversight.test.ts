@@ -28,7 +28,7 @@ describe('the operator of the hub', () => {
   }
   const sold = async (): Promise<string> => {
     const slug = await pending()
-    const told = await decide(slug, 'approve', { revision: (await listed(slug))['revision'] })
+    const told = await decide(slug, 'approve', { version: (await listed(slug))['version'] })
     expect(told.status, told.text).to.equal(200)
     await world.hub.hub.catalog.refresh(slug)
     return slug
@@ -45,22 +45,22 @@ describe('the operator of the hub', () => {
       ['endpoints', () => put(slug, [{ ...ENDPOINT, upstream_path: '/other' }])],
     ]
     for (const [what, change] of changes) {
-      const { revision } = await listed(slug)
+      const { version } = await listed(slug)
       expect((await change()).status).to.equal(200)
-      const told = await decide(slug, 'approve', { revision })
+      const told = await decide(slug, 'approve', { version })
       expect([told.status, told.body['code']], what).to.deep.equal([409, 'service_changed'])
-      expect(told.body['revision']).to.equal((await listed(slug))['revision'])
+      expect(told.body['version']).to.equal((await listed(slug))['version'])
       expect((await view(slug))['state'], what).to.equal('pending')
     }
     const blind = await decide(slug, 'approve')
     expect([blind.status, blind.body['code']]).to.deep.equal([422, 'validation_failed'])
-    const { revision } = await listed(slug)
-    expect((await decide(slug, 'approve', { revision })).body['after']).to.equal('active')
+    const { version } = await listed(slug)
+    expect((await decide(slug, 'approve', { version })).body['after']).to.equal('active')
   })
 
   it('resumes a suspended API as reviewed, and nobody tests it before', async () => {
     const slug = await sold()
-    const { revision } = await listed(slug)
+    const { version } = await listed(slug)
     const test = async () => {
       await world.hub.database.admin.query('UPDATE hub.upstream SET tested_at = NULL')
       return act(slug, 'test', { endpoint: 'POST /do' })
@@ -72,10 +72,10 @@ describe('the operator of the hub', () => {
     const stopped = await test()
     expect([stopped.status, stopped.body['code']]).to.deep.equal([503, 'service_suspended'])
     await send('PATCH', `/v1/provider/services/${slug}`, { summary: 'Something else.' })
-    const late = await decide(slug, 'resume', { revision })
+    const late = await decide(slug, 'resume', { version })
     expect([late.status, late.body['code']]).to.deep.equal([409, 'service_changed'])
-    const now = (await listed(slug))['revision']
-    expect((await decide(slug, 'resume', { revision: now })).body['after']).to.equal('active')
+    const now = (await listed(slug))['version']
+    expect((await decide(slug, 'resume', { version: now })).body['after']).to.equal('active')
     const provider = String((await view(slug))['provider'])
     await as(`/v1/admin/providers/${provider}/suspend`, { reason: 'a test' })
     expect((await test()).status, 'all of the provider').to.equal(503)
@@ -124,6 +124,7 @@ describe('the operator of the hub', () => {
     const secrets = [{ in: 'header', name: 'x-token', value: 'token-of-acme' }]
     const path = `/v1/provider/services/${bad}/secret`
     await send('PUT', path, { secrets })
+    await decide(bad, 'approve', { version: (await listed(bad))['version'] })
     const refresh = () => world.hub.hub.catalog.refreshAll()
     const statuses = async () => {
       await refresh()

@@ -37,6 +37,8 @@ describe('the audit log', () => {
     ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
     const account = 'liabilities:providers:example:echo'
     await hub().hub.ledger.open(account, 'USDC', {}) // creates the provider
+    await hub().database.admin.query('UPDATE hub.api_key SET rate_per_minute = 10000')
+    hub().advanceCaches(1_000)
   })
 
   const as = (question: RequestOptions, path: string): Promise<ApiResponse> =>
@@ -71,7 +73,7 @@ describe('the audit log', () => {
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],
-      bad: ['agenthub', { name: admin.wallet, reason }],
+      bad: ['agenthub', { name: 'fay@house.example', reason }],
     },
     'PATCH /v1/admin/keys/{id}': {
       act: 'key.rate',

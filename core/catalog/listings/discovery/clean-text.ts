@@ -1,23 +1,4 @@
-/** Control characters, and those that reorder or hide text (Unicode TR 36). */
-const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
-
-/** Cleans untrusted text: one line of `max` characters, no control or bidi ones; still not HTML. */
-export function cleanText(value: unknown, max: number): string {
-  if (typeof value !== 'string') return ''
-  const text = value
-    .slice(0, max * 4)
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(INVISIBLE, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()
-  return text.length <= max
-    ? text
-    : `${text
-        .slice(0, max - 1)
-        .replace(/[\uD800-\uDBFF]$/, '')
-        .trimEnd()}…`
-}
+import { cleanText, visibleJson } from '../../../text.ts'
 
 /** Normalizes tags: lower-case letters, digits and hyphens, without duplicates. */
 export function cleanTags(value: unknown): string[] {
@@ -84,11 +65,11 @@ function decoded(path: string): string {
 /** U+0000 and lone surrogates as written by JSON.stringify. */
 const UNSTORABLE = /\\u(?:0000|d[89a-f][\da-f]{2})/i
 
-/** Returns an untrusted value if it can be stored; null if it is too large, too deep or invalid. */
+/** Returns an untrusted value, visible; null if it is too large, too deep or invalid. */
 export function storable(value: unknown, maxBytes: number): unknown {
   if (value === undefined || value === null || !isShallow(value, 24)) return null
   const text = JSON.stringify(value)
-  return Buffer.byteLength(text) > maxBytes || UNSTORABLE.test(text) ? null : value
+  return Buffer.byteLength(text) > maxBytes || UNSTORABLE.test(text) ? null : visibleJson(value)
 }
 
 function isShallow(value: unknown, depth: number): boolean {

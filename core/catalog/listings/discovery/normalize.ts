@@ -1,8 +1,10 @@
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
+import { cleanText } from '../../../text.ts'
+import { imitatesPlatform } from '../../review/impersonation.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListingCandidate, ListingMethod } from '../store.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
-import { categoryOf, cleanTags, cleanText, nameOfUrl, storable } from './clean-text.ts'
+import { categoryOf, cleanTags, nameOfUrl, storable } from './clean-text.ts'
 import { checkOffers } from './offers.ts'
 
 /** Result of normalizing a row: a candidate, or the reason for refusing it. */
@@ -42,7 +44,9 @@ export function normalizeRow(row: unknown, rules: UrlRules = {}): NormalizationR
   const offers = checkOffers(row['accepts'])
   if (typeof offers === 'string') return { reason: offers }
   const description = { ...readDescription(row), ...readSchemas(use) }
-  return { candidate: listingCandidate(named.url, method, offers, description) }
+  const candidate = listingCandidate(named.url, method, offers, description)
+  if (imitatesPlatform(candidate.name, candidate.description)) return { reason: 'imitation' }
+  return { candidate }
 }
 
 /** Creates a candidate from checked terms and a description, which is cleaned and truncated. */

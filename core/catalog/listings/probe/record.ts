@@ -1,8 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../db/transaction.ts'
 import { json } from '../../../money.ts'
+import { cleanText } from '../../../text.ts'
 import { emit } from '../../../webhooks/events.ts'
-import { cleanText, storable } from '../discovery/clean-text.ts'
+import { imitatesPlatform } from '../../review/impersonation.ts'
+import { storable } from '../discovery/clean-text.ts'
 import type { ResourceDescription } from '../discovery/normalize.ts'
 import { SCHEMA_BYTES } from '../discovery/normalize.ts'
 import type { Reason } from '../reasons.ts'
@@ -131,6 +133,8 @@ async function applyOffer(
   offers: ListingCandidate['offers'],
   resource: ResourceDescription = {},
 ): Promise<void> {
+  const texts = [cleanText(resource.name, 100), cleanText(resource.description, 1_000)] as const
+  const [name, description] = imitatesPlatform(...texts) ? ['', ''] : texts
   const [{ scheme, network, asset, payTo, price, payable }] = offers
   await client.query(
     `UPDATE hub.listing SET scheme = $2, network = $3, asset = $4, pay_to = $5, price = $6,
@@ -147,8 +151,8 @@ async function applyOffer(
       price,
       payable,
       JSON.stringify(offers.map(offerJson)),
-      cleanText(resource.name, 100) || null,
-      cleanText(resource.description, 1_000) || null,
+      name || null,
+      description || null,
       schemaJson(resource.inputSchema),
       schemaJson(resource.outputSchema),
     ],

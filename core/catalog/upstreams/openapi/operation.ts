@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
+import { cleanText } from '../../../text.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
 import { AMBIGUOUS_PATH, PATH_PATTERN, parameterNames } from '../../services/routing.ts'
 import type { EndpointInfo } from '../store.ts'
@@ -56,7 +57,7 @@ export function proposeEndpoint(
     method,
     path,
     upstreamPath: path,
-    summary: (text ?? '').trim().slice(0, SUMMARY_MAX) || `${method} ${path}`,
+    summary: cleanText(text, SUMMARY_MAX) || `${method} ${path}`,
     input: {
       type: 'object',
       properties: inputs.properties,

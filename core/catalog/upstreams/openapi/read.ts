@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
+import { cleanText } from '../../../text.ts'
 import type { EndpointInfo } from '../store.ts'
 import { isSelected, type OperationChoice, operationChoices } from './choice.ts'
 import { type Operation, type ProposedEndpoint, proposeEndpoint } from './operation.ts'
@@ -90,7 +91,7 @@ const leftOutNotice = (leftOut: number, choices: readonly OperationChoice[]): st
     .join(', ')
 
 const shortText = (value: unknown, max: number): string | undefined =>
-  typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, max) : undefined
+  cleanText(value, max) || undefined
 
 function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operation> {
   const paths = objectMember(root, 'paths')

@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { subschemas } from '../../../plugin/schema-cost.ts'
 import {
   compileError,
   countPatterns,
   KEYWORDS,
   newSchemaBudget,
   SCHEMA_BYTES_MAX,
-  subschemas,
 } from '../schemas.ts'
 
 /** Unsupported part of a document, with its location. */
@@ -105,7 +105,7 @@ export class RefResolver {
   ): JsonObject {
     const known = Object.entries(found).filter(([key]) => KEYWORDS.has(key))
     const out: Record<string, unknown> = Object.fromEntries(known)
-    for (const [place, each] of subschemas(found)) {
+    for (const [place, each] of subschemas({ ...out })) {
       const [key = '', name] = place.split(/\/(.*)/s)
       const made = copy(each, place)
       if (name === undefined) out[key] = made

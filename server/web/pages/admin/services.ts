@@ -159,7 +159,10 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
         ? `income:services:${slug}`
         : `liabilities:providers:${service.provider}:${slug}`,
     ),
-  })}${!isFirstParty && (await commissionHistory(request, service))}${await reviewPart(request, service)}<h2>Decisions</h2><div class="columns">${
+  })}${!isFirstParty && (await commissionHistory(request, service))}${await reviewPart(
+    request,
+    service,
+  )}<h2>Decisions</h2><div class="columns">${
     !isFirstParty && commissionForm(request, service)
   }${hasOwnerForm && ownerForm(request, service)}<section>${
     suspended === 'service'

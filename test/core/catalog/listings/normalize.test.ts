@@ -5,7 +5,6 @@ import { agentTargets } from '../../../../core/catalog/listings/discovery/agent-
 import { canonicalUrl } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import {
   cleanTags,
-  cleanText,
   nameOfUrl,
   storable,
 } from '../../../../core/catalog/listings/discovery/clean-text.ts'
@@ -14,6 +13,7 @@ import { normalizeRow } from '../../../../core/catalog/listings/discovery/normal
 import { checkOffer, checkOffers } from '../../../../core/catalog/listings/discovery/offers.ts'
 import { classifyResponse } from '../../../../core/catalog/listings/probe/classify-response.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
+import { cleanText } from '../../../../core/text.ts'
 import { offer, PAY_TO, row, USDC } from '../rows.ts'
 
 const RULES = { httpsOnly: true }

@@ -1,0 +1,68 @@
+/**
+ * Characters that look like ASCII letters or digits, by what they look like: the letters of
+ * Unicode's confusables.txt (UTS #39) that NFKD leaves unchanged.
+ * Copyright Unicode, Inc.; see https://www.unicode.org/license.txt.
+ */
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  '2': 'ƧƻϨᒿꙄꝚ',
+  '3': 'ƷȜЗҘӠⳌꝪꞫ𑣊',
+  '4': 'Ꮞ𑢯',
+  '5': 'Ƽ𑢻',
+  '6': 'бᏮⳒ𑣕',
+  '7': '𐓒𑣆',
+  '8': 'Ȣȣ𐌚',
+  '9': 'ⳊꝮ𑢬𑣌𑣖',
+  a: 'ɑΑαАаᎪᗅꓮ𐊠',
+  aa: 'Ꜳꜳ',
+  ae: 'ÆæӔӕ',
+  ao: 'Ꜵꜵ',
+  au: 'Ꜷꜷ',
+  av: 'ꜸꜹꜺꜻ',
+  ay: 'Ꜽꜽ',
+  b: 'ƀƂƃƄɓΒБВЬѢѣҌҍᏏᏴᖯᗷꓐꞴ𐊂𐊡𐌁',
+  bl: 'Ы',
+  c: 'ȼСсҪҫᏟᴄⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𑣩𑣲',
+  d: 'ÐĐđƉƌɖɗԁᎠᏧᑯᗞᗪꓒꓓ',
+  dz: 'ʣ',
+  e: 'ɆɇΕЕеҽҿᎬⴹꓰꬲ𐊆𑢦𑢮',
+  f: 'ƑƒϜքᖴᵮẝꓝꞘꞙꬵ𐊇𐊥𑢢𑣂',
+  g: 'ƍǤǥɠɡԌցᏀᏳᶃꓖ',
+  h: 'ĦħɦΗНћҢһӇӉհᎻᏂᏲᕼⱧⲎꓧꚕ𐋏',
+  i: 'ıɨɩɪιіӏᎥᵻᵼꙇꭵ𑣃',
+  j: 'ɈɉͿϳЈјᎫᒍꓙꞲ',
+  k: 'ƙΚКҚҞᏦⱩⲔꓗꝀ',
+  l: 'ŁłƖƗƚǀɫɭΙІӀᏞᒪⲒⳐⵏꓡꓲ𐊊𐌉𐌠𐐛𑢣𑢲',
+  ll: 'ǁ',
+  lo: 'Ю',
+  ls: 'ʪ',
+  lz: 'ʫ',
+  m: 'ΜϺМӍᎷᗰⲘꓟ𐊰𐌑',
+  n: 'ƝƞɳΝηոռᵰⲚꓠ',
+  o: 'ØøƟɵΘΟθοσОоѲѳӨөՕօჿᎾᏫᴏᴑⲞⲟⴱⵁⵔꓳꝊꝋꬽꬾꭴꮎꮻ𐊒𐊫𐐄𐐬𐓂𐓪𑢵𑣈𑣗𑣠',
+  oe: 'Œœ',
+  oo: 'ꚘꚙꝎꝏ',
+  p: 'ƥΡρРрᏢᑭᵽⲢⲣꓑ𐊕',
+  q: 'ʠԛգզⵕ',
+  r: 'ƦɍɼɽгғᎡᏒᖇᴦᵲⲅꓣꭇꭈꮁ𐒴',
+  rn: 'ɱᵯ𑣣',
+  s: 'ƽʂЅѕՏᏕᏚᵴꓢꜱꮪ𐊖𐐠𐑈𑣁',
+  t: 'ŦŧƭƮȾΤТҬᎢᵵⲦꓔ𐊗𐊱𐌕𑢼',
+  t3: 'Ꜩ',
+  tf: 'ꝷ',
+  ts: 'ʦ',
+  u: 'ɄʋυՍսᏌᑌᴜᵾꓴꞟꭎꭒꮜ𐓎𐓶𑢸𑣘',
+  ue: 'ᵫ',
+  uo: 'ꭣ',
+  v: 'νѴѵᏙᐯᴠⴸꓦꮩ𑢠𑣀',
+  w: 'ɯѡѽԜԝաᎳᏔᴡꓪꝡꮃ𑣦𑣯',
+  x: 'ΧХхҲᕁᕽⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𑣬',
+  y: 'ƴɎɏɣʏΥγУуҮүҰұყᎩᎽᶌỿⲨꓬꭚ𐊲𑢤𑣜',
+  z: 'ƵƶȤȥʐΖᏃᴢᵶꓜꮓ𐋵𑢩𑣄𑣥',
+}
+
+/** Look of a character, as ASCII in lower case. */
+export const CONFUSABLES: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOKALIKES).flatMap(([ascii, letters]) =>
+    Array.from(letters, (letter) => [letter, ascii] as const),
+  ),
+)

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { diffContent } from '../../core/catalog/review/diff.ts'
+import type { Review } from '../../core/catalog/review/versions.ts'
+
+const time = z.iso.datetime()
+
+/** Versions of what callers see and send, for providers and administrators. */
+export const ReviewView = z.object({
+  approved_version: z.int().nullable().meta({ description: 'Seen by callers.' }),
+  waiting: z
+    .object({
+      version: z.int(),
+      since: time,
+      held: z.array(z.string()).meta({
+        description: 'Why it needs a review, besides HUB_APPROVAL, and what to do.',
+      }),
+      changes: z
+        .array(
+          z.object({ at: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
+        )
+        .meta({ description: 'Differences from the approved version; all if there is none.' }),
+    })
+    .nullable()
+    .meta({ description: 'Newer version that awaits approval.' }),
+  refused: z
+    .object({ version: z.int(), reason: z.string(), at: time })
+    .nullable()
+    .meta({ description: 'Refusal of the newest version.' }),
+})
+export type ReviewJson = z.infer<typeof ReviewView>
+
+export const showReview = ({ approved, waiting, refused }: Review): ReviewJson => ({
+  approved_version: approved?.version ?? null,
+  waiting: waiting
+    ? {
+        version: waiting.version,
+        since: waiting.createdAt.toISOString(),
+        held: [...waiting.held],
+        changes: [...diffContent(approved?.content ?? {}, waiting.content)],
+      }
+    : null,
+  refused: refused ? { ...refused, at: refused.at.toISOString() } : null,
+})
