@@ -13,7 +13,10 @@ const SECRET_PATTERNS: readonly [RegExp, string][] = [
   // Base64-encoded JSON, as in payments and signed tokens.
   [/\beyJ[0-9A-Za-z+/=_-]{32,}(?:\.[0-9A-Za-z_-]+)*/g, '[signed]'],
   [/([?&#](?:code|key)=|\b(?:token|secret|sig|signature|password)=)[^&#\s"\\]+/gi, '$1[secret]'],
-  [new RegExp(`("[\\w-]*(?:${SECRET_NAMES})[\\w-]*":")(?:[^"\\\\]|\\\\.)+`, 'gi'), '$1[secret]'],
+  [
+    new RegExp(`("[\\w-]{0,40}(?:${SECRET_NAMES})[\\w-]{0,40}":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
+    '$1[secret]',
+  ],
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 

@@ -1,6 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { RE2JS } from 're2js'
+import { canonicalJson } from '../crypto/canonical-json.ts'
 import type { Schema } from './schema.ts'
+import { isWithin } from './schema-cost.ts'
 
 /** Validation error at a JSON pointer. */
 export interface Issue {
@@ -29,41 +31,67 @@ const safeRegExp = Object.assign(
   { code: 'safeRegExp' },
 )
 
-const compiler = (): Ajv2020 =>
+/** Compares items by their canonical text, because Ajv's own keyword compares all pairs. */
+function hasUniqueItems(isRequired: boolean, items: readonly unknown[]): boolean {
+  return !isRequired || new Set(items.map(textOfItem)).size === items.length
+}
+
+const textOfItem = (item: unknown): unknown =>
+  typeof item === 'object' && item !== null ? canonicalJson(item) : JSON.stringify(item)
+
+const compiler = (allErrors: boolean): Ajv2020 =>
   new Ajv2020({
     strict: true,
-    allErrors: true,
+    allErrors,
     verbose: true,
     ownProperties: true,
     validateFormats: false,
     allowUnionTypes: true,
     code: { regExp: safeRegExp },
-  }).addKeyword({
-    keyword: 'x-maxBytes',
-    type: 'string',
-    schemaType: 'number',
-    error: { message: ({ schema }) => `must have at most ${schema as number} bytes of UTF-8` },
-    validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
   })
+    .addKeyword({
+      keyword: 'x-maxBytes',
+      type: 'string',
+      schemaType: 'number',
+      error: { message: ({ schema }) => `must have at most ${schema as number} bytes of UTF-8` },
+      validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
+    })
+    .removeKeyword('uniqueItems')
+    .addKeyword({
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      error: { message: 'must not have duplicate items' },
+      validate: hasUniqueItems,
+    })
 
-/** Ajv never frees compiled schemas, so the instance is replaced after this many. */
+/** Compilers, replaced together: Ajv never frees compiled schemas. */
+const compilers = () => ({ first: compiler(false), all: compiler(true) })
 const COMPILED_MAX = 500
-let ajv = compiler()
+let ajv = compilers()
 let compiledCount = 0
 const checks = new WeakMap<object, Check>()
 
+/** Maximum cost (schema-cost.ts) of a validation that reports all errors, not only the first. */
+const ALL_ERRORS_UNITS = 500_000
+
 /**
- * Compiles a schema, and caches the result by schema object.
+ * Compiles a schema, and caches the result by schema object. The check stops at the first error; if
+ * the value is small, it runs again to report several.
  * @throws Error if the schema is invalid
  */
 export function compile({ json }: Schema<unknown>): Check {
   const cached = checks.get(json)
   if (cached) return cached
-  if (++compiledCount % COMPILED_MAX === 0) ajv = compiler()
-  const validate = ajv.compile(json)
+  if (++compiledCount % COMPILED_MAX === 0) ajv = compilers()
+  const { first, all } = ajv
+  const validate = first.compile(json)
   const check: Check = (value) => {
     if (validate(value)) return []
-    return (validate.errors ?? []).slice(0, ISSUES_MAX).map(toIssue)
+    const isSmall = isWithin(ALL_ERRORS_UNITS, json, value)
+    const thorough = isSmall ? all.compile(json) : validate // cached by Ajv
+    if (isSmall) thorough(value)
+    return (thorough.errors ?? []).slice(0, ISSUES_MAX).map(toIssue)
   }
   checks.set(json, check)
   return check

@@ -1,6 +1,6 @@
 /** Returns the IPv4 /24 or IPv6 /64 prefix of an address: usually controlled by one party. */
 export function networkPrefix(ip: string): string {
-  const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
+  const v4 = /(?<![\d.])(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
   if (v4 !== undefined) return v4
   const [head = '', tail] = ip.split('::')
   const left = head.split(':')

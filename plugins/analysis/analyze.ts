@@ -72,7 +72,7 @@ const choicesIn = (instructions: string): string[] => {
     const choices = list
       .replace(/^(?:either|one of)[: ]/i, '')
       .split(/,\s{0,4}(?:or |and )?|\s(?:or|and)\s|[/|;]/)
-      .map((one) => one.replace(/^["'“‘\s[(]+|["'”’\s\])]+$/g, ''))
+      .map((one) => one.replace(/^["'“‘\s[(]+|(?<!["'”’\s\])])["'”’\s\])]+$/g, ''))
       .filter((one) => one !== '')
     const areNames = choices.every((one) => one.length <= 60 && one.split(' ').length <= 4)
     if (choices.length > 1 && choices.length <= 50 && areNames) return [...new Set(choices)]

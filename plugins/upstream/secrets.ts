@@ -85,7 +85,7 @@ function needlesOf(injected: Injected): readonly Needle[] {
 /** Lists the parts of credentials that a response may repeat. */
 const textsOf = (injected: Injected): readonly string[] =>
   injected.flatMap(({ value }) => {
-    const [, scheme = '', bare = value] = /^(\S+) +(.*)$/.exec(value) ?? []
+    const [, scheme = '', bare = value] = /^(\S+) +(\S.*)$/.exec(value) ?? []
     const decoded = /^basic$/i.test(scheme) ? [Buffer.from(bare, 'base64').toString()] : []
     return [value, bare, ...decoded]
   })

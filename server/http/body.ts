@@ -10,8 +10,9 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 /**
  * Reads a JSON body. Returns undefined for an empty one.
  * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
- * `malformed_json`, `json_too_deep`, `duplicate_header` (two types), `validation_failed` (a key
- * that would touch a prototype), `caller_gone` when the connection ends before the body does
+ * `malformed_json`, `json_too_deep`, `duplicate_member`, `duplicate_header` (two types),
+ * `validation_failed` (a key that would touch a prototype), `caller_gone` when the connection ends
+ * before the body does
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await readUnencoded(request)
@@ -69,15 +70,18 @@ function isJsonType(type = ''): boolean {
   return match !== null && (match[2] ?? 'utf-8').toLowerCase() === 'utf-8'
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
+/** Keeps a byte order mark, which is no JSON (RFC 8259 §8.1). */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function parseJson(bytes: Buffer): unknown {
   let text: string
   let value: unknown
   try {
     text = UTF8.decode(bytes)
-    if (depthOf(text) > DEPTH_MAX) throw new Fault('json_too_deep')
+    const { depth, members } = scanJson(text)
+    if (depth > DEPTH_MAX) throw new Fault('json_too_deep')
     value = JSON.parse(text)
+    if (members > 1 && members !== countMembers(value)) throw new Fault('duplicate_member')
   } catch (error) {
     if (error instanceof Fault) throw error
     throw new Fault('malformed_json', undefined, { cause: error })
@@ -96,10 +100,15 @@ const CHAR = {
   bracketEnd: 0x5d,
   brace: 0x7b,
   braceEnd: 0x7d,
+  colon: 0x3a,
 } as const
 
-/** Computes the deepest nesting of a JSON text without parsing it, because parsers recurse. */
-function depthOf(text: string): number {
+/**
+ * Computes the deepest nesting and the number of members of a JSON text without parsing it: parsers
+ * recurse, and drop members of the same name.
+ */
+function scanJson(text: string): { readonly depth: number; readonly members: number } {
+  let members = 0
   let depth = 0
   let deepest = 0
   let inString = false
@@ -111,8 +120,19 @@ function depthOf(text: string): number {
     } else if (char === CHAR.quote) inString = true
     else if (char === CHAR.brace || char === CHAR.bracket) deepest = Math.max(deepest, ++depth)
     else if (char === CHAR.braceEnd || char === CHAR.bracketEnd) depth--
+    else if (char === CHAR.colon) members++
   }
-  return deepest
+  return { depth: deepest, members }
+}
+
+/** Counts the members of all objects in a value. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const isArray = Array.isArray(value)
+  const inner: readonly unknown[] = isArray ? value : Object.values(value)
+  let count = isArray ? 0 : inner.length
+  for (const each of inner) count += countMembers(each)
+  return count
 }
 
 function rejectForbiddenKeys(value: unknown): void {

@@ -43,14 +43,14 @@ const encode = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer
   coding === undefined ? bytes : CODINGS[coding](bytes)
 
 /** Encoded public bodies by ETag: each is compressed once and shared by all readers. */
-const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500 })
+const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500, maxSize: 33_554_432 })
 const CACHED_LENGTH_MAX = 2_000_000
 
 function encodeOnce(ctx: Context, coding: Coding | undefined, bytes: Buffer): Promise<Buffer> {
   if (bytes.length > CACHED_LENGTH_MAX) return encode(coding, bytes)
   const tag = ctx.response.get('ETag')
   const known = encodedByTag.get(tag) ?? encode(coding, bytes)
-  encodedByTag.set(tag, known)
+  encodedByTag.set(tag, known, { size: Math.max(1, bytes.length) })
   return known
 }
 
@@ -114,7 +114,7 @@ function preferredCoding(header: string): Coding | undefined {
   const weights = new Map<string, number>()
   for (const item of header.split(',')) {
     const [, name, q = '1'] =
-      /^\s*([\w*-]+)\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*$/i.exec(item) ?? []
+      /^([\w*-]+)(?:\s*;\s*q=([01](?:\.\d{0,3})?))?$/i.exec(item.trim()) ?? []
     if (name !== undefined) weights.set(name.toLowerCase(), Number(q))
   }
   const weigh = (name: string): number => weights.get(name) ?? weights.get('*') ?? 0

@@ -11,9 +11,21 @@ export function assertWellFormed(request: IncomingMessage): void {
   const hosts = countHeader(request, 'host')
   if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
   if (hosts === 0 && minor > 0) throw new Fault('malformed_request', 'It names no Host.')
+  if (!isTargetOfHost(request)) {
+    throw new Fault('malformed_request', 'The request target names another host than Host.')
+  }
   const coding = request.headers['transfer-encoding'] ?? 'chunked'
   if (coding.toLowerCase() === 'chunked') return
   throw new Fault('malformed_request', 'A body comes with its length, or chunked and nothing else.')
+}
+
+/** Returns false for an absolute target (RFC 9112 §3.2.2) whose authority differs from Host. */
+function isTargetOfHost({ url = '', headers: { host } }: IncomingMessage): boolean {
+  if (url.startsWith('/') || url === '*' || host === undefined) return true
+  const target = URL.parse(url)
+  const own = target && URL.parse(`${target.protocol}//${host}`)
+  if (!target || !own || !/^https?:$/.test(target.protocol)) return false
+  return target.host === own.host && target.username === '' && target.password === ''
 }
 
 const CODES: Readonly<Record<string, FaultCode>> = {

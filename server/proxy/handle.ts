@@ -3,8 +3,9 @@ import { elapsedMs } from '../../core/clock.ts'
 import { relayableHeaders } from '../../core/egress/headers.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
+import type { ValueCheck } from '../../core/plugin/check-value.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin/index.ts'
-import { asBuffer } from '../http/bytes.ts'
+import type { Issue } from '../../core/plugin/validate.ts'
 import { problem } from '../http/problem.ts'
 import { discardBody } from '../http/response-stream.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -80,7 +81,7 @@ async function runHandler(
   }
   const reply = returned instanceof Reply ? returned : new Reply(returned)
   try {
-    const outcome = outcomeOf(reply, charged, priced)
+    const outcome = await outcomeOf(reply, charged, priced)
     if (!(reply.body instanceof Readable)) return outcome
     if (endpoint.streams !== true) throw undeclaredStream()
     const source = reply.body
@@ -118,13 +119,17 @@ function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall
 const pathOf = ({ url }: CallRequest): string => new URL(url()).pathname
 
 /** Any status but 2xx is a failure; a 2xx must match the declared output schema. */
-function outcomeOf(reply: Reply, charged: Micros, { offering }: PricedCall): HandlerOutcome {
+async function outcomeOf(
+  reply: Reply,
+  charged: Micros,
+  { offering }: PricedCall,
+): Promise<HandlerOutcome> {
   assertSendable(reply)
   const { status, headers, body } = reply
   if (status < 200 || status > 299) {
     return { kind: 'failed', reason: `status_${status}`, status, headers, body }
   }
-  const issues = offering.checkOutput?.(parsedBody(reply)) ?? []
+  const issues = offering.checkOutput ? await findOutputIssues(offering.checkOutput, body) : []
   if (issues.length > 0) {
     throw new Fault('plugin_failed', 'The response does not match its declared schema.', {
       extras: { reason: 'output_schema' },
@@ -134,12 +139,12 @@ function outcomeOf(reply: Reply, charged: Micros, { offering }: PricedCall): Han
   return { kind: 'delivered', charged, status, headers, body }
 }
 
-/** Value for the output schema: bytes are parsed as JSON. */
-function parsedBody({ body }: Reply): unknown {
-  if (!(body instanceof Uint8Array)) return body
+/** Validates a body; bytes are JSON text. @throws Fault `plugin_failed` if they are not */
+async function findOutputIssues(check: ValueCheck, body: unknown): Promise<readonly Issue[]> {
   try {
-    return JSON.parse(asBuffer(body).toString('utf8'))
+    return await check(body)
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     throw new Fault('plugin_failed', 'The response is not JSON.', {
       extras: { reason: 'output_schema' },
       cause: error,

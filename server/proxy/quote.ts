@@ -3,6 +3,7 @@ import { findRoute, methodsForPath } from '../../core/catalog/services/routing.t
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { uuidv7 } from '../../core/ids.ts'
+import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Quote } from '../../core/plugin/index.ts'
@@ -26,8 +27,8 @@ export async function quote(
   request: CallRequest,
 ): Promise<PricedCall> {
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
-  const input = readInput(found.endpoint, params, request)
-  const inputError = request.bodyError ?? invalidInput(found.checkInput(input))
+  const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
+  const inputError = request.bodyError ?? invalidInput(await found.checkInput(input))
   const isPriced =
     !inputError && (!deps.creditsOnly.has(request.slug) || (await hasCredits(deps, caller)))
   const computed = isPriced ? await priceOf(found, input, deps.log) : undefined
@@ -59,6 +60,16 @@ export async function quote(
     quoteError,
   }
 }
+
+/** Adds `X-Accept-Pay-To` to the input of a purchase from an external seller. */
+const acceptPayTo = (
+  { creditsOnly }: Pick<CallDeps, 'creditsOnly'>,
+  { slug, acceptPayTo: payTo }: CallRequest,
+  input: unknown,
+): unknown =>
+  payTo !== undefined && creditsOnly.has(slug) && isJsonObject(input)
+    ? { accept_pay_to: payTo, ...input }
+    : input
 
 /** Hash of an invalid input, which is refused anyway. */
 const NO_HASH = Buffer.alloc(0)

@@ -128,9 +128,11 @@ const isPresent = (value: HtmlPart): boolean =>
   value !== undefined && value !== null && value !== false
 
 /** Hash or address with a possible line break every 22 characters. */
-export const breakableHex = (text: string): Html =>
-  html`<code class="soft-breaks">${text
-    .split(/(?<=^(?:.{22})+)/)
-    .map((part, i) => html`${i > 0 && WORD_BREAK}${part}`)}</code>`
+export const breakableHex = (text: string): Html => {
+  const parts = text.match(/.{1,22}/gs) ?? []
+  return html`<code class="soft-breaks">${parts.map(
+    (part, i) => html`${i > 0 && WORD_BREAK}${part}`,
+  )}</code>`
+}
 
 export const WORD_BREAK = html`<wbr>`

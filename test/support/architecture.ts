@@ -12,6 +12,7 @@ import {
   TOP_LEVEL,
 } from './decisions.ts'
 import { citations, docComments, glossary } from './language.ts'
+import { linearPatterns } from './patterns.ts'
 import { type Rule, type SourceText, sourceOf, type Tree } from './source-text.ts'
 
 /** Syntax that names another file; the quoted specifier follows. */
@@ -234,6 +235,7 @@ export const RULES = {
   'the top level is the list of the design': topLevel,
   'each folder explains itself': readmes,
   'migrations are numbered without gaps': migrations,
+  'patterns take linear time': linearPatterns,
   'doc comments say what a thing is or does': docComments,
   'names and comments keep to the glossary': glossary,
   'citations name documents of this repository': citations,

@@ -42,6 +42,14 @@ export function sourceOf(whole: string): SourceText {
   return { whole, code: view('code'), comments: view('comment') }
 }
 
+/** Lists the regular expression literals of a file. */
+export const regExpsOf = (text: string): readonly { source: string; flags: string }[] =>
+  [...piecesOf(text)].flatMap(({ kind, from, to }) => {
+    if (kind !== 'literal' || text[from] !== '/') return []
+    const end = text.lastIndexOf('/', to - 1)
+    return [{ source: text.slice(from + 1, end), flags: text.slice(end + 1, to) }]
+  })
+
 /** Keeps the quotes, so that imports remain visible. */
 const emptied = (literal: string): string =>
   literal.length < 2 ? literal : literal[0] + blank(literal.slice(1, -1)) + literal.at(-1)

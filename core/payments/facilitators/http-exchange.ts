@@ -45,7 +45,7 @@ export function openExchange(options: HttpFacilitatorOptions): Exchange {
   if (protocol !== 'https:' && !LOOPBACK.includes(hostname)) {
     throw new TypeError(`the URL of the facilitator must start with https: ${url}`)
   }
-  const base = url.replace(/\/+$/, '')
+  const base = url.replace(/(?<!\/)\/+$/, '')
   const agent = new Agent({ maxResponseSize: maxBytes, allowH2: false })
   return async (operation, body) => {
     const target = {

@@ -12,7 +12,7 @@ const Model = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9.-]{0,39}$/, 'not 1 to 40 of a-z, 0-9, inner . and -'),
   dialect: z.enum(['openai-chat', 'openai-responses', 'anthropic', 'ollama']),
   /** Base URL of the API: `https://api.openai.com/v1`, `http://127.0.0.1:11434`. */
-  url: z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, '')),
+  url: z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/(?<!\/)\/+$/, '')),
   model: z.string().min(1).max(200),
   /** Name of the API key: `NAME` reads `HUB_SECRET_NAME`. */
   secret: z

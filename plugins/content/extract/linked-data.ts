@@ -28,9 +28,12 @@ function textOf(value: unknown): string | undefined {
   return typeof text === 'string' && text.trim() !== '' ? text.trim() : undefined
 }
 
+/** Marks of a CDATA section, possibly in comments, around a script. */
+const CDATA = /^(?:\/\/\s{0,20})?<!\[CDATA\[|(?:\/\/\s{0,20})?\]\]>$/g
+
 function parsed(script: string): unknown {
   try {
-    return JSON.parse(script.replace(/^\s*(?:\/\/)?\s*<!\[CDATA\[|(?:\/\/)?\s*\]\]>\s*$/g, ''))
+    return JSON.parse(script.trim().replace(CDATA, ''))
   } catch {
     return undefined
   }

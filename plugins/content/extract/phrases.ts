@@ -4,7 +4,7 @@ const SHORT_MAX = 90
 
 /** Beginnings of lines that lead elsewhere, in several languages. */
 const BEGINNINGS = `
-  follow (?:\\S+ ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
+  follow (?:\\S{1,40} ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
   |join the conversation|we may earn|this post contains affiliate|photo (?:by|courtesy)
   |\\(?ap photo|in this article:?$|jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
   |suscríbete|síguenos|iscriviti|seguici|inscreva-se|siga-nos|zapisz się|obserwuj nas|read more

@@ -38,7 +38,7 @@ class Lines {
 
   text(): string {
     this.end(1)
-    return this.#done.join('\n').replace(/^\n+|\s+$/g, '')
+    return this.#done.join('\n').replace(/^\n+/, '').trimEnd()
   }
 }
 

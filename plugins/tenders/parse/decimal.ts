@@ -1,7 +1,7 @@
 /** The one spelling of a decimal number: `00317500.00` is `317500`. */
 export function decimal(text: string): string {
   const [whole = '', part = ''] = text.replace(/^[+-]/, '').split('.')
-  const rest = part.replace(/0+$/, '')
+  const rest = part.replace(/(?<!0)0+$/, '')
   return `${whole.replace(/^0+(?=\d)/, '') || '0'}${rest === '' ? '' : `.${rest}`}`
 }
 

@@ -3,7 +3,7 @@ import { decimal } from './decimal.ts'
 import { type Node, textOf, wholeText } from './xml.ts'
 
 const TEXT_MAX = 4_000
-const EMAIL = /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu
+const EMAIL = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
 /** Numbers that are said to be a telephone's; bare digits may be anything. */
 const TELEPHONE = new RegExp(
   '((?:tel|t[ée]l[ée]?(?:ph|f)\\p{L}{0,6}|phone|fax|mobil\\p{L}{0,4}|gsm)[\\s.:]{0,4})' +

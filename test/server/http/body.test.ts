@@ -130,6 +130,7 @@ describe('a request body', () => {
       'when it is an overlong encoding': Buffer.from([0x22, 0xc0, 0xaf, 0x22]),
       'when it is half a character': Buffer.from([0x22, 0xf0, 0x9f, 0x22]),
       'when it is UTF-16': Buffer.from('{}', 'utf16le'),
+      'A132 when it begins with a byte order mark': '\ufeff{}',
     }
     for (const [when, body] of Object.entries(malformed)) {
       it(when, async () => {
@@ -138,6 +139,26 @@ describe('a request body', () => {
         expect(json).to.include({ code: 'malformed_json' })
       })
     }
+  })
+
+  describe('A132 names each member of an object once', () => {
+    const twice = [
+      '{"a":1,"a":1}',
+      '{"a":1,"\\u0061":2}',
+      '[{"b":{"":1,"c":[],"":2}}]',
+      '{"__proto__":1,"__proto__":2}',
+    ]
+    for (const body of twice) {
+      it(`or is refused: ${body}`, async () => {
+        const { status, json } = await post(body)
+        expect(status).to.equal(400)
+        expect(json).to.include({ code: 'duplicate_member' })
+      })
+    }
+    it('in which colons within strings, and equal names in other objects, do not count', async () => {
+      const body = JSON.stringify({ 'a:b': ':"a":', c: [{ c: { c: 1 } }, { c: 1 }], 0: '\\":' })
+      expect((await post(body)).status).to.equal(200)
+    })
   })
 
   describe('has a limited depth', () => {

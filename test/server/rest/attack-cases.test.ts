@@ -40,6 +40,14 @@ const AMOUNTS = [
 const FREE: Readonly<Record<string, Case>> = {
   'A029 NUL in a slug': [404, 'service_not_found', '/v1/services/%00', {}],
   'A030 half a JSON': [400, 'malformed_json', '/v1/search', raw('{"query":')],
+  'A132 a byte order mark': [400, 'malformed_json', '/v1/search', raw('\ufeff{"query":"a"}')],
+  'A132 a member twice': [400, 'duplicate_member', '/v1/search', raw('{"query":"a","query":"b"}')],
+  'A132 a member twice, for a service': [
+    400,
+    'duplicate_member',
+    '/proxy/echo/say',
+    raw('{"words":"a","words":"b"}'),
+  ],
   'A031 20,000 deep, outside': [400, 'json_too_deep', '/proxy/external', raw('['.repeat(20_000))],
   'A031 20,000 deep, inside': [400, 'json_too_deep', '/proxy/echo/say', raw('['.repeat(20_000))],
   'A032 a byte too many': [413, 'body_too_large', '/v1/search', raw('x'.repeat(BODY_MAX + 1))],

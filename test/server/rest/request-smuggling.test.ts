@@ -57,6 +57,49 @@ describe('an ambiguous request', () => {
     })
   }
 
+  const sendTarget = (target: string, host: string) =>
+    raw(port(), `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+
+  for (const path of ['/livez', '/v1/services', '/proxy/watched/a', '/mcp', '/services']) {
+    it(`A130 is a 400 problem if its target names another host than Host: ${path}`, async () => {
+      for (const [target, host] of [
+        ['http://a.test', 'b.test'],
+        ['http://a.test:81', 'a.test'],
+        ['http://a.test', 'a.test:81'],
+        ['http://user@a.test', 'a.test'],
+        ['ftp://a.test', 'a.test'],
+      ] as const) {
+        const received = await sendTarget(`${target}${path}`, host)
+        expect(received, target).to.match(/^HTTP\/1\.1 400 /)
+        expect(received, target).to.include('"code":"malformed_request"')
+      }
+    })
+  }
+
+  it('is none if the absolute target names the same host', async () => {
+    for (const [target, host] of [
+      ['http://a.test/livez', 'A.test'],
+      ['http://a.test:80/livez', 'a.test'],
+      ['https://a.test/livez', 'a.test:443'],
+    ] as const) {
+      expect(await sendTarget(target, host), target).to.match(/^HTTP\/1\.1 200 /)
+    }
+  })
+
+  for (const path of [
+    '/v1/services/%',
+    '/v1/services/%zz',
+    '/services/%ff',
+    '/%c3%28',
+    '/%E0%A4',
+  ]) {
+    it(`A131 is 400 malformed_path for malformed escapes: ${path}`, async () => {
+      const received = await sendTarget(path, 'a')
+      expect(received).to.match(/^HTTP\/1\.1 400 /)
+      expect(received).to.include('"code":"malformed_path"')
+    })
+  }
+
   for (const [path, where] of Object.entries({
     '/proxy/watched/../../v1/services': 'plain',
     '/proxy/watched/%2e%2e/%2e%2e/admin': 'encoded',

@@ -30,7 +30,7 @@ export const openAiEmbedder = (
   model,
   async embed(texts, ms) {
     const { status, body } = await egress.request({
-      url: `${url.replace(/\/+$/, '')}/embeddings`,
+      url: `${url.replace(/(?<!\/)\/+$/, '')}/embeddings`,
       method: 'POST',
       headers: {
         'content-type': 'application/json',

@@ -1,0 +1,146 @@
+import { expect } from 'chai'
+import { Pool } from 'undici'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { usd } from '../../core/money.ts'
+import type { Document } from '../fuzz/response-checker.ts'
+import { ask } from '../support/ask.ts'
+import { ProcessHub } from '../support/workers.ts'
+import {
+  type Attack,
+  documentAttacks,
+  formAttacks,
+  headerAttacks,
+  toolAttacks,
+} from './event-loop/attacks.ts'
+
+const ADMIN = privateKeyToAccount(generatePrivateKey())
+/** The paid tier allows each agent 1,000 requests a minute. */
+const AGENTS = 30
+const DELAY_MAX_MS = 50
+/** Allowed multiple of the delay by the largest harmless body, on a machine under load. */
+const BASELINE_FACTOR = 5
+/** Repetitions of an attack that exceeds the limit: its shortest delay counts. */
+const REPEATS = 4
+const MEMORY_MAX = 300_000_000
+const RSS_MAX = 1_500_000_000
+/** The faucet sends chain transactions. */
+const SKIPPED = /faucet/
+
+describe('A136 the event loop of a hub', function () {
+  this.timeout(240_000)
+  let hub: ProcessHub
+  let pool: Pool
+  let keys: readonly string[]
+  let limit: number
+  let next = 0
+  before(async () => {
+    hub = await ProcessHub.start({
+      HUB_LOG_LEVEL: 'silent',
+      HUB_PROXIES: '1',
+      HUB_ADMIN_WALLETS: ADMIN.address,
+    })
+    pool = new Pool(hub.url, { connections: 4, bodyTimeout: 60_000 })
+    const wallet = { account: ADMIN, sandbox: true }
+    const { apiKey } = await new HubClient({ baseUrl: hub.url, wallet }).register()
+    const agents = await Promise.all(Array.from({ length: AGENTS }, () => hub.agent(usd('1000'))))
+    keys = [apiKey, ...agents.map((agent) => agent.apiKey)]
+    const harmless = { what: 'a long text', ...SAY, body: `{"words":"${'x'.repeat(500_000)}"}` }
+    const delays: number[] = []
+    for (let i = 0; i < 8; i++) delays.push(await delayBy([harmless]))
+    limit = Math.max(DELAY_MAX_MS, BASELINE_FACTOR * delays.toSorted((a, b) => a - b)[4]!)
+  })
+  after(async () => {
+    await pool?.close()
+    await hub?.close()
+  })
+
+  const SAY = { method: 'POST', path: '/proxy/echo/say' } as const
+
+  async function send({ method, path, headers = {}, body }: Attack): Promise<void> {
+    const n = next++
+    const own = {
+      'x-forwarded-for': `10.${(n >> 8) & 255}.${n & 255}.1`,
+      ...(n % 5 === 0 ? {} : { authorization: `Bearer ${keys[n % keys.length]!}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    }
+    const response = await pool
+      .request({ method, path, headers: own, body: body ?? null })
+      .catch(() => undefined) // the hub may close the connection
+    await response?.body.dump().catch(() => undefined)
+  }
+
+  async function readDelay(): Promise<{ ms: number; rss: number }> {
+    const key = keys[next++ % keys.length]!
+    const { body } = await ask(hub.url, '/proxy/slow/delay', { key })
+    return body as unknown as { ms: number; rss: number }
+  }
+
+  /** Sends attacks one after the other. Returns the longest delay of the event loop. */
+  async function delayBy(attacks: readonly Attack[]): Promise<number> {
+    await readDelay()
+    for (const attack of attacks) await send(attack)
+    return (await readDelay()).ms
+  }
+
+  /** Returns the attacks that delay the event loop beyond the limit, repeatedly. */
+  async function findDelays(attacks: readonly Attack[]): Promise<readonly string[]> {
+    const found: string[] = []
+    const groups = Map.groupBy(attacks, (_, n) => Math.floor(n / 20))
+    for (const group of groups.values()) {
+      if ((await delayBy(group)) <= limit) continue
+      for (const attack of group) {
+        let ms = Infinity
+        for (let i = 0; i < REPEATS && ms > limit; i++) ms = Math.min(ms, await delayBy([attack]))
+        const { method, path, what } = attack
+        if (ms > limit) found.push(`${method} ${path.slice(0, 60)}: ${what} takes ${ms} ms`)
+      }
+    }
+    return found
+  }
+
+  const expectNone = (found: readonly string[]): void => {
+    expect(found.join('\n'), `limit ${limit} ms`).to.equal('')
+  }
+
+  it('is not held by the body, query or path of any operation', async () => {
+    const { body } = await ask(hub.url, '/openapi.json')
+    const operations = documentAttacks(body as unknown as Document)
+    expect(operations.length).to.be.above(80)
+    const attacks = operations.flat().filter(({ path }) => !SKIPPED.test(path))
+    expectNone(await findDelays(attacks))
+  })
+
+  it('is not held by the headers of a request', async () => {
+    const paths = ['/livez', '/v1/credits/balance', '/services', '/v1/services']
+    const attacks = [
+      ...paths.flatMap((path) => headerAttacks(path)),
+      ...headerAttacks('/proxy/echo/say', 'POST'),
+      ...headerAttacks('/mcp', 'POST'),
+    ]
+    expectNone(await findDelays(attacks))
+  })
+
+  it('is not held by forms', async () => {
+    const paths = ['/sign-in', '/account/keys', '/provider/services', '/v1/sessions']
+    expectNone(await findDelays(paths.flatMap((path) => formAttacks(path))))
+  })
+
+  it('is not held by the arguments of a tool', async () => {
+    const { body } = await ask(hub.url, '/mcp', {
+      key: keys[1]!,
+      headers: { accept: 'application/json, text/event-stream' },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+    })
+    const { tools } = body['result'] as { tools: Parameters<typeof toolAttacks>[0] }
+    expect(tools.length).to.be.above(8)
+    expectNone(await findDelays(toolAttacks(tools).flat()))
+  })
+
+  it('has memory left after all of this', async () => {
+    const { body } = await ask(hub.url, '/proxy/slow/memory', { key: keys[2]! })
+    expect(body['bytes']).to.be.below(MEMORY_MAX)
+    expect((await readDelay()).rss).to.be.below(RSS_MAX)
+  })
+})
