@@ -157,13 +157,16 @@ describe('npm run keys', () => {
     const purpose = 'upstream-secret shop header x-token'
     const { keyId, sealed } = keys.seal(purpose, 'hunter2')
     const client = await hub().database.admin.connect()
-    await client.query(`SET session_replication_role = replica`)
-    await client.query(
-      `INSERT INTO hub.upstream_secret (service, place, name, key_id, sealed)
-       VALUES ('shop', 'header', 'x-token', $1, $2)`,
-      [keyId, sealed],
-    )
-    client.release(true)
+    try {
+      await client.query(`SET session_replication_role = replica`) // without a service
+      await client.query(
+        `INSERT INTO hub.upstream_secret (service, origin, place, name, key_id, sealed)
+         VALUES ('shop', 'https://shop.test', 'header', 'x-token', $1, $2)`,
+        [keyId, sealed],
+      )
+    } finally {
+      client.release(true)
+    }
     const read = async () => {
       const { rows } = await pool().query('SELECT key_id, sealed FROM hub.upstream_secret')
       return keys.open(purpose, rows[0].key_id, rows[0].sealed)
@@ -254,7 +257,7 @@ describe('npm run keys', () => {
       expect(error, change).to.equal('23001')
     }
     const { rows } = await pool().query<{ act: string }>(
-      `SELECT DISTINCT act FROM hub.audit WHERE actor = 'ops' ORDER BY act`,
+      `SELECT DISTINCT act FROM hub.audit WHERE name = 'ops' ORDER BY act`,
     )
     const acts = rows.map(({ act }) => act)
     expect(acts).to.deep.equal(['secret.retire', 'secret.rewrap', 'secret.rotate'])
