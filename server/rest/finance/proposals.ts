@@ -42,6 +42,7 @@ const AdjustmentView = ActView.omit({ kind: true, subject: true, terms: true }).
 
 export type DecisionJson = z.infer<typeof DecisionView>
 export type ActJson = z.infer<typeof ActView>
+type AdjustmentJson = z.infer<typeof AdjustmentView>
 
 /** Acts of staff that need, or needed, a second person. */
 export const proposalRoutes = (deps: DecisionDeps): readonly AnyRoute[] => [
@@ -108,11 +109,11 @@ interface ListQuery {
   readonly kind?: ActKind | undefined
 }
 
-async function listPage<Row>(
+async function listPage(
   { pool }: Pick<DecisionDeps, 'pool'>,
   { limit, cursor, state, kind }: ListQuery,
   url: string,
-  show: (act: StaffAct) => Row,
+  show: (act: StaffAct) => ActJson | AdjustmentJson,
 ) {
   const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
   const rows = await listActs(pool, { state, kind, limit: limit + 1, after })
@@ -139,7 +140,7 @@ const showAct = (act: StaffAct): ActJson => ({
   terms: act.terms,
 })
 
-const showAdjustment = (act: StaffAct): z.infer<typeof AdjustmentView> => {
+const showAdjustment = (act: StaffAct): AdjustmentJson => {
   const { debit, credit, amount, asset, valueDate } = act.terms
   return {
     ...showCommon(act),

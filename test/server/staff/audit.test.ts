@@ -37,7 +37,8 @@ describe('the audit log', () => {
     ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
     const account = 'liabilities:providers:example:echo'
     await hub().hub.ledger.open(account, 'USDC', {}) // creates the provider
-    await hub().database.admin.query('UPDATE hub.api_key SET rate_per_minute = 10000')
+    const rate = 'UPDATE hub.api_key SET rate_per_minute = 10000 WHERE parent IS NULL AND id <> $1'
+    await hub().database.admin.query(rate, [ada.keyId])
     hub().advanceCaches(1_000)
   })
 

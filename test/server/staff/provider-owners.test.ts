@@ -43,6 +43,7 @@ describe('a plugin provider', () => {
       id: 'example',
       before: null,
       after: ada.address.toLowerCase(),
+      state: 'booked',
     })
     const signed = await sign(ada)
     expect(signed.body, signed.text).to.include({ provider_id: 'example', next_address: null })

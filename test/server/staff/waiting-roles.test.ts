@@ -22,7 +22,7 @@ describe('roles with a waiting time', () => {
     const body = { name, role, reason }
     const granted = await ask(hub().url, '/v1/admin/roles', { key, body })
     expect(granted.status, granted.text).to.equal(201)
-    return granted.body as Json
+    return granted.body
   }
   const confirm = (by: string, { role_id: id }: Json) =>
     ask(hub().url, `/v1/admin/roles/${String(id)}/confirm`, { key: by, body: { reason } })

@@ -58,7 +58,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     return String(dataOf(history)[0]!['call_id'] ?? dataOf(history)[0]!['id'])
   }
 
-  it('A140: by unlinking a wallet before confirming with it, or linking it only then', async () => {
+  it('A170: by unlinking a wallet before confirming with it, or linking it only then', async () => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     const { apiKey: key } = await register(wallet)
     await signFor(fay, wallet, '/v1/account/wallets')
@@ -87,7 +87,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect((await confirm(gus, id)).body['state']).to.equal('booked')
   })
 
-  it('A141: by splitting an amount, over days of one kind or over all kinds', async () => {
+  it('A171: by splitting an amount, over days of one kind or over all kinds', async () => {
     const una = await nextStaff('una')
     const ada = await hub().agent()
     await hub().credit(ada.keyId, usd('5'))
@@ -119,7 +119,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect(body).to.include({ booked: true })
   })
 
-  it('A142: by crediting their own key, or their own provider', async () => {
+  it('A172: by crediting their own key, or their own provider', async () => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     const { apiKey: key, keyId } = await register(wallet)
     await signFor(gus, wallet, '/v1/account/wallets')
@@ -141,7 +141,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect((await confirm(ann, proposed)).body['state']).to.equal('booked')
   })
 
-  it('A143: by a small entry in favor of an agent or a provider', async () => {
+  it('A173: by a small entry in favor of an agent or a provider', async () => {
     const ada = await hub().agent()
     const id = expectProposed(await adjust(fay, creditsOf(ada), 1))
     await hub().hub.ledger.open('liabilities:providers:example:echo', 'USDC', {})
@@ -151,7 +151,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect(await hub().balance(ada.keyId)).to.equal(1n)
   })
 
-  it('A144: by refunding a call of their own', async () => {
+  it('A174: by refunding a call of their own', async () => {
     const ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
     const call = await paidCall(ada)
@@ -165,7 +165,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect((await post(fay, `calls/${call}/refund`, {})).status).to.equal(200)
   })
 
-  it('A145: by granting a role to a second identity, also through a third', async () => {
+  it('A175: by granting a role to a second identity, also through a third', async () => {
     const id = expectProposed(await adjust(ann, CREDIT, BIG))
     const puppet = await createVisitor(hub(), 'puppet@house.example')
     expect((await grant(ann, puppet.email, 'finance')).status).to.equal(201)
@@ -186,7 +186,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect((await confirm(gus, third)).body['state'], 'by somebody else').to.equal('booked')
   })
 
-  it('A146: by assigning a provider to themselves, or alone to whom it owes money', async () => {
+  it('A176: by assigning a provider to themselves, or alone to whom it owes money', async () => {
     const wallet = privateKeyToAccount(generatePrivateKey())
     await register(wallet)
     await signFor(ann, wallet, '/v1/account/wallets')
@@ -210,7 +210,7 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect(services[0]).to.include({ owner: bob.address.toLowerCase() })
   })
 
-  it('A147: by going around the hub with its database role', async () => {
+  it('A177: by going around the hub with its database role', async () => {
     const { pool } = hub().hub
     const [id] = [expectProposed(await adjust(fay, CREDIT, BIG))]
     const { rows } = await pool.query<{ proposer: string; name: string }>(
