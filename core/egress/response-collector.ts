@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, errors } from 'undici'
+import { type Collection, CollectionBudget } from './collection-budget.ts'
 import { codeOf } from './connector.ts'
 import { type EgressCode, EgressError, invalidRequest } from './errors.ts'
 import type { EgressRequest, EgressResponse } from './http.ts'
@@ -12,11 +13,15 @@ const BODY_MAX = 32 * MIB
 const STREAM_MS = 300_000
 const REDIRECTS: readonly number[] = [300, 301, 302, 303, 305, 307, 308]
 
+/** Memory of one process for responses that are being collected. */
+const COLLECTIONS = new CollectionBudget(256 * MIB)
+
 /** Collects a response as a whole body up to a limit, or as a stream if requested. */
-export class ResponseCollector implements Dispatcher.DispatchHandler {
+export class ResponseCollector implements Dispatcher.DispatchHandler, Collection {
   readonly #maxBytes: number
   readonly #streams: EgressRequest['streams']
   readonly #deadline: Deadline
+  readonly #collections: CollectionBudget
   readonly #resolve: (response: EgressResponse) => void
   readonly #reject: (error: EgressError) => void
   /** Undefined until the request is sent. */
@@ -33,12 +38,23 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
     totalMs: number,
     resolve: (response: EgressResponse) => void,
     reject: (error: EgressError) => void,
+    collections = COLLECTIONS,
   ) {
+    this.#collections = collections
     this.#maxBytes = Math.min(maxBytes, BODY_MAX)
     this.#streams = streams
     this.#resolve = resolve
     this.#reject = reject
     this.#deadline = new Deadline(totalMs, signal, (reason) => this.#abandon(reason))
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  abandon(): void {
+    this.#collections.remove(this)
+    this.#controller?.abort(new EgressError('upstream_too_large'))
   }
 
   onRequestStart(controller: Controller): void {
@@ -58,8 +74,10 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
       if (!this.#stream.push(chunk)) controller.pause()
       return
     }
+    if (controller.aborted) return
     this.#chunks.push(chunk)
     this.#size += chunk.length
+    this.#collections.add(this, chunk.length)
     if (this.#size <= this.#maxBytes) return
     const response = this.#response!
     if (this.#streams && isSuccess(response.status)) this.#startStream(controller, response)
@@ -102,6 +120,7 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
   #takeBody(): Buffer {
     const chunks = this.#chunks
     this.#chunks = []
+    this.#collections.remove(this)
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   }
 
@@ -113,6 +132,8 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
 
   #fail(cause: Error): void {
     this.#deadline.end()
+    this.#collections.remove(this)
+    this.#chunks = []
     if (this.#stream) this.#stream.destroy(cause)
     else this.#reject(this.#faultOf(cause))
   }

@@ -4,7 +4,13 @@ import type { SealingKeys } from '../../crypto/sealing.ts'
 import type { Egress } from '../../egress/http.ts'
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
-import type { Injected, Upstream, UpstreamEndpoint, Upstreams } from '../../plugin/upstreams.ts'
+import type {
+  DueProbe,
+  Injected,
+  Upstream,
+  UpstreamEndpoint,
+  Upstreams,
+} from '../../plugin/upstreams.ts'
 import { claimDueChecks, recordHealth } from './health.ts'
 import { retireDue } from './lifecycle.ts'
 import { CURRENT_PRICE } from './prices.ts'
@@ -115,19 +121,7 @@ export function injectedUpstreams(deps: InjectionDeps): Upstreams {
       }
       return []
     },
-    async due() {
-      const slugs = await claimDueChecks(pool)
-      const { rows } = await pool.query<{ slug: string; base: string; path: string }>(
-        `SELECT subject AS slug, content ->> 'baseUrl' AS base, content ->> 'healthPath' AS path
-         FROM hub.content_version WHERE subject = ANY ($1) AND state = 'approved'`,
-        [slugs],
-      )
-      return rows.map(({ slug, base, path }) => ({
-        slug,
-        url: `${base}${path}`,
-        way: egressFor(deps, base),
-      }))
-    },
+    due: () => findDueProbes(deps),
     noteHealth: (slug, health) => recordHealth(pool, slug, health),
     retireDue: () => retireDue(pool),
     reseal: async () => {
@@ -137,6 +131,21 @@ export function injectedUpstreams(deps: InjectionDeps): Upstreams {
       return count
     },
   }
+}
+
+/** Claims the health checks that are due, at the address of the approved version. */
+async function findDueProbes(deps: InjectionDeps): Promise<readonly DueProbe[]> {
+  const slugs = await claimDueChecks(deps.pool)
+  const { rows } = await deps.pool.query<{ slug: string; base: string; path: string }>(
+    `SELECT subject AS slug, content ->> 'baseUrl' AS base, content ->> 'healthPath' AS path
+     FROM hub.content_version WHERE subject = ANY ($1) AND state = 'approved'`,
+    [slugs],
+  )
+  return rows.map(({ slug, base, path }) => ({
+    slug,
+    url: `${base}${path}`,
+    way: egressFor(deps, base),
+  }))
 }
 
 const egressFor = ({ http, backends, localOrigins }: InjectionDeps, baseUrl: string) =>

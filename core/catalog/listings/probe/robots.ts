@@ -14,6 +14,8 @@ const TTL_MS = 24 * 3_600_000 // RFC 9309 §2.4
 const RETRY_MS = 10 * 60_000
 const HOSTS_MAX = 5_000
 const BYTES_MAX = 512 * 1_024 // RFC 9309 §2.5
+/** Maximum length of all cached rules; parsed, they take several times as much. */
+const CACHED_BYTES_MAX = 16_777_216
 const REDIRECTS_MAX = 5 // RFC 9309 §2.3.1.2
 
 /** CommonJS module, whose types wrongly declare a default export. */
@@ -22,8 +24,13 @@ const parseRobots = robotsParser as unknown as typeof robotsParser.default
 /** Rules of an origin, or why they could not be fetched. */
 type RobotsRules = ReturnType<typeof parseRobots> | { readonly unknown: Reason }
 
-interface CachedRules {
+interface LoadedRules {
   readonly rules: RobotsRules
+  /** Length of the robots.txt. */
+  readonly length: number
+}
+
+interface CachedRules extends LoadedRules {
   /** Milliseconds since 1970. */
   readonly expiresAt: number
 }
@@ -32,7 +39,11 @@ interface CachedRules {
 export class Robots {
   readonly #egress: Pick<Egress, 'request'>
   readonly #clock: Clock
-  readonly #cache = new LRUCache<string, CachedRules>({ max: HOSTS_MAX })
+  readonly #cache = new LRUCache<string, CachedRules>({
+    max: HOSTS_MAX,
+    maxSize: CACHED_BYTES_MAX,
+    sizeCalculation: ({ length }) => length + 1,
+  })
 
   constructor(egress: Pick<Egress, 'request'>, clock: Clock) {
     this.#egress = egress
@@ -55,25 +66,26 @@ export class Robots {
     const cached = this.#cache.get(origin)
     if (cached && cached.expiresAt > now) return refusalOf(cached.rules, url)
     const fetched = await this.#loadRules(origin)
-    const isUnknown = 'unknown' in fetched
-    const rules = isUnknown && cached ? cached.rules : fetched
-    this.#cache.set(origin, { rules, expiresAt: now + (isUnknown ? RETRY_MS : TTL_MS) })
-    return refusalOf(rules, url)
+    const isUnknown = 'unknown' in fetched.rules
+    const loaded = isUnknown && cached ? cached : fetched
+    const expiresAt = now + (isUnknown ? RETRY_MS : TTL_MS)
+    this.#cache.set(origin, { ...loaded, expiresAt })
+    return refusalOf(loaded.rules, url)
   }
 
-  async #loadRules(origin: string): Promise<RobotsRules> {
+  async #loadRules(origin: string): Promise<LoadedRules> {
     const robots = `${origin}/robots.txt`
     let url = robots
     for (let hops = 0; hops <= REDIRECTS_MAX; hops++) {
       const response = await this.#request(url)
-      if ('unknown' in response) return url === robots ? response : { unknown: 'robots_unreadable' }
+      if ('unknown' in response) return url === robots ? unknown(response.unknown) : UNREADABLE
       const { status, headers, body } = response
       const target = redirectTarget(headers, url)
       if (status >= 300 && status < 400 && target !== undefined) url = target
-      else if (status >= 500) return { unknown: 'robots_unreadable' }
-      else return parseRobots(robots, status === 200 ? body.toString('utf8') : '')
+      else if (status >= 500) return UNREADABLE
+      else return parse(robots, status === 200 ? body.toString('utf8') : '')
     }
-    return parseRobots(robots, '') // too many redirects count as a missing file
+    return parse(robots, '') // too many redirects count as a missing file
   }
 
   async #request(url: string): Promise<EgressResponse | { readonly unknown: Reason }> {
@@ -91,6 +103,15 @@ export class Robots {
     }
   }
 }
+
+const unknown = (reason: Reason): LoadedRules => ({ rules: { unknown: reason }, length: 0 })
+
+const UNREADABLE = unknown('robots_unreadable')
+
+const parse = (robots: string, text: string): LoadedRules => ({
+  rules: parseRobots(robots, text),
+  length: text.length,
+})
 
 function refusalOf(rules: RobotsRules, url: string): Reason | undefined {
   if ('unknown' in rules) return rules.unknown

@@ -1,0 +1,34 @@
+/** A response that is being collected. */
+export interface Collection {
+  /** Bytes collected so far. */
+  readonly size: number
+  /** Ends the collection, because all together take too much memory. */
+  abandon(): void
+}
+
+/** Limits the memory of all responses that are being collected: the largest ends first. */
+export class CollectionBudget {
+  readonly #maxBytes: number
+  readonly #open = new Set<Collection>()
+  #total = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Counts bytes that a collection has just added to its size. */
+  add(collection: Collection, bytes: number): void {
+    this.#open.add(collection)
+    this.#total += bytes
+    if (this.#total > this.#maxBytes) this.#largest().abandon()
+  }
+
+  /** Stops counting a collection that has ended. */
+  remove(collection: Collection): void {
+    if (this.#open.delete(collection)) this.#total -= collection.size
+  }
+
+  #largest(): Collection {
+    return [...this.#open].reduce((largest, each) => (each.size > largest.size ? each : largest))
+  }
+}
