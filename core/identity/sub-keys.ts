@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
+import type { Caller } from './keys.ts'
 import { issueSecret, type NewKey } from './secret.ts'
 
 /**
@@ -80,6 +81,21 @@ export async function listKeys(
     [manager, limit, after ?? null],
   )
   return rows
+}
+
+/**
+ * Lists the ids of a sub-key and of the keys below it, whose calls it may see. Undefined for a main
+ * key, which may see everything that its credits pay.
+ */
+export async function findVisibleKeys(
+  pool: Pool,
+  { keyId, limits }: Pick<Caller, 'keyId' | 'limits'>,
+): Promise<readonly string[] | undefined> {
+  if (limits.length === 0) return undefined
+  const { rows } = await pool.query<{ id: string }>(`${MANAGED_KEYS} SELECT id FROM family`, [
+    [keyId],
+  ])
+  return rows.map(({ id }) => id)
 }
 
 /** @throws Fault `not_found` if `manager` does not manage the key */

@@ -54,14 +54,20 @@ export class Allowances {
 /** Fixed time of total grants, so that their entry ids never change. */
 const GRANT_EPOCH = new Date('2026-11-01T00:00:00Z')
 
+/** @throws Fault `service_not_allowed` */
+export function assertServiceAllowed(limits: readonly KeyLimits[], slug: string): void {
+  for (const { keyId, services } of limits) {
+    if (!services || services.includes(slug)) continue
+    throw new Fault('service_not_allowed', `This key may not call "${slug}".`, {
+      extras: { key_id: keyId, services },
+    })
+  }
+}
+
 /** Checks all but allowances. @throws Fault `service_not_allowed`, `key_limit_reached` */
 export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, price: bigint): void {
-  for (const { keyId, services, maxCall } of limits) {
-    if (services && !services.includes(slug)) {
-      throw new Fault('service_not_allowed', `This key may not call "${slug}".`, {
-        extras: { key_id: keyId, services },
-      })
-    }
+  assertServiceAllowed(limits, slug)
+  for (const { keyId, maxCall } of limits) {
     if (maxCall !== null && price > maxCall) throw limitReached(keyId, 'call')
   }
 }

@@ -10,6 +10,8 @@ export interface HistoryQuery {
   readonly service?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
+  /** Only calls made by these keys. */
+  readonly madeBy?: readonly string[] | undefined
 }
 
 /** Position in a history: id, phase and kind of an entry. */
@@ -41,13 +43,13 @@ const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
   AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
   AND j.at >= coalesce($8::timestamptz, '-infinity')
   AND j.at < coalesce($9::timestamptz, 'infinity')`
-const ENTRIES = `SELECT j AS row, j.id, j.phase, j.kind, k.event,
+const entries = (joinCalls: string) => `SELECT j AS row, j.id, j.phase, j.kind, k.event,
     e.service || ' ' || e.method || ' ' || e.path AS endpoint
-  FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+  FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind ${joinCalls}
   LEFT JOIN hub.endpoint e ON e.id = j.endpoint`
 const NEWEST = 'ORDER BY j.id DESC, j.phase DESC, j.kind DESC LIMIT $5'
 
-const READ_HISTORY = `
+const historySql = (joinCalls = '') => `
   SELECT n.id, n.phase, n.kind, n.event, (n.row).at, l.amount AS change, n.endpoint,
     CASE WHEN n.phase = 2 THEN (n.row).amount END AS charged,
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a
@@ -56,23 +58,26 @@ const READ_HISTORY = `
     coalesce((n.row).meta ->> 'reason', (SELECT c.reason FROM hub.call c
       WHERE (n.row).phase = 2 AND c.id = (n.row).id)) AS reason
   FROM (
-    (${ENTRIES} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
+    (${entries(joinCalls)} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
     UNION ALL
-    (${ENTRIES} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${FOREIGN_KINDS})
+    (${entries(joinCalls)} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${FOREIGN_KINDS})
       AND j.owner <> $1 AND ${WHERE} ${NEWEST})
   ) n
   CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount
     FROM ledger.legs(n.row) WHERE account = $1) l
   ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5`
 
-/** Reads all changes of an account of credits, newest first. */
+const READ_HISTORY = historySql()
+const READ_CALLS = historySql('JOIN hub.call m ON m.id = j.id AND m.key_id = ANY ($10)')
+
+/** Reads changes of an account of credits, newest first. */
 export async function readHistory(
   pool: Pool,
   credits: bigint,
-  { limit, after, events, service, from, to }: HistoryQuery,
+  { limit, after, events, service, from, to, madeBy }: HistoryQuery,
 ): Promise<HistoryRow[]> {
   const [id = null, phase = null, kind = null] = after ?? []
-  const { rows } = await pool.query<HistoryRow>(READ_HISTORY, [
+  const { rows } = await pool.query<HistoryRow>(madeBy ? READ_CALLS : READ_HISTORY, [
     credits,
     id,
     phase,
@@ -82,6 +87,7 @@ export async function readHistory(
     service ?? null,
     from ?? null,
     to ?? null,
+    ...(madeBy ? [madeBy] : []),
   ])
   return rows
 }

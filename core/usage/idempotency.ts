@@ -1,16 +1,16 @@
 import type { Pool } from 'pg'
 import { ASYNC_COMMIT } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
+import type { KeyCredits } from '../identity/main-keys.ts'
 import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
-import { claimKey } from '../ledger/idempotency.ts'
-import type { AccountRef } from '../ledger/ledger.ts'
 import { withRetry } from '../ledger/retry.ts'
+import { claimRequestName } from './request-names.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
 /** Request with an idempotency key of the caller. */
 export interface IdempotentRequest {
-  readonly owner: AccountRef
+  readonly caller: KeyCredits
   readonly key: string
   /** Canonical text of all inputs. */
   readonly inputs: string
@@ -31,7 +31,7 @@ export interface IdempotentAttempt {
 }
 
 /**
- * Charges each idempotency key of a caller at most once, across retries and crashes
+ * Charges each idempotency key of an API key at most once, across retries and crashes
  * (draft-ietf-httpapi-idempotency-key-header-07). Keys are stored forever, responses for a day;
  * after that the request fails and is not executed again. Rows written here matter only together
  * with the hold or charge that follows, so they commit asynchronously: if the database crashes in
@@ -51,10 +51,9 @@ export class Idempotency {
    *   attempt is pending, `answer_expired` if the stored response is gone
    */
   async begin(keyed: IdempotentRequest): Promise<IdempotentAttempt> {
-    const { owner, key, inputs, call, payersSince: payersAt, leaseSeconds: seconds } = keyed
-    const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
-    if (!claimed) throw new Fault('idempotency_key_reused')
-    const { id } = claimed
+    const { caller, key, inputs, call, payersSince: payersAt, leaseSeconds: seconds } = keyed
+    const id = await claimRequestName(this.#pool, caller, `call:${key}`, inputs, call)
+    if (id === undefined) throw new Fault('idempotency_key_reused')
     const isFirst = await withRetry(() => this.#insert(id, seconds))
     const { attempt, done, busy } = isFirst
       ? { attempt: id, done: false, busy: true }

@@ -3,6 +3,7 @@ import { daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
+import { assertServiceAllowed } from '../../core/usage/allowances.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
 import { findReceipt } from './call-record.ts'
@@ -23,6 +24,7 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
   const { caller, request } = priced
   const { idempotencyKey: key, payment } = request
   const isKeyed = key !== undefined && caller.keyId !== null && !priced.inputError
+  if (isKeyed) assertServiceAllowed(caller.limits, request.slug) // before it uses the name up
   const keyed = isKeyed ? await beginKeyed(deps, caller, priced, key) : undefined
   if (keyed?.response) {
     const headers = { 'Idempotency-Replayed': 'true' }
@@ -67,7 +69,7 @@ function beginKeyed(
   key: string,
 ): Promise<IdempotentAttempt> {
   const attempt = deps.idempotency.begin({
-    owner: caller.credits,
+    caller,
     key,
     inputs: priced.requestHash.toString('hex'),
     call: priced.call,

@@ -21,7 +21,8 @@ import { stream } from './stream.ts'
  * - A dry run meets the same refusals as the call and moves no money.
  * - The same Idempotency-Key, or the same x402 payment, is charged once. A repetition returns the
  *   stored response and receipt: no handler runs, nothing is charged, no call is recorded.
- *   A key's stored response needs no further checks; a payment's needs a valid input and quote.
+ *   A key's stored response needs only the permission to call the service; a payment's needs a
+ *   valid input and quote.
  * - Free calls pay first, then credits, then x402. A payment received for a failed attempt pays
  *   before all of them. An endpoint that costs nothing needs no funds.
  * - A call is charged only if it is delivered, or if an external seller has taken the money. The

@@ -1,0 +1,33 @@
+import type { Pool } from 'pg'
+import type { KeyCredits } from '../identity/main-keys.ts'
+import { claimKey } from '../ledger/idempotency.ts'
+import { creditsOf } from '../ledger/postings.ts'
+import { withRetry } from '../ledger/retry.ts'
+
+const OTHER_INPUTS = 5
+
+/**
+ * Assigns an id to a name that a key gave its request, permanently, as `claimKey` does. A main key
+ * and each of its sub-keys have separate names: no key can read or use up those of another.
+ * @param name prefix for the kind of request, and the name given
+ * @returns undefined if the key used the name for other inputs
+ */
+export async function claimRequestName(
+  pool: Pool,
+  { keyId, credits }: KeyCredits,
+  name: string,
+  inputs: string,
+  id: string,
+): Promise<string | undefined> {
+  if (credits.code === creditsOf(keyId)) {
+    return (await claimKey(pool, credits, name, inputs, id))?.id
+  }
+  const { rows } = await withRetry(() =>
+    pool.query<{ id: string; outcome: number }>(
+      'SELECT * FROM hub.claim_sub_key_name($1, $2, $3, $4, $5)',
+      [credits.id, keyId, name, inputs, id],
+    ),
+  )
+  const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
+  return outcome === OTHER_INPUTS ? undefined : known
+}
