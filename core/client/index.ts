@@ -51,6 +51,8 @@ export interface ExternalOrder {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** Payee address to accept although the seller had another one before. */
+  readonly accept_pay_to?: string | undefined
 }
 
 /** Creates a unique idempotency key. */
@@ -188,9 +190,10 @@ export class HubClient {
 
   async #paymentHeader(offered: HubResponse, path: string, maxAmount: bigint) {
     const { account } = await this.#wallet()
-    const { createPaymentHeader } = await import('./pay.ts') // lazy: signing is slow to load
+    const pay = await import('./pay.ts') // lazy: signing is slow to load
     const { hostname: host } = new URL(path, this.#options.baseUrl)
-    return createPaymentHeader(account, offered, { host, maxAmount })
+    const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }
+    return pay.createPaymentHeader(account, offered, limit)
   }
 
   /** Returns the wallet after checking that hub and wallet are both sandbox or both real. */

@@ -4,14 +4,16 @@ import { chooseTerms, parseOffer } from '../payments/paying/terms.ts'
 import { signPayment } from '../payments/paying/x402-client.ts'
 import type { HubResponse } from './transport.ts'
 
-/** Validity of a payment. A seller verifies that it outlives the deadline of the call. */
-const LIFETIME_SECONDS = 600n
+/** Validity of a payment to a hub, which verifies that it outlives the longest deadline of a call. */
+export const HUB_LIFETIME_SECONDS = 360n
 
 /** Host to pay and maximum amount. */
 export interface PaymentLimit {
   readonly host: string
   /** Microdollars. */
   readonly maxAmount: bigint
+  /** Maximum validity of the payment. @defaultValue 60 */
+  readonly lifetimeSeconds?: bigint | undefined
 }
 
 /**
@@ -22,10 +24,10 @@ export interface PaymentLimit {
 export async function createPaymentHeader(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
   { headers, bytes }: HubResponse,
-  { host, maxAmount }: PaymentLimit,
+  { host, maxAmount, lifetimeSeconds }: PaymentLimit,
 ): Promise<Readonly<Record<string, string>>> {
   const policy = { host, maxAmount, ownWallets: [account.address] }
   const terms = chooseTerms(parseOffer({ headers, body: bytes }), policy)
-  const { header } = await signPayment(account, terms, systemClock.now(), LIFETIME_SECONDS)
+  const { header } = await signPayment(account, terms, systemClock.now(), lifetimeSeconds)
   return { [header.name.toLowerCase()]: header.value }
 }

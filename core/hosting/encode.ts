@@ -40,7 +40,8 @@ export function describeService(service: AnyService): DeclaredService {
 }
 
 function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][string] {
-  const { summary, price, input, output, query, headers, deadlineSeconds, streams } = endpoint
+  const { summary, price, input, output, query, headers, deadlineSeconds } = endpoint
+  const { streams, prepaid } = endpoint
   return {
     summary,
     price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
@@ -50,6 +51,7 @@ function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][s
     ...(headers && { headers: [...headers] }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
+    ...(prepaid !== undefined && { prepaid }),
   }
 }
 

@@ -36,7 +36,8 @@ function endpointOf(
   declared: DeclaredService['endpoints'][string],
   plugin: IsolatedPlugin,
 ): AnyEndpoint {
-  const { summary, price, input, output, query, headers, deadlineSeconds, streams } = declared
+  const { summary, price, input, output, query, headers, deadlineSeconds } = declared
+  const { streams, prepaid } = declared
   const seconds = deadlineOf(declared)
   const of = async (input: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
@@ -53,6 +54,7 @@ function endpointOf(
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
+    ...(prepaid !== undefined && { prepaid }),
     handle: async ({ signal, charge, id, input, payer, headers: sent, terms }) => {
       const call = { id, input, payer, terms, ...(sent && { headers: sent }) }
       const result = await rethrowPluginError(

@@ -73,6 +73,7 @@ const DeclaredService = z.object({
       headers: z.array(z.string()).optional(),
       deadlineSeconds: z.int().optional(),
       streams: z.boolean().optional(),
+      prepaid: z.boolean().optional(),
     }),
   ),
   schedules: z.record(

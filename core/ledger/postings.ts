@@ -17,7 +17,8 @@ export const SPEND = walletOf('spend')
 export const EXTERNAL_SELLERS = 'liabilities:x402-out:in-transit'
 export const PAYOUTS = 'liabilities:payouts:in-transit'
 export const BETWEEN_SHARDS = 'equity:between-shards'
-const SUSPENSE = 'liabilities:suspense'
+/** Unidentified deposits. */
+export const SUSPENSE = 'liabilities:suspense'
 /** Debts of providers: refunds of amounts that had already been paid out. */
 const RECEIVABLE = 'assets:receivable:providers'
 export const GAS = 'assets:eth:base:gas'

@@ -12,6 +12,8 @@ export interface ExternalRequest {
   readonly body?: unknown
   /** Maximum price; default: the listed price of the seller, if any. */
   readonly max_price_microdollars?: number
+  /** Payee address to accept although the seller had another one before. */
+  readonly accept_pay_to?: string
 }
 
 /** Buys from external sellers with the platform's wallet. */

@@ -81,6 +81,11 @@ export interface Endpoint<Input, Output> {
    * cannot be taken back. `charge` may be called until the stream ends.
    */
   readonly streams?: boolean
+  /**
+   * True if the work has effects that cannot be undone. An x402 payment is then settled before the
+   * work, as for streams. Default: false; for an imported API, true unless it is idempotent.
+   */
+  readonly prepaid?: boolean
   /** Return to charge the caller; throw to refund in full. */
   readonly handle: (
     call: Call<Input>,

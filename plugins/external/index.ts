@@ -20,6 +20,13 @@ export default ({ buyer }: Host) => {
           method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
           headers: s.optional(s.record(s.string())),
           body: s.optional(s.unknown({ description: 'Text is sent as it is, else as JSON.' })),
+          accept_pay_to: s.optional(
+            s.string({
+              minLength: 42,
+              maxLength: 42,
+              description: 'Payee address to accept although the seller had another one before.',
+            }),
+          ),
           max_price_microdollars: s.optional(
             s.integer({
               minimum: 1,

@@ -74,6 +74,10 @@ function addMoneyCommands(program: Command, run: Run): void {
       ),
     )
   program
+    .command('payouts')
+    .description('show earnings, and why a payout waits and until when')
+    .action(run(async (context) => (await import('./commands/payouts.ts')).payouts(context)))
+  program
     .command('receipts')
     .description('work with receipts of calls')
     .command('verify')
@@ -123,6 +127,7 @@ function addCallCommands(program: Command, run: Run): void {
     .option('-q, --query <name=value>', 'a query parameter; may be repeated', collect)
     .option('-H, --header <line>', 'a header; may be repeated', collect)
     .option('--max-price <usd>', 'maximum price (HUB_MAX_PRICE, default 0.10)')
+    .option('--accept-pay-to <address>', 'pay an x402 API at this address although it had another')
     .option('--dry-run', 'show the price and the source of payment without calling')
     .option('--idempotency-key <name>', 'idempotency key: charged once, even if repeated')
     .option('--pay <how>', 'credits, x402 (from the wallet), or auto', 'auto')

@@ -12,6 +12,7 @@ const ALLOWED_HEADERS = [
   'If-None-Match',
   'PAYMENT-SIGNATURE',
   'traceparent',
+  'X-Accept-Pay-To',
   'X-API-Key',
   'X-Dry-Run',
   'X-Max-Price',

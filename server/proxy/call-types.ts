@@ -31,6 +31,8 @@ export interface CallRequest {
   readonly maxPrice: Micros | undefined
   /** Quote whose price applies if it is lower than the current one. */
   readonly quoteId?: string | undefined
+  /** Payee address that an external seller may have although it had another one before. */
+  readonly acceptPayTo?: string | undefined
   readonly dryRun?: boolean
   readonly ip: () => string
   /** Returns true if the caller has disconnected. */

@@ -87,6 +87,7 @@ async function makeCall(
     idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
     maxPrice: lowerOf(parseMaxPrice(readSingleHeader(exchange, 'x-max-price')), crawlerMax),
     quoteId: parseQuoteId(readSingleHeader(exchange, 'x-quote-id')),
+    acceptPayTo: readSingleHeader(exchange, 'x-accept-pay-to'),
     dryRun: isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),
     isGone: () => req.socket.destroyed,
     addHeaders: (headers) => writer.setHeaders(headers),

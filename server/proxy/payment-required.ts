@@ -37,16 +37,19 @@ export async function paymentRequired(
   priced: PricedCall,
 ): Promise<Fault> {
   const { caller } = priced
-  const { offers, accountStatus, minTopUp } = deps
+  const { offers, accountStatus, minTopUp, minX402, creditsOnly } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.balance(caller.credits) : 0n
   const isX402 = acceptsX402(deps, priced)
-  const terms = { ...saleTermsOf(priced), error: 'payment_required' }
+  const terms = { ...saleTermsOf(deps, priced), error: 'payment_required' }
   const offered = isX402 ? offers.offer(terms) : undefined
   const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
+  const minimum = minX402()
+  const isBelowMinimum = !creditsOnly.has(priced.request.slug) && priced.price < minimum
   const extras = {
     ...offered?.required,
     price_microdollars: json(priced.price),
+    ...(isBelowMinimum && { x402_min_microdollars: json(minimum) }),
     ...(hasKey ? { available_microdollars: json(available) } : {}),
     next_steps: [
       ...(isX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
@@ -61,27 +64,46 @@ export async function paymentRequired(
   }
   const code = hasKey ? 'insufficient_credits' : 'payment_required'
   const has = hasKey ? ` ${available} are available.` : ''
-  const detail = `This call costs ${priced.price} microdollars.${has}`
+  const gas = isBelowMinimum ? belowMinimum(minimum) : ''
+  const detail = `This call costs ${priced.price} microdollars.${has}${gas}`
   return new Fault(code, detail, { extras, headers })
 }
+
+const belowMinimum = (minimum: bigint): string =>
+  ` Below ${minimum} microdollars x402 is not accepted, because gas would exceed the price: buy` +
+  ' credits.'
 
 /** Returns true if the call may be paid per request by x402. */
 export const acceptsX402 = (
   { creditsOnly, minX402 }: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402'>,
   { price, request }: PricedCall,
-): boolean => !creditsOnly.has(request.slug) && price >= minX402
+): boolean => !creditsOnly.has(request.slug) && price >= minX402()
 
 /** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
 export const SETTLE_MARGIN_SECONDS = 60
 
-/** x402 terms of a call: its price, and the requested resource. */
-export const saleTermsOf = ({ offering, price, request }: PricedCall) => ({
-  amount: price,
-  maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
-  upfront: offering.endpoint.streams === true, // a stream cannot be taken back
-  resource: {
-    url: request.url(),
-    description: offering.endpoint.summary,
-    mimeType: 'application/json',
-  },
+/**
+ * x402 terms of a call: its price, and the requested resource. A stream cannot be taken back, nor
+ * the effects of a `prepaid` endpoint: they are paid upfront. So is the first payment of a wallet
+ * above a small amount, because wallets are free and may be emptied during the work.
+ */
+export function saleTermsOf(
+  { prepaidAbove }: Pick<PaymentRequiredDeps, 'prepaidAbove'>,
+  { offering, price, request }: PricedCall,
+) {
+  const { endpoint } = offering
+  const isFinal = endpoint.streams === true || endpoint.prepaid === true
+  return {
+    amount: price,
+    maxTimeoutSeconds: deadlineOf(endpoint) + SETTLE_MARGIN_SECONDS,
+    upfront: isFinal || price > prepaidAbove,
+    trustsKnownPayers: !isFinal,
+    resource: resourceOf(offering, request),
+  }
+}
+
+const resourceOf = ({ endpoint }: PricedCall['offering'], request: PricedCall['request']) => ({
+  url: request.url(),
+  description: endpoint.summary,
+  mimeType: 'application/json',
 })

@@ -20,10 +20,10 @@ describe('payments to sellers', () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
-  const weather = (query: string, by = ada): Promise<ApiResponse> =>
+  const weather = (query: string, by = ada, accept_pay_to?: string): Promise<ApiResponse> =>
     ask(hub().url, '/proxy/external', {
       key: by.apiKey,
-      body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}` },
+      body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}`, accept_pay_to },
     })
   const told = async (id: unknown, by = ada) =>
     (await ask(hub().url, `/v1/calls/${String(id)}`, { key: by.apiKey })).body
@@ -105,10 +105,12 @@ describe('payments to sellers', () => {
     expect(left, 'the seller has the money').to.include({ state: 'charged', reason: 'caller_left' })
   })
 
-  it('to another address than before carry a caution', async () => {
+  it('to another address than before need consent and carry a caution', async () => {
     const before = await weather('city=Oslo')
     expect(before.headers).to.not.have.property('x-upstream-caution')
-    const { status, headers } = await weather(`pay_to=${ELSEWHERE}`)
+    const refused = await weather(`pay_to=${ELSEWHERE}`)
+    expect([refused.status, refused.body['code']]).to.deep.equal([409, 'pay_to_changed'])
+    const { status, headers } = await weather(`pay_to=${ELSEWHERE}`, ada, ELSEWHERE)
     expect(status).to.equal(200)
     expect(headers['x-upstream-caution']).to.equal('pay_to_changed')
     expect(String(headers['x-upstream-pay-to']).toLowerCase()).to.equal(ELSEWHERE)

@@ -1,7 +1,8 @@
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { sleep, systemClock } from '../../core/clock.ts'
+import { HubClient } from '../../core/client/index.ts'
+import { systemClock } from '../../core/clock.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { chooseTerms, parseOffer } from '../../core/payments/paying/terms.ts'
 import { signPayment } from '../../core/payments/paying/x402-client.ts'
@@ -140,22 +141,55 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(2)
   })
 
-  it('are posted if a failed payment arrives after all', async () => {
-    work.before = await spending()
-    const payment = await sign()
-    expect(await send(payment)).to.have.property('status', 402)
-    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
-    await submit(payment)
-    for (let tries = 0; tries < 50; tries++) {
+  describe('A145 are credits of the payer if a failed payment arrives after all', () => {
+    /** A payment fails after the work, another one pays, and then the first one arrives too. */
+    const payTwice = async (): Promise<string> => {
+      work.before = await spending()
+      const payment = await sign()
+      const failed = await send(payment)
+      expect(failed).to.have.property('status', 402)
+      work.before = async () => {}
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+      expect(await send(await sign(failed))).to.have.property('status', 200)
+      await submit(payment)
+      return payment
+    }
+    const earned = () => hub().hub.ledger.balance('liabilities:providers:example:counted')
+    const suspended = () => hub().hub.ledger.balance('liabilities:suspense')
+    const resolved = async (): Promise<boolean> => {
       await resolvePayments(hub().hub.paymentDeps, 0)
       const [row] = await query(
-        `SELECT count(*)::integer AS n FROM hub.payment_claim c JOIN ledger.journal j ON j.id = c.id
-         WHERE c.state = 'confirmed' AND c.payer = '${eve.address.toLowerCase()}'`,
+        `SELECT count(*)::integer AS n FROM hub.payment_claim
+         WHERE state = 'confirmed' AND deposited AND payer = '${eve.address.toLowerCase()}'`,
       )
-      if (row.n > 0) return
-      await sleep(100)
+      return row.n === 1
     }
-    expect.fail('not booked')
+    const register = async () => {
+      const wallet = { account: eve, sandbox: true }
+      return new HubClient({ baseUrl: hub().url, wallet }).register()
+    }
+
+    it('at once if its wallet has a key, and the provider is paid once', async () => {
+      const { keyId } = await register()
+      const before = await earned()
+      const payment = await payTwice()
+      await eventually(resolved)
+      expect(await hub().balance(keyId)).to.equal(PRICE)
+      expect((await earned()) - before).to.equal((PRICE * 9n) / 10n)
+      const again = await send(payment)
+      expect([again.status, again.body['reason']]).to.deep.equal([402, 'payment_deposited'])
+    })
+
+    it('once its wallet registers, and until then an unidentified deposit', async () => {
+      const before = await suspended()
+      await payTwice()
+      await eventually(resolved)
+      expect((await suspended()) - before).to.equal(PRICE)
+      const { keyId } = await register()
+      for (let times = 0; times < 2; times++) await resolvePayments(hub().hub.paymentDeps, 0)
+      expect(await hub().balance(keyId)).to.equal(PRICE)
+      expect(await suspended()).to.equal(before)
+    })
   })
 
   /** Signs a payment valid for a day, for the actual offer. */

@@ -34,6 +34,7 @@ const Declaration = z.object({
         price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),
         deadlineSeconds: z.int().min(1).max(300).optional(),
         streams: z.boolean().optional(),
+        prepaid: z.boolean().optional(),
       }),
     )
     .refine((endpoints) => Object.keys(endpoints).length > 0, 'at least one endpoint'),

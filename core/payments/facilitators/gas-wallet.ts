@@ -20,6 +20,8 @@ export interface GasWallet {
   readonly address: Hex
   /** Number of the newest block. */
   head(): Promise<bigint>
+  /** Current price of gas in wei. */
+  gasPrice(): Promise<bigint>
   /** Current balance in wei. */
   balance(): Promise<bigint>
   /** Balance in wei after a block. */
@@ -35,6 +37,7 @@ export function gasWallet({ address, client }: Sender, chainId: number): GasWall
     chainId,
     address,
     head: () => client.getBlockNumber(),
+    gasPrice: () => client.getGasPrice(),
     balance: () => client.getBalance({ address }),
     balanceAt: (blockNumber) => client.getBalance({ address, blockNumber }),
     countAt: (blockNumber) => client.getTransactionCount({ address, blockNumber }),

@@ -10,6 +10,7 @@ import type { Intent, Intents } from '../paying/intents.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Claim, isClosed } from '../receiving/claim.ts'
 import type { Claims } from '../receiving/claims.ts'
+import type { Deposits } from '../receiving/deposits.ts'
 import { postPayment } from '../receiving/post-payment.ts'
 
 export interface ResolveDeps {
@@ -17,6 +18,7 @@ export interface ResolveDeps {
   readonly chain: Chain
   readonly claims: Claims
   readonly intents: Intents
+  readonly deposits: Deposits
   readonly clock: Clock
   readonly log: Log
   readonly asset: Asset
@@ -41,6 +43,7 @@ export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): 
     open += outcomes.filter((done) => !done).length
     if (outcomes.length < BATCH_SIZE || !outcomes.includes(true)) break
   }
+  await deps.deposits.creditIdentified()
   return open
 }
 
@@ -80,14 +83,27 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
     if (isOwed && (await claims.wasServed(claim))) await claims.distrust(key.payer, 'never_settled')
     return true
   }
-  if (claim.state === 'released' && !(await claims.reopen(claim))) return false
+  const deposit = await isDeposit(claims, claim)
+  if (claim.state === 'released' && !(await claims.reopen(claim, deposit))) return false
   const { tx } = verdict
-  await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
+  if (deposit) await deps.deposits.post(claim)
+  else await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
   const event = { type: 'receipt.confirmed', amount: value as Micros } as const
   const owner = await ledger.account(IN_TRANSIT)
   await postEntry(ledger, event, { owner, id: claim.id, meta: { tx } })
   await claims.conclude(claim.key, 'confirmed', tx)
   return true
+}
+
+/**
+ * Returns true if the payment of a call buys nothing: its payer was told that it failed, or has paid
+ * for the same request again. One that is already posted stays what it is.
+ */
+async function isDeposit(claims: Claims, claim: Claim): Promise<boolean> {
+  if (claim.deposited) return true
+  if (claim.purpose !== 'call' || !isClosed(claim)) return false
+  if (claim.state === 'released' && !(await claims.wasPaidAgain(claim))) return false
+  return !(await claims.isPosted(claim))
 }
 
 async function judgeClaim(deps: ResolveDeps, claim: Claim) {

@@ -34,6 +34,14 @@ export interface OutflowCaps {
   readonly platform: bigint
 }
 
+/** Maximum amounts signed without a known outcome, in microdollars. */
+export interface UnresolvedCaps {
+  /** Of one principal, with all its keys. */
+  readonly principal: bigint
+  /** Of one seller: its payee address, and its host. */
+  readonly seller: bigint
+}
+
 export interface PaymentOrder {
   readonly call: string
   /** Key of the call; the credits of its main key pay. */
@@ -42,6 +50,8 @@ export interface PaymentOrder {
   readonly network: string
   readonly asset: string
   readonly fromBlock: bigint
+  /** True if the caller accepted a payee that is not known. */
+  readonly payeeAccepted: boolean
   readonly signed: SignedPayment
 }
 
@@ -63,11 +73,11 @@ export class Intents {
   }
 
   /**
-   * Stores a signed payment and counts it against the caps of the day.
-   * @throws Fault `payments_paused`, or `outflow_cap_reached` with the cap's `scope`
+   * Stores a signed payment and counts it against the caps of the day and of what is unresolved.
+   * @throws Fault `payments_paused`; `outflow_cap_reached` or `unresolved_cap_reached` with `scope`
    * @throws Error (unique violation) if the call already has an intent: one signature per call
    */
-  async commit(order: PaymentOrder, caps: OutflowCaps): Promise<void> {
+  async commit(order: PaymentOrder, caps: OutflowCaps & UnresolvedCaps): Promise<void> {
     const { call, network, asset, payer, url, signed } = order
     const row = {
       call,
@@ -83,13 +93,15 @@ export class Intents {
       nonce: signed.nonce,
       valid_before: expiryOf(signed),
       payload_hash: signed.payloadHash,
+      payee_accepted: order.payeeAccepted,
     }
     try {
       const { rowCount } = await this.#pool.query(
-        `SELECT hub.commit_payment(p, ARRAY[$2, $3, $4]::bigint[])
+        `SELECT hub.commit_payment(p, $2::bigint[])
          FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,
-           ($1::jsonb || jsonb_build_object('owner', k.credits))::json) p WHERE k.id = $5`,
-        [JSON.stringify(row), caps.key, caps.host, caps.platform, payer],
+           ($1::jsonb || jsonb_build_object('owner', k.credits, 'principal', k.principal))::json) p
+         WHERE k.id = $3`,
+        [JSON.stringify(row), capValues(caps), payer],
       )
       if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
     } catch (error) {
@@ -125,11 +137,15 @@ export class Intents {
     ])
   }
 
-  /** Finds the payee of a seller's last delivery; undefined if it never delivered. */
+  /**
+   * Finds the payee of a seller's last delivery in 30 days; undefined if there is none. A payee that
+   * a caller accepted is not known for others: who controls the seller could buy from themselves.
+   */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(
       `SELECT payee FROM hub.payment_intent WHERE seller = $1 AND state IN ('paid', 'confirmed')
-         AND reason IS NULL ORDER BY call DESC LIMIT 1`,
+         AND reason IS NULL AND payee_accepted IS NOT TRUE
+         AND created_at > now() - interval '30 days' ORDER BY call DESC LIMIT 1`,
       [sellerOf(url)],
     )
     return rows[0]?.payee
@@ -157,16 +173,46 @@ const sellerOf = (url: string): string => {
   return `${origin}${pathname}`
 }
 
+/** Caps in the order of the parameter of `hub.commit_payment`. */
+const capValues = (caps: OutflowCaps & UnresolvedCaps): readonly bigint[] => [
+  caps.key,
+  caps.host,
+  caps.platform,
+  caps.principal,
+  caps.seller,
+  caps.seller,
+]
+
+/** Time after which an unused signature has expired and is resolved. */
+const UNRESOLVED_SECONDS = 90
 const PAUSED = 'AH010'
 const ABOVE_CAP = 'AH011'
+const ABOVE_UNRESOLVED_CAP = 'AH012'
 const CAP_OWNERS = { key: 'this key', host: 'this host', platform: 'the hub' } as const
+const UNRESOLVED_OWNERS = {
+  principal: 'this account',
+  pay_to: 'this payee',
+  host: 'this host',
+} as const
 
 /** Converts a refusal of the database to a fault; returns other errors unchanged. */
 function toFault(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return error
   if (error.code === PAUSED) return new Fault('payments_paused', undefined, { cause: error })
+  const [scopeName = ''] = error.message.split(':')
+  if (error.code === ABOVE_UNRESOLVED_CAP) {
+    const scope = scopeName as keyof typeof UNRESOLVED_OWNERS
+    const detail =
+      `Payments of or to ${UNRESOLVED_OWNERS[scope]} with an unknown outcome reach their limit. ` +
+      'Nothing was paid.'
+    return new Fault('unresolved_cap_reached', detail, {
+      extras: { scope },
+      headers: { 'Retry-After': String(UNRESOLVED_SECONDS) },
+      cause: error,
+    })
+  }
   if (error.code !== ABOVE_CAP) return error
-  const scope = error.message.split(':')[0] as keyof typeof CAP_OWNERS
+  const scope = scopeName as keyof typeof CAP_OWNERS
   const detail = `The daily limit of ${CAP_OWNERS[scope]} for payments to sellers is reached.`
   return new Fault('outflow_cap_reached', detail, { extras: { scope }, cause: error })
 }

@@ -19,6 +19,8 @@ const REASON_TEXTS = {
   pay_to: 'The payee address is invalid.',
   own_wallet: 'The payee is a wallet of the hub.',
   timeout: 'The time allowed for the payment is out of range.',
+  pay_to_changed:
+    'The seller asks for payment to another address than before. Nothing was signed or charged.',
   above_max: 'The price exceeds the maximum price of the caller.',
   above_cap: 'The price exceeds the limit of the hub per payment.',
   above_listed: 'The price exceeds the listed price: set max_price_microdollars to accept it.',
@@ -26,13 +28,18 @@ const REASON_TEXTS = {
 } as const
 
 export type TermsReason = keyof typeof REASON_TEXTS
-export type TermsCode = 'upstream_payment_terms' | 'price_exceeds_max' | 'not_payable'
+export type TermsCode =
+  | 'upstream_payment_terms'
+  | 'price_exceeds_max'
+  | 'not_payable'
+  | 'pay_to_changed'
 
 const CODE_BY_REASON: Partial<Record<TermsReason, TermsCode>> = {
   above_max: 'price_exceeds_max',
   above_cap: 'price_exceeds_max',
   above_listed: 'price_exceeds_max',
   not_asked: 'not_payable',
+  pay_to_changed: 'pay_to_changed',
 }
 
 /** The hub refuses the terms and has signed nothing. The message may be shown to the caller. */
@@ -42,12 +49,18 @@ export class PaymentTermsError extends Error {
   readonly reason: TermsReason
   /** Price in microdollars, if only the price is the reason. */
   readonly price: Micros | undefined
+  /** Offered payee address, if only that is the reason. */
+  readonly payTo: Address | undefined
 
-  constructor(reason: TermsReason, { price, cause }: { price?: Micros; cause?: unknown } = {}) {
+  constructor(
+    reason: TermsReason,
+    { price, payTo, cause }: { price?: Micros; payTo?: Address; cause?: unknown } = {},
+  ) {
     super(REASON_TEXTS[reason], { cause })
     this.code = CODE_BY_REASON[reason] ?? 'upstream_payment_terms'
     this.reason = reason
     this.price = price
+    this.payTo = payTo
   }
 }
 
@@ -70,8 +83,10 @@ export interface TermsPolicy {
   readonly caps?: readonly bigint[]
   /** Every address of the hub, any case. */
   readonly ownWallets: readonly string[]
-  /** Known payees of this seller; another payee is flagged, not refused. */
+  /** Known payees of this seller; another payee is refused unless the caller accepted it. */
   readonly knownPayTo?: readonly string[]
+  /** Payee address that the caller accepts although it is not known. */
+  readonly acceptedPayTo?: string | undefined
   /** Listed price in microdollars; undefined if the caller set a maximum. */
   readonly listedPrice?: bigint | undefined
 }
@@ -170,21 +185,24 @@ const NETWORK = { 1: USDC_BASE.v1Network, 2: USDC_BASE.network } as const
 
 /**
  * Chooses the cheapest entry that passes every check, among equal ones the first that settles after
- * the work, and then checks its price.
- * @throws PaymentTermsError with the reason of the entry that got furthest, or `above_max`,
- * `above_cap` or `above_listed` if the cheapest valid entry is too expensive
+ * the work, and then checks its payee and price. Entries with a known payee precede others.
+ * @throws PaymentTermsError with the reason of the entry that got furthest, `pay_to_changed`, or
+ * `above_max`, `above_cap` or `above_listed` if the cheapest valid entry is too expensive
  */
 export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const failed = offer.entries.map((entry) =>
     CHECKS.findIndex(([, passes]) => !passes(entry, offer, policy)),
   )
   const good = offer.entries.filter((_entry, index) => failed[index] === -1)
-  const [terms] = good.map((entry) => termsOf(entry, offer, policy)).sort(cheaperFirst)
+  const [terms] = good.map((entry) => termsOf(entry, offer, policy)).sort(preferredFirst)
   if (!terms) {
     const [reason] = CHECKS[Math.max(...failed)] ?? ['malformed_offer' as const]
     throw new PaymentTermsError(reason)
   }
-  const price = terms.amount
+  const { amount: price, payTo } = terms
+  if (terms.payToChanged && !isSameAddress(policy.acceptedPayTo, payTo)) {
+    throw new PaymentTermsError('pay_to_changed', { payTo })
+  }
   if (price > policy.maxAmount) throw new PaymentTermsError('above_max', { price })
   if (policy.caps?.some((cap) => price > cap)) throw new PaymentTermsError('above_cap', { price })
   const { listedPrice } = policy
@@ -194,7 +212,8 @@ export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   return terms
 }
 
-function cheaperFirst(a: Terms, b: Terms): number {
+function preferredFirst(a: Terms, b: Terms): number {
+  if (a.payToChanged !== b.payToChanged) return a.payToChanged ? 1 : -1
   if (a.amount !== b.amount) return a.amount < b.amount ? -1 : 1
   return a.flow === b.flow ? 0 : a.flow === 'authorization' ? -1 : 1
 }

@@ -13,6 +13,7 @@ import {
   type Settlement,
   validBeforeOf,
 } from './offers.ts'
+import type { PaymentKey } from './payment.ts'
 import { postPayment } from './post-payment.ts'
 
 export interface AcceptDeps {
@@ -63,33 +64,31 @@ export async function acceptPayment(
   const isCall = purchase.purpose === 'call'
   const [known, upfront] = await Promise.all([
     isCall ? undefined : claims.find(key), // a call looks its claim up before it needs funds
-    terms.upfront || (isCall && claims.mustPayUpfront(key.payer)),
+    isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
   if (known && known.state !== 'released') return { repeated: known }
-  const match = (isUpfront: boolean) =>
-    offers.match(offers.requirements({ ...terms, upfront: isUpfront }), payment)
-  const exactMatch = match(upfront)
-  // A payment that should have been upfront is refused but watched, because others may settle it.
-  const requirement = exactMatch ?? (upfront ? match(false) : undefined)
-  if (!requirement) {
+  const accepted = acceptTerms(offers, payment, terms, upfront)
+  if (!accepted) {
     const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
-  const validBefore = validBeforeOf(payment)
+  const { requirement, isExact } = accepted
   const { isNew, claim } = await claims.claim(key, {
     ...purchase,
     amount: terms.amount,
-    validBefore,
-    upfront: upfront && exactMatch !== undefined,
+    validBefore: validBeforeOf(payment),
+    upfront: upfront && isExact,
     payTo: requirement.payTo,
   })
   if (!isNew) return { repeated: claim }
-  const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>
-    claims.release(key).then((): never => {
-      throw new Fault('facilitator_unavailable', undefined, { cause: error })
-    }),
-  )
-  if (verified.valid && exactMatch) return { claim, payment, requirement }
+  const verified = await offers
+    .verify(accepted.payment, requirement, needSeconds)
+    .catch((error: unknown) =>
+      claims.release(key).then((): never => {
+        throw new Fault('facilitator_unavailable', undefined, { cause: error })
+      }),
+    )
+  if (verified.valid && isExact) return { claim, payment: accepted.payment, requirement }
   if (verified.valid) {
     await claims.release(key)
     throw new PaymentRefused('upfront_required', upfront)
@@ -101,6 +100,37 @@ export async function acceptPayment(
   }
   await (UNUSABLE_REASONS.has(verified.reason ?? '') ? claims.forget(key) : claims.release(key))
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
+}
+
+/** Returns true if the payment of a call must be settled before the work. */
+const mustPayUpfront = async (
+  claims: Claims,
+  key: PaymentKey,
+  { amount, upfront = false, trustsKnownPayers = false }: SaleTerms,
+): Promise<boolean> =>
+  upfront && !trustsKnownPayers
+    ? true
+    : await claims.mustPayUpfront(key, upfront ? amount : undefined)
+
+/**
+ * Finds the requirement that the payment accepts. A payment that should have been upfront is not
+ * exact: it is refused but watched, because others may settle it. If an upfront payment is settled
+ * after the work, its requirement says so, because the facilitator would else not verify it.
+ */
+function acceptTerms(offers: Offers, payment: Payment, terms: SaleTerms, upfront: boolean) {
+  const match = (isUpfront: boolean) =>
+    offers.match(offers.requirements({ ...terms, upfront: isUpfront }), payment)
+  const exact = match(upfront)
+  if (exact) return { payment, requirement: exact, isExact: true }
+  if (upfront) {
+    const postpaid = match(false)
+    return postpaid && { payment, requirement: postpaid, isExact: false }
+  }
+  if (!terms.upfront || !match(true)) return undefined
+  const requirement = offers.requirements({ ...terms, upfront: false })
+  const { extra } = requirement
+  const postpaid = { ...payment, accepted: { ...payment.accepted, extra } }
+  return { payment: postpaid, requirement, isExact: true }
 }
 
 /** Reasons for forgetting a claim: nobody can settle it to us, so watching it is useless. */

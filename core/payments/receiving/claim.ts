@@ -35,12 +35,14 @@ export interface Claim extends Purchase {
   readonly claimedAt: Date
   /** Completion of the work, for an upfront payment. */
   readonly deliveredAt: Date | null
+  /** True if it arrived after it was reported as failed, and is a deposit of its payer. */
+  readonly deposited: boolean
 }
 
 export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
   client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
   valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
-  delivered_at AS "deliveredAt"`
+  delivered_at AS "deliveredAt", deposited`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
 
 export type ClaimRow = Omit<Claim, 'key' | 'client'> &

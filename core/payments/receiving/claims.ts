@@ -173,10 +173,22 @@ export class Claims {
   }
 
   /** Reopens a released claim whose payment arrived. False if it was claimed again meanwhile. */
-  async reopen({ id }: Claim): Promise<boolean> {
+  async reopen({ id }: Claim, isDeposit: boolean): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET state = 'pending' WHERE id = $1 AND state = 'released'`,
-      [id],
+      `UPDATE hub.payment_claim SET state = 'pending', deposited = $2
+       WHERE id = $1 AND state = 'released'`,
+      [id, isDeposit],
+    )
+    return rowCount === 1
+  }
+
+  /** Returns true if the payer has paid for the same request by another payment. */
+  async wasPaidAgain({ id, key, requestHash }: Claim): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `SELECT FROM hub.payment_claim WHERE network = $1 AND asset = $2 AND payer = $3
+         AND request_hash = $4 AND id <> $5 AND state IN ('settled', 'confirmed')
+         AND claimed_at >= (SELECT claimed_at FROM hub.payment_claim WHERE id = $5) LIMIT 1`,
+      [key.network, key.asset, key.payer, requestHash, id],
     )
     return rowCount === 1
   }
@@ -208,13 +220,23 @@ export class Claims {
     )
   }
 
-  /** Returns true if a payer must pay upfront, because an earlier payment failed after the work. */
-  async mustPayUpfront(payer: string): Promise<boolean> {
+  /**
+   * Returns true if a payer must pay upfront, because an earlier payment failed after the work.
+   * @param unprovenAmount also true unless the payer has paid this amount at once before
+   */
+  async mustPayUpfront(
+    { network, asset, payer }: PaymentKey,
+    unprovenAmount?: bigint,
+  ): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      'SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()',
-      [payer.toLowerCase()],
+      `SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()
+       UNION ALL
+       SELECT WHERE $2::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM hub.payment_claim
+         WHERE network = $3 AND asset = $4 AND payer = $1 AND amount >= $2
+           AND state IN ('settled', 'confirmed'))`,
+      [payer, unprovenAmount ?? null, network, asset],
     )
-    return rowCount === 1
+    return rowCount !== 0
   }
 
   /** Requires upfront payment from a payer whose payment failed after the work was done. */

@@ -31,8 +31,13 @@ export interface SaleTerms {
   readonly amount: bigint
   /** Validity of the payer's signature: the deadline of the work plus time to settle. */
   readonly maxTimeoutSeconds: number
-  /** True if it is settled before the work instead of after it. @defaultValue false */
+  /** True if it is offered to be settled before the work, not after it. @defaultValue false */
   readonly upfront?: boolean
+  /**
+   * True if an upfront payment of a payer who has paid as much before is still settled after the
+   * work. @defaultValue false
+   */
+  readonly trustsKnownPayers?: boolean
 }
 
 export interface VerificationResult {

@@ -19,6 +19,8 @@ interface Call {
 export interface PaymentFlags {
   readonly pay?: string
   readonly keystore?: string
+  /** Payee address to accept from an external seller. */
+  readonly acceptPayTo?: string
 }
 
 const PAYMENT_MODES = ['auto', 'credits', 'x402']
@@ -36,7 +38,7 @@ export async function createBuyer(
   return async (call) => {
     if (!client) return payFromWallet(context, call, flags)
     try {
-      return await send(client, call)
+      return await send(client, call, flags.acceptPayTo)
     } catch (error) {
       const isUnpaid = error instanceof HubError && UNPAID.has(error.code)
       if (!isUnpaid || pay === 'credits' || call.options.dryRun) throw error
@@ -46,10 +48,17 @@ export async function createBuyer(
   }
 }
 
-const send = (client: ReturnType<Context['client']>, { target, input, query, options }: Call) =>
+const send = (
+  client: ReturnType<Context['client']>,
+  { target, input, query, options }: Call,
+  payTo: string | undefined,
+) =>
   target.kind === 'native'
     ? client.call(target.slug, target.path, input, { ...options, method: target.method })
-    : client.external(toProxyRequest(target, input, query, options), { ...options, headers: {} })
+    : client.external(
+        { ...toProxyRequest(target, input, query, options), accept_pay_to: payTo },
+        { ...options, headers: {} },
+      )
 
 const toProxyRequest = (
   { url, method }: Extract<Target, { kind: 'external' }>,

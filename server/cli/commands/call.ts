@@ -19,6 +19,7 @@ export interface CallFlags {
   readonly header?: readonly string[]
   readonly query?: readonly string[]
   readonly maxPrice?: string
+  readonly acceptPayTo?: string
   readonly dryRun?: boolean
   readonly idempotencyKey?: string
   readonly pay?: string

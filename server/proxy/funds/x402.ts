@@ -14,7 +14,7 @@ import { describeRefusal } from '../../../core/payments/receiving/refusal-reason
 import { networkPrefix } from '../../../core/usage/network.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
-import { acceptsX402, SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
+import { SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
 import { notSettled, PostpaidFunds, PrepaidFunds, paymentResponseOf } from './x402-funds.ts'
 
 /**
@@ -25,7 +25,7 @@ export async function reserveX402(deps: CallDeps, priced: PricedCall): Promise<F
   const { offering, call, requestHash, request } = priced
   const { payment } = request
   if (payment === undefined) return undefined
-  const terms = saleTermsOf(priced)
+  const terms = saleTermsOf(deps, priced)
   const purchase = {
     purpose: 'call',
     call,
@@ -66,7 +66,8 @@ export async function findPresentedClaim(
   priced: PricedCall,
   payment: string,
 ): Promise<Claim | undefined> {
-  if (priced.price === 0n || !acceptsX402(deps, priced)) return undefined
+  // Also below the minimum price, which may have risen since the payment.
+  if (priced.price === 0n || deps.creditsOnly.has(priced.request.slug)) return undefined
   try {
     const claim = await deps.claims.find(paymentKey(deps.offers.read(payment)))
     if (claim === undefined || claim.state === 'released') return undefined
@@ -80,9 +81,10 @@ export async function findPresentedClaim(
 
 function assertSamePurchase(
   deps: CallDeps,
-  { requestHash, client, state, transaction }: Claim,
+  { requestHash, client, state, transaction, deposited }: Claim,
   priced: PricedCall,
 ): void {
+  if (deposited) throw refusal(deps, priced, 'payment_replayed', 'payment_deposited')
   if (!requestHash.equals(priced.requestHash) || state === 'failed') {
     throw refusal(deps, priced, 'payment_replayed', 'payment_already_claimed')
   }
@@ -152,14 +154,14 @@ async function settleUpfront(
 
 /** A 402 that refuses the payment and offers the terms of the next one. */
 function refusal(
-  { offers }: CallDeps,
+  deps: CallDeps,
   priced: PricedCall,
   code: 'payment_invalid' | 'payment_replayed',
   reason: string,
   upfront?: boolean,
 ): Fault {
-  const terms = saleTermsOf(priced)
-  const { header, required } = offers.offer({
+  const terms = saleTermsOf(deps, priced)
+  const { header, required } = deps.offers.offer({
     ...terms,
     ...(upfront && { upfront }),
     error: reason,

@@ -28,6 +28,11 @@ const CALL_PARAMETERS = (
       { type: 'string', pattern: '^[0-9]{1,15}$' },
     ],
     ['crawler-max-price', 'Maximum price in dollars, in the form of crawlers: USD 0.01.', text],
+    [
+      'X-Accept-Pay-To',
+      'External sellers: payee address to accept although the seller had another one before.',
+      { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+    ],
     ['X-Quote-Id', 'quote_id of POST /v1/quotes, whose price applies.', uuid],
     [
       'X-Dry-Run',

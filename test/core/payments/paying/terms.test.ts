@@ -229,8 +229,19 @@ describe('accepted terms', () => {
     expect(choose(v2([V2], port)).amount).to.equal(3_000n)
   })
 
-  it('are flagged if the payee changed', () => {
-    expect(choose(v2([V2]), { knownPayTo: [OTHER] }).payToChanged).to.equal(true)
+  it('are refused if the payee changed, unless the caller accepts the new one', () => {
+    const knownPayTo = [OTHER]
+    const accepted = choose(v2([V2]), { knownPayTo, acceptedPayTo: PAY_TO.toLowerCase() })
+    expect(accepted.payToChanged).to.equal(true)
+    for (const acceptedPayTo of [undefined, OTHER]) {
+      const refused = refusal(v2([V2]), { knownPayTo, acceptedPayTo })
+      expect(refused).to.include({ code: 'pay_to_changed', payTo: PAY_TO })
+    }
+    const both = v2([
+      { ...V2, amount: '1' },
+      { ...V2, payTo: OTHER },
+    ])
+    expect(choose(both, { knownPayTo }).payTo, 'the known one first').to.equal(OTHER)
     expect(choose(v2([V2]), { knownPayTo: [PAY_TO.toLowerCase()] }).payToChanged).to.equal(false)
   })
 

@@ -1,0 +1,114 @@
+import type { Pool } from 'pg'
+import { findOrCreatePrincipal } from '../../identity/main-keys.ts'
+import { derivedUuid, instantOf } from '../../ids.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { creditsOf, SUSPENSE } from '../../ledger/postings.ts'
+import type { Micros } from '../../money.ts'
+import { postEntry } from '../post-entry.ts'
+import type { Claim } from './claim.ts'
+
+/** Money of a payer that arrived for no call. */
+interface Deposit {
+  readonly id: string
+  readonly wallet: string
+  readonly amount: bigint
+  /** Key that gets the credits; null: the wallet has none yet. */
+  readonly creditedTo: string | null
+  /** True if it was posted to suspense first. */
+  readonly isSuspended: boolean
+}
+
+const COLUMNS = `id, wallet, amount, credited_to AS "creditedTo", is_suspended AS "isSuspended"`
+/** Oldest usable main key of wallet $1. */
+const KEY_OF_WALLET = `SELECT k.id FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+  WHERE p.wallet_address = $1 AND k.parent IS NULL AND k.credits IS NOT NULL
+    AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+  ORDER BY k.created_at, k.id LIMIT 1`
+const BATCH_SIZE = 100
+const AUTHOR = 'resolve-payments'
+
+/** Deposits of paying wallets: credits of their key, or suspense until the wallet registers. */
+export class Deposits {
+  readonly #pool: Pool
+  readonly #ledger: Ledger
+
+  constructor(pool: Pool, ledger: Ledger) {
+    this.#pool = pool
+    this.#ledger = ledger
+  }
+
+  /**
+   * Posts the payment of a claim that buys nothing as a deposit of its payer. The claim cannot be
+   * used again. Repeated calls post once.
+   */
+  async post({ id, amount, key: { payer: wallet } }: Claim): Promise<void> {
+    await this.#pool.query(
+      `WITH claim AS (UPDATE hub.payment_claim SET deposited = true WHERE id = $2)
+       INSERT INTO hub.wallet_deposit (id, wallet, amount, credited_to, is_suspended)
+       SELECT $2::uuid, $1::text, $3::bigint, k.id, k.id IS NULL FROM (SELECT) one LEFT JOIN (${KEY_OF_WALLET}) k ON true
+       ON CONFLICT (id) DO NOTHING`,
+      [wallet, id, amount],
+    )
+    const { rows } = await this.#pool.query<Deposit>(
+      `SELECT ${COLUMNS} FROM hub.wallet_deposit WHERE id = $1`,
+      [id],
+    )
+    const deposit = rows[0]!
+    if (deposit.isSuspended) await this.#suspend(deposit)
+    else await this.#credit(deposit)
+  }
+
+  /** Credits deposits in suspense whose wallet has a key by now. */
+  async creditIdentified(): Promise<void> {
+    const { rows } = await this.#pool.query<Deposit>(
+      `SELECT ${COLUMNS} FROM hub.wallet_deposit d WHERE credited_at IS NULL AND is_suspended
+         AND EXISTS (SELECT FROM hub.payment_claim c WHERE c.id = d.id AND c.state = 'confirmed')
+         AND (credited_to IS NOT NULL OR EXISTS (${KEY_OF_WALLET.replace('$1', 'd.wallet')}))
+       ORDER BY at LIMIT ${BATCH_SIZE}`,
+    )
+    for (const { id, wallet } of rows) {
+      // The key is stored before the entry is posted, so that a repetition posts the same one.
+      const { rows: assigned } = await this.#pool.query<Deposit>(
+        `UPDATE hub.wallet_deposit SET credited_to = coalesce(credited_to, (${KEY_OF_WALLET}))
+         WHERE id = $2 RETURNING ${COLUMNS}`,
+        [wallet, id],
+      )
+      if (assigned[0]) await this.#credit(assigned[0])
+    }
+  }
+
+  async #suspend({ id, wallet, amount }: Deposit): Promise<void> {
+    const owner = await this.#suspenseOf(wallet)
+    const event = { type: 'surplus.found', wallet: 'in-transit', amount: amount as Micros } as const
+    const reason = 'a payment reported as failed arrived; its wallet has no key'
+    await postEntry(this.#ledger, event, {
+      owner,
+      id,
+      meta: { payer: wallet, author: AUTHOR, reason },
+    })
+  }
+
+  async #credit({ id, wallet, amount, creditedTo, isSuspended }: Deposit): Promise<void> {
+    const credits = creditsOf(creditedTo!)
+    if (isSuspended) {
+      const event = { type: 'deposit.identified', credits, amount: amount as Micros } as const
+      const reason = 'the wallet that paid it has a key now'
+      await postEntry(this.#ledger, event, {
+        owner: await this.#suspenseOf(wallet),
+        id: derivedUuid(instantOf(id), `credit of deposit ${id}`),
+        meta: { payer: wallet, author: AUTHOR, reason },
+      })
+    } else {
+      const event = { type: 'credits.purchased', credits, amount: amount as Micros } as const
+      const owner = await this.#ledger.account(credits)
+      await postEntry(this.#ledger, event, { owner, id, meta: { payer: wallet } })
+    }
+    await this.#pool.query('UPDATE hub.wallet_deposit SET credited_at = now() WHERE id = $1', [id])
+  }
+
+  /** Suspense on the shard of the wallet's principal, where its future keys are. */
+  async #suspenseOf(wallet: string) {
+    const { shard } = await findOrCreatePrincipal(this.#pool, wallet)
+    return { ...(await this.#ledger.account(SUSPENSE)), shard }
+  }
+}

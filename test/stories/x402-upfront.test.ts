@@ -1,0 +1,119 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import { useHub } from '../support/suite.ts'
+
+let before: () => Promise<void> = async () => {}
+let done = 0
+const handle = async () => {
+  await before()
+  return { done: ++done }
+}
+const endpoint = { summary: 'Works.', input: s.object({}), handle }
+const works = defineService({
+  slug: 'works',
+  name: 'Works',
+  category: 'test',
+  summary: 'Works at several prices.',
+  provider: 'example',
+  endpoints: {
+    'POST /small': { ...endpoint, price: usd('0.01') },
+    'POST /large': { ...endpoint, price: usd('0.02') },
+    'POST /final': { ...endpoint, price: usd('0.001'), prepaid: true },
+  },
+})
+
+describe('A141 an x402 payment is settled before the work', () => {
+  const hub = useHub({ plugins: [works] })
+  let eve: PrivateKeyAccount
+  beforeEach(async () => {
+    before = async () => {}
+    done = 0
+    eve = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+  })
+  const send = (path: string, payment?: string): Promise<ApiResponse> =>
+    ask(hub().url, `/proxy/works/${path}`, {
+      body: {},
+      headers: payment === undefined ? {} : { 'payment-signature': payment },
+    })
+  const pay = async (path: string) => send(path, await payFor(eve, hub().url, await send(path)))
+  const flowOf = ({ body }: ApiResponse) =>
+    (body['accepts'] as [{ extra: Record<string, unknown> }])[0].extra['paymentFlow']
+  const usdc = (): Promise<bigint> => hub().hub.paymentDeps.chain.balanceOf(eve.address)
+  /** Sends all money of the payer away while the call runs. */
+  const spending = async (): Promise<() => Promise<void>> => {
+    const { rpcUrl } = hub().sandbox!
+    await callRpc(rpcUrl, 'anvil_setBalance', [eve.address, '0xde0b6b3a7640000'])
+    await callRpc(rpcUrl, 'anvil_impersonateAccount', [eve.address])
+    return async () => {
+      const amount = (await usdc()).toString(16).padStart(64, '0')
+      const data = `0xa9059cbb${'0'.repeat(24)}${'dead'.repeat(10)}${amount}`
+      const { address } = hub().hub.paymentDeps.asset
+      const transaction = { from: eve.address, to: address, data }
+      await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
+      await eventually(async () => (await usdc()) === 0n)
+    }
+  }
+
+  it('if the work cannot be undone, so that an emptied wallet gets no free work', async () => {
+    expect(flowOf(await send('final'))).to.equal('upfront')
+    before = await spending()
+    const { status, headers } = await pay('final')
+    expect([status, headers['x-payment-source'], done]).to.deep.equal([200, 'x402', 1])
+  })
+
+  it('if an unknown wallet pays more than a small amount', async () => {
+    expect(flowOf(await send('small')), 'a small amount').to.equal(undefined)
+    expect(flowOf(await send('large'))).to.equal('upfront')
+    before = await spending()
+    expect(await pay('large')).to.have.property('status', 200)
+  })
+
+  it('unless the wallet has paid as much before', async () => {
+    expect(await pay('large')).to.have.property('status', 200)
+    before = async () => {
+      throw new Error('down')
+    }
+    const left = await usdc()
+    const failed = await pay('large')
+    expect([failed.status, failed.body['payment']], 'not kept').to.deep.equal([502, undefined])
+    expect(await usdc(), 'nothing was charged').to.equal(left)
+    before = async () => {}
+    expect(await pay('large')).to.have.property('status', 200)
+    expect(await usdc()).to.equal(left - usd('0.02'))
+  })
+
+  it('and pays for the next attempt if the work fails', async () => {
+    before = async () => {
+      throw new Error('down')
+    }
+    const payment = await payFor(eve, hub().url, await send('large'))
+    const failed = await send('large', payment)
+    expect([failed.status, failed.body['payment']]).to.deep.include.members([502])
+    expect(failed.body['payment']).to.include({ state: 'kept' })
+    before = async () => {}
+    expect(await send('large', payment)).to.have.property('status', 200)
+    expect(await usdc()).to.equal(usd('1') - usd('0.02'))
+  })
+
+  it('by the x402 client library at the first try', async () => {
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(eve))
+    const paying = wrapFetchWithPayment(fetch, client)
+    for (const path of ['small', 'large', 'final', 'large']) {
+      const response = await paying(`${hub().url}/proxy/works/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect(response.status, path).to.equal(200)
+    }
+    expect(done).to.equal(4)
+  })
+})
