@@ -12,8 +12,9 @@ import { join } from 'node:path'
 
 /**
  * Builds the published package: the command line, the client, the plugin API and its conformance
- * suite, as JavaScript, with only the dependencies that these need. `npm pack` runs it before
- * packing, and with `undo` afterwards, because npm can publish only this package.json.
+ * suite, as JavaScript, with only the dependencies that these need, and an SBOM of the hub.
+ * `npm pack` runs it before packing, and with `undo` afterwards, because npm can publish only this
+ * package.json.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 const OUT = join(ROOT, 'dist')
@@ -36,6 +37,7 @@ interface Manifest {
 function pack(): void {
   rmSync(OUT, { recursive: true, force: true })
   compile()
+  listComponents()
   const { dependencies, ...own } = JSON.parse(readFileSync(OWN, 'utf8')) as Manifest
   const needed = new Set(importsOf(OUT))
   const published = {
@@ -82,6 +84,14 @@ function compile(): void {
   rmSync(path)
   copyFileSync(join(ROOT, STARTER), join(OUT, STARTER))
   chmodSync(join(OUT, STARTER), 0o755)
+}
+
+/**
+ * Writes dist/sbom.cdx.json (CycloneDX): every package of the lock file that a hub installs, with
+ * its version and license. The same lock file gives the same bytes.
+ */
+function listComponents(): void {
+  execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, stdio: 'inherit' })
 }
 
 /** Returns the names of packages that compiled files import. */

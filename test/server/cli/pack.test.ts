@@ -17,7 +17,14 @@ import { useHub } from '../../support/suite.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
-const NEEDED = ['core', 'server/cli', 'test/support/pack.ts', 'package.json', 'tsconfig.json']
+const NEEDED = [
+  'core',
+  'server/cli',
+  'test/support/pack.ts',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+]
 const TSC = join(ROOT, 'node_modules/.bin/tsc')
 
 const USES = `
@@ -87,6 +94,29 @@ describe('the package built by npm pack', function () {
     expect(names.filter((name) => /(?<!\.d)\.ts$/.test(name))).to.deep.equal([])
     expect(names).to.include.members(['dist/core/plugin/index.js', 'dist/core/client/index.d.ts'])
     expect(names.some((name) => /plugins\/|test\/|ledger\/.*\.sql/.test(name))).to.equal(false)
+  })
+
+  it('has an SBOM of every package that a hub installs, and of no tool', () => {
+    interface Component {
+      readonly group?: string
+      readonly name: string
+      readonly version: string
+      readonly components?: readonly Component[]
+    }
+    const text = readFileSync(join(folder, 'dist/sbom.cdx.json'), 'utf8')
+    const { bomFormat, components } = JSON.parse(text) as Component & { bomFormat: string }
+    const flat = (list: readonly Component[] = []): readonly string[] =>
+      list.flatMap(({ group, name, version, components: inner }) => [
+        `${group ? `${group}/` : ''}${name}@${version}`,
+        ...flat(inner),
+      ])
+    const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>
+    }
+    const installed = Object.entries(own.dependencies).map(([name, each]) => `${name}@${each}`)
+    expect(bomFormat).to.equal('CycloneDX')
+    expect(flat(components)).to.include.members(installed)
+    expect(flat(components).filter((name) => /^(?:mocha|knip|c8)@/.test(name))).to.deep.equal([])
   })
 
   it('has a command that registers and buys a call', async () => {
