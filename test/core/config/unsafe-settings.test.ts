@@ -200,7 +200,7 @@ describe('a configuration for real money', () => {
     expect(refusal(SAFE)).to.equal('')
   })
 
-  it('is refused with one sentence for each unsafe variable, all at once', () => {
+  it('A190 is refused with one sentence for each unsafe variable, all at once', () => {
     const lines = refusal(UNSAFE).split('\n')
     expect(lines[0]).to.equal('These settings are not safe with real money:')
     const names = Object.keys(UNSAFE).filter(

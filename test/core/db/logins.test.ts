@@ -92,7 +92,7 @@ describe('the logins of a hub', () => {
     "SELECT set_config('role', 'hub_finance', false)",
     "SELECT set_config('session_authorization', 'postgres', false)",
   ]) {
-    it(`of requests cannot change the ledger after ${way}`, async () => {
+    it(`A193 of requests cannot change the ledger after ${way}`, async () => {
       const [, ...tried] = await run(database.url, [way, ...FORBIDDEN], 'hub_app')
       expect(tried.filter(({ code }) => code !== '42501')).to.deep.equal([])
     })
@@ -155,7 +155,7 @@ describe('the logins of a hub', () => {
     )
   })
 
-  it('are refused if they can become the owner, with the statement that ends it', async () => {
+  it('A194 are refused if they can become the owner, with the statement that ends it', async () => {
     const refused = await assertLimited(fresh.url).catch((reason: unknown) => reason)
     expect(refused).to.be.instanceOf(ConfigError)
     expect((refused as Error).message).to.contain('use another login for DATABASE_URL')

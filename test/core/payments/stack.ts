@@ -5,17 +5,25 @@ import { encodePaymentSignatureHeader } from '@x402/core/http'
 import type { PaymentRequired } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
-import { type PrivateKeyAccount, toHex } from 'viem'
+import { keccak256, type PrivateKeyAccount, toHex } from 'viem'
 import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
+import {
+  BASE_MAINNET,
+  type ChainIdentity,
+  MULTICALL3,
+} from '../../../core/payments/chain/identity.ts'
 import {
   type LocalFacilitatorOptions,
   localFacilitator,
 } from '../../../core/payments/facilitators/local.ts'
 import { createOffers } from '../../../core/payments/receiving/offers.ts'
 import { startChain } from '../../../server/sandbox/chain.ts'
+import contracts from '../../../server/sandbox/contracts/contracts.artifact.json' with {
+  type: 'json',
+}
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { fund, openWallets } from '../../../server/sandbox/wallets.ts'
 
@@ -61,6 +69,21 @@ export const productionOf = ({ rpcUrl, payTo: treasury, wallets }: Stack) => ({
   signerTls: { ca: undefined, cert: undefined, key: undefined },
   environmentKeyLimit: usd('1000000'),
   ethPrice: usd('3000'),
+})
+
+/** Identity of the stack's local chain, which is not Base. */
+export const identityOf = async (stack: Stack): Promise<ChainIdentity> => ({
+  ...BASE_MAINNET,
+  genesis: await stack.chain.genesis(),
+  code: [
+    { name: 'USDC', address: USDC, hash: keccak256(contracts.DevUSDC.deployed as Hex) },
+    {
+      name: 'Multicall3',
+      address: MULTICALL3,
+      hash: keccak256(contracts.MiniMulticall3.deployed as Hex),
+    },
+  ],
+  blockOpener: undefined,
 })
 
 export const clientOf = (account: PrivateKeyAccount) =>

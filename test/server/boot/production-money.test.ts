@@ -8,7 +8,13 @@ import { openProductionMoney } from '../../../server/boot/production-money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { prepare, type Served, serve, shop } from '../../core/payments/facilitators/fixture.ts'
 import { answer, pays } from '../../core/payments/facilitators/mock-services.ts'
-import { NETWORK, productionOf, type Stack, startStack } from '../../core/payments/stack.ts'
+import {
+  identityOf,
+  NETWORK,
+  productionOf,
+  type Stack,
+  startStack,
+} from '../../core/payments/stack.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const KINDS = [{ x402Version: 2, scheme: 'exact', network: NETWORK }]
@@ -32,7 +38,8 @@ describe('real money', () => {
 
   const open = async (facilitator: ProductionChain['facilitator'], limit = usd('1000000')) => {
     const production = { ...productionOf(stack), facilitator, environmentKeyLimit: limit }
-    const { money, stop } = await openProductionMoney(production, database.url, log)
+    const identity = await identityOf(stack)
+    const { money, stop } = await openProductionMoney(production, database.url, log, { identity })
     stops.push(stop)
     return money
   }
@@ -63,6 +70,25 @@ describe('real money', () => {
     expect(settled.outcome).to.equal('settled')
     const { rows } = await database.pool.query('SELECT hash FROM hub.sent_transaction')
     expect(rows).to.deep.equal([{ hash: settled.tx }])
+  })
+
+  it('is not opened on another chain, even one with the chain id of Base', async () => {
+    const facilitator = { gasKey: { kind: 'environment', key: stack.wallets.gas.key } } as const
+    const production = { ...productionOf(stack), facilitator }
+    const error = await openProductionMoney(production, database.url, log).catch((e: unknown) => e)
+    expect(error).to.be.instanceOf(ConfigError)
+    expect((error as Error).message).to.match(
+      /^RPC_URL: The node is not on Base: its first block is .*\. Set RPC_URL to a node of Base/,
+    )
+  })
+
+  it('is opened while the node is down, and believes nothing until it proves its chain', async () => {
+    const facilitator = { gasKey: { kind: 'environment', key: stack.wallets.gas.key } } as const
+    const production = { ...productionOf(stack), facilitator, rpcUrl: 'http://127.0.0.1:9' }
+    const { money, stop } = await openProductionMoney(production, database.url, log)
+    stops.push(stop)
+    const settled = await shop(stack, money.facilitator).settle(...(await prepare(stack)))
+    expect(settled.outcome).not.to.equal('settled')
   })
 
   it('is not opened if a wallet holds more than a key in the environment may protect', async () => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { createPublicClient, keccak256, pad } from 'viem'
+import { createPublicClient, pad } from 'viem'
 import { base } from 'viem/chains'
 import { ChainUnavailable, openChain } from '../../../../core/payments/chain/chain.ts'
 import {
@@ -13,11 +13,8 @@ import {
 } from '../../../../core/payments/chain/identity.ts'
 import { provenNode, trustedNode, WrongChain } from '../../../../core/payments/chain/node.ts'
 import { FacilitatorUnavailable } from '../../../../core/payments/facilitators/facilitator.ts'
-import contracts from '../../../../server/sandbox/contracts/contracts.artifact.json' with {
-  type: 'json',
-}
 import { prepare } from '../facilitators/fixture.ts'
-import { NETWORK, type Stack, startStack, USDC } from '../stack.ts'
+import { identityOf, NETWORK, type Stack, startStack, USDC } from '../stack.ts'
 
 /** Proxy before a node that breaks the connection, or has another node take its place. */
 async function interruptible(rpcUrl: string) {
@@ -48,19 +45,7 @@ describe('a node that must prove its chain', () => {
   before(async () => {
     ;[stack, other] = await Promise.all([startStack(), startStack()])
     await other.rpc('anvil_setCode', USDC, '0x00') // chains of one second begin with the same block
-    identity = {
-      ...BASE_MAINNET,
-      genesis: await stack.chain.genesis(),
-      code: [
-        { name: 'USDC', address: USDC, hash: keccak256(contracts.DevUSDC.deployed as '0x') },
-        {
-          name: 'Multicall3',
-          address: MULTICALL3,
-          hash: keccak256(contracts.MiniMulticall3.deployed as '0x'),
-        },
-      ],
-      blockOpener: undefined,
-    }
+    identity = await identityOf(stack)
   })
   after(() => Promise.all([stack.stop(), other.stop()]))
 
@@ -69,7 +54,7 @@ describe('a node that must prove its chain', () => {
   const difference = (changes: Partial<ChainIdentity>) =>
     findDifference(client(stack.rpcUrl), { ...identity, ...changes })
 
-  it('is a local chain with the id of Base: refused, because it began with another block', async () => {
+  it('A191 is a local chain with the id of Base: refused, it began with another block', async () => {
     expect(await client(stack.rpcUrl).getChainId()).to.equal(8453)
     expect(await findDifference(client(stack.rpcUrl), BASE_MAINNET)).to.match(
       /^its first block is 0x[\da-f]{64} instead of 0xf712aa9241cc2436/,
@@ -124,7 +109,7 @@ describe('a node that must prove its chain', () => {
     expect(await settle(...next)).to.include({ success: false, errorReason: 'not_broadcast' })
   })
 
-  it('is asked again after a lost connection, because another may have taken its place', async () => {
+  it('A192 is asked again after a lost connection, because another may be in its place', async () => {
     const way = await interruptible(stack.rpcUrl)
     const { transport } = provenNode(way.url, identity)
     const chain = openChain({ rpcUrl: way.url, transport, network: NETWORK })
