@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { RULES } from './support/architecture.ts'
+import { PLANTED_PATTERNS } from './support/planted-patterns.ts'
 import type { Tree } from './support/source-text.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -211,27 +212,7 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
   'each folder explains itself': {
     'a folder without a page': [{ 'jobs/a.ts': '' }, /jobs\/README\.md is missing: explain/],
   },
-  'patterns take linear time': {
-    'a quadratic pattern': [
-      { 'core/a.ts': 'export const a = (text: string) => text.replace(/\\s+$/, "")\n' },
-      /core\/a\.ts has the unproven pattern \/\\s\+\$\/: run npm run patterns/,
-    ],
-    'an exponential pattern among others': [
-      {
-        'test/support/linear-patterns.txt': '/a/\n/b/g\n',
-        'plugins/x/a.ts': 'const a = /a/, b = [/b/g, /^(a+)+$/u]\n',
-      },
-      /^plugins\/x\/a\.ts has the unproven pattern \/\^\(a\+\)\+\$\/u: .*$/,
-    ],
-    'a pattern with other flags than the proved one': [
-      { 'test/support/linear-patterns.txt': '/a/\n', 'jobs/a.ts': 'const a = /a/i\n' },
-      /jobs\/a\.ts has the unproven pattern \/a\/i/,
-    ],
-    'a pattern built from a text': [
-      { 'server/a.ts': 'const a = (text: string) => new RegExp(text)\n' },
-      /server\/a\.ts builds a pattern: write a literal, or list it in BUILT/,
-    ],
-  },
+  'patterns take linear time': PLANTED_PATTERNS,
   'doc comments say what a thing is or does': {
     'a comment that opens with a relative clause': [
       { 'core/a.ts': '/** What nobody has claimed. */\nexport const a = 1\n' },

@@ -6,7 +6,7 @@ import type { Schema } from './schema.ts'
 import { isWithin, schemaCost } from './schema-cost.ts'
 import { compile, type Issue } from './validate.ts'
 
-/** Validates a value. A `Uint8Array` is JSON text in UTF-8. @throws SyntaxError if it is not JSON */
+/** Validates a value; a `Uint8Array` is JSON text. @throws SyntaxError if it is not JSON */
 export type ValueCheck = (value: unknown) => readonly Issue[] | Promise<readonly Issue[]>
 
 /** Limits (schema-cost.ts) of what the event loop does itself: about ten milliseconds each. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { readSingleHeader } from './exchange.ts'
 
 /** Maximum body size: 50 KB of text with every character escaped, and some room. */
@@ -128,10 +129,13 @@ function scanJson(text: string): { readonly depth: number; readonly members: num
 /** Counts the members of all objects in a value. */
 function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
-  const isArray = Array.isArray(value)
-  const inner: readonly unknown[] = isArray ? value : Object.values(value)
-  let count = isArray ? 0 : inner.length
-  for (const each of inner) count += countMembers(each)
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const each of value) count += countMembers(each)
+    return count
+  }
+  // Parsed JSON inherits no enumerable members; lists of names or values would cost twice as much.
+  for (const name in value) count += 1 + countMembers((value as JsonObject)[name])
   return count
 }
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { Pool } from 'undici'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
+import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import type { Document } from '../fuzz/response-checker.ts'
 import { ask } from '../support/ask.ts'
@@ -11,6 +12,7 @@ import {
   documentAttacks,
   formAttacks,
   headerAttacks,
+  STRUCTURES,
   toolAttacks,
 } from './event-loop/attacks.ts'
 
@@ -18,8 +20,8 @@ const ADMIN = privateKeyToAccount(generatePrivateKey())
 /** The paid tier allows each agent 1,000 requests a minute. */
 const AGENTS = 30
 const DELAY_MAX_MS = 50
-/** Allowed multiple of the delay by the largest harmless body, on a machine under load. */
-const BASELINE_FACTOR = 5
+/** Allowed multiple of the delay by parsing a large body, on a machine under load. */
+const BASELINE_FACTOR = 4
 /** Repetitions of an attack that exceeds the limit: its shortest delay counts. */
 const REPEATS = 4
 const MEMORY_MAX = 300_000_000
@@ -45,7 +47,7 @@ describe('A136 the event loop of a hub', function () {
     const { apiKey } = await new HubClient({ baseUrl: hub.url, wallet }).register()
     const agents = await Promise.all(Array.from({ length: AGENTS }, () => hub.agent(usd('1000'))))
     keys = [apiKey, ...agents.map((agent) => agent.apiKey)]
-    const harmless = { what: 'a long text', ...SAY, body: `{"words":"${'x'.repeat(500_000)}"}` }
+    const harmless = { what: 'many names', ...SAY, body: STRUCTURES['many names']! }
     const delays: number[] = []
     for (let i = 0; i < 8; i++) delays.push(await delayBy([harmless]))
     limit = Math.max(DELAY_MAX_MS, BASELINE_FACTOR * delays.toSorted((a, b) => a - b)[4]!)
@@ -72,9 +74,19 @@ describe('A136 the event loop of a hub', function () {
   }
 
   async function readDelay(): Promise<{ ms: number; rss: number }> {
-    const key = keys[next++ % keys.length]!
-    const { body } = await ask(hub.url, '/proxy/slow/delay', { key })
-    return body as unknown as { ms: number; rss: number }
+    const headers = { authorization: `Bearer ${keys[next++ % keys.length]!}` }
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const asked = { method: 'GET', path: '/proxy/slow/delay', headers }
+        const { statusCode, body } = await pool.request(asked)
+        if (statusCode === 200) return (await body.json()) as { ms: number; rss: number }
+        await body.dump()
+        throw new Error(`status ${statusCode}`)
+      } catch (error) {
+        if (attempt === 5) throw error
+        await sleep(200)
+      }
+    }
   }
 
   /** Sends attacks one after the other. Returns the longest delay of the event loop. */
@@ -113,11 +125,10 @@ describe('A136 the event loop of a hub', function () {
   })
 
   it('is not held by the headers of a request', async () => {
-    const paths = ['/livez', '/v1/credits/balance', '/services', '/v1/services']
     const attacks = [
-      ...paths.flatMap((path) => headerAttacks(path)),
+      ...headerAttacks('/v1/services'),
+      ...headerAttacks('/services'),
       ...headerAttacks('/proxy/echo/say', 'POST'),
-      ...headerAttacks('/mcp', 'POST'),
     ]
     expectNone(await findDelays(attacks))
   })

@@ -155,8 +155,8 @@ export function attacksOn(path: string, method: string, operation: Operation): r
 
 /** Headers that the hub interprets. */
 const HEADERS = (
-  'accept accept-encoding authorization x-api-key cookie content-type origin host idempotency-key ' +
-  'x-quote-id x-max-price x-dry-run crawler-max-price payment-signature traceparent tracestate ' +
+  'accept accept-encoding authorization x-api-key cookie content-type origin host ' +
+  'idempotency-key x-quote-id x-max-price x-dry-run crawler-max-price payment-signature traceparent tracestate ' +
   'x-request-id x-forwarded-for prefer if-none-match if-modified-since range user-agent ' +
   'sec-fetch-site via'
 ).split(' ')
@@ -191,6 +191,9 @@ export const documentAttacks = ({ paths }: Document): readonly (readonly Attack[
     Object.entries(methods).map(([method, operation]) => attacksOn(path, method, operation)),
   )
 
+const paramsOf = (name: string, text: string): string =>
+  `"params":{"name":"${name}","arguments":${text}}`
+
 /** Attacks on the tools of MCP by their arguments. */
 export const toolAttacks = (
   tools: readonly { readonly name: string; readonly inputSchema: Schema }[],
@@ -201,6 +204,6 @@ export const toolAttacks = (
       method: 'POST',
       path: '/mcp',
       headers: { accept: 'application/json, text/event-stream' },
-      body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${text}}}`,
+      body: `{"jsonrpc":"2.0","id":1,"method":"tools/call",${paramsOf(name, text)}}`,
     })),
   )

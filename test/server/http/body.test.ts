@@ -155,7 +155,7 @@ describe('a request body', () => {
         expect(json).to.include({ code: 'duplicate_member' })
       })
     }
-    it('in which colons within strings, and equal names in other objects, do not count', async () => {
+    it('in which colons in strings, and equal names in other objects, do not count', async () => {
       const body = JSON.stringify({ 'a:b': ':"a":', c: [{ c: { c: 1 } }, { c: 1 }], 0: '\\":' })
       expect((await post(body)).status).to.equal(200)
     })
