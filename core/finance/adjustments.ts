@@ -15,7 +15,10 @@ import {
   withActContext,
 } from './staff-acts.ts'
 
-/** Posts a correction, or proposes it: see `submitAct`. @throws Fault `not_booked`, `own_account` */
+/**
+ * Posts a correction, or proposes it: see `submitAct`.
+ * @throws Fault `not_booked`, `own_account`, `idempotency_key_reused`
+ */
 export const submitAdjustment = (
   deps: FinanceDeps,
   by: Staff,

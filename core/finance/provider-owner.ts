@@ -70,7 +70,7 @@ const toChange = (provider: string, before: string | null, after: string) =>
         after: { owner: after },
       } as const)
 
-/** What is owed to a provider over all of its services, in microdollars. */
+/** Returns the amount owed to a provider over all of its services, in microdollars. */
 async function owedTo(client: ClientBase, provider: string): Promise<bigint> {
   const { rows } = await client.query<{ owed: bigint }>(
     `SELECT greatest(coalesce(sum(b.balance), 0), 0)::bigint AS owed FROM ledger.account a

@@ -175,7 +175,7 @@ const SELECT = `SELECT id, kind, subject, terms, accounts, exposure, reason,
 
 export interface ActFilter {
   readonly kind?: ActKind | undefined
-  /** `open`: pending ones. `proposed`: all that were ever proposed. `all`: also those done alone. */
+  /** `open`: pending. `proposed`: ever proposed. `all`: also those that one person did alone. */
   readonly state: 'open' | 'proposed' | 'all'
   readonly limit: number
   /** Id of the last act on the previous page. */

@@ -137,8 +137,8 @@ a database.</p>
 
 const roles = (baseUrl: string): Html => html`<h2>Roles</h2>
 <p>An <strong>auditor</strong> can read and export the ledger and the audit log.
-<strong>Finance</strong> can also correct the ledger. An <strong>administrator</strong> can also grant
-roles, approve and suspend services, set commission and freeze keys. The wallets in
+<strong>Finance</strong> can also correct the ledger. An <strong>administrator</strong> can also
+grant roles, approve and suspend services, set commission and freeze keys. The wallets in
 <code>HUB_ADMIN_WALLETS</code> are administrators (in a sandbox: the key printed by
 <code>npm start</code>). They can grant a role to anyone who has <a href="/sign-in">signed in</a>
 before, by email address or wallet:</p>
@@ -146,10 +146,10 @@ ${code(`curl ${baseUrl}/v1/admin/roles -H "Authorization: Bearer $ADMIN_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"name":"you@example.com","role":"finance","reason":"joins the team"}'`)}
 <p>The role takes effect after <code>HUB_ROLE_WAIT_HOURS</code> (default: 24; in a sandbox
-immediately), or when a second administrator <a href="/admin/roles">confirms</a> it. Revoking a role
-takes effect immediately; the grant remains on record. The last administrator cannot be revoked. The <a
-href="/admin/access">access review</a> shows who holds which role, its last use and its next
-review.</p>`
+immediately), or when a second administrator <a href="/admin/roles">confirms</a> it. Revoking a
+role takes effect immediately; the grant remains on record. The last administrator cannot be
+revoked. The <a href="/admin/access">access review</a> shows who holds which role, its last use and
+its next review.</p>`
 
 const corrections = (): Html => html`<h2>Corrections</h2>
 <p>Entries never change: an error is corrected by another entry. Refund a call on its page, in full
@@ -157,8 +157,8 @@ or in part, once: the provider returns its share and the hub its commission. For
 an <a href="/finance/adjustments">adjustment</a>: debit, credit, amount, reason, and a value date if
 it belongs to another day.</p>
 <h2>Two people</h2>
-<p>A second person must confirm every adjustment in favor of an agent or provider, and every act about
-money once your acts of a UTC day exceed <code>HUB_ADJUST_ALONE</code> (default: 100 USD):
+<p>A second person must confirm every adjustment in favor of an agent or provider, and every act
+about money once your acts of a UTC day exceed <code>HUB_ADJUST_ALONE</code> (default: 100 USD):
 adjustments, refunds, exceptions and transfers together. Confirm or decline proposals under <a
 href="/finance/adjustments">adjustments</a>. An account and all wallets that were ever linked to it
 count as one person. The second person must have held their role before the proposal, and not from

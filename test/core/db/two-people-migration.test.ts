@@ -36,8 +36,10 @@ describe('the upgrade to acts of two people', () => {
       mail,
     ])
     await admin.query(
-      `INSERT INTO hub.challenge (nonce, message, wallet_address, expires_at, used_at, purpose, terms)
-       VALUES ('0123456789abcdefgh', 'm', $1, now(), now(), 'link', jsonb_build_object('person', $2::text))`,
+      `INSERT INTO hub.challenge
+         (nonce, message, wallet_address, expires_at, used_at, purpose, terms)
+       VALUES ('0123456789abcdefgh', 'm', $1, now(), now(), 'link',
+         jsonb_build_object('person', $2::text))`,
       [WALLET, mail],
     )
     await admin.query(
@@ -49,7 +51,8 @@ describe('the upgrade to acts of two people', () => {
       `UPDATE hub.role SET revoked_by = 'x', revoked_at = now() WHERE role = 'finance'`,
     )
     await admin.query(
-      `INSERT INTO hub.adjustment (id, debit, credit, amount, value_date, reason, proposed_by, proposer)
+      `INSERT INTO hub.adjustment
+         (id, debit, credit, amount, value_date, reason, proposed_by, proposer)
        VALUES (gen_random_uuid(), 'expenses:free-tier', 'equity:opening', 7, '2026-11-01Z', 'why',
          'ann@x.example', $1)`,
       [mail],
@@ -71,7 +74,8 @@ describe('the upgrade to acts of two people', () => {
       '2026-11-01T00:00:00.000Z',
     )
     const roles = await admin.query(
-      `SELECT role, granter, by_configured, effective_at = granted_at AS same FROM hub.role ORDER BY id`,
+      `SELECT role, granter, by_configured, effective_at = granted_at AS same FROM hub.role
+       ORDER BY id`,
     )
     expect(roles.rows).to.deep.equal([
       { role: 'admin', granter: wallet, by_configured: true, same: true },
