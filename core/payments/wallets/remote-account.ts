@@ -97,7 +97,7 @@ const { n: ORDER } = secp256k1.CURVE
  * Finds the recovery bit and lowers `s` to the half that Ethereum accepts (EIP-2).
  * @throws SignerUnavailable if the address did not sign the hash
  */
-export async function completeSignature({ r, s }: RawSignature, hash: Hex, address: Hex) {
+async function completeSignature({ r, s }: RawSignature, hash: Hex, address: Hex) {
   const isInRange = r > 0n && r < ORDER && s > 0n && s < ORDER
   const low = s > ORDER / 2n ? ORDER - s : s
   for (const yParity of isInRange ? [0, 1] : []) {

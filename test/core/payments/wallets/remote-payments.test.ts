@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { createLog } from '../../../../core/log.ts'
 import { micros, usd } from '../../../../core/money.ts'
+import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
+import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
+import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import {
   checkEnvironmentKeys,
   findExcessBalances,
@@ -10,6 +13,7 @@ import { remoteAccount } from '../../../../core/payments/wallets/remote-account.
 import { web3Signer } from '../../../../core/payments/wallets/web3signer.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { prepare, shop } from '../facilitators/fixture.ts'
+import { type PayoutFixture, startPayoutFixture } from '../payouts/fixture.ts'
 import { type Stack, startStack } from '../stack.ts'
 import { type SignerFault, type SignerServer, serveWeb3Signer } from './signer-servers.ts'
 
@@ -58,6 +62,46 @@ describe('a gas wallet with a remote signer', () => {
       ])
       expect([one.outcome, two.outcome]).to.include('settled')
       expect(await stack.chain.balanceOf(stack.payTo)).to.equal(balance + BigInt(payment[1].amount))
+    })
+  }
+})
+
+describe('payouts from a spend wallet with a remote signer', () => {
+  let world: PayoutFixture
+  let server: SignerServer
+  before(async () => {
+    world = await startPayoutFixture()
+    server = await serveWeb3Signer(world.stack.wallets.spend.key)
+  })
+  after(async () => {
+    server.close()
+    await world.stop()
+  })
+
+  for (const fault of ['slow', 'refuses', 'other payment'] as const) {
+    it(`A185 wait while the signer fails by: ${fault}, and are paid once after that`, async () => {
+      const provider = await world.provider(`p-${fault.replace(' ', '-')}`)
+      await world.earn(provider.accounts[0]!, 5_000_000n)
+      // Each run opens the wallet anew, as after a restart.
+      const pay = async () => {
+        const signer = web3Signer({ url: server.url, timeoutMs: 300 })
+        const ports = { ...world.ports, account: remoteAccount(world.spend as Hex, signer) }
+        await startPayouts(ports)
+        await sendPayouts(ports, undefined, 0)
+      }
+      const state = async () => {
+        const sql = 'SELECT state FROM hub.payout WHERE provider = $1'
+        const { rows } = await world.pool.query<{ state: string }>(sql, [provider.id])
+        return [rows.map((row) => row.state).join(), await world.chain.balanceOf(provider.address)]
+      }
+      server.fault = fault
+      await pay()
+      await pay()
+      expect(await state()).to.deep.equal(['started', 0n])
+      server.fault = 'none'
+      await Promise.all([pay(), pay()])
+      await pay()
+      expect(await state()).to.deep.equal(['confirmed', 5_000_000n])
     })
   }
 })

@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import {
   createServer,
@@ -7,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../../core/client/index.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { readConfig } from '../../../../core/config.ts'
@@ -55,12 +54,18 @@ interface SecondHubOptions {
   readonly metricsToken?: string
   /** Replaces the chain of the first hub. */
   readonly chain?: Chain
+  /** Replaces the spend wallet of the first hub. */
+  readonly spend?: LocalAccount
 }
 
 /** Starts another process of the same installation, with the same database, chain and wallets. */
 export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
   const { sandboxHosts = new Map(), admins = [], metricsToken } = own
-  const money = { ...hub.sandbox!.money, ...(own.chain && { chain: own.chain }) }
+  const money = {
+    ...hub.sandbox!.money,
+    ...(own.chain && { chain: own.chain }),
+    ...(own.spend && { spend: own.spend }),
+  }
   const listener: { answer?: RequestListener } = {}
   const { server, url } = await serve((request, response) => listener.answer?.(request, response))
   const another = await openHub({
