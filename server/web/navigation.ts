@@ -60,7 +60,6 @@ export const FINANCE_TABS: TabGroup = {
     Transfers: '/finance/transfers',
     Exceptions: '/finance/exceptions',
     Payments: '/finance/payments',
-    Payouts: '/finance/payouts',
     Periods: '/finance/periods',
     Exports: '/finance/exports',
     'Audit log': '/finance/audit',

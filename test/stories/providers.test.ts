@@ -176,7 +176,7 @@ describe('a provider', () => {
       rules: readConfig({}).payouts.rules,
     }
     const never = new AbortController().signal
-    await payProviders({ ...running.paymentDeps, pool: running.pool, payouts }, never)
+    await payProviders({ ...running.paymentDeps, pool: running.financePool, payouts }, never)
     // Possibly by the hub's job already.
     await count(`SELECT count(*) AS n FROM hub.payout WHERE state = 'confirmed'`, 1)
     expect(await sandbox!.money.chain.balanceOf(wallet.address)).to.equal(1_080_000n)

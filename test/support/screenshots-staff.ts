@@ -4,6 +4,7 @@ import { buyWeather, type createAdmin } from '../server/rest/finance/fixture.ts'
 import { sendUsdc } from '../server/rest/finance/platform-wallets.ts'
 import { createStaff, dataOf } from '../server/staff/fixture.ts'
 import type { openAccount } from '../server/web/account-fixture.ts'
+import { createWaitingPayout } from '../server/web/waiting-payouts.ts'
 import type { TestHub } from './hub.ts'
 
 /** Administrator with data on every page of finance and administration. */
@@ -28,6 +29,7 @@ export async function openStaff(
   const agent = await hub.agent()
   await hub.credit(agent.keyId, 5_000_000n)
   await buyWeather(hub, agent.apiKey)
+  await createWaitingPayout(hub, 'p-large')
   await post('exports', { format: 'csv', reason: 'year end' })
   const correction = { debit: 'expenses:free-tier', credit: 'equity:opening' }
   const reason = 'Free credits were not posted.'
@@ -48,6 +50,7 @@ export async function openStaff(
       '/finance/transfers?transaction=0x12',
       '/finance/exceptions?state=all',
       '/finance/payments?state=all',
+      '/finance/payouts',
       '/admin?slug=echo',
       '/admin?slug=harbor-maps',
       `/admin/keys?key=${account.keyId}`,

@@ -75,8 +75,12 @@ has a version, which is named in every receipt.</p>
 <h2>Commission and payouts</h2><p>The hub keeps a commission on each paid call (10% unless agreed
 otherwise; see <code>GET ${baseUrl}/v1/provider/commission</code>), rounded down. The rest is yours.
 Set a <a href="/provider/payouts">payout address</a>, confirmed by a signature of that wallet.
-Changes take effect after a waiting period, which protects you against theft. Earnings above the
-minimum payout are sent once a day. Each payout has a statement of journal entries that sum to the
+A change also needs a signature of the current wallet and takes effect after a waiting period, which
+protects you against theft; an administrator can help if that wallet is lost. Earnings above the
+minimum payout are sent once a day, up to a maximum per day; the rest follows on the next days. A
+first payout, and one after a correction, waits for some days, and a large one for an approval: the
+page and <code>waits_for</code> and <code>waits_until</code> of
+<code>GET ${baseUrl}/v1/provider/balance</code> say why and until when. Each payout has a statement of journal entries that sum to the
 transfer, exact to the microdollar.</p>
 <h2>Statistics</h2><p><a href="/provider/statistics">Statistics</a> show calls, success rate,
 latency, refunds and earnings by day, service, endpoint and outcome. Callers are pseudonymous. A <a
@@ -115,7 +119,8 @@ shortfall, or credits of a key), or by linking exceptions that cancel it out. Fo
 href="/finance/transfers">transfers</a> between platform wallets, enter the transaction hash; the
 hub reads the amount from the blockchain and posts it. Pending <a
 href="/finance/payments">payments</a> resolve automatically; overdue ones are marked. Payments to
-sellers can be paused in all processes at once.</p>
+sellers can be paused in all processes at once. <a href="/finance/payouts">Payouts</a> lists those that
+wait by a rule, and approves large ones.</p>
 <h2>Month end</h2>
 <ol><li>Check that there are no open exceptions and no overdue payments (<a
 href="/finance">overview</a>).</li>
@@ -145,6 +150,9 @@ before, by email address or wallet:</p>
 ${code(`curl ${baseUrl}/v1/admin/roles -H "Authorization: Bearer $ADMIN_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"name":"you@example.com","role":"finance","reason":"joins the team"}'`)}
+<p>Changes by staff need a sign-in of the last ten minutes
+(<code>fresh_authentication_required</code>): you sign in again and return to your form. With real
+money the same applies to a key: register its wallet again and use the new key.</p>
 <p>The role takes effect after <code>HUB_ROLE_WAIT_HOURS</code> (default: 24; in a sandbox
 immediately), or when a second administrator <a href="/admin/roles">confirms</a> it. Revoking a
 role takes effect immediately; the grant remains on record. The last administrator cannot be

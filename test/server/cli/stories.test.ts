@@ -82,6 +82,19 @@ describe('hub', function () {
       expect(second['data']).to.have.length(2).and.not.deep.equal(first['data'])
     })
 
+    it('and shows payouts, why one waits and until when', async () => {
+      expect(await ada.json('payouts')).to.deep.include({ data: [] })
+      const { admin } = hub().database
+      const { rows } = await admin.query<{ principal: string }>(
+        'SELECT principal FROM hub.api_key ORDER BY created_at DESC LIMIT 1',
+      )
+      await admin.query(`INSERT INTO hub.provider (id, owner) VALUES ('ada-sells', $1)`, [
+        rows[0]!.principal,
+      ])
+      const { out } = await ada.hub(['payouts'])
+      expect(out).to.match(/ada-sells +\$0.* set a payout address/)
+    })
+
     it('and shows the price of a call without calling', async () => {
       const before = (await ada.json('balance'))['balance_microdollars']
       const told = await ada.json('call', 'echo/say', ...SAY, '--dry-run')

@@ -68,6 +68,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     `/account/webhooks/${String(webhook['webhook_id'])}`,
     '/account/wallets',
     '/account/sessions',
+    '/sign-in/again',
     '/provider/domains',
     `/provider/domains/${domain}`,
     `/provider/domains/${String(unverified['domain_id'])}`,

@@ -14,6 +14,7 @@ import { createStaff, createVisitor, dataOf, type Json } from '../staff/fixture.
 import { auditTests } from './audit-tests.ts'
 import { flashMessageTests } from './flash-message-tests.ts'
 import { type TabOptions, useTabs } from './tabs.ts'
+import { waitingPayoutTests } from './waiting-payouts.ts'
 import { walletTransferTests } from './wallet-transfer-tests.ts'
 
 describe('pages of finance and administrators in a browser', function () {
@@ -71,6 +72,7 @@ describe('pages of finance and administrators in a browser', function () {
     '/finance/exceptions',
     '/finance/exceptions?state=all',
     '/finance/payments',
+    '/finance/payouts',
     '/finance/periods',
     '/finance/exports',
     '/finance/audit',
@@ -121,6 +123,12 @@ describe('pages of finance and administrators in a browser', function () {
         await anns.open('/finance/audit?act=entry.confirm')
         const line = await anns.page.$eval('main table', (element) => element.textContent)
         expect(line).to.include('amount: 500.000000 USDC')
+      })
+
+      waitingPayoutTests(name, `p-large-${name}`, {
+        hub,
+        tab: (who) => tab(who, { scripts }),
+        people: () => ({ fay, ann }),
       })
 
       it('an export is started, written and downloaded completely', async () => {

@@ -138,7 +138,7 @@ export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   const { rules } = readConfig({}).payouts
   const payouts = { account, settle, minimum: micros(1_000_000n), rules }
   const { signal } = new AbortController()
-  await payProviders({ ...hub.paymentDeps, pool: hub.pool, payouts }, signal)
+  await payProviders({ ...hub.paymentDeps, pool: hub.financePool, payouts }, signal)
   await eventually(async () => {
     const { rows } = await hub.pool.query(`SELECT FROM hub.payout WHERE state = 'started'`)
     return rows.length === 0 // possibly by the hub's own job

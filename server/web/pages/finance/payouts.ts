@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { WaitingPayoutJson, WaitingPayoutsJson } from '../../../rest/finance/payouts.ts'
 import { form, formFields } from '../../form.ts'
 import { formatDollars, formatTime } from '../../format.ts'
-import { type Html, html } from '../../html.ts'
+import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
@@ -55,7 +55,8 @@ export const financePayoutsPage = (): AnyPage =>
       return {
         title: 'Payouts',
         tabs: FINANCE_TABS,
-        main: html`<h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC
+        tab: 'Payments',
+        main: html`<p class="breadcrumb"><a href="/finance">Overview</a></p><h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC
 day, a provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
 together at most ${formatDollars(rules.platform_day_microdollars)}. A payout above
 ${formatDollars(rules.alone_microdollars)} needs an approval.</p>${
@@ -68,10 +69,14 @@ ${formatDollars(rules.alone_microdollars)} needs an approval.</p>${
     },
   })
 
+/** Email address of an owner, or wallet. */
+const ownerName = ({ owner }: { readonly owner: string }): HtmlPart =>
+  owner.startsWith('0x') ? breakableHex(owner) : owner
+
 function approvalCard({ submission }: PageRequest, payout: WaitingPayoutJson): Html {
   const { provider_id: provider, address, amount_microdollars: amount } = payout
   const mine = submission?.values['provider'] === provider ? submission : undefined
-  return html`<section class="card"><h2>${formatDollars(amount)} to ${payout.owner}</h2>
+  return html`<section class="card"><h2>${formatDollars(amount)} to ${ownerName(payout)}</h2>
 <p>Provider <code>${provider}</code>, owed ${formatDollars(payout.owed_microdollars)}, to
 ${breakableHex(address)}.</p>${form({
     act: 'approve',
@@ -92,7 +97,7 @@ address, and the current wallet has not signed for it. If the wallet is lost, an
 authorize the change: check by another way that the owner wants it.</p><div class="list">${changes.map(
     ({ provider_id: id, ...change }) => {
       const mine = submission?.values['id'] === id ? submission : undefined
-      return html`<section class="card"><h3>${change.owner}</h3><p>Provider <code>${id}</code>, from
+      return html`<section class="card"><h3>${ownerName(change)}</h3><p>Provider <code>${id}</code>, from
 ${breakableHex(change.address)} to ${breakableHex(change.requested_address)}, requested
 ${formatTime(change.requested_at)}.</p>${form({
         act: 'recover',
@@ -109,7 +114,7 @@ const waitingTable = (payouts: readonly WaitingPayoutJson[]): Html =>
     'Waiting payouts',
     [
       { head: 'Provider', cell: (each) => html`<code>${each.provider_id}</code>` },
-      { head: 'Owner', cell: ({ owner }) => owner },
+      { head: 'Owner', cell: ownerName },
       { head: 'Address', cell: ({ address }) => breakableHex(address) },
       {
         head: 'Amount',

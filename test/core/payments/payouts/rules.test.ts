@@ -53,10 +53,11 @@ describe('the rules of payouts', function () {
         WHERE provider = '${id}';
       INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
           nonce, valid_before, from_block, state, ended_at)
-        SELECT gen_random_uuid(), provider, batch + 1, attempt, amount, recovered, shard, payer,
+        SELECT gen_random_uuid(), provider, batch + 1, n, amount, recovered, shard, payer,
           payee, '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block,
           'failed', now()
-        FROM hub.payout WHERE provider = '${id}' AND state = 'confirmed';
+        FROM hub.payout, generate_series(1, attempt) n
+        WHERE provider = '${id}' AND state = 'confirmed' AND batch = current_date - 1;
       ALTER TABLE hub.payout ENABLE TRIGGER USER`)
   const credit = (provider: Provider, dollars: bigint) => {
     const [account] = provider.accounts
