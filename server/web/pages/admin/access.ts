@@ -76,19 +76,23 @@ const accessTable = (rows: readonly AccessJson[]): Html =>
                 each.confirmed_by !== null && html`, confirmed by ${nameOf(each.confirmed_by)}`
               }`,
       },
-      { head: 'Last act', noWrap: true, cell: (each) => timeOrNever(each.last_act_at) },
-      { head: 'Last seen', noWrap: true, cell: (each) => timeOrNever(each.last_seen_at) },
       {
-        head: 'Reviewed',
-        cell: (each) =>
-          each.reviewed_at === null
-            ? 'never'
-            : html`${formatTime(each.reviewed_at)} by ${nameOf(each.reviewed_by ?? '')}`,
+        head: 'Last use',
+        cell: (each) => html`${timeOrNever(each.last_seen_at)}<br><span class="small muted">last act
+${timeOrNever(each.last_act_at)}</span>`,
       },
       {
-        head: 'Next review',
-        noWrap: true,
-        cell: (each) => (each.review_due_at === null ? '–' : formatTime(each.review_due_at)),
+        head: 'Review',
+        cell: (each) =>
+          each.review_due_at === null
+            ? 'with the configuration'
+            : html`due ${formatTime(each.review_due_at)}<br><span class="small muted">${
+                each.reviewed_at === null
+                  ? 'never reviewed'
+                  : html`reviewed ${formatTime(each.reviewed_at)} by ${nameOf(
+                      each.reviewed_by ?? '',
+                    )}`
+              }</span>`,
       },
     ],
     rows,
