@@ -94,5 +94,5 @@ export function mailServerFault(text: string): Fault {
   if (options.get('tls.rejectUnauthorized') === 'false') return 'must check the certificate'
   const isEncrypted = protocol === 'smtps:' || options.get('requireTLS') === 'true'
   if (isEncrypted) return undefined
-  return 'must start with smtps:// or end with ?requireTLS=true, because emails contain sign-in links'
+  return 'must start with smtps:// or end with ?requireTLS=true: emails contain sign-in links'
 }

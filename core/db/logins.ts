@@ -25,6 +25,8 @@ export interface LoginOptions {
   readonly directUrl?: string | undefined
   /** Login of the owner, if none of the others is. */
   readonly ownerUrl?: string | undefined
+  /** True to refuse to serve with the login of the owner. @defaultValue false */
+  readonly mustSeparate?: boolean
 }
 
 /** Roles that a login may take on, besides those of plugins. */
@@ -60,7 +62,7 @@ const databaseOf = ({ pathname, username }: URL): string =>
  * @throws ConfigError if migrations are missing or a login could become the owner
  */
 export async function openLogins(
-  { url, directUrl, ownerUrl }: LoginOptions,
+  { url, directUrl, ownerUrl, mustSeparate = false }: LoginOptions,
   log: (text: string) => void = () => {},
 ): Promise<HubDatabase> {
   const direct = directUrl ?? url
@@ -69,7 +71,10 @@ export async function openLogins(
   if (owner === undefined) await assertMigrated(direct)
   else {
     await migrate(owner, { log })
-    if (new URL(owner).password === '') return shareLogin(url, direct, owner, log)
+    if (new URL(owner).password === '') {
+      if (mustSeparate) throw new ConfigError(NO_PASSWORD)
+      return shareLogin(url, direct, owner, log)
+    }
     await createLogins(owner)
   }
   const database = describeLogins({ url, directUrl, ownerUrl: owner }, isOwner)
@@ -101,6 +106,10 @@ function describeLogins({ url, directUrl, ownerUrl }: LoginOptions, isOwner: boo
     ownerUrl,
   }
 }
+
+const NO_PASSWORD =
+  'The hub would serve as the owner of the database: put the password of its login into ' +
+  'DATABASE_URL, so that the hub can create logins of its own.'
 
 /** All purposes share the owner's login, because its password is not in the connection string. */
 function shareLogin(
@@ -186,7 +195,7 @@ export async function assertLimited(url: string): Promise<void> {
         ? 'use another login for DATABASE_URL'
         : `run as the owner: REVOKE ${client.escapeIdentifier(found.role)} FROM ${name}`
     throw new ConfigError(
-      `The database login ${login} can act as ${found.role} and change the ledger at will: ${remedy}.`,
+      `The database login ${login} can act as ${found.role}, which may change the ledger: ${remedy}.`,
     )
   })
 }

@@ -76,7 +76,9 @@ export async function openProductionMoney(
  * @throws ConfigError if it is on another chain
  */
 async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log): Promise<NodeTransport> {
-  const node = provenNode(rpcUrl, identity)
+  const onRefused = (err: Error): void =>
+    log.error({ err }, 'RPC_URL serves another chain: nothing is credited or sent')
+  const node = provenNode(rpcUrl, identity, { onRefused })
   await node.prove().catch((cause: Error) => {
     if (!(cause instanceof WrongChain)) {
       log.warn({ err: cause }, 'RPC_URL does not respond: no payment is accepted until it does')

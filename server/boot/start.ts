@@ -186,7 +186,7 @@ async function openEnvironment({
   const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
   const logins = url === undefined ? undefined : { url, directUrl, ownerUrl }
   if (production) {
-    const database = await openLogins(logins!, (text) => log.info(text))
+    const database = await openLogins({ ...logins!, mustSeparate: true }, (text) => log.info(text))
     const { pooled } = database
     const opened = await openProductionMoney(production, database.url, log, { pooled })
     return { database, sandbox: undefined, ...opened }

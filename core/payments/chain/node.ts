@@ -33,6 +33,13 @@ export interface ProvenNode {
   readonly prove: () => Promise<void>
 }
 
+interface ProofOptions {
+  /** Monotonic time in milliseconds. @defaultValue elapsedMs */
+  readonly now?: () => number
+  /** Called for each failed proof. @defaultValue does nothing */
+  readonly onRefused?: (error: WrongChain) => void
+}
+
 /** Age up to which a proof counts. From half of it on, it is renewed in the background. */
 const PROOF_MS = 60_000
 /** Pause before a node that failed the proof is asked again. */
@@ -47,7 +54,7 @@ const TIMEOUT_MS = 5_000
 export function provenNode(
   rpcUrl: string,
   identity: ChainIdentity,
-  { now = elapsedMs }: { readonly now?: () => number } = {},
+  { now = elapsedMs, onRefused = () => {} }: ProofOptions = {},
 ): ProvenNode {
   const transport = http(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 1 })
   const client = createPublicClient({ chain: base, transport, cacheTime: 0 })
@@ -63,6 +70,7 @@ export function provenNode(
     }
     provenAt = Number.NEGATIVE_INFINITY
     refused = { at: startedAt, error: new WrongChain(`The node is not on Base: ${difference}.`) }
+    onRefused(refused.error)
     throw refused.error
   })
   const assertProven = async (): Promise<void> => {

@@ -1,5 +1,9 @@
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { Client } from 'pg'
+import { PgBoss } from 'pg-boss'
 import { assertLimited, type HubDatabase, openLogins, servingUrl } from '../../../core/db/logins.ts'
 import { migrate } from '../../../core/db/migrate.ts'
 import { createPool } from '../../../core/db/pool.ts'
@@ -7,6 +11,8 @@ import { Ledger } from '../../../core/ledger/ledger.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
+const MIGRATIONS = join(import.meta.dirname, '../../../core/db/migrations')
+type ConstructorOptions = { readonly options?: string; readonly createSchema?: boolean }
 const ID = '01a19467-e800-7000-8000-000000000001'
 const POST = `SELECT ledger.post(0::smallint, 3, '${ID}', 'balance.opened', '{3,13}', '{-5,5}')`
 
@@ -14,7 +20,7 @@ const POST = `SELECT ledger.post(0::smallint, 3, '${ID}', 'balance.opened', '{3,
 const FORBIDDEN = [
   POST,
   `SELECT ledger.close_period('2026-01-01', 'nobody')`,
-  'SELECT ledger.apply(0::smallint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)',
+  `SELECT ledger.apply(0::smallint${', NULL'.repeat(13)})`,
   'UPDATE ledger.balance SET balance = 1000000',
   'INSERT INTO ledger.journal SELECT * FROM ledger.journal',
   'DELETE FROM ledger.journal',
@@ -36,6 +42,43 @@ const FORBIDDEN = [
   'SELECT rolpassword FROM pg_authid',
   `SET session_replication_role = replica`,
 ]
+
+describe('the job queue of an older version', () => {
+  it('belongs to the role of the jobs after the migration, and continues to work', async () => {
+    const fresh = await freshDatabase(undefined, { empty: true })
+    const folder = await mkdtemp(join(tmpdir(), 'agenthub-migrations-'))
+    const names = (await readdir(MIGRATIONS)).sort()
+    const older = names.slice(
+      0,
+      names.findIndex((name) => name.endsWith('_logins.sql')),
+    )
+    await Promise.all(older.map((name) => copyFile(join(MIGRATIONS, name), join(folder, name))))
+    await migrate(fresh.url, { folder })
+    const start = async (url: string, options: ConstructorOptions): Promise<void> => {
+      const boss = new PgBoss({ connectionString: url, max: 2, ...options })
+      await boss.start()
+      await boss.createQueue('older')
+      await boss.send('older', {})
+      await boss.stop({ graceful: false })
+    }
+    await start(fresh.url, {})
+    const { directUrl } = await openLogins({ url: fresh.url })
+    await start(directUrl, { options: '-c role=hub_jobs', createSchema: false })
+    const { rows } = await fresh.admin.query<{ name: string }>(
+      `SELECT c.oid::regclass::text AS name FROM pg_class c
+       WHERE relnamespace = 'pgboss'::regnamespace AND relowner <> 'hub_jobs'::regrole
+       UNION ALL SELECT p.oid::regprocedure::text FROM pg_proc p
+       WHERE pronamespace = 'pgboss'::regnamespace AND proowner <> 'hub_jobs'::regrole
+       UNION ALL SELECT t.oid::regtype::text FROM pg_type t
+       WHERE typnamespace = 'pgboss'::regnamespace AND typowner <> 'hub_jobs'::regrole`,
+    )
+    expect(rows).to.deep.equal([])
+    const jobs = await fresh.admin.query("SELECT FROM pgboss.job WHERE name = 'older'")
+    expect(jobs.rowCount).to.equal(2)
+    await rm(folder, { recursive: true })
+    await fresh.drop()
+  })
+})
 
 describe('the logins of a hub', () => {
   let fresh: FreshDatabase
@@ -153,6 +196,20 @@ describe('the logins of a hub', () => {
     expect((error as Error).message).to.match(
       /not ready .*migration .* is missing.*npm run migrate/,
     )
+  })
+
+  it('share that of an owner without a password, and are refused so for real money', async () => {
+    const url = new URL(fresh.url)
+    url.password = ''
+    process.env['PGPASSWORD'] = new URL(fresh.url).password
+    try {
+      const shared = await openLogins({ url: url.href })
+      expect(new Set(Object.values(shared))).to.deep.equal(new Set([url.href, false]))
+      const refused = await openLogins({ url: url.href, mustSeparate: true }).catch((e: Error) => e)
+      expect(refused).to.be.instanceOf(ConfigError)
+    } finally {
+      delete process.env['PGPASSWORD']
+    }
   })
 
   it('A194 are refused if they can become the owner, with the statement that ends it', async () => {
