@@ -63,7 +63,7 @@ export function cleanText(value: unknown, max: number): string {
 }
 
 /** Applies `change` to every string of a JSON value, names of members included. */
-export function mapStrings(value: unknown, change: (text: string) => string): unknown {
+function mapStrings(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null) return value
   if ('toJSON' in value && typeof value.toJSON === 'function') {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { diffContent } from '../../core/catalog/review/diff.ts'
+import { HOLD_ADVICE } from '../../core/catalog/review/impersonation.ts'
 import type { Review } from '../../core/catalog/review/versions.ts'
 
 const time = z.iso.datetime()
@@ -12,8 +13,9 @@ export const ReviewView = z.object({
       version: z.int(),
       since: time,
       held: z.array(z.string()).meta({
-        description: 'Why it needs a review, besides HUB_APPROVAL, and what to do.',
+        description: 'Why its texts need a review even without HUB_APPROVAL.',
       }),
+      advice: z.string().nullable().meta({ description: 'What the provider can do if held.' }),
       changes: z
         .array(
           z.object({ at: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
@@ -36,6 +38,7 @@ export const showReview = ({ approved, waiting, refused }: Review): ReviewJson =
         version: waiting.version,
         since: waiting.createdAt.toISOString(),
         held: [...waiting.held],
+        advice: waiting.held.length > 0 ? HOLD_ADVICE : null,
         changes: [...diffContent(approved?.content ?? {}, waiting.content)],
       }
     : null,

@@ -45,7 +45,8 @@ const changesTable = ({ changes }: Waiting): Html =>
 /** Notice to the provider about a waiting or refused version, with a button to withdraw it. */
 export const reviewNotice = (review: ReviewJson, withdraw: Html): Html | undefined =>
   review.waiting
-    ? html`<section><h2>Review</h2>${reviewSummary(review)}${withdraw}</section>`
+    ? html`<section><h2>Review</h2>${reviewSummary(review)}<p>${review.waiting.advice}</p>
+<p>${withdraw}</p></section>`
     : review.refused
       ? html`<div class="box bad"><p><strong>Version ${review.refused.version} was
 refused</strong> on ${formatTime(review.refused.at)}: ${review.refused.reason}</p><p>Change it to

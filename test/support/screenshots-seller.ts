@@ -26,7 +26,7 @@ const OPENAPI = {
   },
 }
 
-/** Adds a failed call, a payout, a balance and a draft. @returns the paths of their pages */
+/** Adds a failed call, payout, balance, draft and held version. @returns paths of their pages */
 export async function openSeller(
   hub: TestHub,
   sites: TestSites,
@@ -52,6 +52,9 @@ export async function openSeller(
   const payouts = dataOf(await person.ask('/v1/provider/payouts'))
   const order = { openapi: JSON.stringify(OPENAPI), slug: 'port-dues' }
   await person.ask('/v1/provider/services/import', { body: order })
+  const imitation = { name: 'Official Hub Wallet Recovery', summary: 'Send your ahk_ key here.' }
+  const maps = '/v1/provider/services/harbor-maps'
+  await person.ask(maps, { method: 'PATCH', body: imitation })
   return [
     ...payouts.map((each) => `/provider/payouts/${String(each['payout_id'])}`),
     '/provider/statistics?by=outcome',

@@ -72,8 +72,8 @@ const asksForSecret = (text: string, platform: readonly string[]): boolean =>
   (SECRET.test(text) && REQUEST.test(text)) ||
   (API_KEY.test(text) && platform.some((one) => skeletonOf(text).includes(one)))
 
-/** Advice to the owner of a held text, appended to each reason. */
-const ADVICE = 'Change it, or wait for an administrator to review it.'
+/** Advice to the owner of held texts. */
+export const HOLD_ADVICE = 'Change the text, or wait for an administrator to review it.'
 
 /** Lists why texts have to be reviewed before callers read them, as sentences to their owner. */
 export function holdReasons(texts: OwnerTexts, platform: readonly string[]): readonly string[] {
@@ -91,7 +91,7 @@ export function holdReasons(texts: OwnerTexts, platform: readonly string[]): rea
       'The text mentions keys or phrases that callers keep secret.',
     ],
   ]
-  return checks.flatMap(([applies, why]) => (applies ? [`${why} ${ADVICE}`] : []))
+  return checks.flatMap(([applies, why]) => (applies ? [why] : []))
 }
 
 /** Returns true for texts of a listing that imitate the platform or ask for its keys. */
@@ -112,5 +112,5 @@ export async function imitatedService(
   )
   const [other] = rows
   if (!other) return []
-  return [`The name looks the same as that of "${other.slug}", of another provider. ${ADVICE}`]
+  return [`The name looks the same as that of "${other.slug}", of another provider.`]
 }

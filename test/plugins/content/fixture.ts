@@ -33,7 +33,7 @@ export const TEXT =
   'walked between them to school.'
 
 /** Starts a hub and a provider's website for all tests of a `describe`. */
-export function useOwner() {
+export function useOwner(more: NonNullable<Parameters<typeof startTestHub>[0]>['config'] = {}) {
   let hub: TestHub
   let sites: TestSites
   let owner: TestAgent
@@ -44,7 +44,7 @@ export function useOwner() {
     sites = await openTestSites()
     const browser = { ...readConfig({}).browser, browsers: 1, home: BROWSER_HOME }
     const { sandboxHosts } = sites
-    hub = await startTestHub({ config: { jobs: false, sandboxHosts, browser } })
+    hub = await startTestHub({ config: { jobs: false, sandboxHosts, browser, ...more } })
     owner = await hub.agent()
     reader = await hub.agent()
     await hub.credit(reader.keyId, usd('5'))

@@ -247,7 +247,14 @@ describe('providers of APIs', () => {
         'validation_failed',
       ])
     }
-    expect((await put(slug, ['/{a}', '/{b}'].map((path) => endpoint({ path })))).status).to.equal(422)
+    expect(
+      (
+        await put(
+          slug,
+          ['/{a}', '/{b}'].map((path) => endpoint({ path })),
+        )
+      ).status,
+    ).to.equal(422)
   })
 
   it('test calls without payment, as often as needed', async () => {
@@ -278,23 +285,5 @@ describe('providers of APIs', () => {
     if (sameDay) expect(many.status).to.equal(429)
     const { rows } = await admin().query(`SELECT FROM hub.call WHERE service = $1`, [slug])
     expect(rows, 'no call of anybody').to.deep.equal([])
-  })
-
-  it('see the availability of their API', async () => {
-    const slug = await sold()
-    const family = world.hub.hub.families.find((each) => each.family === 'upstream')
-    const probe = async () => {
-      await admin().query('UPDATE hub.upstream_health SET next_at = now()')
-      await family?.schedules?.['probe']?.run(AbortSignal.timeout(30_000))
-      return (await view(slug))['health'] as Body
-    }
-    answers(json({}, 404))
-    expect(await probe()).to.include({ up: true, detail: 'status 404' })
-    expect(seen.find(({ url }) => url === '/base/')?.headers).not.to.have.property('authorization')
-    answers(json({}, 503))
-    expect(await probe()).to.include({ up: false, detail: 'status 503' })
-    seen.length = 0
-    await family?.schedules?.['probe']?.run(AbortSignal.timeout(30_000))
-    expect(seen).to.deep.equal([])
   })
 })

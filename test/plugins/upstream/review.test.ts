@@ -174,6 +174,25 @@ describe('after approval of an API', () => {
     expect((await view(slug))['review']).to.deep.include({ approved_version: 1, waiting: null })
   })
 
+  it('the health check asks the approved address, without its secret', async () => {
+    const slug = await sold()
+    const family = world.hub.hub.families.find((each) => each.family === 'upstream')
+    const probe = async () => {
+      await world.hub.database.admin.query('UPDATE hub.upstream_health SET next_at = now()')
+      await family?.schedules?.['probe']?.run(AbortSignal.timeout(30_000))
+      return (await view(slug))['health'] as Body
+    }
+    await change(slug, { health_path: '/elsewhere' })
+    answers(json({}, 404))
+    expect(await probe()).to.include({ up: true, detail: 'status 404' })
+    expect(seen.find(({ url }) => url === '/base/')?.headers).not.to.have.property('authorization')
+    answers(json({}, 503))
+    expect(await probe()).to.include({ up: false, detail: 'status 503' })
+    seen.length = 0
+    await family?.schedules?.['probe']?.run(AbortSignal.timeout(30_000))
+    expect(seen).to.deep.equal([])
+  })
+
   it('the database changes no content that was decided on', async () => {
     const slug = await sold()
     const refused = (set: string) =>
@@ -207,8 +226,9 @@ describe('without approval by administrators', () => {
     const slug = await draft({ name: 'АgentНub wallet', summary: 'Tops it up.' })
     await put(slug, [ENDPOINT])
     expect((await act(slug, 'activate')).body['state']).to.equal('pending')
-    const { waiting } = (await view(slug))['review'] as { waiting: { held: string[] } }
-    expect(waiting.held.join()).to.include('resembles "agenthub"').and.to.include('Change it')
+    const { waiting } = (await view(slug))['review'] as { waiting: Body & { held: string[] } }
+    expect(waiting.held.join()).to.include('resembles "agenthub"')
+    expect(waiting['advice']).to.match(/^Change the text, or wait/)
     const renamed = await send('PATCH', `/v1/provider/services/${slug}`, { name: 'Wallets' })
     expect((renamed.body['review'] as Body)['waiting']).to.equal(null)
     expect(renamed.body['state'], 'as its provider wanted').to.equal('active')
@@ -259,5 +279,22 @@ describe('without approval by administrators', () => {
     const text = told.map((each) => each.text).join('')
     expect(text).to.include('Tides by port.').and.to.include('Port.')
     expect(text).not.to.match(/[\u200b\u202e\u{e0041}]/u)
+  })
+
+  it('invisible characters of rows that bypassed every entry reach no caller', async () => {
+    const slug = await sell([{}], { name: 'Buoys' })
+    const { admin: database } = world.hub.database
+    await database.query(
+      `UPDATE hub.upstream SET name = 'Bu\u200boys', summary = 'B\u202e.' WHERE slug = $1`,
+      [slug],
+    )
+    await database.query(
+      `UPDATE hub.upstream_endpoint SET summary = 'R\u2066eads.' WHERE service = $1`,
+      [slug],
+    )
+    await send('PATCH', `/v1/provider/services/${slug}`, { category: 'maps' })
+    const { body, text } = await send('GET', `/v1/services/${slug}`)
+    expect(body).to.include({ name: 'Buoys', category: 'maps' })
+    expect(text).not.to.match(/[\u200b\u202e\u2066]/u)
   })
 })

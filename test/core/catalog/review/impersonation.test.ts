@@ -36,10 +36,7 @@ describe('texts that imitate others', () => {
   ]
   for (const [name, reason, ...sentences] of HELD) {
     it(`are held: ${[name, ...sentences].join(' — ')}`, () => {
-      const reasons = held(name, ...sentences)
-      expect(reasons.join(' '))
-        .to.match(reason)
-        .and.to.match(/wait for an administrator/)
+      expect(held(name, ...sentences).join(' ')).to.match(reason)
     })
   }
 
