@@ -42,7 +42,7 @@ const secretsOf = (e: Environment): readonly (readonly [keyof Environment, strin
     ['SMTP_URL', e.SMTP_URL && passwordOf(e.SMTP_URL)],
   ].flatMap(([name, secret]) => (secret ? [[name as keyof Environment, secret]] : []))
 
-/** Faults of a secret that an earlier variable has too: whoever learns one has both. */
+/** Faults of a secret that an earlier variable has too: a leak of one would be a leak of both. */
 export function repeatedSecretFault(name: keyof Environment, e: Environment): Fault {
   const secrets = secretsOf(e)
   const first = secrets.findIndex(([each]) => each === name)

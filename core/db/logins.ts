@@ -195,7 +195,7 @@ export async function assertLimited(url: string): Promise<void> {
         ? 'use another login for DATABASE_URL'
         : `run as the owner: REVOKE ${client.escapeIdentifier(found.role)} FROM ${name}`
     throw new ConfigError(
-      `The database login ${login} can act as ${found.role}, which may change the ledger: ${remedy}.`,
+      `The database login ${login} can act as ${found.role} and change the ledger: ${remedy}.`,
     )
   })
 }

@@ -26,7 +26,10 @@ export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefine
   return authorization && isKeySignature ? { args, authorization, signature } : undefined
 }
 
-/** Call that makes all payments or none; USDC accepts them from any sender. A single payment calls the token directly. */
+/**
+ * Call that makes all payments or none; USDC accepts them from any sender. A single payment calls
+ * the token directly.
+ */
 export function atomicCall({ address }: Asset, payments: readonly KeyPayment[]): ContractCall {
   const [first, ...more] = payments
   if (first && more.length === 0) return { to: address, data: encodeTransfer(first) }

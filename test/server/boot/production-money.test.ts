@@ -82,7 +82,7 @@ describe('real money', () => {
     )
   })
 
-  it('is opened while the node is down, and believes nothing until it proves its chain', async () => {
+  it('is opened while the node is down, and believes nothing without a proof', async () => {
     const facilitator = { gasKey: { kind: 'environment', key: stack.wallets.gas.key } } as const
     const production = { ...productionOf(stack), facilitator, rpcUrl: 'http://127.0.0.1:9' }
     const { money, stop } = await openProductionMoney(production, database.url, log)

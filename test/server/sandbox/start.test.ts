@@ -21,7 +21,8 @@ describe('a sandbox that starts again', () => {
     await database.drop()
     await rm(dataDir, { recursive: true, force: true })
   })
-  const start = () => startSandbox({ dataDir, logins: { url: database.url }, log: createLog('silent') })
+  const log = createLog('silent')
+  const start = () => startSandbox({ dataDir, logins: { url: database.url }, log })
 
   it('leaves its wallets what they hold: no money comes that nobody books', async () => {
     const first = await start()
@@ -38,7 +39,6 @@ describe('a sandbox that starts again', () => {
 
   it('leaves nothing behind where another process has its data', async () => {
     const unlock = await lockFile(join(dataDir, 'postgres.lock'), 'The data')
-    const log = createLog('silent')
     const failure = await startSandbox({ dataDir, logins: undefined, log }).catch(String)
     expect(failure).to.include('is in use by process')
     const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'args'])

@@ -54,7 +54,7 @@ describe('a node that must prove its chain', () => {
   const difference = (changes: Partial<ChainIdentity>) =>
     findDifference(client(stack.rpcUrl), { ...identity, ...changes })
 
-  it('A191 is a local chain with the id of Base: refused, it began with another block', async () => {
+  it('A191 is a local chain with the id of Base: refused for its first block', async () => {
     expect(await client(stack.rpcUrl).getChainId()).to.equal(8453)
     expect(await findDifference(client(stack.rpcUrl), BASE_MAINNET)).to.match(
       /^its first block is 0x[\da-f]{64} instead of 0xf712aa9241cc2436/,
@@ -63,7 +63,7 @@ describe('a node that must prove its chain', () => {
     expect(await prove().catch((error: unknown) => error)).to.be.instanceOf(WrongChain)
   })
 
-  it('is compared by chain id, first block, code, EIP-712 domain and origin of blocks', async () => {
+  it('is compared by chain id, first block, code, EIP-712 domain and block opener', async () => {
     expect(await difference({})).to.equal(undefined)
     expect(await difference({ chainId: 1 })).to.equal('its chain id is 8453 instead of 1')
     expect(await difference({ genesis: pad('0x1') })).to.contain('its first block is')
@@ -109,7 +109,7 @@ describe('a node that must prove its chain', () => {
     expect(await settle(...next)).to.include({ success: false, errorReason: 'not_broadcast' })
   })
 
-  it('A192 is asked again after a lost connection, because another may be in its place', async () => {
+  it('A192 is asked again after a lost connection: another may be in its place', async () => {
     const way = await interruptible(stack.rpcUrl)
     const { transport } = provenNode(way.url, identity)
     const chain = openChain({ rpcUrl: way.url, transport, network: NETWORK })
