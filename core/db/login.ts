@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Client } from 'pg'
+import { Client, type ClientBase } from 'pg'
 import { acquireMigrationLock, createRoleSql, grantToServingSql } from './migrate.ts'
 import { scramVerifier } from './scram.ts'
 
@@ -45,6 +45,26 @@ export function pluginLoginUrl(url: string, role: string, password: string): str
 /** Comment that names the hub of a role, in shared databases: `agenthub 3fa9… of NAME`. */
 const HUB_MARK = /^agenthub ([\da-f]{16}) of (.+)$/s
 
+/** Identifies a password in the comment of its role. */
+const markOf = (password: string): string =>
+  createHash('sha256').update(`login ${password}`).digest('hex').slice(0, 16)
+
+/** Lists the plugin roles of this database whose password is the given one. */
+export async function rolesWithPassword(
+  on: Pick<ClientBase, 'query'>,
+  passwordOf: (role: string) => string,
+): Promise<readonly string[]> {
+  const { rows } = await on.query<{ own: string; role: string; mark: string }>(
+    `SELECT current_database() AS own, rolname AS role, shobj_description(oid, 'pg_authid') AS mark
+     FROM pg_roles WHERE shobj_description(oid, 'pg_authid') LIKE 'agenthub %'`,
+  )
+  const marked = rows.filter(({ own, role, mark }) => {
+    const [, known, owner] = HUB_MARK.exec(mark) ?? []
+    return owner === own && known === markOf(passwordOf(role))
+  })
+  return marked.map(({ role }) => role)
+}
+
 /** Marks the role as this hub's: another hub's password would lock out that hub's plugin. */
 async function claimRole(client: Client, role: string, password: string): Promise<void> {
   const { rows } = await client.query<{ own: string; mark: string | null; others: string[] }>(
@@ -55,7 +75,7 @@ async function claimRole(client: Client, role: string, password: string): Promis
     [role],
   )
   const { own, mark, others } = rows[0]!
-  const key = createHash('sha256').update(`login ${password}`).digest('hex').slice(0, 16)
+  const key = markOf(password)
   const [, known, owner = ''] = HUB_MARK.exec(mark ?? '') ?? []
   const name = client.escapeIdentifier(role)
   if (known !== undefined && known !== key && others.includes(owner)) {

@@ -31,8 +31,8 @@ export interface HostedPlugin extends OpenedPlugin {
 
 /** Dependencies of hosted plugins. */
 export interface HostingDeps extends PluginDeps {
-  /** Derives the password of a plugin's database role, the same in every process of the hub. */
-  readonly passwordOf: (role: string) => string
+  /** Derives the valid passwords of a plugin's database role, the current one first. */
+  readonly passwordsOf: (role: string) => readonly [string, ...string[]]
   /** Reads the passwords again, after the server refused one. @defaultValue they never change */
   readonly reloadPasswords?: () => Promise<void>
 }
@@ -146,14 +146,14 @@ async function openIsolated(
 async function openInjectedDatabase(
   { injected }: PluginEntry,
   { folder }: LocatedPlugin,
-  { databaseUrl, servingUrl, log, passwordOf, reloadPasswords }: HostingDeps,
+  { databaseUrl, servingUrl, log, passwordsOf, reloadPasswords }: HostingDeps,
 ): Promise<InjectedDatabase | undefined> {
   const slug = injectedDatabaseOf(injected)
   if (slug === undefined) return undefined
   const role = schemaOf(slug)
-  const password = () => passwordOf(role)
+  const passwords = () => passwordsOf(role)
   const urls = { ownerUrl: databaseUrl, servingUrl: servingUrl ?? databaseUrl! }
-  return InjectedDatabase.open({ ...urls, role, password, reloadPasswords, folder, log })
+  return InjectedDatabase.open({ ...urls, role, passwords, reloadPasswords, folder, log })
 }
 
 /** @throws Error with instructions if a required capability is not injected */

@@ -1,17 +1,15 @@
 import { realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, type Pool, type PoolClient } from 'pg'
+import { Client, type PoolClient } from 'pg'
 import { z } from 'zod'
 import { unrefSleep } from '../clock.ts'
-import { createPluginLogin, pluginLoginUrl } from '../db/login.ts'
 import { migrate } from '../db/migrate.ts'
-import { createPool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 import { singleFlight } from '../runtime/cache.ts'
 import { PendingTasks } from '../runtime/pending-tasks.ts'
 import { DatabaseRequestError, DatabaseSession, noSuchTransaction } from './database-session.ts'
-import { SESSIONS_MAX } from './limits.ts'
+import { type Login, openLogin } from './plugin-login.ts'
 import { decodeValue, packRows, type StatementResult } from './rows.ts'
 
 export interface InjectedDatabaseOptions {
@@ -21,9 +19,9 @@ export interface InjectedDatabaseOptions {
   readonly servingUrl: string
   /** Role of the plugin, and name of its schema. */
   readonly role: string
-  /** Returns the current password of the role, the same in every process of the hub. */
-  readonly password: () => string
-  /** Reads the password again, after the server refused one. @defaultValue it never changes */
+  /** Returns the valid passwords of the role, the current one first: in every process the same. */
+  readonly passwords: () => readonly [string, ...string[]]
+  /** Reads the passwords again, after the server refused one. @defaultValue it never changes */
   readonly reloadPasswords?: (() => Promise<void>) | undefined
   /** Folder of the plugin, which must contain its migrations. */
   readonly folder: string
@@ -68,8 +66,8 @@ export class InjectedDatabase {
   readonly #sessions = new Set<DatabaseSession>()
   readonly #transactions = new Map<number, Promise<DatabaseSession>>()
   readonly #cleanup = new PendingTasks()
-  /** Logs in with the current password, for all callers at once. */
-  readonly #renewLogin = singleFlight<string, void>((password) => this.#logInWith(password))
+  /** Logs in anew, for all callers at once. */
+  readonly #renewLogin = singleFlight<'', void>(() => this.#logIn())
   #isMigrating = false
   #migrationError: Error | undefined
 
@@ -80,7 +78,10 @@ export class InjectedDatabase {
 
   /** Creates the role and its schema if missing, and opens the database. */
   static async open(options: InjectedDatabaseOptions): Promise<InjectedDatabase> {
-    return new InjectedDatabase(options, await openLogin(options, options.password()))
+    return new InjectedDatabase(
+      options,
+      await openLogin({ timeLimitMs: TIME_LIMIT_MS, ...options }),
+    )
   }
 
   /** Error of the last failed migration, for the operator. */
@@ -125,13 +126,13 @@ export class InjectedDatabase {
 
   /** Logs in again if the password has changed. Connections of the old login end when released. */
   async #followPassword(): Promise<void> {
-    const password = this.#options.password()
-    if (password !== this.#login.password) await this.#renewLogin(password)
+    const [password] = this.#options.passwords()
+    if (password !== this.#login.password) await this.#renewLogin('')
   }
 
-  async #logInWith(password: string): Promise<void> {
+  async #logIn(): Promise<void> {
     const previous = this.#login
-    this.#login = await openLogin(this.#options, password)
+    this.#login = await openLogin({ timeLimitMs: TIME_LIMIT_MS, ...this.#options })
     void this.#cleanup.add(previous.pool.end())
   }
 
@@ -143,7 +144,7 @@ export class InjectedDatabase {
       // Another process has changed the password.
       if ((error as { code?: string }).code !== WRONG_PASSWORD) throw error
       await this.#options.reloadPasswords?.()
-      await this.#followPassword()
+      await this.#renewLogin('')
       return this.#login.pool.connect()
     }
   }
@@ -269,31 +270,6 @@ export class InjectedDatabase {
       await client.end().catch(() => undefined)
     }
   }
-}
-
-/** A login of the role, and its connections. */
-interface Login {
-  readonly url: string
-  readonly password: string
-  readonly pool: Pool
-}
-
-async function openLogin(options: InjectedDatabaseOptions, password: string): Promise<Login> {
-  const { ownerUrl, servingUrl, role, log, timeLimitMs = TIME_LIMIT_MS } = options
-  const url =
-    ownerUrl === undefined
-      ? pluginLoginUrl(servingUrl, role, password)
-      : await createPluginLogin(ownerUrl, role, password)
-  const pool = createPool(url, {
-    role,
-    schema: role,
-    isRoleLogin: true,
-    max: SESSIONS_MAX,
-    statementMs: timeLimitMs,
-    applicationName: `agenthub ${role}`,
-    onError: (error) => log.warn({ err: error, role }, 'lost a database connection of a plugin'),
-  })
-  return { url, password, pool }
 }
 
 /** SQLSTATE `invalid_password`. */

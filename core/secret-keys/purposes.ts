@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { type SigningKey, signingKeyOf } from '../crypto/signing-key.ts'
+import { deriveSecret, type SigningKey, signingKeyOf } from '../crypto/signing-key.ts'
 
 /** Purposes of keys. Each has versions of its own, so that one is rotated without the others. */
 export const PURPOSES = {
@@ -55,6 +55,10 @@ export function generateKey(purpose: Purpose, version: number): NewKey {
   const { id, privateBytes: material } = signingKeyOf(privateKey)
   return { id, material }
 }
+
+/** Derives the database password of a plugin's role from material of `plugin-databases`. */
+export const pluginPassword = (material: Buffer, role: string): string =>
+  deriveSecret(material, `database role ${role}`).toString('hex')
 
 /** Reads the material of the purpose `receipts`. */
 export const signingKeyFrom = (material: Buffer): SigningKey =>

@@ -4,19 +4,21 @@ import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import { isFamily } from '../../core/catalog/services/declaration.ts'
 import type { OpenedPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { retireService } from '../../core/catalog/services/publish.ts'
-import { deriveSecret } from '../../core/crypto/signing-key.ts'
 import { hostPlugin } from '../../core/hosting/host-plugin.ts'
 import { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { AnyService, Host } from '../../core/plugin/index.ts'
 import type { PurposeKeys } from '../../core/secret-keys/purpose-keys.ts'
+import { pluginPassword } from '../../core/secret-keys/purposes.ts'
 import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import type { HubOptions } from './options.ts'
 
-/** Derives the password of a role from the current version of the key. */
+/** Derives the passwords of a role, from the current version of the key first. */
 const passwordsFrom =
   (keys: PurposeKeys) =>
-  (role: string): string =>
-    deriveSecret(keys.current.material, `database role ${role}`).toString('hex')
+  (role: string): readonly [string, ...string[]] => {
+    const [first, ...others] = keys.valid.map(({ material }) => pluginPassword(material, role))
+    return [first!, ...others]
+  }
 
 /** Opens the plugins that the operator added. */
 export async function openHostedPlugins(
@@ -30,7 +32,7 @@ export async function openHostedPlugins(
     host: lent,
     databaseUrl: ownerUrl,
     servingUrl: databaseDirectUrl ?? databaseUrl,
-    passwordOf: passwordsFrom(secretKeys.of('plugin-databases')),
+    passwordsOf: passwordsFrom(secretKeys.of('plugin-databases')),
     reloadPasswords: secretKeys.reload,
     log,
   }

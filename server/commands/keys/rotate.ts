@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
 import { resealSecrets } from '../../../core/catalog/upstreams/secrets.ts'
+import { rolesWithPassword } from '../../../core/db/login.ts'
 import { rewrapKeys } from '../../../core/key-rotation/rewrap.ts'
 import { RotationError, retireKey, rotateKey } from '../../../core/key-rotation/rotate.ts'
 import { createLog } from '../../../core/log.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
-import { PURPOSE_NAMES, type Purpose } from '../../../core/secret-keys/purposes.ts'
+import { PURPOSE_NAMES, type Purpose, pluginPassword } from '../../../core/secret-keys/purposes.ts'
 import { SecretKeys, wrappingKeys } from '../../../core/secret-keys/secret-keys.ts'
 import { resealResponses } from '../../../core/usage/stored-responses.ts'
 import { createSealingKeys } from '../../boot/upstreams.ts'
@@ -60,6 +61,7 @@ and upstream credentials are encrypted with the current version first`,
       if (!Number.isInteger(version) || version < 1) throw new UsageError('VERSION is a number')
       const reason = required(values['reason'], '--reason')
       if (isSealing(name)) await reseal(deps, pool, name)
+      if (name === 'plugin-databases') await assertUnused(deps, pool, version)
       await retireKey(pool, authorOf(values), reason, name, version)
       return [{ purpose: name, version }, `Version ${version} of ${name} is retired.`]
     }),
@@ -98,6 +100,24 @@ removed from it`,
       ]
     }),
 })
+
+/** @throws RotationError while a plugin's role has a password of the version */
+async function assertUnused({ signingKeys }: KeysDeps, pool: Pool, version: number): Promise<void> {
+  const masters = await signingKeys()
+  const secretKeys = await SecretKeys.open(pool, { masters, log: createLog('silent') })
+  secretKeys.close()
+  const { valid } = secretKeys.of('plugin-databases')
+  const key = valid.find((each) => each.version === version)
+  const roles = key
+    ? await rolesWithPassword(pool, (role) => pluginPassword(key.material, role))
+    : []
+  if (roles.length === 0) return
+  throw new RotationError(
+    `${roles.length} plugins still have a password of it (${roles.join(', ')}): they get the next ` +
+      'one when a process that may log in as the owner of the database opens them, or when they ' +
+      'are removed.',
+  )
+}
 
 /** Writes the result of a change, or why it is not possible now. */
 async function report(

@@ -17,7 +17,7 @@ const NOTES = fileURLToPath(new URL('./plugins/notes/index.ts', import.meta.url)
 const node = process.env['HUB_PLUGIN_NODE'] ?? process.execPath
 const settings = { memoryMb: 128, node, backOffMs: [0] }
 const log = createLog('silent')
-const passwordOf = (role: string) => `secret of ${role}`
+const passwordsOf = (role: string) => [`secret of ${role}`] as const
 
 const failure = (work: Promise<unknown>) =>
   work.then(
@@ -61,7 +61,7 @@ describe('the database of an isolated plugin', function () {
     await fresh.admin.query('CREATE SCHEMA plugin_other; CREATE TABLE plugin_other.note ()')
   })
   after(() => fresh.drop())
-  const deps = () => ({ host: injectedHost, databaseUrl: fresh.url, log, passwordOf })
+  const deps = () => ({ host: injectedHost, databaseUrl: fresh.url, log, passwordsOf })
 
   const isolated = (isolation: 'worker' | 'process'): void => {
     let hosted: HostedPlugin

@@ -16,7 +16,7 @@ const deps = {
   host: { ...injectedHost, clock },
   databaseUrl: '',
   log: createLog('silent'),
-  passwordOf: () => '',
+  passwordsOf: () => [''] as const,
 }
 const settings = { memoryMb: 128, node: '/bin/false', backOffMs: [0, 60_000] }
 const TIDY = fileURLToPath(new URL('./plugins/tidy.ts', import.meta.url))

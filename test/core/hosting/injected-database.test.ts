@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
+import { rolesWithPassword } from '../../../core/db/login.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { InjectedDatabase } from '../../../core/hosting/injected-database.ts'
 import { createLog } from '../../../core/log.ts'
@@ -20,7 +21,7 @@ describe('an injected database', () => {
     ownerUrl: fresh.url,
     servingUrl: fresh.url,
     role: 'plugin_notes',
-    password: () => 'x',
+    passwords: () => ['x'] as const,
     folder: NOTES,
     log,
   })
@@ -140,7 +141,7 @@ describe('an injected database', () => {
           role: 'plugin_shared',
           ownerUrl: url,
           servingUrl: url,
-          password: () => password,
+          passwords: () => [password] as const,
         })
       ).close()
     await open(one, 'of one')
@@ -159,7 +160,12 @@ describe('an injected database', () => {
     let [stored, known] = ['first', 'first']
     const role = 'plugin_rotated'
     const open = (password: () => string, reload = async () => {}) =>
-      InjectedDatabase.open({ ...options(), role, password, reloadPasswords: reload })
+      InjectedDatabase.open({
+        ...options(),
+        role,
+        passwords: () => [password()],
+        reloadPasswords: reload,
+      })
     const ahead = await open(() => stored)
     const behind = await open(
       () => known,
@@ -178,5 +184,26 @@ describe('an injected database', () => {
     expect(known, 'reloaded').to.equal('second')
     await behind.answer({ do: 'end', transaction: 1, commit: true }, signal)
     await Promise.all([ahead.close(), behind.close()])
+  })
+
+  it('keeps the previous password until the owner has set the next one', async () => {
+    const role = 'plugin_served'
+    const passwords = (list: readonly [string, ...string[]]) => () => list
+    const first = { ...options(), role, passwords: passwords(['first']) }
+    await (await InjectedDatabase.open(first)).close()
+    const served = { ...options(), role, ownerUrl: undefined }
+    const open = (list: readonly [string, ...string[]]) =>
+      InjectedDatabase.open({ ...served, passwords: passwords(list) })
+    const ask = (database: InjectedDatabase) =>
+      database.answer({ do: 'query', text: 'SELECT 1', values: [] }, signal)
+    const during = await open(['second', 'first'])
+    expect(await ask(during)).to.be.a('string')
+    const rolesWith = (password: string) => rolesWithPassword(fresh.pool, () => password)
+    expect([await rolesWith('first'), await rolesWith('second')]).to.deep.equal([[role], []])
+    await (await InjectedDatabase.open({ ...first, passwords: passwords(['second']) })).close()
+    expect([await rolesWith('first'), await rolesWith('second')]).to.deep.equal([[], [role]])
+    const after = await open(['second'])
+    expect(await ask(after)).to.be.a('string')
+    await Promise.all([during.close(), after.close()])
   })
 })

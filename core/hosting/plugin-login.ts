@@ -1,0 +1,62 @@
+import { Client, type Pool } from 'pg'
+import { createPluginLogin, pluginLoginUrl } from '../db/login.ts'
+import { createPool } from '../db/pool.ts'
+import type { Log } from '../log.ts'
+import { SESSIONS_MAX } from './limits.ts'
+
+interface LoginOptions {
+  /** Direct connection string of the owner; undefined: this process cannot set passwords. */
+  readonly ownerUrl: string | undefined
+  /** Direct connection string of a login that may take on the role. */
+  readonly servingUrl: string
+  readonly role: string
+  /** Returns the valid passwords, the current one first. */
+  readonly passwords: () => readonly [string, ...string[]]
+  readonly log: Log
+  /** Time limit of a statement. */
+  readonly timeLimitMs: number
+}
+
+/** A login of the role, and its connections. */
+export interface Login {
+  readonly url: string
+  /** The current password when it was opened. */
+  readonly password: string
+  readonly pool: Pool
+}
+
+/** Opens connections that log in as the role; as owner, sets the current password first. */
+export async function openLogin(options: LoginOptions): Promise<Login> {
+  const { ownerUrl, role, passwords, log, timeLimitMs } = options
+  const [password] = passwords()
+  const url =
+    ownerUrl === undefined
+      ? await findAccepted(options)
+      : await createPluginLogin(ownerUrl, role, password)
+  const pool = createPool(url, {
+    role,
+    schema: role,
+    isRoleLogin: true,
+    max: SESSIONS_MAX,
+    statementMs: timeLimitMs,
+    applicationName: `agenthub ${role}`,
+    onError: (error) => log.warn({ err: error, role }, 'lost a database connection of a plugin'),
+  })
+  return { url, password, pool }
+}
+
+/** Finds the password that the role has: during a rotation, the owner may not have set the new one. */
+async function findAccepted({ servingUrl, role, passwords }: LoginOptions): Promise<string> {
+  const [first, ...others] = passwords().map((each) => pluginLoginUrl(servingUrl, role, each))
+  for (const url of others.length === 0 ? [] : [first!, ...others]) {
+    const client = new Client({ connectionString: url, application_name: `agenthub ${role}` })
+    client.on('error', () => {})
+    const isAccepted = await client.connect().then(
+      () => true,
+      () => false,
+    )
+    await client.end().catch(() => {})
+    if (isAccepted) return url
+  }
+  return first!
+}
