@@ -100,6 +100,13 @@ export class CredentialGate {
   }
 }
 
+/** Gates of all kinds of credentials, which share the failed attempts of each network. */
+export interface CredentialGates {
+  readonly keyGate: CredentialGate
+  readonly sessionGate: CredentialGate
+  readonly linkGate: CredentialGate
+}
+
 /** Gate without limits, for lookups that strangers cannot start. */
 export const OPEN_GATE: Pick<CredentialGate, 'find' | 'fail'> = {
   find: (_digest, _network, load) => load(),

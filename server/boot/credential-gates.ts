@@ -1,19 +1,12 @@
 import type { Pool } from 'pg'
 import { listenOnChannel } from '../../core/db/listen.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { CredentialGate } from '../../core/identity/credential-gate.ts'
+import { CredentialGate, type CredentialGates } from '../../core/identity/credential-gate.ts'
 import { FailedAttempts } from '../../core/identity/failed-attempts.ts'
 import { findExistingKeys } from '../../core/identity/keys.ts'
 import { findExistingLinks } from '../../core/identity/magic-link.ts'
 import { findExistingSessions } from '../../core/identity/sessions.ts'
 import type { HubOptions } from './options.ts'
-
-/** Limits of unknown credentials. They share the failed attempts of each network. */
-export interface CredentialGates {
-  readonly keyGate: CredentialGate
-  readonly sessionGate: CredentialGate
-  readonly linkGate: CredentialGate
-}
 
 /** Channel on which the database announces new keys, sessions and links (0052_credentials.sql). */
 const CHANNEL = 'credential'

@@ -10,6 +10,7 @@ import type { Config } from '../../core/config.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
 import type { EgressOptions } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
+import type { CredentialGates } from '../../core/identity/credential-gate.ts'
 import type { ContractVerifier } from '../../core/identity/wallet-signature.ts'
 import type { Log } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
@@ -29,7 +30,6 @@ import type { Windows } from '../../core/usage/windows.ts'
 import type { Meters } from '../observability/meters.ts'
 import type { Observers } from '../observability/observe.ts'
 import type { Spans } from '../observability/telemetry.ts'
-import type { CredentialGates } from './credential-gates.ts'
 
 /**
  * Services that only credits can pay, because the price is an external seller's, who receives all

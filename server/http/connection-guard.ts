@@ -40,7 +40,7 @@ type Rank = (typeof RANKS)[number]
 /** Part of the budget that a rank and those below it may use together. */
 const SHARES: Readonly<Record<Rank, number>> = { keyless: 0.25, keyed: 0.5, paying: 1 }
 
-/** Part of the budget that may be added before it is enforced: summing up all requests is costly. */
+/** Part of the budget that may be added before it is enforced: summing up is costly. */
 const SLACK = 1 / 64
 
 /** Why a connection was cut. */
@@ -219,7 +219,7 @@ function slowestOfLargestHolder(
 const holderOf = ({ req, requester }: OpenRequest): string =>
   requester.keyId ?? networkPrefix(req.socket.remoteAddress ?? '')
 
-/** Length of a request body that is still to come; the maximum for one without a declared length. */
+/** Length of a request body that is still to come; without a declared length, the maximum. */
 function declaredLength({ headers, complete }: IncomingMessage): number {
   if (complete) return 0
   if (headers['transfer-encoding'] !== undefined) return BODY_BYTES_MAX

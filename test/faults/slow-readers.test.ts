@@ -8,7 +8,7 @@ import { ask } from '../support/ask.ts'
 import { ProcessHub } from '../support/workers.ts'
 
 const ATTACK_MS = 10_000
-/** Memory that the process may grow by: its budget, bodies in the making, and uncollected garbage. */
+/** Memory that the process may grow by: its budget, bodies being made, and garbage. */
 const GROWTH_MAX_MIB = 600
 const LIVEZ_MAX_MS = 2_000
 const BUDGET_MIB = 128
