@@ -7,6 +7,7 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { transferBetweenWallets } from '../rest/finance/platform-wallets.ts'
+import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import {
   createException,
   createPendingService,
@@ -17,7 +18,12 @@ import {
   type Json,
   readAudit,
 } from './fixture.ts'
-import { type PrivilegedAction, reason, SIMPLE_ACTIONS } from './privileged-actions.ts'
+import {
+  type PrivilegedAction,
+  payoutActions,
+  reason,
+  SIMPLE_ACTIONS,
+} from './privileged-actions.ts'
 
 const NOBODY = randomUUID()
 const BIG = 101_000_000
@@ -71,6 +77,23 @@ describe('the audit log', () => {
   const waiting = () => createPendingService(hub(), ada.keyId)
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
+    ...payoutActions(hub),
+    'POST /v1/admin/providers/{id}/payout-address': {
+      act: 'payout.recover',
+      good: async () => {
+        await createWaitingPayout(hub(), 'p-lost')
+        return ['p-lost', { address: `0x${'5'.repeat(40)}`, reason }]
+      },
+      bad: ['nowhere', { address: `0x${'5'.repeat(40)}`, reason }],
+    },
+    'POST /v1/finance/payouts/{provider}/approve': {
+      act: 'payout.approve',
+      good: async () => {
+        const address = await createWaitingPayout(hub(), 'p-large')
+        return ['p-large', { address, amount_microdollars: 640_000_000, reason }]
+      },
+      bad: ['nowhere', { address: `0x${'5'.repeat(40)}`, amount_microdollars: 1, reason }],
+    },
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],
@@ -161,7 +184,7 @@ describe('the audit log', () => {
 
   const send = (route: string, [id, body]: readonly [string, Json]): Promise<ApiResponse> => {
     const [method = '', path = ''] = route.split(' ')
-    return as({ method, body }, path.replace('{id}', id))
+    return as({ method, body }, path.replace(/\{\w+\}/, id))
   }
 
   it('covers every privileged route that changes something', async () => {
@@ -204,7 +227,7 @@ describe('the audit log', () => {
       const [method = '', path = ''] = route.split(' ')
       const made = await ask(hub().url, '/v1/keys', { key, body: {} })
       for (const other of [ada.apiKey, String(made.body['api_key'])]) {
-        const response = await ask(hub().url, path.replace('{id}', 'x'), {
+        const response = await ask(hub().url, path.replace(/\{\w+\}/, 'x'), {
           method,
           key: other,
           body: action.bad[1],

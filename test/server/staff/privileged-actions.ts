@@ -1,3 +1,5 @@
+import type { TestHub } from '../../support/hub.ts'
+import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import { type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
@@ -58,3 +60,29 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     bad: ['', { format: 'csv', opening: true, reason }],
   },
 }
+
+const NO_WALLET = `0x${'1'.repeat(40)}`
+
+/** Actions about payouts that wait for a person. */
+export const payoutActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
+  'POST /v1/finance/payouts/{provider}/approve': {
+    act: 'payout.approve',
+    good: async () => {
+      await createWaitingPayout(hub(), 'p-approve')
+      const { rows } = await hub().database.admin.query<{ address: string }>(
+        `SELECT address FROM hub.payout_destination WHERE provider = 'p-approve'`,
+      )
+      const body = { address: rows[0]!.address, amount_microdollars: 640_000_000, reason }
+      return ['p-approve', body]
+    },
+    bad: ['nowhere', { address: NO_WALLET, amount_microdollars: 1, reason }],
+  },
+  'POST /v1/admin/providers/{id}/payout-address': {
+    act: 'payout.recover',
+    good: async () => {
+      await createWaitingPayout(hub(), 'p-recover')
+      return ['p-recover', { address: `0x${'5'.repeat(40)}`, reason }]
+    },
+    bad: ['nowhere', { address: NO_WALLET, reason }],
+  },
+})

@@ -7,8 +7,11 @@ import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import type { useTabs } from './tabs.ts'
 
-/** Creates a provider with a payout that needs an approval, and a requested payout address. */
-export async function createWaitingPayout(hub: TestHub, provider: string): Promise<void> {
+/**
+ * Creates a provider with a payout that needs an approval, and a requested payout address.
+ * @returns the current payout address
+ */
+export async function createWaitingPayout(hub: TestHub, provider: string): Promise<string> {
   const { keyId, address } = await hub.agent()
   const { ledger } = hub.hub
   const { admin } = hub.database
@@ -21,7 +24,7 @@ export async function createWaitingPayout(hub: TestHub, provider: string): Promi
   )
   await admin.query(
     `INSERT INTO hub.payout_address_request (provider, address, requested_by, nonce)
-     SELECT id, '0x' || repeat('5', 40), owner, id FROM hub.provider WHERE id = $1`,
+     SELECT id, '0x' || repeat('5', 40), owner, 'change-' || id FROM hub.provider WHERE id = $1`,
     [provider],
   )
   const owner = await ledger.open(earningsOf(provider, 'svc', false), 'USDC')
@@ -29,6 +32,7 @@ export async function createWaitingPayout(hub: TestHub, provider: string): Promi
     { type: 'call.sponsored', payee: owner.code, amount: usd('640') },
     { owner, id: uuidv7(systemClock.now().getTime()) },
   )
+  return address
 }
 
 interface PayoutTestDeps {
@@ -43,13 +47,10 @@ interface Opens {
 }
 
 /** Tests of `/finance/payouts`, and of a form that outlives the sign-in. */
-export function waitingPayoutTests(
-  name: string,
-  provider: string,
-  { hub, tab, people }: PayoutTestDeps,
-): void {
+export function waitingPayoutTests(name: string, { hub, tab, people }: PayoutTestDeps): void {
   it('a large payout is approved, and a lost payout address recovered', async () => {
     const { fay, ann } = people()
+    const provider = `p-large-${name}`
     await createWaitingPayout(hub(), provider)
     const fays = await tab(fay)
     await fays.open('/finance')
