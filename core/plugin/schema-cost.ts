@@ -185,8 +185,10 @@ export function isWithin(limit: number, schema: JsonObject, value: unknown): boo
     const each = stack.pop()
     left -= perValue
     if (typeof each === 'string') left -= each.length * perCharacter
-    else if (Array.isArray(each)) for (const item of each) stack.push(item)
-    else if (isJsonObject(each)) {
+    else if (Array.isArray(each)) {
+      if (each.length * perValue > left) return false
+      for (const item of each) stack.push(item)
+    } else if (isJsonObject(each)) {
       for (const name of Object.keys(each)) {
         left -= perValue + name.length * perCharacter
         stack.push(each[name])
