@@ -70,7 +70,7 @@ async function payOut({ hub, sandbox }: RunningHub): Promise<string> {
   await fund(rpcUrl, account.address, { usdc: SPEND })
   const started = await startPayouts({
     ...hub.paymentDeps,
-    pool: hub.pool,
+    pool: hub.financePool,
     ledger: hub.ledger,
     chain: money.chain,
     clock: systemClock,

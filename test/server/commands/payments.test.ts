@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
+import { openLogins } from '../../../core/db/logins.ts'
 import type { AccountRef } from '../../../core/ledger/ledger.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { Claims } from '../../../core/payments/receiving/claims.ts'
@@ -178,6 +179,7 @@ describe('npm run payments', () => {
   })
 
   it('works on the database of a hub from a process of its own', async () => {
+    await openLogins({ url: database.url })
     const env = { ...process.env, DATABASE_URL: database.url }
     const args = [MAIN, 'payments', 'status', '--json']
     const failed = await run(process.execPath, args, { env }).catch((error: unknown) => error)

@@ -18,7 +18,7 @@ describe('an entry posted by command', () => {
     const text =
       'adjust --debit expenses:free-tier --credit equity:opening --amount 250 --author olga'
     const code = await ledgerCommand(
-      async () => hub().hub.pool,
+      async () => hub().hub.financePool,
       [...text.split(' '), '--reason', 'after an outage'],
       () => {},
     )

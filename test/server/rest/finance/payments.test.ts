@@ -125,7 +125,7 @@ describe('payments in the finance API', () => {
     const more = ['--amount', '0.01', '--author', 'finance', '--reason', 'a seller took it']
     const before = await hub().balance(ada.keyId)
     const code = await ledgerCommand(
-      async () => hub().hub.pool,
+      async () => hub().hub.financePool,
       [...args.split(' '), ...more],
       () => {},
     )
