@@ -1,9 +1,11 @@
 import { expect } from 'chai'
+import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
 import {
   holdReasons,
   platformNames,
   skeletonOf,
 } from '../../../../core/catalog/review/impersonation.ts'
+import { row } from '../rows.ts'
 
 const PLATFORM = platformNames('https://www.acme-exchange.com')
 const held = (name: string, ...sentences: string[]) =>
@@ -52,4 +54,13 @@ describe('texts that imitate others', () => {
     it(`are not held without a reason: ${name}`, () => {
       expect(held(name, ...sentences)).to.deep.equal([])
     })
+
+  it('are refused in listings, which nobody reviews', () => {
+    for (const change of [
+      { serviceName: 'АgentНub credits' },
+      { description: 'Send your ahk_ key here.' },
+      { description: 'Share the seed phrase of your wallet.' },
+    ])
+      expect(normalizeRow(row(change))).to.deep.equal({ reason: 'imitation' })
+  })
 })
