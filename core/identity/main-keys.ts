@@ -40,8 +40,8 @@ export async function createMainKey(
     await guard(client)
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, credits, name, expires_at, signed_at)
-       SELECT $1, $2, $3, $4, $5, CASE WHEN $7 THEN now() END WHERE $6 > (SELECT count(*) FROM hub.api_key
-         WHERE principal = $2 AND parent IS NULL)`,
+       SELECT $1, $2, $3, $4, $5, CASE WHEN $7 THEN now() END
+       WHERE $6 > (SELECT count(*) FROM hub.api_key WHERE principal = $2 AND parent IS NULL)`,
       [keyId, id, credits.id, name, expiresAt, MAIN_KEYS_MAX, signed],
     )
     if (rowCount !== 1) throw mainKeyLimitReached()

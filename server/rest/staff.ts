@@ -57,8 +57,8 @@ export function assertRole(required: Role, staff: Staff | undefined): Staff {
 const MINUTE_SECONDS = 60
 
 /**
- * Throws unless whoever changes something as staff proved their identity recently: signed in, or
- * registered the wallet of the key. A stolen cookie or key alone is not enough.
+ * Throws unless the staff member who changes something proved their identity recently: signed in,
+ * or registered the wallet of the key. A stolen cookie or key alone is not enough.
  * @throws Fault `fresh_authentication_required`
  */
 export async function assertFresh(

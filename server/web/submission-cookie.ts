@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { z } from 'zod'
 
-/** Form of a visitor who must sign in again first, in an HttpOnly cookie; the hub stores nothing. */
+/** Form of a visitor who must sign in again, in an HttpOnly cookie; the hub stores nothing. */
 const LIFETIME_SECONDS = 1_800
 /** Browsers limit a cookie to 4,096 bytes. */
 const MAX_LENGTH = 3_800

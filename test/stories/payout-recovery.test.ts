@@ -23,11 +23,11 @@ describe('a payout address whose wallet is lost', () => {
   let owner: Person
   let ann: Person
   let provider: string
-  const put = async (wallet: PrivateKeyAccount) => {
+  const put = async (wallet: PrivateKeyAccount, by = owner) => {
     const body = { wallet_address: wallet.address }
-    const { body: challenge } = await owner.ask(`${ADDRESS}/challenge`, { body })
+    const { body: challenge } = await by.ask(`${ADDRESS}/challenge`, { body })
     const signature = await wallet.signMessage({ message: String(challenge['message']) })
-    return owner.ask(ADDRESS, { method: 'PUT', body: { nonce: challenge['nonce'], signature } })
+    return by.ask(ADDRESS, { method: 'PUT', body: { nonce: challenge['nonce'], signature } })
   }
   before(async () => {
     owner = await createVisitor(hub(), 'olga@example.test')
@@ -42,7 +42,7 @@ describe('a payout address whose wallet is lost', () => {
       body: { address: wallet.address, reason: 'They showed their passport.' },
     })
 
-  it('is recovered by an administrator only as the owner requested, after a longer wait (A143)', async () => {
+  it('is recovered by an administrator as requested, after a longer wait (A143)', async () => {
     refused(await recover(ann, next), 404, 'not_found')
     expect((await put(next)).body).to.include({ requested_address: next.address })
     const asked = await mailbox.next(owner.email, 1)
@@ -67,6 +67,34 @@ describe('a payout address whose wallet is lost', () => {
     const { body } = await owner.ask(ADDRESS)
     const wallet = { address: String(body['requested_address']) } as PrivateKeyAccount
     refused(await recover(own, wallet), 403, 'own_account')
+  })
+
+  it('is changed by the current wallet otherwise, after a wait without payouts', async () => {
+    const seller = await createVisitor(hub(), 'sam@example.test')
+    const [present, wanted] = [newWallet(), newWallet()]
+    for (const wallet of [present, wanted]) await put(wallet, seller)
+    const authorize = async (by: PrivateKeyAccount) => {
+      const asked = await seller.ask(`${ADDRESS}/authorization/challenge`, { body: {} })
+      const message = String(asked.body['message'])
+      expect(message).to.include(wanted.address).and.to.include(present.address)
+      const signature = await by.signMessage({ message })
+      const body = { nonce: asked.body['nonce'], signature }
+      return seller.ask(`${ADDRESS}/authorization`, { body })
+    }
+    refused(await authorize(wanted), 401, 'invalid_signature')
+    const { body } = await authorize(present)
+    const pending = { address: present.address, next_address: wanted.address }
+    expect(body).to.include({ ...pending, requested_address: null })
+    const wait = Date.parse(String(body['next_at'])) - Date.now()
+    expect(Math.round(wait / 3_600_000)).to.equal(24)
+    const balance = await seller.ask('/v1/provider/balance')
+    expect((balance.body['data'] as { waits_for: string }[])[0]).to.include({
+      waits_for: 'address_change',
+    })
+    const canceled = await seller.ask(ADDRESS, { method: 'DELETE' })
+    expect(canceled.body).to.include({ address: present.address, next_address: null })
+    const again = await seller.ask(`${ADDRESS}/authorization/challenge`, { body: {} })
+    refused(again, 404, 'not_found')
   })
 
   it('is changed by the database only with an authorization', async () => {

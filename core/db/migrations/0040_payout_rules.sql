@@ -20,8 +20,8 @@ CREATE TABLE hub.payout_first (
 SELECT ledger.protect('hub.payout_first');
 GRANT SELECT, INSERT (provider, owner) ON hub.payout_first TO hub_app;
 
--- Approval of one payout up to an amount and to one address, by a person other than the owner. It is valid for
--- seven days.
+-- Approval of one payout up to an amount and to one address, by a person other than the owner. It is valid
+-- for seven days.
 CREATE TABLE hub.payout_approval (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   provider text NOT NULL REFERENCES hub.provider,
@@ -34,7 +34,8 @@ CREATE TABLE hub.payout_approval (
 );
 CREATE INDEX payout_approval_provider ON hub.payout_approval (provider, id);
 SELECT ledger.protect('hub.payout_approval');
-GRANT SELECT, INSERT (provider, payee, amount, approved_by, approver, reason) ON hub.payout_approval TO hub_app;
+GRANT SELECT, INSERT (provider, payee, amount, approved_by, approver, reason)
+  ON hub.payout_approval TO hub_app;
 
 -- Nobody approves payouts of their own.
 CREATE FUNCTION hub.admit_payout_approval() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -132,8 +133,8 @@ BEGIN
 END $$;
 GRANT EXECUTE ON FUNCTION hub.usable_approval, hub.payout_amount, hub.payout_hold, hub.payout_wait TO hub_app;
 
--- As in 0024_payouts.sql, and within the rules: AH013, the rule is the message. One payout starts at a time, so
--- that no two of them fit under a cap that has room for one.
+-- As in 0024_payouts.sql, and within the rules: AH013, the rule is the message. One payout starts at a time,
+-- so that no two of them fit under a cap that has room for one.
 CREATE OR REPLACE FUNCTION hub.admit_payout() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   refusal text;

@@ -1,5 +1,5 @@
--- Why: a stolen cookie or key of staff was good for thirty days. Acts of staff need a recent sign-in, and their
--- sessions end sooner. Who asks for many sign-in links locks nobody else out of their mailbox.
+-- Why: a stolen cookie or key of staff was good for thirty days. Acts of staff need a recent sign-in, and
+-- their sessions end sooner. Who asks for many sign-in links locks nobody else out of their mailbox.
 
 -- When the wallet signed for this key: by registration. Null for keys that a session or a key created.
 ALTER TABLE hub.api_key ADD COLUMN signed_at timestamptz;

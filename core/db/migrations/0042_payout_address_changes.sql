@@ -1,4 +1,4 @@
--- Why: whoever had stolen a session or a key could send the earnings of a provider to a wallet of their own. A
+-- Why: a thief of a session or a key could send the earnings of a provider to a wallet of their own. A
 -- changed address needs a signature of the current wallet, or an administrator and a longer wait.
 
 ALTER TABLE hub.challenge DROP CONSTRAINT challenge_purpose_check,

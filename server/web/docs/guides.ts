@@ -80,8 +80,8 @@ protects you against theft; an administrator can help if that wallet is lost. Ea
 minimum payout are sent once a day, up to a maximum per day; the rest follows on the next days. A
 first payout, and one after a correction, waits for some days, and a large one for an approval: the
 page and <code>waits_for</code> and <code>waits_until</code> of
-<code>GET ${baseUrl}/v1/provider/balance</code> say why and until when. Each payout has a statement of journal entries that sum to the
-transfer, exact to the microdollar.</p>
+<code>GET ${baseUrl}/v1/provider/balance</code> say why and until when. Each payout has
+a statement of journal entries that sum to the transfer, exact to the microdollar.</p>
 <h2>Statistics</h2><p><a href="/provider/statistics">Statistics</a> show calls, success rate,
 latency, refunds and earnings by day, service, endpoint and outcome. Callers are pseudonymous. A <a
 href="/account/webhooks">webhook</a> can notify you of each payout.</p>
@@ -119,8 +119,8 @@ shortfall, or credits of a key), or by linking exceptions that cancel it out. Fo
 href="/finance/transfers">transfers</a> between platform wallets, enter the transaction hash; the
 hub reads the amount from the blockchain and posts it. Pending <a
 href="/finance/payments">payments</a> resolve automatically; overdue ones are marked. Payments to
-sellers can be paused in all processes at once. <a href="/finance/payouts">Payouts</a> lists those that
-wait by a rule, and approves large ones.</p>
+sellers can be paused in all processes at once. <a
+href="/finance/payouts">Payouts</a> lists those that wait by a rule, and approves large ones.</p>
 <h2>Month end</h2>
 <ol><li>Check that there are no open exceptions and no overdue payments (<a
 href="/finance">overview</a>).</li>

@@ -98,10 +98,10 @@ expires in ${MINUTES} minutes. You then return to your form.`,
       main: html`<h1>Sign in again</h1><p class="lead">To protect money and roles, changes by staff
 need a recent sign-in. Nothing was changed yet.</p>${
         returnTo !== undefined &&
-        html`<p>What you typed on <code>${returnTo.split('?')[0]}</code> is kept for half an hour.</p>`
-      }<p>We email a sign-in link to <strong>${requireSession({ session }).email}</strong>.</p>${form(
-        { act: 'ask', submit: 'Email me a link' },
-      )}${sandboxNote(site)}`,
+        html`<p>What you typed on <code>${returnTo.split('?')[0]}</code> is kept for half an
+hour.</p>`
+      }<p>We email a sign-in link to <strong>${requireSession({ session }).email}</strong>.
+</p>${form({ act: 'ask', submit: 'Email me a link' })}${sandboxNote(site)}`,
     }),
   })
 

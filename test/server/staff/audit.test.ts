@@ -7,7 +7,6 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { transferBetweenWallets } from '../rest/finance/platform-wallets.ts'
-import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import {
   createException,
   createPendingService,
@@ -78,22 +77,6 @@ describe('the audit log', () => {
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
     ...payoutActions(hub),
-    'POST /v1/admin/providers/{id}/payout-address': {
-      act: 'payout.recover',
-      good: async () => {
-        await createWaitingPayout(hub(), 'p-lost')
-        return ['p-lost', { address: `0x${'5'.repeat(40)}`, reason }]
-      },
-      bad: ['nowhere', { address: `0x${'5'.repeat(40)}`, reason }],
-    },
-    'POST /v1/finance/payouts/{provider}/approve': {
-      act: 'payout.approve',
-      good: async () => {
-        const address = await createWaitingPayout(hub(), 'p-large')
-        return ['p-large', { address, amount_microdollars: 640_000_000, reason }]
-      },
-      bad: ['nowhere', { address: `0x${'5'.repeat(40)}`, amount_microdollars: 1, reason }],
-    },
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],

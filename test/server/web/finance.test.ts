@@ -125,11 +125,8 @@ describe('pages of finance and administrators in a browser', function () {
         expect(line).to.include('amount: 500.000000 USDC')
       })
 
-      waitingPayoutTests(name, `p-large-${name}`, {
-        hub,
-        tab: (who) => tab(who, { scripts }),
-        people: () => ({ fay, ann }),
-      })
+      const people = () => ({ fay, ann })
+      waitingPayoutTests(name, { hub, tab: (who) => tab(who, { scripts }), people })
 
       it('an export is started, written and downloaded completely', async () => {
         await fays.open('/finance/exports')

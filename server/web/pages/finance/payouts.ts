@@ -56,8 +56,8 @@ export const financePayoutsPage = (): AnyPage =>
         title: 'Payouts',
         tabs: FINANCE_TABS,
         tab: 'Payments',
-        main: html`<p class="breadcrumb"><a href="/finance">Overview</a></p><h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC
-day, a provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
+        main: html`<p class="breadcrumb"><a href="/finance">Overview</a></p>
+<h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC day, a provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
 together at most ${formatDollars(rules.platform_day_microdollars)}. A payout above
 ${formatDollars(rules.alone_microdollars)} needs an approval.</p>${
           open.length > 0 &&
@@ -92,22 +92,21 @@ const addressChanges = (
   changes: WaitingPayoutsJson['address_changes'],
 ): Html | false =>
   changes.length > 0 &&
-  html`<h2>Address changes without a signature</h2><p class="muted">The owner requested another payout
-address, and the current wallet has not signed for it. If the wallet is lost, an administrator can
-authorize the change: check by another way that the owner wants it.</p><div class="list">${changes.map(
-    ({ provider_id: id, ...change }) => {
-      const mine = submission?.values['id'] === id ? submission : undefined
-      return html`<section class="card"><h3>${ownerName(change)}</h3><p>Provider <code>${id}</code>, from
-${breakableHex(change.address)} to ${breakableHex(change.requested_address)}, requested
+  html`<h2>Address changes without a signature</h2><p class="muted">The owner requested another
+payout address, and the current wallet has not signed for it. If the wallet is lost, an
+administrator can authorize the change: check by another way that the owner wants it.</p>
+<div class="list">${changes.map(({ provider_id: id, ...change }) => {
+    const mine = submission?.values['id'] === id ? submission : undefined
+    return html`<section class="card"><h3>${ownerName(change)}</h3><p>Provider
+<code>${id}</code>, from ${breakableHex(change.address)} to ${breakableHex(change.requested_address)}, requested
 ${formatTime(change.requested_at)}.</p>${form({
-        act: 'recover',
-        submit: 'Authorize change',
-        kind: 'danger',
-        hidden: { id, address: change.requested_address },
-        fields: [reasonField(formFields('recover', mine, id))],
-      })}</section>`
-    },
-  )}</div>`
+      act: 'recover',
+      submit: 'Authorize change',
+      kind: 'danger',
+      hidden: { id, address: change.requested_address },
+      fields: [reasonField(formFields('recover', mine, id))],
+    })}</section>`
+  })}</div>`
 
 const waitingTable = (payouts: readonly WaitingPayoutJson[]): Html =>
   cardTable(

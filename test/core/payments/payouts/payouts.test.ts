@@ -105,7 +105,8 @@ describe('payouts', () => {
     await world.admin.query(
       `INSERT INTO hub.payout_address
          (provider, address, set_by, nonce, effective_at, request, recoverer)
-       SELECT provider, address, requested_by, nonce, now() + interval '1 hour', id, 'prn_0123456789abcdef'
+       SELECT provider, address, requested_by, nonce, now() + interval '1 hour', id,
+         'prn_0123456789abcdef'
        FROM hub.payout_address_request`,
     )
     await pay()

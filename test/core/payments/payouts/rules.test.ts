@@ -171,7 +171,7 @@ describe('the rules of payouts', function () {
     expect(await paidTo(second), 'first, because it was passed over').to.equal(6n * USD)
   })
 
-  it('hold a large payout until another person approves it, once, for this address (A142)', async () => {
+  it('hold a large payout until another person approves it, once (A142)', async () => {
     const provider = await owed(9n)
     const rules = { alone: 5n * USD }
     expect(await pay(rules)).to.equal(0)
