@@ -7,8 +7,8 @@ const REASONS: Readonly<Record<string, string>> = {
     'Your role took effect after this was proposed. Somebody who held their role before must ' +
     'confirm it.',
   role_from_proposer:
-    'Your role was granted by the proposer, directly or through others. Somebody with a role from ' +
-    'another administrator must confirm it.',
+    'Your role was granted by the proposer, directly or through others. Somebody with a role ' +
+    'from another administrator must confirm it.',
 }
 
 /** Error for the result of `hub.second_person_fault`. */

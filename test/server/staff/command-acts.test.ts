@@ -14,7 +14,7 @@ describe('an entry posted by command', () => {
     fay = await createStaff(hub(), admin, 'fay@house.example', 'finance')
   })
 
-  it('names the operating system user in journal and audit log, and shows on /finance', async () => {
+  it('names the operating system user in journal and audit log, and is on /finance', async () => {
     const text =
       'adjust --debit expenses:free-tier --credit equity:opening --amount 250 --author olga'
     const code = await ledgerCommand(

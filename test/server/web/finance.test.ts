@@ -5,6 +5,7 @@ import { monthName, monthStart, systemClock } from '../../../core/clock.ts'
 import { writeNextExport } from '../../../core/finance/write-export.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
+import { ADMIN_TABS, FINANCE_TABS } from '../../../server/web/navigation.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
@@ -60,30 +61,17 @@ describe('pages of finance and administrators in a browser', function () {
   type Tab = Awaited<ReturnType<typeof tab>>
 
   const paths = (): readonly string[] => [
-    '/finance',
-    '/finance/trial-balance',
+    ...new Set([FINANCE_TABS, ADMIN_TABS].flatMap((area) => Object.values(area.pages))),
+    '/finance/payouts',
     '/finance/trial-balance?prefix=liabilities:agents:',
-    '/finance/journal',
     '/finance/journal?event=gas.paid',
     `/finance/entries/${call}`,
     `/finance/accounts/liabilities:agents:${ada.keyId}:credits`,
-    '/finance/adjustments',
-    '/finance/transfers',
-    '/finance/exceptions',
     '/finance/exceptions?state=all',
-    '/finance/payments',
-    '/finance/payouts',
-    '/finance/periods',
-    '/finance/exports',
-    '/finance/audit',
     '/finance/audit?act=key.freeze',
-    '/admin',
     '/admin?only=pending',
     '/admin?slug=echo',
-    '/admin/keys',
     `/admin/keys?key=${ada.keyId}`,
-    '/admin/roles',
-    '/admin/access',
   ]
 
   for (const [name, scripts] of Object.entries({ with: true, without: false })) {

@@ -43,7 +43,7 @@ figures here are derived from the journal.</p>${table(
     },
   })
 
-/** Latest acts of whoever has access to the database; they need no second person. */
+/** Latest acts of people with access to the database; they need no second person. */
 const commandTable = (lines: readonly AuditLineJson[]): Html | false =>
   lines.length > 0 &&
   html`<h2>Acts by command</h2><p class="muted">Posted or changed with access to the database,
