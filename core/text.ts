@@ -8,10 +8,11 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Poin
 const INVISIBLE_GLOBAL = new RegExp(INVISIBLE, 'gu')
 
 /** Letters and marks of scripts whose spelling needs joiners: Arabic, Indic and a few others. */
-const JOINED = [
-  ...['Arabic', 'Syriac', 'Mongolian', 'Nko', 'Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati'],
-  ...['Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala', 'Khmer', 'Myanmar'],
-]
+const JOINED = (
+  'Arabic Syriac Mongolian Nko Devanagari Bengali Gurmukhi Gujarati ' +
+  'Oriya Tamil Telugu Kannada Malayalam Sinhala Khmer Myanmar'
+)
+  .split(' ')
   .map((script) => `\\p{Script=${script}}`)
   .join('')
 const PICTURE = '\\p{Extended_Pictographic}'
