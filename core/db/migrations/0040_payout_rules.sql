@@ -156,6 +156,7 @@ BEGIN
     RAISE EXCEPTION '%', refusal USING ERRCODE = 'AH013';
   END IF;
   NEW.started_at := clock_timestamp(); -- its day counts it
+  NEW.tried_at := NEW.started_at; -- not tried yet
   NEW.approval := CASE WHEN NEW.amount > (NEW.rules).alone THEN
     (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
   RETURN NEW;
