@@ -61,7 +61,7 @@ export function provenNode(
   let provenAt = Number.NEGATIVE_INFINITY
   let refused: { readonly at: number; readonly error: WrongChain } | undefined
 
-  const prove = singleFlight(async (_: 'chain') => {
+  const prove = singleFlight<'chain', void>(async () => {
     const startedAt = now()
     const difference = await findDifference(client, identity)
     if (difference === undefined) {
