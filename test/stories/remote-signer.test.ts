@@ -18,10 +18,7 @@ describe('purchases of a hub whose spend wallet has a remote signer', () => {
     const spend = remoteAccount(address, web3Signer({ url: signer.url, timeoutMs: 300 }))
     other = await openSecondHub(hub(), { sandboxHosts: hosts, spend })
   })
-  after(async () => {
-    await other.close()
-    signer.close()
-  })
+  after(() => signer.close())
 
   it('A185 cost nothing while the signer fails, and are paid once after that', async () => {
     const agent = await hub().agent()
@@ -41,5 +38,6 @@ describe('purchases of a hub whose spend wallet has a remote signer', () => {
     expect((await hub().balance(agent.keyId)) < usd('1')).to.equal(true)
     const { rows: paid } = await hub().hub.pool.query('SELECT state FROM hub.payment_intent')
     expect(paid).to.deep.equal([{ state: 'paid' }])
+    await other.close()
   })
 })

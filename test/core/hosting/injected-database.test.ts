@@ -189,20 +189,20 @@ describe('an injected database', () => {
   it('keeps the previous password until the owner has set the next one', async () => {
     const role = 'plugin_served'
     const passwords = (list: readonly [string, ...string[]]) => () => list
-    const first = { ...options(), role, passwords: passwords(['first']) }
+    const first = { ...options(), role, passwords: passwords(['earlier']) }
     await (await InjectedDatabase.open(first)).close()
     const served = { ...options(), role, ownerUrl: undefined }
     const open = (list: readonly [string, ...string[]]) =>
       InjectedDatabase.open({ ...served, passwords: passwords(list) })
     const ask = (database: InjectedDatabase) =>
       database.answer({ do: 'query', text: 'SELECT 1', values: [] }, signal)
-    const during = await open(['second', 'first'])
+    const during = await open(['later', 'earlier'])
     expect(await ask(during)).to.be.a('string')
     const rolesWith = (password: string) => rolesWithPassword(fresh.pool, () => password)
-    expect([await rolesWith('first'), await rolesWith('second')]).to.deep.equal([[role], []])
-    await (await InjectedDatabase.open({ ...first, passwords: passwords(['second']) })).close()
-    expect([await rolesWith('first'), await rolesWith('second')]).to.deep.equal([[], [role]])
-    const after = await open(['second'])
+    expect([await rolesWith('earlier'), await rolesWith('later')]).to.deep.equal([[role], []])
+    await (await InjectedDatabase.open({ ...first, passwords: passwords(['later']) })).close()
+    expect([await rolesWith('earlier'), await rolesWith('later')]).to.deep.equal([[], [role]])
+    const after = await open(['later'])
     expect(await ask(after)).to.be.a('string')
     await Promise.all([during.close(), after.close()])
   })
