@@ -24,8 +24,8 @@ export interface Ticket {
  * The last quarter of the slots serves only paid renders of payers and sites without an open page,
  * and unpaid renders and slow parties together occupy at most half, so that slow pages of one party
  * never stop those of others. Paid renders start first; among them the party with the fewest open
- * pages, then the oldest. If the queue is full, the least deserving render is refused: unpaid first,
- * then of the party with the most waiting.
+ * pages, then the oldest. If the queue is full, the least deserving render is refused: unpaid ones
+ * first, then those of the party with the most waiting.
  */
 export class SlotQueue {
   readonly #slots: number

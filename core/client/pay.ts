@@ -4,7 +4,7 @@ import { chooseTerms, parseOffer } from '../payments/paying/terms.ts'
 import { signPayment } from '../payments/paying/x402-client.ts'
 import type { HubResponse } from './transport.ts'
 
-/** Validity of a payment to a hub, which verifies that it outlives the longest deadline of a call. */
+/** Validity of a payment to a hub: longer than the longest deadline of a call, as hubs verify. */
 export const HUB_LIFETIME_SECONDS = 360n
 
 /** Host to pay and maximum amount. */

@@ -45,7 +45,7 @@ export async function openLogin(options: LoginOptions): Promise<Login> {
   return { url, password, pool }
 }
 
-/** Finds the password that the role has: during a rotation, the owner may not have set the new one. */
+/** Finds the password that the role has: in a rotation, the owner may not have set the new one. */
 async function findAccepted({ servingUrl, role, passwords }: LoginOptions): Promise<string> {
   const [first, ...others] = passwords().map((each) => pluginLoginUrl(servingUrl, role, each))
   for (const url of others.length === 0 ? [] : [first!, ...others]) {

@@ -87,8 +87,8 @@ export const retireKey = (
     if (!next) throw new RotationError(`Version ${version} is the newest one. Rotate first.`)
     if (!next.isSettled) {
       throw new RotationError(
-        `Other processes may still use version ${version}. Version ${next.version} is in use from ` +
-          `${next.activeFrom.toISOString()}; try again ${SETTLING_SECONDS} seconds after that.`,
+        `Other processes may still use version ${version}. Version ${next.version} is in use ` +
+          `from ${next.activeFrom.toISOString()}; try again ${SETTLING_SECONDS} seconds after that.`,
       )
     }
     const { count, advice } = await countDependents(client, purpose, row)

@@ -2,8 +2,8 @@
 const LENGTH_MIN = 8
 
 /**
- * Lists the encodings in which a response may repeat a text: plain, reversed, percent-encoded, form,
- * JSON, HTML character references, hexadecimal, and Base64 at any offset. A spelling that contains
+ * Lists the encodings in which a response may repeat a text: plain, reversed, percent-encoded,
+ * form, JSON, HTML character references, hexadecimal, and Base64 at any offset. A spelling that contains
  * another one is left out.
  */
 export function spellingsOf(texts: readonly string[]): readonly string[] {

@@ -75,7 +75,8 @@ async function assignHost(
   const slug = domain.slug ?? previous?.slug ?? (await claimSlug(client, domain))
   const { rows } = await client.query<Domain>(
     `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3,
-       token_version = $4, proven_at = now(), next_check_at = now() + interval '${RECHECK_HOURS} hours'
+       token_version = $4, proven_at = now(),
+       next_check_at = now() + interval '${RECHECK_HOURS} hours'
      WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
     [id, slug, method, version],
   )

@@ -1,4 +1,5 @@
--- Why: one key derived every secret of the hub, so that none could be replaced. Each purpose now has versions.
+-- Why: one key derived every secret of the hub, so that none could be replaced. Each purpose now
+-- has versions.
 CREATE TABLE hub.key_version (
   purpose text NOT NULL CHECK (purpose ~ '^[a-z][a-z-]{2,39}$'),
   version integer NOT NULL CHECK (version >= 1),

@@ -36,9 +36,9 @@ export interface OutflowCaps {
 
 /** Maximum amounts signed without a known outcome, in microdollars. */
 export interface UnresolvedCaps {
-  /** Of one principal, with all its keys. */
+  /** Maximum of one principal, with all its keys. */
   readonly principal: bigint
-  /** Of one seller: its payee address, and its host. */
+  /** Maximum of one seller: its payee address, and its host. */
   readonly seller: bigint
 }
 
@@ -138,8 +138,8 @@ export class Intents {
   }
 
   /**
-   * Finds the payee of a seller's last delivery in 30 days; undefined if there is none. A payee that
-   * a caller accepted is not known for others: who controls the seller could buy from themselves.
+   * Finds the payee of a seller's last delivery in 30 days; undefined if there is none. A payee
+   * that a caller accepted is not known for others: who controls the seller could buy from themselves.
    */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(

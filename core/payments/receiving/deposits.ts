@@ -45,7 +45,8 @@ export class Deposits {
     await this.#pool.query(
       `WITH claim AS (UPDATE hub.payment_claim SET deposited = true WHERE id = $2)
        INSERT INTO hub.wallet_deposit (id, wallet, amount, credited_to, is_suspended)
-       SELECT $2::uuid, $1::text, $3::bigint, k.id, k.id IS NULL FROM (SELECT) one LEFT JOIN (${KEY_OF_WALLET}) k ON true
+       SELECT $2::uuid, $1::text, $3::bigint, k.id, k.id IS NULL
+       FROM (SELECT) one LEFT JOIN (${KEY_OF_WALLET}) k ON true
        ON CONFLICT (id) DO NOTHING`,
       [wallet, id, amount],
     )

@@ -27,7 +27,10 @@ export interface ExcessBalance {
   readonly sentence: string
 }
 
-/** Finds wallets that hold too much for a key in the environment. @throws Error if the node fails */
+/**
+ * Finds wallets that hold too much for a key in the environment.
+ * @throws Error if the node fails
+ */
 export async function findExcessBalances(
   { limit, spend, gas, ethPrice }: EnvironmentKeys,
   chain: Pick<Chain, 'balanceOf'>,

@@ -156,7 +156,8 @@ export function attacksOn(path: string, method: string, operation: Operation): r
 /** Headers that the hub interprets. */
 const HEADERS = (
   'accept accept-encoding authorization x-api-key cookie content-type origin host ' +
-  'idempotency-key x-quote-id x-max-price x-dry-run crawler-max-price payment-signature traceparent tracestate ' +
+  'idempotency-key x-quote-id x-max-price x-dry-run crawler-max-price payment-signature ' +
+  'traceparent tracestate ' +
   'x-request-id x-forwarded-for prefer if-none-match if-modified-since range user-agent ' +
   'sec-fetch-site via'
 ).split(' ')

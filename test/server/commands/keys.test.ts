@@ -134,7 +134,7 @@ describe('npm run keys', () => {
     expect(await retire('sign-in-links')).to.include({ code: 0 })
   })
 
-  it('A180 keeps stored responses readable through a rotation, and encrypts them anew', async () => {
+  it('A180 keeps stored responses readable through a rotation, encrypted anew', async () => {
     const responses = new StoredResponses(pool(), secretKeys().of('stored-responses'))
     const store = async () => {
       const id = uuidv7(systemClock.now().getTime())

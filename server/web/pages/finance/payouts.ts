@@ -57,7 +57,8 @@ export const financePayoutsPage = (): AnyPage =>
         tabs: FINANCE_TABS,
         tab: 'Payments',
         main: html`<p class="breadcrumb"><a href="/finance">Overview</a></p>
-<h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC day, a provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
+<h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC day, a
+provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
 together at most ${formatDollars(rules.platform_day_microdollars)}. A payout above
 ${formatDollars(rules.alone_microdollars)} needs an approval.</p>${
           open.length > 0 &&
@@ -98,7 +99,8 @@ administrator can authorize the change: check by another way that the owner want
 <div class="list">${changes.map(({ provider_id: id, ...change }) => {
     const mine = submission?.values['id'] === id ? submission : undefined
     return html`<section class="card"><h3>${ownerName(change)}</h3><p>Provider
-<code>${id}</code>, from ${breakableHex(change.address)} to ${breakableHex(change.requested_address)}, requested
+<code>${id}</code>, from ${breakableHex(change.address)}
+to ${breakableHex(change.requested_address)}, requested
 ${formatTime(change.requested_at)}.</p>${form({
       act: 'recover',
       submit: 'Authorize change',

@@ -171,9 +171,8 @@ address.</p>${form({ act: 'authorize', submit: 'Authorize change' })}${form({
 const walletPart = (place: PayoutAddressJson, { submission }: PageRequest<unknown>): Html =>
   html`<h3>${place.address === null ? 'Set address' : 'Change address'}</h3>
 <p>Sign with the wallet to confirm it. Your first address is active immediately. Changes also need a
-signature of your current wallet; they take effect after a waiting period and can be canceled.</p>${walletAddressForm(
-    submission,
-  )}`
+signature of your current wallet; they take effect after a waiting period and can be canceled.
+</p>${walletAddressForm(submission)}`
 
 /** @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired` */
 async function signPart(

@@ -46,7 +46,7 @@ describe('a gas wallet with a remote signer', () => {
 
   const faults: readonly SignerFault[] = ['slow', 'refuses', 'garbage', 'hangs up', 'other key']
   for (const fault of faults) {
-    it(`A185 sends nothing if the signer fails by: ${fault}, and settles once after that`, async () => {
+    it(`A185 sends nothing if the signer fails by: ${fault}, and settles once later`, async () => {
       const payment = await prepare(stack)
       const count = await sent()
       const balance = await stack.chain.balanceOf(stack.payTo)
