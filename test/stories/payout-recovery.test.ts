@@ -42,7 +42,7 @@ describe('a payout address whose wallet is lost', () => {
       body: { address: wallet.address, reason: 'They showed their passport.' },
     })
 
-  it('is recovered by an administrator as requested, after a longer wait (A143)', async () => {
+  it('is recovered by an administrator as requested, after a longer wait (A203)', async () => {
     refused(await recover(ann, next), 404, 'not_found')
     expect((await put(next)).body).to.include({ requested_address: next.address })
     const asked = await mailbox.next(owner.email, 1)

@@ -21,7 +21,7 @@ describe('sign-in links', () => {
     return tokenIn((await mailbox.next(email)).text)
   }
 
-  it('reach known browsers while strangers flood the address (A145)', async () => {
+  it('reach known browsers while strangers flood the address (A205)', async () => {
     const email = newAddress()
     const confirmed = await confirm(await linkTo(email))
     const [session, device] = (confirmed.headers['set-cookie'] as unknown as string[]).map(

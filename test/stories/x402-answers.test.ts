@@ -141,7 +141,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(2)
   })
 
-  describe('A145 are credits of the payer if a failed payment arrives after all', () => {
+  describe('A195 are credits of the payer if a failed payment arrives after all', () => {
     /** A payment fails after the work, another one pays, and then the first one arrives too. */
     const payTwice = async (): Promise<string> => {
       work.before = await spending()
@@ -189,6 +189,26 @@ describe('calls paid by x402', () => {
       for (let times = 0; times < 2; times++) await resolvePayments(hub().hub.paymentDeps, 0)
       expect(await hub().balance(keyId)).to.equal(PRICE)
       expect(await suspended()).to.equal(before)
+    })
+
+    it('and pays for no call under the Idempotency-Key of the failed one', async () => {
+      const ada = await hub().agent()
+      const sendKeyed = (headers: Record<string, string>): Promise<ApiResponse> =>
+        ask(hub().url, '/proxy/counted/work', {
+          body: {},
+          key: ada.apiKey,
+          headers: { 'idempotency-key': 'once', ...headers },
+        })
+      work.before = await spending()
+      const payment = await sign()
+      expect(await sendKeyed({ 'payment-signature': payment })).to.have.property('status', 402)
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+      await submit(payment)
+      await eventually(resolved)
+      work.before = async () => {}
+      const again = await sendKeyed({})
+      expect([again.status, again.body['code']]).to.deep.equal([402, 'insufficient_credits'])
+      expect(work.done).to.equal(1)
     })
   })
 

@@ -29,7 +29,7 @@ const works = defineService({
   },
 })
 
-describe('A141 an x402 payment is settled before the work', () => {
+describe('A191 an x402 payment is settled before the work', () => {
   const hub = useHub({ plugins: [works] })
   let eve: PrivateKeyAccount
   beforeEach(async () => {

@@ -33,7 +33,7 @@ describe('a stolen session or key of staff', () => {
   const grant = { name: 'ann@house.example', role: 'finance', reason }
   const pause = (by: Person) => by.ask('/v1/finance/outgoing', { body: { paused: true, reason } })
 
-  it('reads, but changes nothing ten minutes after the sign-in (A144)', async () => {
+  it('reads, but changes nothing ten minutes after the sign-in (A204)', async () => {
     expect((await pause(ann)).status, 'just signed in').to.equal(200)
     const key = await admin.key(hub())
     const byKey = () => ask(hub().url, '/v1/admin/roles', { key, body: grant })

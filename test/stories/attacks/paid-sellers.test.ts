@@ -226,7 +226,7 @@ describe('attacks by a seller that has a signature', () => {
       await charged()
     })
 
-    it('A143 a changed payee is paid only with the consent of the caller, and with a caution', async () => {
+    it('A193 a changed payee is paid only with the consent of the caller, and with a caution', async () => {
       const payTo = (to: Hex): Paywall => ({ accepts: [entry({ payTo: to })] })
       for (const to of [SHOP, SHOP]) {
         const { status, headers } = await buys(payTo(to), 'other.test')

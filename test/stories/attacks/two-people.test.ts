@@ -5,6 +5,7 @@ import { usd } from '../../../core/money.ts'
 import { createAdmin } from '../../server/rest/finance/fixture.ts'
 import { sendUsdc } from '../../server/rest/finance/platform-wallets.ts'
 import {
+  createException,
   createStaff,
   createVisitor,
   dataOf,
@@ -236,5 +237,43 @@ describe('one member of staff cannot turn an entry into money', () => {
       [id, name, proposer],
     )
     expect(decided.rows[0]!.fault).to.equal('same_person')
+  })
+
+  it('A178: by proposing with an identity to which only they granted a role', async () => {
+    const [puppet, other] = await Promise.all(
+      ['left@house.example', 'right@house.example'].map(async (email) => {
+        const person = await createVisitor(hub(), email)
+        expect((await grant(ann, email, 'finance')).status).to.equal(201)
+        return person
+      }),
+    )
+    const id = expectProposed(await adjust(puppet!, CREDIT, BIG))
+    for (const who of [ann, other!]) {
+      const refused = await confirm(who, id)
+      expectRefused(refused, 403, 'second_person_required')
+      expect(refused.text).to.include('granted by the same person')
+    }
+    expect((await confirm(gus, id)).body['state'], 'by somebody else').to.equal('booked')
+    const faultWith = async (admins: readonly string[]) => {
+      const { rows } = await hub().hub.pool.query<{ fault: string | null }>(
+        `SELECT hub.second_person_fault(a.id, h.principal, '{}', clock_timestamp(), '{finance,admin}', $3)
+           AS fault FROM hub.principal a, hub.person h WHERE a.wallet_address = $1 AND h.email = $2`,
+        [admin.wallet, fay.email, admins],
+      )
+      return rows[0]!.fault
+    }
+    expect(await faultWith([admin.wallet]), 'the only administrator').to.equal(null)
+    const unknown = `0x${'5'.repeat(40)}`
+    expect(await faultWith([admin.wallet, unknown])).to.equal('roles_from_one_person')
+  })
+
+  it('A179: by booking the deposit of a stranger as credits of an agent', async () => {
+    const ada = await hub().agent()
+    const path = `exceptions/${await createException(hub())}/resolve`
+    const order = { decision: 'identified', key_id: ada.keyId }
+    const id = expectProposed(await post(fay, path, order))
+    expect(await hub().balance(ada.keyId)).to.equal(0n)
+    expect((await confirm(gus, id)).body['state']).to.equal('booked')
+    expect(await hub().balance(ada.keyId)).to.equal(700n)
   })
 })

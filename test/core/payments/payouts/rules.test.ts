@@ -13,6 +13,13 @@ import { readServiceSums, readStatementLines } from '../../../../core/payments/p
 import { LOOSE_RULES, type PayoutFixture, type Provider, startPayoutFixture } from './fixture.ts'
 
 const USD = 1_000_000n
+const APPROVER = {
+  name: 'ann@house.example',
+  role: 'finance',
+  via: null,
+  requestId: null,
+  network: null,
+} as const
 
 describe('the rules of payouts', function () {
   this.timeout(60_000)
@@ -69,7 +76,7 @@ describe('the rules of payouts', function () {
     )
   }
 
-  it('send a manual credit on chain only after the wait, and say so (A140)', async () => {
+  it('send a manual credit on chain only after the wait, and say so (A200)', async () => {
     const provider = await owed()
     await credit(provider, 20n)
     const rules = { creditHours: 48 }
@@ -171,7 +178,53 @@ describe('the rules of payouts', function () {
     expect(await paidTo(second), 'first, because it was passed over').to.equal(6n * USD)
   })
 
-  it('hold a large payout until another person approves it, once (A142)', async () => {
+  it('count all providers and addresses of one person together', async () => {
+    const first = await owed(6n)
+    const [linked, sharing, stranger] = [
+      await world.provider('p-linked'),
+      await world.provider('p-sharing'),
+      await world.provider('p-stranger'),
+    ]
+    const person = prefixedId('prn')
+    await world.admin.query(
+      `WITH person AS (INSERT INTO hub.person (principal, email) VALUES ($1, 'one@house.example'))
+       INSERT INTO hub.principal (id, shard) VALUES ($1, 0)`,
+      [person],
+    )
+    await world.admin.query(
+      'INSERT INTO hub.wallet_link (wallet, person) VALUES ($1, $3), ($2, $3)',
+      [first.owner, linked.owner, person],
+    )
+    await world.admin.query(
+      `ALTER TABLE hub.payout_address DISABLE TRIGGER USER;
+       UPDATE hub.payout_address SET address = '${first.address}' WHERE provider = 'p-sharing';
+       ALTER TABLE hub.payout_address ENABLE TRIGGER USER`,
+    )
+    await world.admin.query(`DELETE FROM hub.wallet_link`) // what was linked counts
+    for (const each of [linked, sharing, stranger]) await world.earn(each.accounts[0]!, 6n * USD)
+    const rules = { alone: 10n * USD }
+    expect(await pay(rules)).to.equal(2)
+    const waiting = await listWaitingPayouts(world.pool, withRules(rules))
+    expect(waiting.map(({ rule }) => rule)).to.deep.equal(['approval', 'approval'])
+    expect(waiting[0]!.until!.toISOString(), 'or the next day').to.match(/T00:00:00.000Z$/)
+    expect(await paidTo(stranger)).to.equal(6n * USD)
+    const capped = { providerCap: 10n * USD }
+    expect(await pay(capped)).to.equal(0)
+    const [balance] = await readProviderBalances(world.pool, [linked.owner], withRules(capped))
+    expect((await balanceOf(first, capped)).waitsFor).to.equal('tomorrow')
+    expect(balance).to.include({ waitsFor: 'provider_cap' })
+    await approvePayout(
+      withRules(rules),
+      { ...APPROVER, principal: stranger.owner },
+      { provider: linked.id, address: linked.address, amount: 6n * USD },
+      'known to us',
+    )
+    expect(await pay(rules)).to.equal(1)
+    expect(await paidTo(linked)).to.equal(6n * USD)
+    expect(await pay({}), 'without rules').to.equal(1)
+  })
+
+  it('hold a large payout until another person approves it, once (A202)', async () => {
     const provider = await owed(9n)
     const rules = { alone: 5n * USD }
     expect(await pay(rules)).to.equal(0)
@@ -181,8 +234,7 @@ describe('the rules of payouts', function () {
       if (!principal) {
         await world.admin.query('INSERT INTO hub.principal (id, shard) VALUES ($1, 0)', [id])
       }
-      const origin = { via: null, requestId: null, network: null }
-      return { name: 'ann@house.example', principal: id, role: 'finance', ...origin }
+      return { ...APPROVER, principal: id }
     }
     const approve = (by: Staff, address = provider.address as string) =>
       approvePayout(
@@ -234,7 +286,7 @@ describe('the rules of payouts', function () {
     }
   })
 
-  it('hold for two processes that start payouts at the same time (A141)', async () => {
+  it('hold for two processes that start payouts at the same time (A201)', async () => {
     await owed()
     const providers: Provider[] = []
     for (let i = 0; i < 16; i++) {
