@@ -293,10 +293,8 @@ describe('architecture', () => {
 
   it('takes no offence at words in strings and comments, nor at what is allowed', () => {
     const innocent = new Map(Object.entries({ 'package.json': exports, ...INNOCENT }))
-    const found = [
-      'every import stays within its layer',
-      'what is banned has a place or a replacement',
-    ] as const
-    expect(found.flatMap((name) => RULES[name](innocent))).to.deep.equal([])
+    const layers = RULES['every import stays within its layer'](innocent)
+    const banned = RULES['what is banned has a place or a replacement'](innocent)
+    expect([...layers, ...banned]).to.deep.equal([])
   })
 })

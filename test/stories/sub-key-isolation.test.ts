@@ -11,7 +11,7 @@ import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted-service.ts'
 
-describe('A190 a sub-key', () => {
+describe('A210 a sub-key', () => {
   const hub = useHub({ plugins: [counted] })
   let main: TestAgent
   beforeEach(async () => {

@@ -141,7 +141,7 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(2)
   })
 
-  describe('A195 are credits of the payer if a failed payment arrives after all', () => {
+  describe('A215 are credits of the payer if a failed payment arrives after all', () => {
     /** A payment fails after the work, another one pays, and then the first one arrives too. */
     const payTwice = async (): Promise<string> => {
       work.before = await spending()

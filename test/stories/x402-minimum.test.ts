@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
 
-describe('A196 a call below the minimum price of x402', () => {
+describe('A216 a call below the minimum price of x402', () => {
   const hub = useHub({ config: { minX402: usd('0.001') } })
   const say = (key?: string) => ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hello' } })
 

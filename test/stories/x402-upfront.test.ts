@@ -3,6 +3,8 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
@@ -29,7 +31,7 @@ const works = defineService({
   },
 })
 
-describe('A191 an x402 payment is settled before the work', () => {
+describe('A211 an x402 payment is settled before the work', () => {
   const hub = useHub({ plugins: [works] })
   let eve: PrivateKeyAccount
   beforeEach(async () => {
@@ -101,6 +103,64 @@ describe('A191 an x402 payment is settled before the work', () => {
     before = async () => {}
     expect(await send('large', payment)).to.have.property('status', 200)
     expect(await usdc()).to.equal(usd('1') - usd('0.02'))
+  })
+
+  it('if concurrent payments exceed what the wallet has paid at once before', async () => {
+    expect(await pay('large')).to.have.property('status', 200)
+    const payments = await Promise.all(
+      [1, 2, 3, 4].map(async () => payFor(eve, hub().url, await send('large'))),
+    )
+    const { promise: wait, resolve: release } = Promise.withResolvers<void>()
+    let waiting = 0
+    before = () => {
+      waiting++
+      return wait
+    }
+    const sent = payments.map((payment) => send('large', payment))
+    await eventually(async () => waiting === 4)
+    const left = await usdc()
+    release()
+    const statuses = (await Promise.all(sent)).map(({ status }) => status)
+    expect(statuses).to.deep.equal([200, 200, 200, 200])
+    const unpaid = left - (await usdc())
+    expect(Number(unpaid), 'unpaid while working').to.be.at.most(Number(usd('0.02')))
+  })
+
+  it('and becomes credits of the payer if no work succeeds within a day', async () => {
+    const { pool, paymentDeps, ledger } = hub().hub
+    const earned = () => ledger.balance('liabilities:providers:example:works')
+    const total = async () => (await earned()) + (await ledger.balance('income:commission'))
+    const start = await total()
+    before = async () => {
+      throw new Error('down')
+    }
+    const payment = await payFor(eve, hub().url, await send('large'))
+    const failed = await send('large', payment)
+    expect(failed.body['payment']).to.have.property('refund_at')
+    expect(await total()).to.equal(start + usd('0.02'))
+    const state = async () => {
+      await resolvePayments(paymentDeps, 0)
+      const { rows } = await pool.query(
+        `SELECT state FROM hub.payment_claim WHERE payer = '${eve.address.toLowerCase()}'`,
+      )
+      return rows[0].state
+    }
+    await eventually(async () => (await state()) === 'confirmed')
+    expect(await total(), 'not before a day').to.equal(start + usd('0.02'))
+    await pool.query(`UPDATE hub.payment_claim SET claimed_at = now() - interval '25 hours'
+      WHERE payer = '${eve.address.toLowerCase()}'`)
+    await Promise.all([state(), state()])
+    expect(await total()).to.equal(start)
+    expect(await ledger.balance('liabilities:suspense')).to.equal(usd('0.02'))
+    before = async () => {}
+    const again = await send('large', payment)
+    expect([again.status, again.body['reason']]).to.deep.equal([402, 'payment_deposited'])
+    expect(done).to.equal(0)
+    const wallet = { account: eve, sandbox: true }
+    const { keyId } = await new HubClient({ baseUrl: hub().url, wallet }).register()
+    for (let times = 0; times < 2; times++) await state()
+    expect(await hub().balance(keyId)).to.equal(usd('0.02'))
+    expect(await ledger.balance('liabilities:suspense')).to.equal(0n)
   })
 
   it('by the x402 client library at the first try', async () => {

@@ -7,14 +7,8 @@ import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.t
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
-import {
-  chooseTerms,
-  decodeJson,
-  PaymentTermsError,
-  parseOffer,
-  type Terms,
-  type TermsPolicy,
-} from './terms.ts'
+import { chooseTerms, decodeJson, parseOffer, type Terms, type TermsPolicy } from './terms.ts'
+import { PaymentTermsError } from './terms-error.ts'
 
 /** Request of a caller at `POST /external`. */
 export interface ExternalRequest {

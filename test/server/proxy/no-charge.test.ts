@@ -19,7 +19,7 @@ const codeOf = (work: () => unknown): string => {
 }
 
 describe('free calls without a key', () => {
-  it('A142 run at once up to a limit by network and in total; keyed calls without one', async () => {
+  it('A142 run at once up to a limit by network and in total; keyed calls do not', async () => {
     const deps = { keylessCalls: new Slots({ max: 3, maxPerKey: 2 }) }
     const code = (ip: string) => codeOf(() => chargeNothing(deps, keyless(ip)))
     const first = chargeNothing(deps, keyless('192.0.2.1'))

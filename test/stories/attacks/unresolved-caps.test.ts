@@ -11,7 +11,7 @@ const HOSTS = Array.from({ length: 8 }, (_, n) => `silent${n}.test`)
 const silent = { paid: ({ respond }: Sale) => respond(500) }
 
 /** A seller that takes signatures and never settles must not lock the money of all others. */
-describe('A192 attacks by sellers that never settle stop at the caps of unresolved payments', () => {
+describe('A212 attacks by sellers that never settle end at the caps of unresolved payments', () => {
   const fixture = useAttackFixture({ hosts: HOSTS, config: { unresolved: CAPS } })
   let ada: TestAgent
   beforeEach(async () => {

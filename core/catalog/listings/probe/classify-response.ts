@@ -5,10 +5,10 @@ import {
   chooseTerms,
   decodeJson,
   type Offer,
-  PaymentTermsError,
   parseOffer,
   type Terms,
 } from '../../../payments/paying/terms.ts'
+import { PaymentTermsError } from '../../../payments/paying/terms-error.ts'
 import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
 import {
   checkOffer,

@@ -9,7 +9,7 @@ import {
 const GWEI = 1_000_000_000n
 const ETH_PRICE = usd('3000')
 
-describe('A196 the minimum sale', () => {
+describe('A216 the minimum sale', () => {
   it('covers the gas of its settlement, rounded up, and is never below the floor', () => {
     expect(minimumSale(GWEI, ETH_PRICE)).to.equal(usd('0.36'))
     expect(minimumSale(GWEI + 1n, ETH_PRICE)).to.equal(usd('0.36') + 1n)

@@ -1,59 +1,21 @@
 import { expect } from 'chai'
-import * as fc from 'fast-check'
 import {
-  chooseTerms,
-  type Offer,
-  PaymentTermsError,
-  parseOffer,
-  type TermsPolicy,
-} from '../../../../core/payments/paying/terms.ts'
-
-const PAY_TO = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'
-const OTHER = '0x394e81DA28799b578620803772FAeE403dE2d3f6'
-const OURS = '0x742d35Cc6634C0532925a3b844Bc454e4438f44e'
-const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-
-const V2 = {
-  scheme: 'exact',
-  network: 'eip155:8453',
-  amount: '3000',
-  asset: USDC,
-  payTo: PAY_TO,
-  maxTimeoutSeconds: 300,
-  extra: { name: 'USD Coin', version: '2' },
-}
-const { amount: _, ...rest } = V2
-const URL_V1 = 'https://seller.test/x'
-const V1 = { ...rest, network: 'base', maxAmountRequired: '2000', resource: URL_V1 }
-const POLICY: TermsPolicy = { host: 'seller.test', maxAmount: 10_000n, ownWallets: [OURS] }
-
-type Json = Record<string, unknown>
-const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
-const none = Buffer.alloc(0)
-const header = <T extends string | string[]>(value: T, body = none) => ({
-  headers: { 'payment-required': value },
-  body,
-})
-const v2 = (accepts: unknown, more: Json = {}) =>
-  header(base64({ x402Version: 2, resource: { url: 'https://seller.test/x' }, accepts, ...more }))
-const v1 = (accepts: unknown, more: Json = {}) => ({
-  headers: {},
-  body: Buffer.from(JSON.stringify({ x402Version: 1, accepts, error: 'pay', ...more })),
-})
-type Answer = Parameters<typeof parseOffer>[0]
-
-const choose = (answer: Answer, policy: Partial<TermsPolicy> = {}) =>
-  chooseTerms(parseOffer(answer), { ...POLICY, ...policy })
-
-function refusal(answer: Answer, policy: Partial<TermsPolicy> = {}): PaymentTermsError {
-  try {
-    choose(answer, policy)
-  } catch (error) {
-    if (error instanceof PaymentTermsError) return error
-    throw error
-  }
-  throw new Error('accepted')
-}
+  type Answer,
+  base64,
+  choose,
+  header,
+  type Json,
+  none,
+  OTHER,
+  OURS,
+  PAY_TO,
+  refusal,
+  USDC,
+  V1,
+  V2,
+  v1,
+  v2,
+} from './offer-samples.ts'
 
 describe('an offer', () => {
   it('of version 2 is read from the header', () => {
@@ -248,63 +210,5 @@ describe('accepted terms', () => {
   it('cost at most the maximum', () => {
     expect(choose(v2([V2]), { maxAmount: 3_000n, caps: [3_000n] }).amount).to.equal(3_000n)
     expect(refusal(v2([V2]), { maxAmount: 2_999n }).reason).to.equal('above_max')
-  })
-})
-
-describe('parseOffer and chooseTerms', () => {
-  function typed(work: () => Offer): void {
-    try {
-      chooseTerms(work(), POLICY)
-    } catch (error) {
-      if (!(error instanceof PaymentTermsError)) throw error
-    }
-  }
-  /** Entries close enough to valid ones to reach every check. */
-  const entry = fc.record(
-    Object.fromEntries(
-      Object.entries(V2).map(([name, good]) => [
-        name,
-        fc.oneof(fc.constant<unknown>(good), fc.jsonValue()),
-      ]),
-    ),
-    { requiredKeys: [] },
-  )
-
-  it('throw only typed errors for any offer', () => {
-    const answer = fc.oneof(
-      fc.record({ version: fc.constantFrom(1, 2, '2'), accepts: fc.array(entry) }),
-      fc.jsonValue(),
-    )
-    fc.assert(
-      fc.property(answer, fc.jsonValue(), (said, resource) => {
-        const envelope = { x402Version: 2, resource, ...(said as Json) }
-        typed(() => parseOffer(header(base64(envelope))))
-        typed(() => parseOffer({ headers: {}, body: Buffer.from(JSON.stringify(said)) }))
-      }),
-      { numRuns: 1_000 },
-    )
-  })
-
-  it('throw only typed errors for any bytes and text', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.string(), (bytes, text) => {
-        typed(() => parseOffer({ headers: {}, body: Buffer.from(bytes) }))
-        typed(() => parseOffer(header(text)))
-        typed(() => parseOffer(header(Buffer.from(bytes).toString('base64'))))
-      }),
-      { numRuns: 1_000 },
-    )
-  })
-
-  it('choose only the cheapest entry within the maximum', () => {
-    const amounts = fc.array(fc.bigInt({ min: 1n, max: 20_000n }), { minLength: 1, maxLength: 8 })
-    fc.assert(
-      fc.property(amounts, (all) => {
-        const entries = all.map((amount) => ({ ...V2, amount: String(amount) }))
-        const least = all.reduce((a, b) => (a < b ? a : b))
-        if (least > 10_000n) expect(refusal(v2(entries)).price).to.equal(least)
-        else expect(choose(v2(entries)).amount).to.equal(least)
-      }),
-    )
   })
 })

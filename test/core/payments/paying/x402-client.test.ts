@@ -4,7 +4,7 @@ import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { verifyTypedData } from 'viem'
 import { EgressError } from '../../../../core/egress/errors.ts'
-import { PaymentTermsError } from '../../../../core/payments/paying/terms.ts'
+import { PaymentTermsError } from '../../../../core/payments/paying/terms-error.ts'
 import {
   type ExternalRequest,
   quoteExternal,
