@@ -833,6 +833,9 @@ CREATE TABLE hub.payment_claim (
 );
 CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
+CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
+CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE (upfront AND (purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
+CREATE INDEX payment_claim_unsettled ON hub.payment_claim USING btree (payer) WHERE ((state = 'claimed'::text) AND (NOT upfront));
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
@@ -1710,6 +1713,7 @@ CREATE TABLE hub.wallet_deposit (
   is_suspended boolean NOT NULL,
   credited_at timestamp with time zone,
   at timestamp with time zone DEFAULT now() NOT NULL,
+  refund_at timestamp with time zone,
   CONSTRAINT wallet_deposit_pkey PRIMARY KEY (id),
   CONSTRAINT wallet_deposit_amount_check CHECK ((amount > 0)),
   CONSTRAINT wallet_deposit_check CHECK (((credited_to IS NOT NULL) OR is_suspended)),
@@ -1718,9 +1722,11 @@ CREATE TABLE hub.wallet_deposit (
   CONSTRAINT wallet_deposit_wallet_check CHECK ((wallet ~ '^0x[0-9a-f]{40}$'::text))
 );
 CREATE INDEX wallet_deposit_open ON hub.wallet_deposit USING btree (at) WHERE (credited_at IS NULL);
+CREATE INDEX wallet_deposit_refund ON hub.wallet_deposit USING btree (refund_at) WHERE (refund_at IS NOT NULL);
 GRANT INSERT, SELECT ON hub.wallet_deposit TO hub_app;
 GRANT UPDATE ON hub.wallet_deposit(credited_to) TO hub_app;
 GRANT UPDATE ON hub.wallet_deposit(credited_at) TO hub_app;
+GRANT UPDATE ON hub.wallet_deposit(refund_at) TO hub_app;
 
 CREATE TABLE hub.wallet_entry (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1989,8 +1995,9 @@ BEGIN
   END IF;
   NEW.started_at := clock_timestamp(); -- its day counts it
   NEW.tried_at := NEW.started_at; -- not tried yet
-  NEW.approval := CASE WHEN NEW.amount > (NEW.rules).alone THEN
-    (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
+  NEW.approval := CASE
+    WHEN NEW.amount + hub.paid_to_person(NEW.provider, NEW.payee) > (NEW.rules).alone
+    THEN (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.admit_payout() TO PUBLIC;
@@ -2348,10 +2355,14 @@ CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text)
  SECURITY DEFINER
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
+DECLARE
+  last integer := (SELECT max(version) FROM content_version WHERE subject = p_slug);
 BEGIN
   PERFORM FROM upstream WHERE slug = p_slug AND state = 'retired' AND activated_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
   DELETE FROM content_version WHERE subject = p_slug;
+  INSERT INTO content_version (subject, version, state, decided_at)
+    SELECT p_slug, last, 'withdrawn', now() WHERE last IS NOT NULL;
   DELETE FROM upstream_price WHERE service = p_slug;
   DELETE FROM upstream_endpoint WHERE service = p_slug;
   DELETE FROM upstream_secret WHERE service = p_slug;
@@ -2451,6 +2462,29 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.hold_back() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.holds_role_without(p_holder text, p_roles text[], p_at timestamp with time zone, p_person text[], p_admins text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT NOT principals_of_person(p_holder) && p_person AND (is_configured_admin(p_holder, p_admins)
+    OR EXISTS (
+    WITH RECURSIVE voucher(id, is_root) AS (
+      SELECT v.id, v.is_root FROM role r, LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false))
+          v(id, is_root)
+        WHERE r.principal = ANY (acting_principals(p_holder)) AND r.role = ANY (p_roles)
+          AND r.effective_at <= p_at AND (r.revoked_at IS NULL OR r.revoked_at > p_at)
+          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (p_person))
+      UNION
+      SELECT v.id, v.is_root FROM voucher u
+        CROSS JOIN LATERAL unnest(principals_of_person(u.id)) o(id)
+        JOIN role r ON r.principal = o.id AND r.role = 'admin',
+        LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false)) v(id, is_root)
+        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (p_person))
+    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins))) $function$;
+GRANT EXECUTE ON FUNCTION hub.holds_role_without(text,text[],timestamp with time zone,text[],text[]) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
  LANGUAGE sql
@@ -2486,6 +2520,16 @@ AS $function$
   SELECT EXISTS (SELECT FROM principal WHERE id = ANY (acting_principals(p_principal))
     AND wallet_address = ANY (p_admins)) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_configured_admin(text,text[]) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.is_only_configured_admin(p_person text[], p_admins text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT bool_and(coalesce(p.id = ANY (p_person), false))
+  FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet $function$;
+GRANT EXECUTE ON FUNCTION hub.is_only_configured_admin(text[],text[]) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.is_staff(p_principal text, p_admins text[])
  RETURNS boolean
@@ -2668,6 +2712,7 @@ CREATE OR REPLACE FUNCTION hub.needs_second_person(p_principal text, p_kind text
 AS $function$
   SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
       OR p_terms ->> 'credit' LIKE ANY ('{liabilities:agents:%,liabilities:providers:%}')))
+    OR (p_kind = 'exception' AND p_terms ->> 'decision' = 'identified')
     OR done_alone(p_principal) + p_exposure > p_alone_max $function$;
 GRANT EXECUTE ON FUNCTION hub.needs_second_person(text,text,jsonb,bigint,bigint) TO PUBLIC;
 
@@ -2724,6 +2769,24 @@ AS $function$
   LIMIT 1 $function$;
 GRANT EXECUTE ON FUNCTION hub.own_subject(text,text[],text[]) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.paid_to_person(p_provider text, p_payee text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  WITH me AS MATERIALIZED (
+    SELECT unnest(principals_of_person(s.id)) AS id
+    FROM (SELECT owner AS id FROM provider WHERE id = p_provider AND owner IS NOT NULL
+      UNION SELECT id FROM principal WHERE wallet_address = p_payee) s)
+  SELECT coalesce(sum(o.amount), 0)::bigint FROM payout o
+  WHERE o.started_at >= date_trunc('day', clock_timestamp(), 'UTC') AND o.state <> 'failed'
+    AND (o.provider = p_provider OR o.payee = p_payee
+      OR EXISTS (SELECT FROM provider p JOIN me ON me.id = p.owner WHERE p.id = o.provider)
+      OR EXISTS (SELECT FROM principal w JOIN me ON me.id = w.id WHERE w.wallet_address = o.payee)) $function$;
+GRANT EXECUTE ON FUNCTION hub.paid_to_person(text,text) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.paid_to_person(text,text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.payout_amount(p_provider text, p_payee text, p_owed bigint, p_rules hub.payout_rules)
  RETURNS bigint
  LANGUAGE sql
@@ -2767,9 +2830,10 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  IF p_amount > p_rules.alone AND NOT EXISTS (SELECT FROM hub.usable_approval(p_provider, p_payee) u
-      WHERE u.amount >= p_amount) THEN
+  IF p_amount + hub.paid_to_person(p_provider, p_payee) > p_rules.alone
+      AND NOT EXISTS (SELECT FROM hub.usable_approval(p_provider, p_payee) u WHERE u.amount >= p_amount) THEN
     rule := 'approval';
+    until := CASE WHEN p_amount <= p_rules.alone THEN date_trunc('day', moment, 'UTC') + interval '1 day' END;
     RETURN NEXT;
   END IF;
 END $function$;
@@ -2784,14 +2848,14 @@ AS $function$
 DECLARE
   today timestamptz := date_trunc('day', clock_timestamp(), 'UTC');
   total bigint;
-  own bigint;
 BEGIN
   SELECT h.* INTO rule, until FROM hub.payout_hold(p_provider, p_payee, p_amount, p_rules) h;
   IF rule IS NULL THEN
-    SELECT coalesce(sum(o.amount), 0), coalesce(sum(o.amount) FILTER (WHERE o.provider = p_provider), 0)
-      INTO total, own FROM hub.payout o WHERE o.started_at >= today AND o.state <> 'failed';
+    SELECT coalesce(sum(o.amount), 0) INTO total FROM hub.payout o
+      WHERE o.started_at >= today AND o.state <> 'failed';
     until := today + interval '1 day';
-    rule := CASE WHEN own + p_amount > p_rules.provider_cap THEN 'provider_cap'
+    rule := CASE
+      WHEN hub.paid_to_person(p_provider, p_payee) + p_amount > p_rules.provider_cap THEN 'provider_cap'
       WHEN total + p_amount > p_rules.platform_cap THEN 'platform_cap' END;
   END IF;
   IF rule IS NOT NULL THEN RETURN NEXT; END IF;
@@ -3184,29 +3248,23 @@ CREATE OR REPLACE FUNCTION hub.second_person_fault(p_decider text, p_proposer te
 AS $function$
 DECLARE
   proposer_person text[] := array_remove(p_person || principals_of_person(p_proposer), NULL);
-  acting text[] := acting_principals(p_decider);
 BEGIN
   IF principals_of_person(p_decider) && proposer_person THEN RETURN 'same_person'; END IF;
-  IF is_configured_admin(p_decider, p_admins) THEN RETURN NULL; END IF;
-  IF NOT EXISTS (SELECT FROM role r WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles)
-      AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
+  IF NOT is_configured_admin(p_decider, p_admins) AND NOT EXISTS (SELECT FROM role r
+      WHERE r.principal = ANY (acting_principals(p_decider)) AND r.role = ANY (p_roles)
+        AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
     RETURN 'role_too_new';
   END IF;
-  IF NOT EXISTS (
-    WITH RECURSIVE voucher(id, is_root) AS (
-      SELECT v.id, v.is_root FROM role r, LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false))
-          v(id, is_root)
-        WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles) AND r.revoked_at IS NULL
-          AND r.effective_at <= p_proposed_at
-          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
-      UNION
-      SELECT v.id, v.is_root FROM voucher u
-        CROSS JOIN LATERAL unnest(principals_of_person(u.id)) o(id)
-        JOIN role r ON r.principal = o.id AND r.role = 'admin',
-        LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false)) v(id, is_root)
-        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
-    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins)) THEN
+  IF NOT holds_role_without(p_decider, p_roles, p_proposed_at, proposer_person, p_admins) THEN
     RETURN 'role_from_proposer';
+  END IF;
+  IF p_proposer IS NOT NULL AND EXISTS (
+    SELECT FROM (SELECT p_decider AS id UNION SELECT r.granter FROM role r WHERE r.granter IS NOT NULL) g
+      CROSS JOIN LATERAL (SELECT principals_of_person(g.id) AS ids) one
+    WHERE NOT holds_role_without(p_decider, p_roles, p_proposed_at, one.ids, p_admins)
+      AND NOT holds_role_without(p_proposer, p_roles, p_proposed_at, one.ids, p_admins)
+      AND NOT is_only_configured_admin(one.ids, p_admins)) THEN
+    RETURN 'roles_from_one_person';
   END IF;
   RETURN NULL;
 END $function$;

@@ -10,7 +10,7 @@ export interface Posting {
 /** Account of the USDC in a platform wallet. */
 export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}`
 
-const COMMISSION = 'income:commission'
+export const COMMISSION = 'income:commission'
 const TREASURY = walletOf('treasury')
 export const IN_TRANSIT = walletOf('in-transit')
 export const SPEND = walletOf('spend')

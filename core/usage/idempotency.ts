@@ -114,7 +114,7 @@ export class Idempotency {
          WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2
          UNION ALL
          SELECT state IN ('claimed', 'pending'), state IN ('settled', 'confirmed')
-           AND (delivered_at IS NOT NULL
+           AND NOT deposited AND (delivered_at IS NOT NULL
              OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))
          FROM hub.payment_claim c WHERE call = $2
        ) AS funds (open, charged)`,

@@ -43,6 +43,7 @@ export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): 
     open += outcomes.filter((done) => !done).length
     if (outcomes.length < BATCH_SIZE || !outcomes.includes(true)) break
   }
+  await deps.deposits.refundUndelivered()
   await deps.deposits.creditIdentified()
   return open
 }

@@ -67,20 +67,25 @@ export async function acceptPayment(
     isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
   if (known && known.state !== 'released') return { repeated: known }
-  const accepted = acceptTerms(offers, payment, terms, upfront)
-  if (!accepted) {
+  const first = acceptTerms(offers, payment, terms, upfront)
+  if (!first) {
     const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
-  const { requirement, isExact } = accepted
-  const { isNew, claim } = await claims.claim(key, {
+  const { isNew, claim: claimed } = await claims.claim(key, {
     ...purchase,
     amount: terms.amount,
     validBefore: validBeforeOf(payment),
-    upfront: upfront && isExact,
-    payTo: requirement.payTo,
+    upfront: upfront && first.isExact,
+    payTo: first.requirement.payTo,
   })
-  if (!isNew) return { repeated: claim }
+  if (!isNew) return { repeated: claimed }
+  // Checked after the claim, so that concurrent payments of a wallet count each other.
+  const isTrusted = isCall && terms.upfront && !upfront
+  const exceedsTrust = isTrusted && (await claims.requireUpfrontBeyondTrust(key))
+  const accepted = (exceedsTrust && acceptTerms(offers, payment, terms, true)) || first
+  const claim = exceedsTrust ? { ...claimed, upfront: true } : claimed
+  const { requirement, isExact } = accepted
   const verified = await offers
     .verify(accepted.payment, requirement, needSeconds)
     .catch((error: unknown) =>

@@ -35,7 +35,7 @@ export interface Claim extends Purchase {
   readonly claimedAt: Date
   /** Completion of the work, for an upfront payment. */
   readonly deliveredAt: Date | null
-  /** True if it arrived after it was reported as failed, and is a deposit of its payer. */
+  /** True if it buys nothing and is a deposit of its payer. */
   readonly deposited: boolean
 }
 
@@ -62,6 +62,9 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[
   payer,
   nonce,
 ]
+
+/** Time for which an upfront payment can pay for work; then it is returned to its payer. */
+export const REFUND_HOURS = 24
 
 /** Failed payments allowed per named purchase. */
 const ATTEMPTS_MAX = 32

@@ -46,7 +46,7 @@ export class Claims {
   async findPaidCall(call: string): Promise<Claim | undefined> {
     const { rows } = await this.#pool.query<ClaimRow>(
       `${SELECT_CLAIM} WHERE call = $1 AND state IN ('settled', 'confirmed')
-         AND delivered_at IS NULL LIMIT 1`,
+         AND delivered_at IS NULL AND NOT deposited LIMIT 1`,
       [call],
     )
     return rows[0] && toClaim(rows[0])
@@ -204,7 +204,7 @@ export class Claims {
   async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6
-       WHERE ${IS_KEY} AND delivered_at IS NULL
+       WHERE ${IS_KEY} AND delivered_at IS NULL AND NOT deposited
          AND (working_until IS NULL OR working_until < now())`,
       [...keyValues(key), seconds, call],
     )
@@ -237,6 +237,21 @@ export class Claims {
       [payer, unprovenAmount ?? null, network, asset],
     )
     return rowCount !== 0
+  }
+
+  /**
+   * Makes a claimed payment an upfront one if it and the other unsettled payments of its payer
+   * exceed what the payer has paid at once before. Returns true if so.
+   */
+  async requireUpfrontBeyondTrust(key: PaymentKey): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET upfront = true WHERE ${IS_KEY} AND NOT EXISTS (
+         SELECT FROM hub.payment_claim WHERE payer = $3 AND state IN ('settled', 'confirmed')
+           AND amount >= (SELECT sum(amount) FROM hub.payment_claim
+             WHERE payer = $3 AND state = 'claimed' AND NOT upfront))`,
+      keyValues(key),
+    )
+    return rowCount === 1
   }
 
   /** Requires upfront payment from a payer whose payment failed after the work was done. */

@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { findOrCreatePrincipal } from '../../identity/main-keys.ts'
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { creditsOf, SUSPENSE } from '../../ledger/postings.ts'
-import type { Micros } from '../../money.ts'
+import { COMMISSION, creditsOf, SUSPENSE } from '../../ledger/postings.ts'
+import { type Micros, split } from '../../money.ts'
 import { postEntry } from '../post-entry.ts'
-import type { Claim } from './claim.ts'
+import { type Claim, REFUND_HOURS } from './claim.ts'
 
 /** Money of a payer that arrived for no call. */
 interface Deposit {
@@ -24,6 +24,14 @@ const KEY_OF_WALLET = `SELECT k.id FROM hub.api_key k JOIN hub.principal p ON p.
   WHERE p.wallet_address = $1 AND k.parent IS NULL AND k.credits IS NOT NULL
     AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
   ORDER BY k.created_at, k.id LIMIT 1`
+/** Deposit of a sale that is being refunded, and the terms of that sale. */
+interface RefundedSale extends Deposit {
+  readonly payee: string
+  readonly commissionBps: number
+}
+
+/** Account through which refunds move from the shard of the provider to that of the payer. */
+const BETWEEN = 'equity:opening'
 const BATCH_SIZE = 100
 const AUTHOR = 'resolve-payments'
 
@@ -59,10 +67,64 @@ export class Deposits {
     else await this.#credit(deposit)
   }
 
+  /**
+   * Returns to its payer the money of every upfront payment whose work did not succeed in a day. It
+   * cannot pay for work any more. A provider without sufficient balance is asked again later.
+   */
+  async refundUndelivered(): Promise<void> {
+    await this.#pool.query(
+      `WITH due AS (SELECT id FROM hub.payment_claim
+         WHERE upfront AND purpose = 'call' AND state = 'confirmed' AND delivered_at IS NULL
+           AND NOT deposited AND (working_until IS NULL OR working_until < now())
+           AND claimed_at < now() - make_interval(hours => ${REFUND_HOURS})
+         ORDER BY claimed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED
+       ), claim AS (UPDATE hub.payment_claim c SET deposited = true FROM due WHERE c.id = due.id
+         RETURNING c.id, c.payer, c.amount)
+       INSERT INTO hub.wallet_deposit (id, wallet, amount, is_suspended, refund_at)
+       SELECT id, payer, amount, true, now() FROM claim`,
+    )
+    const { rows } = await this.#pool.query<RefundedSale>(
+      `UPDATE hub.wallet_deposit d SET refund_at = now() + interval '1 hour'
+       FROM hub.payment_claim c WHERE c.id = d.id AND d.id IN (SELECT id FROM hub.wallet_deposit
+         WHERE refund_at <= now() ORDER BY refund_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
+       RETURNING d.id, d.wallet, d.amount, c.payee, c.commission_bps AS "commissionBps"`,
+    )
+    for (const sale of rows) {
+      if (!(await this.#takeBack(sale))) continue
+      await this.#pool.query('UPDATE hub.wallet_deposit SET refund_at = NULL WHERE id = $1', [
+        sale.id,
+      ])
+    }
+  }
+
+  /** Moves the money of a sale to suspense. Returns false if the provider has too little. */
+  async #takeBack({ id, wallet, amount, payee, commissionBps }: RefundedSale): Promise<boolean> {
+    const { commission } = split(amount, commissionBps)
+    const seller = await this.#ledger.account(payee)
+    const suspense = await this.#suspenseOf(wallet)
+    const steps = [
+      { owner: seller, debit: payee, credit: BETWEEN, amount: amount - commission },
+      { owner: seller, debit: COMMISSION, credit: BETWEEN, amount: commission },
+      { owner: suspense, debit: BETWEEN, credit: SUSPENSE, amount },
+    ].filter((step) => step.amount > 0n)
+    const meta = { payer: wallet, author: AUTHOR, reason: 'the paid work did not succeed' }
+    for (const { owner, ...step } of steps) {
+      const event = { type: 'balance.adjusted', asset: 'USDC', ...step } as const
+      const entry = derivedUuid(instantOf(id), `refund of ${id} from ${step.debit}`)
+      const outcome = await this.#ledger.post(event, { owner, id: entry, meta })
+      if (outcome === 'insufficient_funds' && owner === seller) return false
+      if (outcome !== 'applied' && outcome !== 'replayed') {
+        throw new Error(`refund of ${id} not posted: ${outcome}`)
+      }
+    }
+    return true
+  }
+
   /** Credits deposits in suspense whose wallet has a key by now. */
   async creditIdentified(): Promise<void> {
     const { rows } = await this.#pool.query<Deposit>(
       `SELECT ${COLUMNS} FROM hub.wallet_deposit d WHERE credited_at IS NULL AND is_suspended
+         AND refund_at IS NULL
          AND EXISTS (SELECT FROM hub.payment_claim c WHERE c.id = d.id AND c.state = 'confirmed')
          AND (credited_to IS NOT NULL OR EXISTS (${KEY_OF_WALLET.replace('$1', 'd.wallet')}))
        ORDER BY at LIMIT ${BATCH_SIZE}`,
@@ -93,7 +155,7 @@ export class Deposits {
     const credits = creditsOf(creditedTo!)
     if (isSuspended) {
       const event = { type: 'deposit.identified', credits, amount: amount as Micros } as const
-      const reason = 'the wallet that paid it has a key now'
+      const reason = 'the wallet that paid it has a key'
       await postEntry(this.#ledger, event, {
         owner: await this.#suspenseOf(wallet),
         id: derivedUuid(instantOf(id), `credit of deposit ${id}`),

@@ -8,7 +8,7 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
   no_matching_payment_requirements: 'The payment does not match this offer.',
   authorization_lives_too_long: 'The payment is valid for too long: use the validity of the offer.',
   payment_deposited:
-    'The payment was reported as failed and arrived later: it is credits of the paying wallet.',
+    'The payment bought nothing and was returned: it is credits of the paying wallet’s key.',
   upfront_required: 'This payer must pay before the work: sign for the enclosed offer.',
 }
 

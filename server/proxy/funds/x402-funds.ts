@@ -2,7 +2,7 @@ import { encodePaymentResponseHeader } from '@x402/core/http'
 import { Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
 import { type AcceptedPayment, settlePayment } from '../../../core/payments/receiving/accept.ts'
-import type { Claim } from '../../../core/payments/receiving/claim.ts'
+import { type Claim, REFUND_HOURS } from '../../../core/payments/receiving/claim.ts'
 import type { Settlement } from '../../../core/payments/receiving/offers.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -103,9 +103,18 @@ export class PrepaidFunds implements Funds {
   }
 
   explainFailure(fault: Fault): Fault {
-    const { transaction, amount } = this.#claim
-    const next = 'Send the same request with the same payment again: it is paid.'
-    const payment = { state: 'kept', transaction, amount_microdollars: json(amount), next }
+    const { transaction, amount, claimedAt } = this.#claim
+    const refundAt = new Date(claimedAt.getTime() + REFUND_HOURS * 3_600_000).toISOString()
+    const next =
+      'Send the same request with the same payment again: it is paid. If no attempt succeeds ' +
+      `before ${refundAt}, the amount becomes credits of the key of your wallet.`
+    const payment = {
+      state: 'kept',
+      transaction,
+      amount_microdollars: json(amount),
+      refund_at: refundAt,
+      next,
+    }
     return new Fault(fault.code, `${fault.message} ${next}`, {
       extras: { ...fault.extras, payment },
       headers: { ...fault.headers, ...this.paymentHeaders },
