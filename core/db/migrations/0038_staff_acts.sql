@@ -31,7 +31,9 @@ INSERT INTO hub.staff_act (id, kind, subject, terms, accounts, exposure, reason,
       'amount', amount::text, 'shard', shard, 'valueDate', value_date,
       'asset', (SELECT s.code FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
         WHERE a.code = debit))),
-    ARRAY[debit, credit], amount, reason, proposed_by, proposer, hub.principals_of_person(proposer),
+    ARRAY[debit, credit], amount, reason, proposed_by, proposer,
+    -- What one person booked with two identities stays booked.
+    CASE state WHEN 'booked' THEN ARRAY[proposer] ELSE hub.principals_of_person(proposer) END,
     proposed_at, state, decided_by, decider, decided_at, note FROM hub.adjustment;
 DROP TABLE hub.adjustment;
 DROP FUNCTION hub.keep_adjustment();

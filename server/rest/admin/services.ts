@@ -130,7 +130,7 @@ const decisionRoute = (pool: Pool, action: 'approve' | 'refuse', summary: string
     auth: 'admin',
     body: VersionInput,
     response: { status: 200, schema: DecisionView },
-    faults: ['not_found', 'service_state', ...VERSION_FAULTS],
+    faults: ['not_found', 'service_state', 'own_account', ...VERSION_FAULTS],
     handle: async (request) => {
       const { id } = request.params
       const { reason, version } = request.body
@@ -140,6 +140,7 @@ const decisionRoute = (pool: Pool, action: 'approve' | 'refuse', summary: string
         staffOf(request),
         reason,
         async (client, note) => {
+          if (action === 'approve') await assertOthers(client, staffOf(request), 'service', id)
           const change = await decideReview(client, id, version, refusal)
           const refused = refusal === undefined ? {} : { refused: version }
           const act = `service.${action}` as const
@@ -172,7 +173,11 @@ const actionRoute = (
     auth: 'admin',
     body: action === 'suspend' || kind === 'provider' ? ReasonInput : VersionInput,
     response: { status: 200, schema: StateChangeView },
-    faults: ['not_found', 'service_state', ...(action === 'suspend' ? [] : VERSION_FAULTS)],
+    faults: [
+      'not_found',
+      'service_state',
+      ...(action === 'suspend' ? [] : (['own_account', ...VERSION_FAULTS] as const)),
+    ],
     handle: async (request) => {
       const { id } = request.params
       const { reason, version } = request.body

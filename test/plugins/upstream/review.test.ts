@@ -115,6 +115,39 @@ describe('after approval of an API', () => {
     expect([none.status, none.body['code']]).to.deep.equal([409, 'service_state'])
   })
 
+  it('nobody approves an API of their own (A208)', async () => {
+    const key = await admin.key(world.hub)
+    const own = (method: string, path: string, body: Body) =>
+      ask(world.hub.url, `/v1/provider/services${path}`, { key, method, body })
+    const about = { name: 'Own', category: 'data', summary: 'Own.', base_url: world.origin }
+    await own('POST', '', { ...about, slug: 'own-api' })
+    await own('PUT', '/own-api/endpoints', { endpoints: [endpoint()] })
+    const asked = await own('POST', '/own-api/activate', {})
+    expect(asked.body['state'], asked.text).to.equal('pending')
+    const told = await decide('own-api', 'approve', 1)
+    expect([told.status, told.body['code']]).to.deep.equal([403, 'own_account'])
+    expect((await decide('own-api', 'refuse', 1)).body['after']).to.equal('draft')
+  })
+
+  it('a slug that is freed and taken again gets no number that was reviewed (A207)', async () => {
+    const slug = await draft()
+    const submit = async () => {
+      await put(slug, [endpoint()])
+      expect((await act(slug, 'activate')).body['state']).to.equal('pending')
+      return (await reviewOf(slug))['waiting'] as Body
+    }
+    const reviewed = await submit()
+    await act(slug, 'retire', {})
+    const about = { name: HOSTILE, category: 'data', summary: LURE, base_url: world.origin }
+    const again = await send('POST', '/v1/provider/services', { ...about, slug })
+    expect(again.status, again.text).to.equal(201)
+    expect(again.body['review']).to.deep.include({ refused: null })
+    const { version } = await submit()
+    expect(version).to.not.equal(reviewed['version'])
+    const told = await decide(slug, 'approve', reviewed['version'])
+    expect([told.status, told.body['code']]).to.deep.equal([409, 'service_changed'])
+  })
+
   it('the provider withdraws a version and starts from what callers see', async () => {
     const slug = await sold()
     await change(slug, { name: 'Town weather', base_url: 'https://api.agenthub-test.com/v9' })

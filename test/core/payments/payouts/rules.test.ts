@@ -178,7 +178,7 @@ describe('the rules of payouts', function () {
     expect(await paidTo(second), 'first, because it was passed over').to.equal(6n * USD)
   })
 
-  it('count all providers and addresses of one person together', async () => {
+  it('count all providers and addresses of one person together (A206)', async () => {
     const first = await owed(6n)
     const [linked, sharing, stranger] = [
       await world.provider('p-z-linked'),
