@@ -84,7 +84,7 @@ export class Intents {
       network,
       asset,
       url,
-      host: new URL(url).host,
+      host: hostOf(url),
       seller: sellerOf(url),
       from_block: String(order.fromBlock),
       payer: signed.from,
@@ -139,7 +139,8 @@ export class Intents {
 
   /**
    * Finds the payee of a seller's last delivery in 30 days; undefined if there is none. A payee
-   * that a caller accepted is not known for others: who controls the seller could buy from themselves.
+   * that a caller accepted is not known for others: who controls the seller could buy from
+   * themselves.
    */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(
@@ -167,10 +168,17 @@ export class Intents {
   }
 }
 
-/** Identity of a seller: origin and path of the URL, without the query. */
+/** Identity of a host, whatever spelling names it: without a final dot and a standard port. */
+function hostOf(url: string): string {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/\.$/, '')
+  return port === '' || port === '80' || port === '443' ? host : `${host}:${port}`
+}
+
+/** Identity of a seller: scheme, host and path of the URL, without the query. */
 const sellerOf = (url: string): string => {
-  const { origin, pathname } = new URL(url)
-  return `${origin}${pathname}`
+  const { protocol, pathname } = new URL(url)
+  return `${protocol}//${hostOf(url)}${pathname}`
 }
 
 /** Caps in the order of the parameter of `hub.commit_payment`. */

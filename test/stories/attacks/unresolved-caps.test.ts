@@ -8,11 +8,12 @@ import { entry, PRICE, type Sale, THIEF } from './sellers.ts'
 const CREDITS = usd('1')
 const CAPS = { principal: usd('0.10'), seller: usd('0.06') }
 const HOSTS = Array.from({ length: 8 }, (_, n) => `silent${n}.test`)
+const ALIAS = `${HOSTS[0]}.`
 const silent = { paid: ({ respond }: Sale) => respond(500) }
 
 /** A seller that takes signatures and never settles must not lock the money of all others. */
 describe('A212 attacks by sellers that never settle end at the caps of unresolved payments', () => {
-  const fixture = useAttackFixture({ hosts: HOSTS, config: { unresolved: CAPS } })
+  const fixture = useAttackFixture({ hosts: [...HOSTS, ALIAS], config: { unresolved: CAPS } })
   let ada: TestAgent
   beforeEach(async () => {
     ada = await fixture().createAgent(CREDITS)
@@ -66,6 +67,18 @@ describe('A212 attacks by sellers that never settle end at the caps of unresolve
       agents.map((agent, n) => fixture().buy(agent, url(HOSTS[n]!, 100))),
     )
     expectOpen(responses, Number(CAPS.seller / PRICE), 'pay_to')
+  })
+
+  it('of one host under two spellings, with changing payees', async () => {
+    const agents = await Promise.all(HOSTS.map(() => fixture().createAgent(CREDITS)))
+    const responses: ApiResponse[] = []
+    for (const [n, agent] of agents.entries()) {
+      const host = n % 2 === 0 ? HOSTS[0]! : ALIAS
+      const payTo = `0x${String(n + 101).padStart(40, '0')}` as const
+      fixture().sellers.serve(host, { ...silent, accepts: [entry({ payTo })] })
+      responses.push(await fixture().buy(agent, url(host, 300 + n)))
+    }
+    expectOpen(responses, Number(CAPS.seller / PRICE), 'host')
   })
 
   it('of one principal, to many sellers', async () => {
