@@ -110,7 +110,9 @@ export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<nu
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 function bytesOf(body: unknown): Buffer | undefined {
-  if (body instanceof Uint8Array) return Buffer.from(body)
+  if (body instanceof Uint8Array) {
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  }
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body
   return isStream ? undefined : Buffer.from(JSON.stringify(body ?? null))
 }

@@ -11,6 +11,7 @@ import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { Receipts } from '../../core/usage/receipts.ts'
 import { StoredResponses } from '../../core/usage/stored-responses.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
+import { ExpectedLengths } from '../proxy/expected-lengths.ts'
 import { KEYLESS_CALLS } from '../proxy/funds/no-charge.ts'
 import { MIN_PURCHASE_MICROS } from '../rest/account/credits.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
@@ -59,6 +60,7 @@ export const createCallDeps = (
   calls: core.calls,
   pendingTasks: core.pendingTasks,
   keylessCalls: new Slots(KEYLESS_CALLS),
+  expectedLengths: new ExpectedLengths(),
   creditsOnly: CREDITS_ONLY,
   minTopUp: MIN_PURCHASE_MICROS,
   minX402: minimumOf(options),

@@ -6,7 +6,7 @@ import { BODY_BYTES_MAX } from './body.ts'
 
 /** Limits of the memory and time that a process spends on slow connections. */
 export interface ConnectionLimits {
-  /** Memory for bodies that are being received or that nobody has read yet, over the process. */
+  /** Memory for bodies of requests and responses, over the process. */
   readonly budgetBytes: number
   /** Minimum rate at which a client must take a response. */
   readonly bytesPerSecond: number
@@ -29,6 +29,9 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 /** Identity of a request, completed while it is handled. */
 export interface Requester {
   readonly keyId?: string | undefined
+  readonly principal?: string | undefined
+  /** Microdollars reserved for the request until it is charged. */
+  readonly reserved?: bigint | undefined
   /** Microdollars charged for the request. */
   readonly charged?: bigint | undefined
 }
@@ -51,11 +54,14 @@ interface OpenRequest {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly requester: Requester
-  /** Declared length of the request body. */
-  readonly uploadBytes: number
-  /** Length of the complete response body; 0 before it is sent, and for streams. */
+  /** Declared length of the request body; undefined if it is chunked. */
+  readonly declaredBytes: number | undefined
+  /** Bytes that the connection had received when the request began. */
+  readonly receivedBefore: number
+  /** Length of the complete response body, made or expected; 0 for streams. */
   bodyBytes: number
-  bodySince: number
+  /** Time at which the complete body was sent; undefined before. */
+  sentAt: number | undefined
   /** Bytes that the client had taken and sent at the last check. */
   taken: number
   received: number
@@ -67,7 +73,8 @@ interface OpenRequest {
 /**
  * Cuts the connections of clients that do not read their responses or send their requests in time,
  * or whose bodies exceed their part of the memory budget: callers without a key before others,
- * then those who paid nothing; within a rank, the largest holder's slowest connection.
+ * then those who paid nothing; within a rank, the largest holder's slowest connection. A request
+ * body counts until the response is complete, a response body from when it is made or expected.
  */
 export class ConnectionGuard {
   readonly #limits: ConnectionLimits
@@ -93,20 +100,21 @@ export class ConnectionGuard {
   watch(req: IncomingMessage, res: ServerResponse, requester: Requester): void {
     const now = elapsedMs()
     const { socket } = req
-    const uploadBytes = declaredLength(req)
+    const declaredBytes = declaredLength(req)
     this.#open.set(res, {
       req,
       res,
       requester,
-      uploadBytes,
+      declaredBytes,
+      receivedBefore: socket.bytesRead,
       bodyBytes: 0,
-      bodySince: 0,
+      sentAt: undefined,
       taken: socket.bytesWritten - socket.writableLength,
       received: socket.bytesRead,
       progressAt: now,
       behindMs: 0,
     })
-    if (uploadBytes > 0) this.#add(uploadBytes)
+    if (declaredBytes !== undefined && declaredBytes > 0) this.#add(declaredBytes)
     if (this.#timer) return
     this.#sweptAt = now
     this.#timer = setInterval(() => this.sweep(), this.#limits.sweepMs).unref()
@@ -121,13 +129,27 @@ export class ConnectionGuard {
     this.#addedBytes = 0
   }
 
+  /**
+   * Counts a body that is being made, or expected, instead of what was counted for it before. Makes
+   * room by cutting less deserving connections and those of larger holders.
+   * @returns false if there is no room: nothing is counted
+   */
+  reserve(res: ServerResponse, bytes: number): boolean {
+    const open = this.#open.get(res)
+    if (!open) return true // disconnected
+    const isGrowing = bytes > open.bodyBytes
+    open.bodyBytes = bytes
+    return !isGrowing || this.#makeRoom(elapsedMs(), open)
+  }
+
   /** Counts a complete body that is about to be written, and makes room for it. */
   admit(res: ServerResponse, bytes: number): void {
     const open = this.#open.get(res)
     if (!open) return
+    const addedBytes = bytes - open.bodyBytes
     open.bodyBytes = bytes
-    open.bodySince = elapsedMs()
-    this.#add(bytes)
+    open.sentAt = elapsedMs()
+    if (addedBytes > 0) this.#add(addedBytes)
   }
 
   /** Cuts connections that are behind the minimum rate or beyond the deadline. */
@@ -139,12 +161,12 @@ export class ConnectionGuard {
       const reason = this.#measure(open, now, passedMs)
       if (reason) this.#cut(open, reason)
     }
-    this.#enforceBudget(now)
+    this.#makeRoom(now)
   }
 
   #add(bytes: number): void {
     this.#addedBytes += bytes
-    if (this.#addedBytes > this.#limits.budgetBytes * SLACK) this.#enforceBudget(elapsedMs())
+    if (this.#addedBytes > this.#limits.budgetBytes * SLACK) this.#makeRoom(elapsedMs())
   }
 
   #measure(open: OpenRequest, now: number, passedMs: number): CutReason | undefined {
@@ -160,25 +182,40 @@ export class ConnectionGuard {
     open.taken = taken
     open.received = socket.bytesRead
     if (open.behindMs > graceMs) return 'too_slow'
-    if (open.bodyBytes > 0 && now - open.bodySince > wholeMs) return 'deadline'
+    if (open.sentAt !== undefined && now - open.sentAt > wholeMs) return 'deadline'
     return undefined
   }
 
-  #enforceBudget(now: number): void {
+  /**
+   * Cuts connections until all ranks are within their shares.
+   * @returns false if the newcomer would be cut: its body is no longer counted instead
+   */
+  #makeRoom(now: number, newcomer?: OpenRequest): boolean {
+    const members = Map.groupBy(this.#open.values(), rankOf)
+    const candidates: OpenRequest[][] = []
+    let hasRoom = true
     let total = 0
     for (const rank of RANKS) {
-      const members = [...this.#open.values()].filter((open) => rankOf(open) === rank)
-      total += sumOf(members)
-      const limit = this.#limits.budgetBytes * SHARES[rank]
-      while (total > limit) {
-        const victim = slowestOfLargestHolder(members, now)
+      const ranked = members.get(rank) ?? []
+      candidates.push(ranked)
+      total += sumOf(ranked)
+      while (total > this.#limits.budgetBytes * SHARES[rank]) {
+        const group = candidates.find((each) => sumOf(each) > 0)
+        const victim = group && chooseVictim(group, now, newcomer)
         if (!victim) break
         total -= heldBytes(victim)
-        members.splice(members.indexOf(victim), 1)
-        this.#cut(victim, 'memory')
+        if (victim === newcomer && victim.bodyBytes > 0) {
+          victim.bodyBytes = 0
+          total += heldBytes(victim)
+          hasRoom = false
+        } else {
+          group.splice(group.indexOf(victim), 1)
+          this.#cut(victim, 'memory')
+        }
       }
     }
     this.#addedBytes = 0
+    return hasRoom
   }
 
   #cut({ req, res, requester, bodyBytes }: OpenRequest, reason: CutReason): void {
@@ -193,35 +230,49 @@ export class ConnectionGuard {
   }
 }
 
-const rankOf = ({ requester: { keyId, charged = 0n } }: OpenRequest): Rank =>
-  charged > 0n ? 'paying' : keyId === undefined ? 'keyless' : 'keyed'
+const rankOf = ({ requester }: OpenRequest): Rank => {
+  const { keyId, reserved = 0n, charged = reserved } = requester
+  return charged > 0n ? 'paying' : keyId === undefined ? 'keyless' : 'keyed'
+}
 
-/** Memory that the connection holds: its request until it is complete, and its unread response. */
-const heldBytes = ({ req, res, uploadBytes, bodyBytes }: OpenRequest): number =>
-  (req.complete ? 0 : uploadBytes) + Math.max(bodyBytes, res.writableLength)
+/** Memory that a request holds. */
+const heldBytes = (open: OpenRequest): number =>
+  uploadedBytes(open) + Math.max(open.bodyBytes, open.res.writableLength)
+
+/** Length of the request body: as declared, or as received until now. */
+function uploadedBytes({ req, declaredBytes, receivedBefore }: OpenRequest): number {
+  if (declaredBytes !== undefined) return declaredBytes
+  return Math.min(FIRST_READ_BYTES + req.socket.bytesRead - receivedBefore, BODY_BYTES_MAX)
+}
+
+/** Part of a body that may have been received together with its head. */
+const FIRST_READ_BYTES = 65_536
 
 const sumOf = (members: readonly OpenRequest[]): number =>
   members.reduce((sum, open) => sum + heldBytes(open), 0)
 
-function slowestOfLargestHolder(
+/** Chooses the newcomer if no holder has more, else the largest holder's slowest connection. */
+function chooseVictim(
   members: readonly OpenRequest[],
   now: number,
+  newcomer: OpenRequest | undefined,
 ): OpenRequest | undefined {
   const groups = Map.groupBy(
     members.filter((open) => heldBytes(open) > 0),
     holderOf,
   )
   const [largest = []] = [...groups.values()].toSorted((a, b) => sumOf(b) - sumOf(a))
+  const own = newcomer && groups.get(holderOf(newcomer))
+  if (own?.includes(newcomer!) && sumOf(own) >= sumOf(largest)) return newcomer
   const slownessOf = (open: OpenRequest): number => now - open.progressAt + open.behindMs
   return largest.toSorted((a, b) => slownessOf(b) - slownessOf(a))[0]
 }
 
 const holderOf = ({ req, requester }: OpenRequest): string =>
-  requester.keyId ?? networkPrefix(req.socket.remoteAddress ?? '')
+  requester.principal ?? requester.keyId ?? networkPrefix(req.socket.remoteAddress ?? '')
 
-/** Length of a request body that is still to come; without a declared length, the maximum. */
-function declaredLength({ headers, complete }: IncomingMessage): number {
-  if (complete) return 0
-  if (headers['transfer-encoding'] !== undefined) return BODY_BYTES_MAX
+/** Length of a request body by its header; undefined for a chunked one. */
+function declaredLength({ headers }: IncomingMessage): number | undefined {
+  if (headers['transfer-encoding'] !== undefined) return undefined
   return Math.min(Number(headers['content-length'] ?? 0) || 0, BODY_BYTES_MAX)
 }

@@ -73,8 +73,11 @@ async function serve(
 const isPreflight = ({ req: { method, headers } }: PreKoaExchange): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
-/** Caller, rate limit state and fault reporter of a request. */
-type AuthenticatedRequest = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'reportFault'>
+/** Caller, rate limit state and capabilities of a request. */
+type AuthenticatedRequest = Pick<
+  RpcContext,
+  'caller' | 'rate' | 'authorization' | 'reportFault' | 'reserveMemory'
+>
 
 /** Checks method, key, rate limit and Accept header before the body is read. */
 async function authenticate(
@@ -82,7 +85,7 @@ async function authenticate(
   writer: ResponseWriter,
   deps: McpDeps,
 ): Promise<AuthenticatedRequest> {
-  const { keys, limits, accountStatus, log } = deps
+  const { keys, limits, accountStatus, log, connections } = deps
   if (exchange.req.method !== 'POST') {
     const headers = { Allow: 'POST' }
     throw new Fault('method_not_allowed', 'The MCP endpoint accepts POST only.', { headers })
@@ -91,13 +94,14 @@ async function authenticate(
   const authorization = readAuthorization(exchange) ?? ''
   const network = (): string => networkPrefix(exchange.koa().ip)
   const caller = await trace.step('authenticate', () => keys.authenticate(authorization, network))
-  trace.keyId = caller.keyId
+  trace.identify(caller)
   const rate = await trace.step('limit', async () =>
     limits.key(caller, await accountStatus.tier(caller.credits)),
   )
   writer.setHeaders(rate.headers)
   if (!acceptsJson(exchange)) throw new Fault('not_acceptable')
-  return { caller, rate, authorization, reportFault: reporter(exchange, log) }
+  const reserveMemory = (bytes: number) => connections.reserve(exchange.res, bytes)
+  return { caller, rate, authorization, reserveMemory, reportFault: reporter(exchange, log) }
 }
 
 /** MCP clients list `application/json` first; any other Accept header is negotiated by Koa. */

@@ -53,6 +53,7 @@ export async function makePaidCall(
 function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): CallRequest {
   const { tool, slug, method, path, max_price_usd: max } = toolCall
   const { requestId, caller, authorization, address, trace, meta, signal, progress } = context
+  const { reserveMemory } = context
   return {
     requestId,
     slug,
@@ -69,6 +70,7 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     dryRun: toolCall.dry_run ?? false,
     isGone: () => signal.aborted,
     onProgress: (event) => reportProgress(event, progress),
+    reserveMemory,
     ip: address,
     trace,
   }

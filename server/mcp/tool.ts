@@ -19,6 +19,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Reports progress to a client that requested it. `done` must increase. */
   readonly progress: (done: number, total: number, message: string) => void
+  /** Counts a response that is being made. Returns false if there is no memory for it. */
+  readonly reserveMemory: (bytes: number) => boolean
   /** Converts an error to a fault, and logs failures of the hub itself. */
   readonly reportFault: (error: unknown) => Fault
 }

@@ -18,10 +18,20 @@ export class Trace {
   /** The route as declared, such as `/v1/services/{slug}`: a label with few values. */
   route = 'none'
   keyId: string | undefined
+  /** Owner of the key. */
+  principal: string | undefined
   /** Slug of the called service, once found. */
   service: string | undefined
+  /** Microdollars of credits or of a payment that pay for the call unless it fails. */
+  reserved: bigint | undefined
   /** Microdollars charged, if the request was a call. */
   charged: bigint | undefined
+
+  /** Sets the caller. */
+  identify({ keyId, principal }: { readonly keyId: string; readonly principal: string }): void {
+    this.keyId = keyId
+    this.principal = principal
+  }
 
   /** Starts a step and ends the one before. */
   begin(name: string): void {

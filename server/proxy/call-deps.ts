@@ -17,6 +17,7 @@ import type { Quotes } from '../../core/usage/quotes.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import type { StoredResponses } from '../../core/usage/stored-responses.ts'
+import type { ExpectedLengths } from './expected-lengths.ts'
 
 /** Services that the steps of a call share. Created once, at boot. */
 export interface CallDeps {
@@ -38,6 +39,7 @@ export interface CallDeps {
   readonly pendingTasks: PendingTasks
   /** Free calls without a key in progress, by network. */
   readonly keylessCalls: Slots
+  readonly expectedLengths: ExpectedLengths
   /** Services that only credits can pay, and that may park the price of a call. */
   readonly creditsOnly: ReadonlySet<string>
   readonly minTopUp: Micros

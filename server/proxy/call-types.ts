@@ -37,6 +37,8 @@ export interface CallRequest {
   readonly ip: () => string
   /** Returns true if the caller has disconnected. */
   readonly isGone?: () => boolean
+  /** Counts a response that is being made. Returns false if there is no memory for it. */
+  readonly reserveMemory?: (bytes: number) => boolean
   /** Sets headers of the response, whatever the outcome of the call. */
   readonly addHeaders?: (headers: Readonly<Record<string, string>>) => void
   readonly onProgress?: (progress: CallProgress) => void

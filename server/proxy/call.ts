@@ -7,6 +7,7 @@ import type { AnonymousCaller, CallRequest, Funds } from './call-types.ts'
 import { dryRun } from './dry-run.ts'
 import { fund } from './fund.ts'
 import { handle } from './handle.ts'
+import { countBody, expectBody } from './large-bodies.ts'
 import { quote } from './quote.ts'
 import { replay, respond } from './respond.ts'
 import { release, settle } from './settle.ts'
@@ -40,7 +41,7 @@ export async function call(deps: CallDeps, request: CallRequest): Promise<HttpRe
   if (!caller) {
     trace?.begin('authenticate')
     caller = await authenticate(deps, request) // 401
-    if (trace) trace.keyId = caller.keyId ?? undefined
+    if (trace && caller.keyId !== null) trace.identify(caller)
     trace?.begin('limit')
     await limitRate(deps, caller, request) // 429
   }
@@ -64,7 +65,10 @@ export async function call(deps: CallDeps, request: CallRequest): Promise<HttpRe
     funds = attempt.prepaid ?? (await fund(deps, priced)) // 402
     trace?.begin('handle')
     onProgress?.({ stage: 'funded', source: funds.source })
+    const turn = expectBody(deps, priced, funds) // 429
+    if (turn) await turn
     const outcome = await handle(deps, priced, funds) // 4xx, 502, 504
+    countBody(deps, priced, funds, outcome) // 403, 429
     const handled = { priced, attempt, funds, outcome }
     isStreaming = outcome.stream !== undefined
     if (isStreaming) {

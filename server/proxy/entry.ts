@@ -59,9 +59,9 @@ async function serve(
 async function makeCall(
   exchange: PreKoaExchange,
   writer: ResponseWriter,
-  { call, baseUrl }: ProxyDeps,
+  { call, baseUrl, connections }: ProxyDeps,
 ): Promise<HttpResponse> {
-  const { req } = exchange
+  const { req, res } = exchange
   const { method = 'GET' } = req
   assertWellFormed(req)
   if (method === 'OPTIONS') return { status: 204, headers: OPTIONS, body: undefined }
@@ -90,6 +90,7 @@ async function makeCall(
     acceptPayTo: readSingleHeader(exchange, 'x-accept-pay-to'),
     dryRun: isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),
     isGone: () => req.socket.destroyed,
+    reserveMemory: (bytes) => connections.reserve(res, bytes),
     addHeaders: (headers) => writer.setHeaders(headers),
     ip: () => exchange.koa().ip,
     trace,

@@ -11,7 +11,7 @@ import { discardBody } from '../http/response-stream.ts'
 import type { CallDeps } from './call-deps.ts'
 import { recordFailure } from './call-record.ts'
 import type { CallOutcome, CallRequest, Funds, PricedCall } from './call-types.ts'
-import { assertSendable, providerFault, withDeadline } from './provider-code.ts'
+import { providerFault, sendableBody, withDeadline } from './provider-code.ts'
 import { withRefund } from './settle.ts'
 
 /**
@@ -124,10 +124,10 @@ async function outcomeOf(
   charged: Micros,
   { offering }: PricedCall,
 ): Promise<HandlerOutcome> {
-  assertSendable(reply)
+  const sent = sendableBody(reply)
   const { status, headers, body } = reply
   if (status < 200 || status > 299) {
-    return { kind: 'failed', reason: `status_${status}`, status, headers, body }
+    return { kind: 'failed', reason: `status_${status}`, status, headers, body: sent }
   }
   const issues = offering.checkOutput ? await findOutputIssues(offering.checkOutput, body) : []
   if (issues.length > 0) {
@@ -136,7 +136,7 @@ async function outcomeOf(
       cause: new Error(`${offering.service.slug}: ${JSON.stringify(issues.slice(0, 3))}`),
     })
   }
-  return { kind: 'delivered', charged, status, headers, body }
+  return { kind: 'delivered', charged, status, headers, body: sent }
 }
 
 /** Validates a body; bytes are JSON text. @throws Fault `plugin_failed` if they are not */

@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin/index.ts'
 import { RenderError } from '../../core/plugin/render-error.ts'
 import { discardBody } from '../http/response-stream.ts'
+import { LARGE_BYTES } from './expected-lengths.ts'
 
 /** Runs a provider's code until its deadline, even if it ignores the signal. @throws its error */
 export function withDeadline<T>(
@@ -105,8 +106,11 @@ const failureFault = ({
     ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
   })
 
-/** Checks before the charge that a response can be sent. @throws Fault `plugin_contract` */
-export function assertSendable({ status, headers, body }: Reply): void {
+/**
+ * Returns the body as it is sent: a large JSON value as bytes, so that it is serialized only once.
+ * @throws Fault `plugin_contract` if the response cannot be sent
+ */
+export function sendableBody({ status, headers, body }: Reply): unknown {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw unsendable('needs an HTTP status of 200 to 599')
   }
@@ -115,9 +119,10 @@ export function assertSendable({ status, headers, body }: Reply): void {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     }
-    const isJson = !(body instanceof Uint8Array || body instanceof Readable)
-    // JSON.stringify returns undefined for a function, for example.
-    if (isJson && JSON.stringify(body ?? null) === undefined) throw new TypeError('no JSON')
+    if (body instanceof Uint8Array || body instanceof Readable) return body
+    const text = JSON.stringify(body ?? null)
+    if (text === undefined) throw new TypeError('no JSON') // a function, for example
+    return text.length > LARGE_BYTES ? Buffer.from(text) : body
   } catch (error) {
     throw unsendable('has a header or body that cannot be sent', error)
   }

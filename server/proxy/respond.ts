@@ -1,4 +1,4 @@
-import { sha256 } from '../../core/crypto/sha256.ts'
+import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
 import { asBuffer } from '../http/bytes.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -12,12 +12,15 @@ import type {
   ReplayableResponse,
   SettledCall,
 } from './call-types.ts'
+import { LARGE_BYTES } from './expected-lengths.ts'
 import { isReservedHeader } from './reserved-headers.ts'
 
 /** Returns the response of a settled call, with its charge, the remaining balance and a receipt. */
 export async function respond(deps: CallDeps, settled: SettledCall): Promise<HttpResponse> {
   const { priced, outcome, charge } = settled
-  const receipt = await signReceipt(deps, settled, sha256(bytesOf(outcome)))
+  const bytes = bytesOf(outcome)
+  const hash = bytes.length > LARGE_BYTES ? await sha256InPieces(bytes) : sha256(bytes)
+  const receipt = await signReceipt(deps, settled, hash)
   const headers = {
     ...responseHeaders(priced, outcome.headers),
     ...charge.headers,
