@@ -3,7 +3,7 @@ import { dollars, type Micros, usd } from '../money.ts'
 import { USDC_BASE } from '../payments/chain/asset.ts'
 import type { Environment } from './environment.ts'
 import { hasWrongChecksum, isKnownAddress, isKnownKey, isUnspendable } from './published-keys.ts'
-import { passwordOf, repeatedSecretFault, seedOf, weakSecretFault } from './secret-strength.ts'
+import { repeatedSecretFault, seedOf, weakSecretFault } from './secret-strength.ts'
 import {
   databaseFault,
   encryptedUrlFault,

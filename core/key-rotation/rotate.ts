@@ -88,7 +88,7 @@ export const retireKey = (
     if (!next.isSettled) {
       throw new RotationError(
         `Other processes may still use version ${version}. Version ${next.version} is in use ` +
-          `from ${next.activeFrom.toISOString()}; try again ${SETTLING_SECONDS} seconds after that.`,
+          `from ${next.activeFrom.toISOString()}: try again ${SETTLING_SECONDS} seconds later.`,
       )
     }
     const { count, advice } = await countDependents(client, purpose, row)

@@ -163,8 +163,8 @@ export class SecretKeys {
     } catch (cause) {
       throw new ConfigError(
         `HUB_SIGNING_KEY does not decrypt version ${version} of the key ${purpose}, which the ` +
-          `key ${wrappedBy}… encrypted. Add that key after the new one, separated by a comma, and ` +
-          'run `npm run keys -- rewrap` before you remove it.',
+          `key ${wrappedBy}… encrypted. Add that key after the new one, separated by a comma, ` +
+          'and run `npm run keys -- rewrap` before you remove it.',
         { cause },
       )
     }

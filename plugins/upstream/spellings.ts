@@ -3,8 +3,8 @@ const LENGTH_MIN = 8
 
 /**
  * Lists the encodings in which a response may repeat a text: plain, reversed, percent-encoded,
- * form, JSON, HTML character references, hexadecimal, and Base64 at any offset. A spelling that contains
- * another one is left out.
+ * form, JSON, HTML character references, hexadecimal, and Base64 at any offset. A spelling that
+ * contains another one is left out.
  */
 export function spellingsOf(texts: readonly string[]): readonly string[] {
   const all = new Set(texts.flatMap((text) => [...escapes(text), ...recodings(text)]))

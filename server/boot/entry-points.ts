@@ -83,7 +83,6 @@ function createRoutes(
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, secretKeys, services.linkGate)
-  const proofKeys = secretKeys.of('domain-proofs')
   const callerNames = secretKeys.of('caller-names')
   const sealing = { ...options, secretKeys }
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
@@ -92,18 +91,7 @@ function createRoutes(
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
-    ...externalListingRoutes(pool, clock),
-    ...submissionRoutes({ ...core.discovery, clock }),
-    ...ownershipRoutes({ ...core.discovery, proofKeys }),
-    ...domainRoutes({
-      ...core,
-      ...core.discovery,
-      proofKeys,
-      callerNames,
-      proxyUrl,
-      approval: options.listing.approval,
-    }),
+    ...createCatalogRoutes(core, options, proxyUrl),
     ...upstreamRoutes(core, sealing, proxyUrl),
     ...walletRoutes({ pool, accountStatus, clock }),
     ...creditsRoutes(buying),
@@ -138,12 +126,27 @@ function createRoutes(
     ...financeRoutes({
       ...options,
       ...platformWallets(options),
+      ...core,
       pool: core.financePool,
-      ledger,
-      clock,
-      log,
-      calls,
     }),
+  ]
+}
+
+function createCatalogRoutes(
+  core: Core,
+  { listing }: HubOptions,
+  proxyUrl: () => string,
+): readonly AnyRoute[] {
+  const { pool, clock, secretKeys, discovery } = core
+  const proofKeys = secretKeys.of('domain-proofs')
+  const callerNames = secretKeys.of('caller-names')
+  const { approval } = listing
+  return [
+    ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
+    ...externalListingRoutes(pool, clock),
+    ...submissionRoutes({ ...discovery, clock }),
+    ...ownershipRoutes({ ...discovery, proofKeys }),
+    ...domainRoutes({ ...core, ...discovery, proofKeys, callerNames, proxyUrl, approval }),
   ]
 }
 

@@ -149,6 +149,13 @@ function openSemanticSearch(
   return { pool, embedder, ranker, close: () => route.close() }
 }
 
+function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, meters: Meters) {
+  const limits = { budgetBytes: connections.memoryBytes }
+  const guard = new ConnectionGuard(log, limits, (reason) => meters.recordCut(reason))
+  const metricsText = mergeMetrics?.(meters) ?? (() => meters.text())
+  return { log, meters, metricsText, spans, connections: guard }
+}
+
 /** Opens a hub: migrates the database, opens the catalog and creates the entry points. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
@@ -175,35 +182,16 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   }
   const opened = await openPluginCatalog(options, { ...core, secretKeys }, host, privileges)
   const { catalog } = opened.pluginCatalog
-  const offers = createOffers({
-    ...money,
-    payTo: money.treasury,
-    network: USDC_BASE.network,
-    clock,
-  })
+  const { network } = USDC_BASE
+  const offers = createOffers({ ...money, payTo: money.treasury, network, clock })
   const calls = new CallLog(pool, log)
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)
-  const metricsText = options.mergeMetrics?.(meters) ?? (() => meters.text())
-  const connections = new ConnectionGuard(
-    log,
-    { budgetBytes: options.connections.memoryBytes },
-    (reason) => meters.recordCut(reason),
-  )
-  const observers = { log, meters, metricsText, spans: options.spans, draining, connections }
+  const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
   const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
-  const services = {
-    gates,
-    secretKeys,
-    windows,
-    offers,
-    calls,
-    clock,
-    pendingTasks,
-    egress,
-    backends,
-  }
-  const handle = openEntryPoints({ ...core, ...observers, ...found, ...services }, options)
+  const services = { gates, secretKeys, windows, offers, calls, clock, pendingTasks }
+  const parts = { ...core, ...observers, ...found, ...services, egress, backends }
+  const handle = openEntryPoints(parts, options)
   return {
     pool,
     financePool,

@@ -96,7 +96,6 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   try {
     const { sandbox, money, database, ...around } = await openEnvironment(options)
     stops.push(() => around.stop())
-    const signingKey = await loadSigningKey(config)
     const spans = await openConfiguredSpans(config)
     if (spans) stops.push(() => spans.close())
     let port = 0
@@ -109,7 +108,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       databaseDirectUrl: database.pooled ? database.directUrl : undefined,
       financeUrl: database.financeUrl,
       ownerUrl: database.ownerUrl,
-      signingKey,
+      signingKey: await loadSigningKey(config),
       olderSigningKeys: config.previousSigningKeys.map((key) => signingKeyOf(key)),
       money,
       sandbox: sandbox !== undefined,

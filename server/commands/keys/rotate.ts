@@ -114,8 +114,8 @@ async function assertUnused({ signingKeys }: KeysDeps, pool: Pool, version: numb
   if (roles.length === 0) return
   throw new RotationError(
     `${roles.length} plugins still have a password of it (${roles.join(', ')}): they get the ` +
-      'next one when a process that may log in as the owner of the database opens them, or when they ' +
-      'are removed.',
+      'next one when a process that may log in as the owner of the database opens them, or when ' +
+      'they are removed.',
   )
 }
 

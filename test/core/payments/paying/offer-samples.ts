@@ -20,7 +20,7 @@ export const V2 = {
   extra: { name: 'USD Coin', version: '2' },
 }
 const { amount: _, ...rest } = V2
-export const URL_V1 = 'https://seller.test/x'
+const URL_V1 = 'https://seller.test/x'
 export const V1 = { ...rest, network: 'base', maxAmountRequired: '2000', resource: URL_V1 }
 export const POLICY: TermsPolicy = { host: 'seller.test', maxAmount: 10_000n, ownWallets: [OURS] }
 
