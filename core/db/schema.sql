@@ -2521,15 +2521,19 @@ AS $function$
     AND wallet_address = ANY (p_admins)) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_configured_admin(text,text[]) TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.is_only_configured_admin(p_person text[], p_admins text[])
+CREATE OR REPLACE FUNCTION hub.is_only_root(p_person text[], p_admins text[])
  RETURNS boolean
  LANGUAGE sql
  STABLE
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
-  SELECT bool_and(coalesce(p.id = ANY (p_person), false))
-  FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet $function$;
-GRANT EXECUTE ON FUNCTION hub.is_only_configured_admin(text[],text[]) TO PUBLIC;
+  SELECT NOT EXISTS (
+    SELECT FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet
+      WHERE coalesce(p.id <> ALL (p_person), true)
+    UNION ALL
+    SELECT FROM role r WHERE r.role = 'admin' AND r.revoked_at IS NULL AND r.granter IS NULL
+      AND r.by_configured AND r.principal <> ALL (p_person)) $function$;
+GRANT EXECUTE ON FUNCTION hub.is_only_root(text[],text[]) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.is_staff(p_principal text, p_admins text[])
  RETURNS boolean
@@ -3263,7 +3267,7 @@ BEGIN
       CROSS JOIN LATERAL (SELECT principals_of_person(g.id) AS ids) one
     WHERE NOT holds_role_without(p_decider, p_roles, p_proposed_at, one.ids, p_admins)
       AND NOT holds_role_without(p_proposer, p_roles, p_proposed_at, one.ids, p_admins)
-      AND NOT is_only_configured_admin(one.ids, p_admins)) THEN
+      AND NOT is_only_root(one.ids, p_admins)) THEN
     RETURN 'roles_from_one_person';
   END IF;
   RETURN NULL;

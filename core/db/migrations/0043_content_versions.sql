@@ -74,11 +74,12 @@ DROP TRIGGER revise_changed ON hub.upstream_endpoint;
 DROP FUNCTION hub.upstream_revise(), hub.upstream_revise_endpoints();
 ALTER TABLE hub.upstream DROP COLUMN revision, DROP COLUMN approved_at;
 
--- What was on sale was approved; what was pending waits.
+-- What was on sale was approved; what was pending waits, also if it was suspended meanwhile.
 INSERT INTO hub.content_version (subject, version, content, state, decided_at)
-  SELECT slug, 1, hub.upstream_content(slug), CASE state WHEN 'pending' THEN 'waiting' ELSE 'approved' END,
-    CASE state WHEN 'pending' THEN NULL ELSE now() END
-  FROM hub.upstream WHERE state = 'pending' OR state <> 'retired' AND activated_at IS NOT NULL;
+  SELECT slug, 1, hub.upstream_content(slug), CASE WHEN waits THEN 'waiting' ELSE 'approved' END,
+    CASE WHEN NOT waits THEN now() END
+  FROM hub.upstream CROSS JOIN LATERAL (SELECT state = 'pending' OR activated_at IS NULL) w(waits)
+  WHERE state IN ('pending', 'suspended') OR state <> 'retired' AND activated_at IS NOT NULL;
 
 CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$

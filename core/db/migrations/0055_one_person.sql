@@ -25,11 +25,16 @@ CREATE FUNCTION hub.holds_role_without(
         WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (p_person))
     SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins))) $$;
 
--- True if a person is the only configured administrator: nobody else could confirm their grants.
-CREATE FUNCTION hub.is_only_configured_admin(p_person text[], p_admins text[]) RETURNS boolean
+-- True if there is no other administrator by configuration or by the owner of the database: nobody else could
+-- confirm the grants of this person.
+CREATE FUNCTION hub.is_only_root(p_person text[], p_admins text[]) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
-  SELECT bool_and(coalesce(p.id = ANY (p_person), false))
-  FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet $$;
+  SELECT NOT EXISTS (
+    SELECT FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet
+      WHERE coalesce(p.id <> ALL (p_person), true)
+    UNION ALL
+    SELECT FROM role r WHERE r.role = 'admin' AND r.revoked_at IS NULL AND r.granter IS NULL
+      AND r.by_configured AND r.principal <> ALL (p_person)) $$;
 
 -- As in 0037_two_people.sql. In addition, no third person, and not the second one, has granted the roles of
 -- both: they could be identities of whoever granted them.
@@ -53,7 +58,7 @@ BEGIN
       CROSS JOIN LATERAL (SELECT principals_of_person(g.id) AS ids) one
     WHERE NOT holds_role_without(p_decider, p_roles, p_proposed_at, one.ids, p_admins)
       AND NOT holds_role_without(p_proposer, p_roles, p_proposed_at, one.ids, p_admins)
-      AND NOT is_only_configured_admin(one.ids, p_admins)) THEN
+      AND NOT is_only_root(one.ids, p_admins)) THEN
     RETURN 'roles_from_one_person';
   END IF;
   RETURN NULL;

@@ -1,31 +1,21 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { migrate } from '../../../core/db/migrate.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { migrationsBefore } from './migrations-before.ts'
 
-const FOLDER = join(import.meta.dirname, '../../../core/db/migrations')
 const WALLET = `0x${'ab'.repeat(20)}`
 const PRINCIPALS = { mail: 'prn_mail000000000000', wallet: 'prn_wallet0000000000' } as const
 
 describe('the upgrade to acts of two people', () => {
   let database: FreshDatabase
-  let folder: string
   before(async () => {
     database = await freshDatabase(undefined, { empty: true })
-    folder = await mkdtemp(join(tmpdir(), 'agenthub-migrations-'))
-    for (const name of await readdir(FOLDER)) {
-      if (name < '0037') await copyFile(join(FOLDER, name), join(folder, name))
-    }
-    await migrate(database.url, { folder })
+    await using folder = await migrationsBefore('0037')
+    await migrate(database.url, { folder: folder.path })
   })
-  after(async () => {
-    await database.drop()
-    await rm(folder, { recursive: true })
-  })
+  after(() => database.drop())
 
-  it('keeps proposals, roles and links, also those that were removed', async () => {
+  it('keeps acts, also those of one person with two identities, roles, and removed links', async () => {
     const { admin } = database
     const { mail, wallet } = PRINCIPALS
     await admin.query(
@@ -57,11 +47,18 @@ describe('the upgrade to acts of two people', () => {
          'ann@x.example', $1)`,
       [mail],
     )
+    await admin.query(
+      `INSERT INTO hub.adjustment (id, debit, credit, amount, reason, proposed_by, proposer, state,
+         decided_by, decider, decided_at, note)
+       VALUES (gen_random_uuid(), 'expenses:free-tier', 'equity:opening', 8, 'why',
+         'ann@x.example', $1, 'booked', $2, $3, now(), 'fine')`,
+      [mail, WALLET, wallet],
+    )
     await migrate(database.url)
     const acts = await admin.query(
-      'SELECT kind, terms, accounts, exposure, state, person FROM hub.staff_act',
+      'SELECT kind, terms, accounts, exposure, state, person FROM hub.staff_act ORDER BY exposure',
     )
-    expect(acts.rows).to.have.length(1)
+    expect(acts.rows).to.have.length(2)
     expect(acts.rows[0]).to.deep.include({
       kind: 'adjustment',
       accounts: ['expenses:free-tier', 'equity:opening'],
@@ -69,6 +66,7 @@ describe('the upgrade to acts of two people', () => {
       state: 'proposed',
       person: [mail, wallet],
     })
+    expect(acts.rows[1]).to.include({ exposure: 8n, state: 'booked' })
     expect(acts.rows[0].terms).to.include({ amount: '7', asset: 'USDC' })
     expect(new Date(acts.rows[0].terms.valueDate).toISOString()).to.equal(
       '2026-11-01T00:00:00.000Z',
