@@ -22,8 +22,8 @@ export interface CredentialGateDeps {
 
 /**
  * Limits what unknown credentials cost. A repeated one costs no query. Beyond the limit of failed
- * attempts, the unknown credentials of a network are checked together, a few times per second, so
- * that a valid one behind the same address still passes: at once if it was valid within the hour.
+ * attempts, of a network or of all, unknown credentials are checked together, a few times per
+ * second, so that a valid one still passes: at once if it was valid within the hour.
  */
 export class CredentialGate {
   readonly #attempts: FailedAttempts
@@ -76,19 +76,21 @@ export class CredentialGate {
   ): Promise<T | undefined> {
     const key = digest.toString('base64')
     if (this.#unknown.has(key)) return this.fail(this.#countsRepeats ? network : undefined)
-    const isLimited = network !== undefined && this.#attempts.isLimited(network)
     const generation = this.#generation
-    const needsCheck = isLimited && !this.#valid.has(key)
-    const check = needsCheck ? await this.#check.ask(digest, network) : 'exists'
+    const isChecked = network !== undefined && this.#mustCheck(network) && !this.#valid.has(key)
+    const check = isChecked ? await this.#check.ask(digest, network) : 'exists'
+    if (isChecked && check === 'unchecked') throw this.#attempts.refusal(network)
     const found = check === 'exists' ? await load() : undefined
     if (found !== undefined) {
       this.#valid.set(key, true)
       return found
     }
-    const isUnknown = check !== 'unchecked'
-    if (isUnknown && this.#isAnnounced && generation === this.#generation)
-      this.#unknown.set(key, true)
+    if (this.#isAnnounced && generation === this.#generation) this.#unknown.set(key, true)
     return this.fail(network)
+  }
+
+  #mustCheck(network: string): boolean {
+    return this.#attempts.areMany || this.#attempts.isLimited(network)
   }
 
   /** Counts a failed attempt. @throws Fault `authentication_limited` beyond the limit */

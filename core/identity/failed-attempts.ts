@@ -3,8 +3,12 @@ import { ttlCache } from '../runtime/cache.ts'
 
 /** Failed attempts of one network per window, before its unknown credentials are limited. */
 export const ATTEMPTS_MAX = 60
+/** Failed attempts of all networks per window, before every unknown credential is checked. */
+export const ATTEMPTS_TOTAL_MAX = 1_000
 const WINDOW_MS = 60_000
 const NETWORKS_MAX = 20_000
+/** Stands for all networks together. */
+const ALL = '*'
 
 /** Counts failed authentications by network, for this process, in fixed windows of a minute. */
 export class FailedAttempts {
@@ -18,9 +22,16 @@ export class FailedAttempts {
 
   /** Counts a failed attempt. The first one starts a window. */
   record(network: string): void {
-    const count = this.#counts.get(network)
-    if (count) count.failures++
-    else this.#counts.set(network, { failures: 1 })
+    for (const name of [network, ALL]) {
+      const count = this.#counts.get(name)
+      if (count) count.failures++
+      else this.#counts.set(name, { failures: 1 })
+    }
+  }
+
+  /** Returns true if many attempts failed in total, as those of one attacker with many networks. */
+  get areMany(): boolean {
+    return (this.#counts.get(ALL)?.failures ?? 0) >= ATTEMPTS_TOTAL_MAX
   }
 
   isLimited(network: string): boolean {

@@ -2,7 +2,11 @@ import { expect } from 'chai'
 import { createPool } from '../../../core/db/pool.ts'
 import { Fault } from '../../../core/errors.ts'
 import { CredentialGate } from '../../../core/identity/credential-gate.ts'
-import { ATTEMPTS_MAX, FailedAttempts } from '../../../core/identity/failed-attempts.ts'
+import {
+  ATTEMPTS_MAX,
+  ATTEMPTS_TOTAL_MAX,
+  FailedAttempts,
+} from '../../../core/identity/failed-attempts.ts'
 import { findExistingKeys, KeyRing } from '../../../core/identity/keys.ts'
 import { createMainKey, findOrCreatePrincipal } from '../../../core/identity/main-keys.ts'
 import { generateKey, hashKey, keyPrefix } from '../../../core/identity/secret.ts'
@@ -123,6 +127,22 @@ describe('unknown keys', () => {
     expect(await attempt(known), 'used before').to.equal('ok')
     expect(await attempt(fresh), 'never used before').to.equal('ok')
     expect(await attempt(generateKey())).to.equal('authentication_limited')
+  })
+
+  it('from many networks cost one query per batch, and lock no valid key out', async () => {
+    gate.startCaching()
+    const networks = (from: number, count: number) =>
+      Array.from({ length: count }, (_, n) => `2001:db8:${(from + n).toString(16)}:0`)
+    const attempts = (from: number, count: number) =>
+      Promise.all(networks(from, count).map((network) => attempt(generateKey(), network)))
+    await attempts(0, ATTEMPTS_TOTAL_MAX)
+    const known = await createKey()
+    queries = 0
+    expect(new Set(await attempts(5_000, 640))).to.deep.equal(new Set(['invalid_api_key']))
+    expect(queries).to.be.at.most(2)
+    expect(await attempt(known, '2001:db8:ffff:0')).to.equal('ok')
+    const crowd = await attempts(10_000, 1_100)
+    expect(new Set(crowd)).to.deep.equal(new Set(['invalid_api_key', 'authentication_limited']))
   })
 
   it('with a typing error count too, but requests without a key do not', async () => {
