@@ -50,6 +50,7 @@ describe('npm run payments', () => {
     const row = {
       call,
       owner: String(owner.id),
+      principal: 'prn_payer0000000000',
       url: 'http://seller.test/x',
       host: 'seller.test',
       seller: 'http://seller.test/x',
