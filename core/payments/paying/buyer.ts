@@ -85,8 +85,8 @@ const SEND_TIMEOUT_MS = 15_000
 
 /**
  * Fetches price and terms of a seller. For a listed seller, a price above the last probe is
- * accepted only if the caller set a maximum. Another payee than that of the last delivery or probe
- * is paid only if the caller accepts its address.
+ * accepted only if the caller set a maximum. Another payee than that of the last delivery or probe,
+ * or than before a recent change, is paid only if the caller accepts its address.
  */
 async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMethod>) {
   const { egress, intents, listedTerms, ownWallets } = deps
@@ -98,7 +98,7 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
   const policy = {
     maxAmount: maxPrice < deps.maxAmount ? maxPrice : deps.maxAmount,
     ownWallets,
-    knownPayTo: [payee, listed?.payTo].filter((one) => one !== undefined),
+    knownPayTo: [payee, listed?.formerPayTo, listed?.payTo].filter((one) => one != null),
     acceptedPayTo,
     listedPrice: max === undefined ? listed?.price : undefined,
   }

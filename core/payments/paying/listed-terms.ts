@@ -5,6 +5,8 @@ import { type Micros, micros } from '../../money.ts'
 export interface ListedTerms {
   readonly listing: string
   readonly payTo: string
+  /** Payee before the changes that probes saw in 30 days; null: there was none. */
+  readonly formerPayTo: string | null
   /** Microdollars. */
   readonly price: Micros
 }
@@ -22,8 +24,12 @@ export class ListedTermsStore {
     const url = URL.parse(text)
     if (!url) return undefined
     url.hash = ''
-    const { rows } = await this.#pool.query<{ listing: string; payTo: string; price: bigint }>(
-      `SELECT id AS listing, pay_to AS "payTo", price FROM hub.listing
+    const { rows } = await this.#pool.query<Omit<ListedTerms, 'price'> & { price: bigint }>(
+      `SELECT id AS listing, pay_to AS "payTo", price,
+         (SELECT c.before FROM hub.listing_change c WHERE c.listing = l.id AND c.field = 'pay_to'
+           AND c.verified AND c.at > now() - interval '30 days'
+           ORDER BY c.id LIMIT 1) AS "formerPayTo"
+       FROM hub.listing l
        WHERE url = ANY ($2) AND method = $1 AND payable AND last_verified_at IS NOT NULL
          AND state <> 'unlisted'
        ORDER BY length(url) DESC LIMIT 1`,
