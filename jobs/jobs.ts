@@ -16,6 +16,7 @@ import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import { resolvePayments } from '../core/payments/operations/resolve.ts'
+import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
@@ -73,14 +74,7 @@ export const jobs = {
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
   },
   'prune-quotes': { everySeconds: 3_600, run: ({ pool }) => pruneQuotes(pool) },
-  'prune-claims': {
-    everySeconds: 3_600,
-    run: ({ pool }) =>
-      pool.query(
-        `DELETE FROM hub.payment_claim
-         WHERE state = 'released' AND valid_before < now() - interval '1 day'`,
-      ),
-  },
+  'prune-claims': { everySeconds: 3_600, run: ({ pool }) => pruneClaims(pool) },
   'prune-sign-ins': {
     everySeconds: 3_600,
     run: ({ pool }) =>
@@ -95,7 +89,7 @@ export const jobs = {
     run: ({ pool }) =>
       pool.query(`DELETE FROM hub.webhook_event WHERE at < now() - interval '30 days'`),
   },
-  'prune-windows': { everySeconds: 3_600, run: ({ pool }) => pruneWindows(pool) },
+  'prune-windows': { everySeconds: 60, run: ({ pool }) => pruneWindows(pool) },
   'prune-challenges': {
     everySeconds: 3_600,
     run: ({ pool }) =>

@@ -834,6 +834,7 @@ CREATE TABLE hub.payment_claim (
 CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
+CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_before) WHERE (state = 'released'::text);
 CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE (upfront AND (purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
 CREATE INDEX payment_claim_unsettled ON hub.payment_claim USING btree (payer) WHERE ((state = 'claimed'::text) AND (NOT upfront));
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
@@ -2786,8 +2787,8 @@ AS $function$
   SELECT coalesce(sum(o.amount), 0)::bigint FROM payout o
   WHERE o.started_at >= date_trunc('day', clock_timestamp(), 'UTC') AND o.state <> 'failed'
     AND (o.provider = p_provider OR o.payee = p_payee
-      OR EXISTS (SELECT FROM provider p JOIN me ON me.id = p.owner WHERE p.id = o.provider)
-      OR EXISTS (SELECT FROM principal w JOIN me ON me.id = w.id WHERE w.wallet_address = o.payee)) $function$;
+      OR o.provider = ANY (ARRAY(SELECT p.id FROM provider p JOIN me ON me.id = p.owner))
+      OR o.payee = ANY (ARRAY(SELECT w.wallet_address FROM principal w JOIN me ON me.id = w.id))) $function$;
 GRANT EXECUTE ON FUNCTION hub.paid_to_person(text,text) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.paid_to_person(text,text) TO hub_app;
 

@@ -8,3 +8,9 @@ export function networkPrefix(ip: string): string {
   const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
   return [...left, ...(tail === undefined ? [] : zeros), ...right].slice(0, 4).join(':')
 }
+
+/** Returns the IPv6 /48 prefix of an address: many networks of one party; undefined for IPv4. */
+export function sitePrefix(ip: string): string | undefined {
+  const network = networkPrefix(ip)
+  return network.includes(':') ? network.split(':').slice(0, 3).join(':') : undefined
+}

@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from '../errors.ts'
 import type { Caller } from '../identity/keys.ts'
-import { networkPrefix } from './network.ts'
+import { networkPrefix, sitePrefix } from './network.ts'
 import type { Windows } from './windows.ts'
 
 /** Requests per minute of a main key and its sub-keys, by tier. */
@@ -24,6 +24,9 @@ const REGISTRATION: Policy = {
   seconds: 3_600,
   fault: 'registration_rate_limited',
 }
+
+/** An IPv6 /48 may send as much as so many of its /64 networks. */
+const SITE_NETWORKS = 16
 
 /** Response headers about the caller's limit. */
 export interface RateState {
@@ -54,12 +57,20 @@ export class RateLimits {
 
   /** @throws Fault `rate_limited` */
   address(ip: string): Promise<RateState> {
-    return this.#count(`network:${networkPrefix(ip)}`, KEYLESS)
+    return this.#countNetwork('network', ip, KEYLESS)
   }
 
   /** @throws Fault `registration_rate_limited` */
   registration(ip: string): Promise<RateState> {
-    return this.#count(`registration:${networkPrefix(ip)}`, REGISTRATION)
+    return this.#countNetwork('registration', ip, REGISTRATION)
+  }
+
+  #countNetwork(kind: string, ip: string, policy: Policy): Promise<RateState> {
+    const countNetwork = () => this.#count(`${kind}:${networkPrefix(ip)}`, policy)
+    const site = sitePrefix(ip)
+    if (site === undefined) return countNetwork()
+    const sitePolicy = { ...policy, limit: policy.limit * SITE_NETWORKS }
+    return this.#count(`${kind}:${site}::/48`, sitePolicy).then(countNetwork)
   }
 
   async #count(key: string, policy: Policy): Promise<RateState> {

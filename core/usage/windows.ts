@@ -1,4 +1,4 @@
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { ttlCache } from '../runtime/cache.ts'
 
 /** Count of the current window, including this event. */
 export interface WindowCount {
@@ -13,13 +13,27 @@ export interface Windows {
   close(): Promise<void>
 }
 
-/** Counts in this process only. */
+/** Windows of one process; beyond it, the least recently used is dropped. */
+const WINDOWS_MAX = 100_000
+const SECOND_MS = 1_000
+
+/** Counts in this process only, in bounded memory. */
 export class MemoryWindows implements Windows {
-  readonly #limiter = new RateLimiterMemory({ points: 0, duration: 60, keyPrefix: '' })
+  readonly #windows
+
+  constructor(max = WINDOWS_MAX) {
+    this.#windows = ttlCache<string, { count: number }>({ ttlMs: SECOND_MS, max })
+  }
 
   async count(key: string, seconds: number): Promise<WindowCount> {
-    const hits = await this.#limiter.penalty(key, 1, { customDuration: seconds })
-    return { count: hits.consumedPoints, msLeft: hits.msBeforeNext }
+    const window = this.#windows.get(key)
+    if (window) {
+      const msLeft = Math.max(1, this.#windows.getRemainingTTL(key))
+      return { count: ++window.count, msLeft }
+    }
+    const ttl = seconds * SECOND_MS
+    this.#windows.set(key, { count: 1 }, { ttl })
+    return { count: 1, msLeft: ttl }
   }
 
   async close(): Promise<void> {}

@@ -107,6 +107,26 @@ describe('rate limits', () => {
     expect(far.passed).to.have.length(1)
   })
 
+  it('A049 count an IPv6 /48 as sixteen of its networks', async () => {
+    const from = (i: number) => limits.registration(`2001:db8:1:${i.toString(16)}::7`)
+    const { passed, refused } = await ask(1_700, (i) => from(i % 200))
+    expect([passed.length, refused.length]).to.deep.equal([1_600, 100])
+    expect(refused[0]).to.include({ code: 'registration_rate_limited', status: 429 })
+    expect((await ask(1, () => from(0x9999))).passed, 'a new network of it').to.have.length(0)
+    const other = await ask(1, () => limits.registration('2001:db8:2::7'))
+    expect(other.passed).to.have.length(1)
+  })
+
+  it('A049 remember a bounded number of networks, those used last', async () => {
+    const windows = new MemoryWindows(1_000)
+    for (let i = 0; i < 5_000; i++) {
+      await windows.count(`network:${i}`, 60)
+      await windows.count('key:1', 60)
+    }
+    expect((await windows.count('key:1', 60)).count).to.equal(5_001)
+    expect((await windows.count('network:0', 60)).count, 'dropped').to.equal(1)
+  })
+
   it('send headers with the remaining requests and the time of the reset', async () => {
     const ada = caller()
     const { passed } = await ask(3, () => limits.key(ada, 'free'))
