@@ -22,6 +22,7 @@ GRANT SELECT ON hub.migration TO hub_app; -- to see that none is missing
 
 -- The job queue manages its own schema, in a role that owns nothing else.
 CREATE SCHEMA IF NOT EXISTS pgboss;
+GRANT USAGE, CREATE ON SCHEMA pgboss TO hub_jobs; -- an owner that is no superuser gives objects only so
 DO $$
 DECLARE
   command text;

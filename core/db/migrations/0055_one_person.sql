@@ -86,8 +86,8 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   SELECT coalesce(sum(o.amount), 0)::bigint FROM payout o
   WHERE o.started_at >= date_trunc('day', clock_timestamp(), 'UTC') AND o.state <> 'failed'
     AND (o.provider = p_provider OR o.payee = p_payee
-      OR EXISTS (SELECT FROM provider p JOIN me ON me.id = p.owner WHERE p.id = o.provider)
-      OR EXISTS (SELECT FROM principal w JOIN me ON me.id = w.id WHERE w.wallet_address = o.payee)) $$;
+      OR o.provider = ANY (ARRAY(SELECT p.id FROM provider p JOIN me ON me.id = p.owner))
+      OR o.payee = ANY (ARRAY(SELECT w.wallet_address FROM principal w JOIN me ON me.id = w.id))) $$;
 GRANT EXECUTE ON FUNCTION hub.paid_to_person TO hub_app;
 
 -- As in 0040_payout_rules.sql. What left on the same day for the same person counts: if only that makes an

@@ -59,8 +59,9 @@ export const financePayoutsPage = (): AnyPage =>
         main: html`<p class="breadcrumb"><a href="/finance">Overview</a></p>
 <h1>Payouts</h1><p class="lead">Payouts to providers that are due and wait. Per UTC day, a
 provider is paid at most ${formatDollars(rules.provider_day_microdollars)}, all of them
-together at most ${formatDollars(rules.platform_day_microdollars)}. A payout above
-${formatDollars(rules.alone_microdollars)} needs an approval.</p>${
+together at most ${formatDollars(rules.platform_day_microdollars)}. Above
+${formatDollars(rules.alone_microdollars)}, a payout needs an approval. Providers of one person,
+by linked wallets or one address, count as one.</p>${
           open.length > 0 &&
           html`<div class="list">${open.map((each) => approvalCard(request, each))}</div>`
         }<h2>Waiting</h2>${

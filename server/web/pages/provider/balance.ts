@@ -23,7 +23,7 @@ const WAIT_TEXTS: Readonly<
     `A first payout waits for a while, as a protection against fraud: until ${until}.`,
   manual_credit: (_, until) =>
     `A correction was added to your balance. Your payout waits until ${until}.`,
-  approval: () => 'A payout of this amount needs the approval of a person on our side.',
+  approval: () => 'Payouts of this amount on one day need the approval of a person on our side.',
   provider_cap: (_, until) => `The maximum of a day is reached. Your next payout: ${until}.`,
   platform_cap: (_, until) =>
     `All payouts of today together have reached their maximum. Your payout waits until ${until}.`,
