@@ -1417,8 +1417,8 @@ CREATE TABLE hub.service (
 );
 CREATE INDEX service_category ON hub.service USING btree (category, slug) WHERE (state = 'active'::text);
 CREATE INDEX service_family ON hub.service USING btree (family, slug) WHERE ((family IS NOT NULL) AND (state = 'active'::text));
+CREATE INDEX service_name_look ON hub.service USING btree (translate(hub.search_squashed(name), '01'::text, 'ol'::text)) WHERE (state = 'active'::text);
 CREATE INDEX service_provider ON hub.service USING btree (provider, slug);
-CREATE INDEX service_squashed_name ON hub.service USING btree (hub.search_squashed(name)) WHERE (state = 'active'::text);
 CREATE INDEX service_suspended ON hub.service USING btree (slug) WHERE (suspended_at IS NOT NULL);
 CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON hub.service FOR EACH ROW EXECUTE FUNCTION hub.hold_back();
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;

@@ -107,7 +107,7 @@ export async function imitatedService(
 ): Promise<readonly string[]> {
   const { rows } = await client.query<{ slug: string }>(
     `SELECT slug FROM hub.service WHERE state = 'active' AND provider <> $1
-       AND hub.search_squashed(name) = ANY ($2) LIMIT 1`,
+       AND translate(hub.search_squashed(name), '01', 'ol') = ANY ($2) LIMIT 1`,
     [provider, spellingsOf(name)],
   )
   const [other] = rows

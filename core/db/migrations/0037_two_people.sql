@@ -2,6 +2,15 @@
 -- proposer over all links that ever existed, holds a role that somebody else granted before the act was
 -- proposed, and nobody decides about accounts of their own.
 
+-- Processes of the version before log in as the owner. They could not post after these migrations.
+DO $$ BEGIN
+  IF EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = session_user
+      AND application_name LIKE 'agenthub%' AND application_name <> 'agenthub migrate') THEN
+    RAISE EXCEPTION 'processes of an older version of the hub use the database'
+      USING ERRCODE = 'object_in_use', HINT = 'Stop all of them and start again. Nothing was changed.';
+  END IF;
+END $$;
+
 -- ── Persons ─────────────────────────────────────────────────────────────────────────────────
 
 -- Every link between a wallet and an account that ever existed.

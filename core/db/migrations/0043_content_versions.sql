@@ -107,5 +107,6 @@ INSERT INTO hub.content_version (subject, version, content, state, decided_at)
 
 GRANT SELECT, INSERT, UPDATE (state, content, decided_at, reason) ON hub.content_version TO hub_app;
 
--- Names that are the same without case, accents and punctuation, to find imitations.
-CREATE INDEX service_squashed_name ON hub.service (hub.search_squashed(name)) WHERE state = 'active';
+-- Names that look the same without case, accents and punctuation, to find imitations.
+CREATE INDEX service_name_look ON hub.service (translate(hub.search_squashed(name), '01', 'ol'))
+  WHERE state = 'active';

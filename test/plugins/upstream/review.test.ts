@@ -269,6 +269,7 @@ describe('without approval by administrators', () => {
 
   it('a service on sale keeps its name while an imitation of another one waits', async () => {
     await sell([{}], { name: 'Northwind Rates' })
+    await sell([{}], { name: 'Northwind Rates 10' })
     const other = await world.hub.agent()
     const about = { category: 'data', summary: 'Rates.', base_url: `${world.origin}/base` }
     const made = await send(
@@ -286,6 +287,8 @@ describe('without approval by administrators', () => {
     expect(held.body, held.text).to.include({ state: 'active' })
     const { waiting } = held.body['review'] as { waiting: { held: string[] } }
     expect(waiting.held.join()).to.match(/looks the same|several scripts/)
+    const digits = await send('PATCH', path, { name: 'Northwind Rates lO' }, other)
+    expect(JSON.stringify(digits.body['review'])).to.include('looks the same')
     expect((await send('GET', '/v1/services/rates-2')).body['name']).to.equal('Rates of the day')
   })
 
