@@ -6,6 +6,12 @@ import { readSingleHeader } from './exchange.ts'
 /** Maximum body size: 50 KB of text with every character escaped, and some room. */
 export const BODY_BYTES_MAX = 512 * 1_024
 const DEPTH_MAX = 64
+/** Maximum members of all objects of a body: the names of larger ones take long to sort. */
+export const MEMBERS_MAX = 10_000
+/** Maximum objects and lists in a body. */
+export const CONTAINERS_MAX = 30_000
+/** Maximum fields of a form. */
+const FIELDS_MAX = 1_000
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
@@ -27,7 +33,9 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 export async function readForm(request: IncomingMessage): Promise<unknown> {
   const type = readSingleHeader({ req: request }, 'content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
-  const fields = [...new URLSearchParams((await readUnencoded(request)).toString('utf8'))]
+  const text = (await readUnencoded(request)).toString('utf8')
+  if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
+  const fields = [...new URLSearchParams(text)]
   const value = Object.fromEntries(fields)
   if (Object.keys(value).length !== fields.length) {
     throw new Fault('validation_failed', 'A field of the form came twice.')
@@ -66,6 +74,11 @@ const tooLarge = (actual: number): Fault =>
     headers: { Connection: 'close' },
   })
 
+const tooMany = (what: string, limit: number): Fault =>
+  new Fault('body_too_large', `The body has too many ${what}: at most ${limit} are permitted.`, {
+    extras: { [`limit_${what.replaceAll(' ', '_')}`]: limit },
+  })
+
 function isJsonType(type = ''): boolean {
   const match = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset=("?)([\w-]+)\1\s*)?$/i.exec(type)
   return match !== null && (match[2] ?? 'utf-8').toLowerCase() === 'utf-8'
@@ -79,8 +92,10 @@ function parseJson(bytes: Buffer): unknown {
   let value: unknown
   try {
     text = UTF8.decode(bytes)
-    const { depth, members } = scanJson(text)
+    const { depth, members, containers } = scanJson(text)
     if (depth > DEPTH_MAX) throw new Fault('json_too_deep')
+    if (members > MEMBERS_MAX) throw tooMany('members', MEMBERS_MAX)
+    if (containers > CONTAINERS_MAX) throw tooMany('objects and lists', CONTAINERS_MAX)
     value = JSON.parse(text)
     if (members > 1 && members !== countMembers(value)) throw new Fault('duplicate_member')
   } catch (error) {
@@ -104,12 +119,21 @@ const CHAR = {
   colon: 0x3a,
 } as const
 
+interface JsonSize {
+  /** Deepest nesting. */
+  readonly depth: number
+  readonly members: number
+  /** Number of objects and lists. */
+  readonly containers: number
+}
+
 /**
- * Computes the deepest nesting and the number of members of a JSON text without parsing it: parsers
- * recurse, and drop members of the same name.
+ * Measures a JSON text without parsing it: parsers recurse, take long for many names, and drop
+ * members of the same name.
  */
-function scanJson(text: string): { readonly depth: number; readonly members: number } {
+function scanJson(text: string): JsonSize {
   let members = 0
+  let containers = 0
   let depth = 0
   let deepest = 0
   let inString = false
@@ -119,11 +143,13 @@ function scanJson(text: string): { readonly depth: number; readonly members: num
       if (char === CHAR.backslash) i++
       else if (char === CHAR.quote) inString = false
     } else if (char === CHAR.quote) inString = true
-    else if (char === CHAR.brace || char === CHAR.bracket) deepest = Math.max(deepest, ++depth)
-    else if (char === CHAR.braceEnd || char === CHAR.bracketEnd) depth--
+    else if (char === CHAR.brace || char === CHAR.bracket) {
+      containers++
+      deepest = Math.max(deepest, ++depth)
+    } else if (char === CHAR.braceEnd || char === CHAR.bracketEnd) depth--
     else if (char === CHAR.colon) members++
   }
-  return { depth: deepest, members }
+  return { depth: deepest, members, containers }
 }
 
 /** Counts the members of all objects in a value. */

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { BODY_BYTES_MAX, readJson } from '../../../server/http/body.ts'
+import { BODY_BYTES_MAX, CONTAINERS_MAX, MEMBERS_MAX, readJson } from '../../../server/http/body.ts'
 import { problem, toFault } from '../../../server/http/problem.ts'
 import { type Answer, type Listening, listen, send } from '../http.ts'
 
@@ -178,6 +178,28 @@ describe('a request body', () => {
       const body = JSON.stringify({ a: '\\"'.repeat(9) + '['.repeat(1_000) })
       expect((await post(body)).status).to.equal(200)
     })
+  })
+
+  describe('A136 has a limited number of', () => {
+    const names = (count: number): string =>
+      `{${Array.from({ length: count }, (_, n) => `"${n}":[]`).join()}}`
+    const lists = (count: number): string =>
+      `[${Array(count - 1)
+        .fill('{}')
+        .join()}]`
+    const limits = [
+      ['members', names, MEMBERS_MAX],
+      ['objects and lists', lists, CONTAINERS_MAX],
+    ] as const
+    for (const [what, make, limit] of limits) {
+      it(what, async () => {
+        expect((await post(make(limit))).status).to.equal(200)
+        const { status, json } = await post(make(limit + 1))
+        expect(status).to.equal(413)
+        const name = `limit_${what.replaceAll(' ', '_')}`
+        expect(json).to.include({ code: 'body_too_large', [name]: limit })
+      })
+    }
   })
 
   describe('has no key that would touch a prototype', () => {
