@@ -43,17 +43,26 @@ const FORBIDDEN = [
   `SET session_replication_role = replica`,
 ]
 
-describe('the job queue of an older version', () => {
-  it('belongs to the role of the jobs after the migration, and continues to work', async () => {
+describe('the upgrade from a version without logins', () => {
+  it('continues the job queue, also of an owner that is no superuser', async () => {
+    await (await freshDatabase()).drop() // creates the roles
     const fresh = await freshDatabase(undefined, { empty: true })
+    const name = new URL(fresh.url).pathname.slice(1)
+    await fresh.admin.query(`CREATE ROLE ${name}_owner LOGIN CREATEROLE PASSWORD 'a long password'`)
+    await fresh.admin.query(
+      `GRANT hub_app, hub_finance, hub_jobs TO ${name}_owner WITH ADMIN TRUE, SET TRUE`,
+    )
+    await fresh.admin.query(`ALTER DATABASE ${name} OWNER TO ${name}_owner`)
+    const owner = new URL(fresh.url)
+    Object.assign(owner, { username: `${name}_owner`, password: 'a long password' })
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-migrations-'))
     const names = (await readdir(MIGRATIONS)).sort()
     const older = names.slice(
       0,
-      names.findIndex((name) => name.endsWith('_logins.sql')),
+      names.findIndex((name) => name.endsWith('_two_people.sql')),
     )
     await Promise.all(older.map((name) => copyFile(join(MIGRATIONS, name), join(folder, name))))
-    await migrate(fresh.url, { folder })
+    await migrate(owner.href, { folder })
     const start = async (url: string, options: ConstructorOptions): Promise<void> => {
       const boss = new PgBoss({ connectionString: url, max: 2, ...options })
       await boss.start()
@@ -61,8 +70,13 @@ describe('the job queue of an older version', () => {
       await boss.send('older', {})
       await boss.stop({ graceful: false })
     }
-    await start(fresh.url, {})
-    const { directUrl } = await openLogins({ url: fresh.url })
+    await start(owner.href, {})
+    const old = createPool(owner.href)
+    await old.query('SELECT')
+    const refusal = await openLogins({ url: owner.href }).catch((error: Error) => error)
+    expect(refusal).to.have.property('message').that.contains('processes of an older version')
+    await old.end()
+    const { directUrl } = await openLogins({ url: owner.href })
     await start(directUrl, { options: '-c role=hub_jobs', createSchema: false })
     const { rows } = await fresh.admin.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c
