@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -11,6 +10,8 @@ import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/boot/start.ts'
 import { isWorker, runWorker, startWorkers } from '../../server/boot/workers.ts'
+
+const UNIQUE = { type: 'array', items: {}, uniqueItems: true }
 
 /** Program: hub like `npm start`, alone or with workers, with services for tests. */
 const slow = defineService({
@@ -39,16 +40,39 @@ const slow = defineService({
         return { bytes: heapUsed + arrayBuffers, resources: process.getActiveResourcesInfo() }
       },
     },
-    'GET /delay': {
-      summary: 'Longest delay of the event loop since the last call.',
+    'GET /turn': {
+      summary: 'Longest turn of the event loop since the last call.',
       price: usd('0'),
       input: s.object({}),
       handle: async () => {
-        await sleep(20) // a delay is recorded at the end of it
-        const { max } = delay
-        delay.reset()
-        return { ms: Math.round(max / 1e6), rss: process.memoryUsage.rss() }
+        await sleep(20) // a turn is recorded at the end of it
+        const ms = Math.round(longestMicros / 1_000)
+        longestMicros = 0
+        return { ms, rss: process.memoryUsage.rss() }
       },
+    },
+    'GET /spin': {
+      summary: 'Holds the event loop.',
+      price: usd('0'),
+      input: s.object({}),
+      handle: () => {
+        const before = process.threadCpuUsage()
+        while (process.threadCpuUsage(before).user < SPIN_MICROS);
+        return {}
+      },
+    },
+    'POST /unique': {
+      summary: 'Items that must differ, in the request and the response.',
+      price: usd('0.001'),
+      input: { json: { ...UNIQUE, maxItems: 100 } },
+      handle: ({ input }) => input,
+    },
+    'GET /unique': {
+      summary: 'Many items of which few are permitted.',
+      price: usd('0'),
+      input: s.object({}),
+      output: { json: { ...UNIQUE, maxItems: 100 } },
+      handle: () => Array.from({ length: 20_000 }, (_, n) => ({ a: { b: n } })),
     },
     'POST /work': {
       summary: 'Answers after some milliseconds.',
@@ -81,8 +105,19 @@ const slow = defineService({
   },
 })
 
-const delay = monitorEventLoopDelay({ resolution: 5 })
-delay.enable()
+const SPIN_MICROS = 80_000
+
+/**
+ * Longest processor time of the event loop between two runs of a timer. Unlike its delay, it does
+ * not grow while other processes use the machine.
+ */
+let longestMicros = 0
+let usage = process.threadCpuUsage()
+setInterval(() => {
+  const { user, system } = process.threadCpuUsage(usage)
+  longestMicros = Math.max(longestMicros, user + system)
+  usage = process.threadCpuUsage()
+}, 5).unref()
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -1,3 +1,4 @@
+import { CONTAINERS_MAX, MEMBERS_MAX } from '../../../server/http/body.ts'
 import type { Document, Operation } from '../../fuzz/response-checker.ts'
 import type { Schema } from '../../fuzz/values.ts'
 
@@ -6,6 +7,8 @@ export interface Attack {
   readonly method: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Sent without a key. */
+  readonly isAnonymous?: boolean
   /** Text of a JSON body. */
   readonly body?: string
 }
@@ -35,7 +38,7 @@ interface Sizes {
 }
 
 /** Returns the worst value of a schema: all members, all strings filled with a piece. */
-export function worstValue(schema: Schema & LengthLimits, piece: string, sizes: Sizes): unknown {
+function worstValue(schema: Schema & LengthLimits, piece: string, sizes: Sizes): unknown {
   const { enum: allowed, anyOf, oneOf, properties, items } = schema
   if (schema.const !== undefined) return schema.const
   if (allowed) return allowed[0]
@@ -61,19 +64,33 @@ interface LengthLimits {
   readonly 'x-maxBytes'?: number
 }
 
-const list = (item: string): string => `[${fill(`${item},`, BODY_LENGTH).slice(0, -1)}]`
-const names = (count: number): string =>
-  `{${Array.from({ length: count }, (_, n) => `"n${n}":0`).join(',')}}`
+const list = (item: string, count = Math.floor(BODY_LENGTH / (item.length + 1))): string =>
+  `[${Array<string>(count).fill(item).join()}]`
+/** An object of unordered names. */
+const names = (count: number, ending = ''): string =>
+  `{${Array.from({ length: count }, (_, n) => `"n${(n * 7_919) % count}${ending}":0`).join()}}`
+const distinctObjects = (count: number): string =>
+  `[${Array.from({ length: count }, (_, n) => `{"n${n}":0}`).join()}]`
+const numbers = (count: number): string =>
+  `{${Array.from({ length: count }, (_, n) => `"${(n * 100_003) % 4_294_967_291}":0`).join()}}`
 
 /** JSON texts of the permitted size that are deep, wide or repetitive. */
-export const STRUCTURES: Readonly<Record<string, string>> = {
+const STRUCTURES: Readonly<Record<string, string>> = {
   zeros: list('0'),
-  'empty objects': list('{}'),
-  'equal objects': list('{"a":{"b":[1,2,3]}}'),
+  'too many empty objects': list('{}'),
+  'empty objects': list('{}', CONTAINERS_MAX - 16),
+  'empty lists': list('[]', CONTAINERS_MAX - 16),
+  'equal objects': list('{"a":{"b":[1,2,3]}}', MEMBERS_MAX / 2 - 16),
+  'objects of one name each': distinctObjects(MEMBERS_MAX - 16),
   'empty texts': list('""'),
-  'deep lists': list(`${'['.repeat(60)}${']'.repeat(60)}`),
-  'many names': names(40_000),
-  'a member twice': `{${fill('"a":1,', BODY_LENGTH).slice(0, -1)}}`,
+  'deep lists': list(`${'['.repeat(56)}${']'.repeat(56)}`, Math.floor(CONTAINERS_MAX / 56) - 1),
+  'deep objects': list(`${'{"a":'.repeat(56)}0${'}'.repeat(56)}`, Math.floor(MEMBERS_MAX / 56) - 1),
+  'too many names': names(40_000),
+  'many names': names(MEMBERS_MAX - 16),
+  'many long names': names(MEMBERS_MAX - 16, 'x'.repeat(36)),
+  'many escaped names': names(MEMBERS_MAX - 16, '\\u0041'.repeat(6)),
+  'many numbers as names': numbers(MEMBERS_MAX - 16),
+  'a member twice': `{${fill('"a":1,', MEMBERS_MAX * 6).slice(0, -1)}}`,
   'a long number': `[${'9'.repeat(BODY_LENGTH)}]`,
   'small numbers': list('1e-999'),
   'a long text': JSON.stringify('x'.repeat(BODY_LENGTH)),
@@ -84,7 +101,8 @@ export const STRUCTURES: Readonly<Record<string, string>> = {
 
 /** Forms of the permitted size. */
 const FORMS: Readonly<Record<string, string>> = {
-  'many fields': Array.from({ length: 60_000 }, (_, n) => `n${n}=1`).join('&'),
+  'too many fields': Array.from({ length: 60_000 }, (_, n) => `n${n}=1`).join('&'),
+  'many fields': Array.from({ length: 1_000 }, (_, n) => `n${n}${'x'.repeat(490)}=1`).join('&'),
   'one field often': fill('a=1&', BODY_LENGTH),
   escapes: `a=${fill('%41', BODY_LENGTH)}`,
   separators: fill('&', BODY_LENGTH),
@@ -100,41 +118,51 @@ export const formAttacks = (path: string): readonly Attack[] =>
     body,
   }))
 
+/** Every eighth text attacks one operation or member; its name determines which. */
+const STRIDE = 8
+const rotate = <T>(all: readonly T[], seed: string): readonly T[] =>
+  all.filter((_, n) => n % STRIDE === seed.length % STRIDE)
+
 const within = (text: string): boolean => Buffer.byteLength(text) <= 524_288
 
-/** Bodies of an operation: structures as a whole and in each member, and the worst values. */
-export function worstBodies(schema: Schema): readonly (readonly [what: string, body: string])[] {
-  const members = Object.keys(schema.properties ?? {})
-  const structures = Object.entries(STRUCTURES).flatMap(([what, text]) => [
-    [what, text] as const,
-    ...members.map((name) => [`${what} as ${name}`, `{${JSON.stringify(name)}:${text}}`] as const),
-  ])
-  const texts = PIECES.flatMap((piece) =>
+/** Bodies of an operation: structures as a whole and in members, and the worst values. */
+export function worstBodies(
+  schema: Schema,
+  seed: string,
+): readonly (readonly [what: string, body: string])[] {
+  const all = Object.entries(STRUCTURES)
+  const members = Object.keys(schema.properties ?? {}).flatMap((name) =>
+    rotate(all, seed + name).map(
+      ([what, text]) => [`${what} as ${name}`, `{${JSON.stringify(name)}:${text}}`] as const,
+    ),
+  )
+  const texts = rotate(PIECES, seed).flatMap((piece) =>
     [true, false].map((permitted) => {
       const value = worstValue(schema, piece, { length: STRING_LENGTH, permitted })
       return [`${JSON.stringify(piece)} repeated`, JSON.stringify(value)] as const
     }),
   )
-  return [...structures, ...texts].filter(([, text]) => within(text))
+  return [...all, ...members, ...texts].filter(([, text]) => within(text))
 }
 
 /** Attacks on an operation by its body, query and path. */
-export function attacksOn(path: string, method: string, operation: Operation): readonly Attack[] {
+function attacksOn(path: string, method: string, operation: Operation): readonly Attack[] {
   const plain = { method: method.toUpperCase(), path: path.replaceAll(/\{\w+\}/g, 'x') }
   const [media] = Object.values(operation.requestBody?.content ?? {})
-  const bodies = media ? worstBodies(media.schema) : []
+  const bodies = media ? worstBodies(media.schema, path) : []
   const query = (operation.parameters ?? []).filter((each) => each.in === 'query')
-  const texts = PIECES.map((piece) => ({
-    piece,
-    what: JSON.stringify(piece),
-    encoded: encodeURIComponent(piece).repeat(
-      Math.floor(QUERY_LENGTH / encodeURIComponent(piece).length),
-    ),
-  }))
+  const texts = (seed: string) =>
+    rotate(PIECES, seed).map((piece) => ({
+      piece,
+      what: JSON.stringify(piece),
+      encoded: encodeURIComponent(piece).repeat(
+        Math.floor(QUERY_LENGTH / encodeURIComponent(piece).length),
+      ),
+    }))
   return [
     ...bodies.map(([what, body]) => ({ ...plain, what, body })),
     ...query.flatMap(({ name }) =>
-      texts.map(({ what, encoded }) => ({
+      texts(path + name).map(({ what, encoded }) => ({
         ...plain,
         what: `${what} repeated in ?${name}`,
         path: `${plain.path}?${name}=${encoded}`,
@@ -144,7 +172,7 @@ export function attacksOn(path: string, method: string, operation: Operation): r
       ? [{ ...plain, what: 'many parameters', path: `${plain.path}?${'a=1&'.repeat(5_000)}` }]
       : []),
     ...(path.includes('{')
-      ? texts.map(({ what, encoded }) => ({
+      ? texts(path).map(({ what, encoded }) => ({
           ...plain,
           what: `${what} repeated in the path`,
           path: path.replaceAll(/\{\w+\}/g, () => encoded),
@@ -162,15 +190,30 @@ const HEADERS = (
   'sec-fetch-site via'
 ).split(' ')
 
-/** Attacks by headers on one path. */
+const HEADER_PIECES = PIECES.filter((piece) => /^[\t\x20-\x7e]+$/.test(piece))
+
+const headerAttack = (method: string, path: string, name: string, piece: string): Attack => ({
+  what: `${JSON.stringify(piece)} repeated in ${name}`,
+  method,
+  path,
+  headers: { [name]: `a${fill(piece, HEADER_LENGTH)}b` },
+})
+
+/** Attacks by each header on all operations of the API document, with a text that changes. */
+export const documentHeaderAttacks = ({ paths }: Document): readonly Attack[] =>
+  Object.entries(paths)
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ path, method })))
+    .flatMap(({ path, method }, n) =>
+      HEADERS.map((name, i) => {
+        const piece = HEADER_PIECES[(n + i) % HEADER_PIECES.length]!
+        return headerAttack(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'x'), name, piece)
+      }),
+    )
+
+/** Attacks by headers on one path, with all texts. */
 export const headerAttacks = (path: string, method = 'GET'): readonly Attack[] => [
   ...HEADERS.flatMap((name) =>
-    PIECES.filter((piece) => /^[\t\x20-\x7e]+$/.test(piece)).map((piece) => ({
-      what: `${JSON.stringify(piece)} repeated in ${name}`,
-      method,
-      path,
-      headers: { [name]: `a${fill(piece, HEADER_LENGTH)}b` },
-    })),
+    HEADER_PIECES.map((piece) => headerAttack(method, path, name, piece)),
   ),
   ...['[', '{"a":', '0,'].map((piece) => ({
     what: `${piece} as payment`,
@@ -200,7 +243,7 @@ export const toolAttacks = (
   tools: readonly { readonly name: string; readonly inputSchema: Schema }[],
 ): readonly (readonly Attack[])[] =>
   tools.map(({ name, inputSchema }) =>
-    worstBodies(inputSchema).map(([what, text]) => ({
+    worstBodies(inputSchema, name).map(([what, text]) => ({
       what: `${what} for ${name}`,
       method: 'POST',
       path: '/mcp',
