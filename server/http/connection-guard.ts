@@ -18,7 +18,7 @@ export interface ConnectionLimits {
   readonly sweepMs: number
 }
 
-export const CONNECTION_LIMITS: ConnectionLimits = {
+const CONNECTION_LIMITS: ConnectionLimits = {
   budgetBytes: 256 * 1_048_576,
   bytesPerSecond: 16_384,
   graceMs: 30_000,
@@ -200,8 +200,8 @@ export class ConnectionGuard {
       candidates.push(ranked)
       total += sumOf(ranked)
       while (total > this.#limits.budgetBytes * SHARES[rank]) {
-        const group = candidates.find((each) => sumOf(each) > 0)
-        const victim = group && chooseVictim(group, now, newcomer)
+        const group = candidates.find((each) => each.some(isLarge))
+        const victim = group && chooseVictim(group.filter(isLarge), now, newcomer)
         if (!victim) break
         total -= heldBytes(victim)
         if (victim === newcomer && victim.bodyBytes > 0) {
@@ -251,16 +251,17 @@ const FIRST_READ_BYTES = 65_536
 const sumOf = (members: readonly OpenRequest[]): number =>
   members.reduce((sum, open) => sum + heldBytes(open), 0)
 
+/** Smaller holders are not cut: it would give back nothing. */
+const VICTIM_BYTES_MIN = 16_384
+const isLarge = (open: OpenRequest): boolean => heldBytes(open) >= VICTIM_BYTES_MIN
+
 /** Chooses the newcomer if no holder has more, else the largest holder's slowest connection. */
 function chooseVictim(
   members: readonly OpenRequest[],
   now: number,
   newcomer: OpenRequest | undefined,
 ): OpenRequest | undefined {
-  const groups = Map.groupBy(
-    members.filter((open) => heldBytes(open) > 0),
-    holderOf,
-  )
+  const groups = Map.groupBy(members, holderOf)
   const [largest = []] = [...groups.values()].toSorted((a, b) => sumOf(b) - sumOf(a))
   const own = newcomer && groups.get(holderOf(newcomer))
   if (own?.includes(newcomer!) && sumOf(own) >= sumOf(largest)) return newcomer

@@ -71,6 +71,14 @@ describe('memory for a response that is being made', () => {
     expect(guard.reserve(second!, 100 * MIB)).to.equal(true)
   })
 
+  it('is never taken from those who hold next to nothing', () => {
+    for (let i = 0; i < 5; i++) request('small', {}, { 'content-length': '100' })
+    expect(reserve('keyless', {}, 60)).to.equal(true)
+    expect(reserve('payer', paying('a'), 256)).to.equal(false)
+    expect(reserve('payer', paying('a'), 250)).to.equal(true)
+    expect(cut).to.deep.equal(['keyless'])
+  })
+
   it('counts bodies of requests until they are answered', () => {
     guard = new ConnectionGuard(createLog('silent'), { budgetBytes: 4 * MIB })
     const headers = { 'content-length': String(MIB / 2) }
