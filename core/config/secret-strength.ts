@@ -12,7 +12,7 @@ export const weakSecretFault = (secret: string): Fault =>
     : undefined
 
 /** Password of a URL, decoded; undefined without one. */
-export function passwordOf(url: string): string | undefined {
+function passwordOf(url: string): string | undefined {
   const { password } = new URL(url)
   try {
     return decodeURIComponent(password) || undefined

@@ -3,7 +3,7 @@ import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 
 /** Days over which acts by command and refused attempts are counted. */
-export const RECENT_DAYS = 30
+const RECENT_DAYS = 30
 
 /** Work that awaits finance, as of one instant. */
 export interface PendingWork {

@@ -46,7 +46,10 @@ export async function openProductionMoney(
   settings: ProductionChain,
   databaseUrl: string,
   log: Log,
-  { pooled = false, identity = BASE_MAINNET }: { pooled?: boolean; identity?: ChainIdentity } = {},
+  {
+    pooled = false,
+    identity = BASE_MAINNET,
+  }: { readonly pooled?: boolean; readonly identity?: ChainIdentity | undefined } = {},
 ): Promise<ProductionMoney> {
   const { rpcUrl, treasury, facilitator: facilitatorSettings } = settings
   const transport = await openNode(rpcUrl, identity, log)

@@ -12,6 +12,7 @@ import { SPEND } from '../../core/ledger/postings.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import type { ChainIdentity } from '../../core/payments/chain/identity.ts'
 import { type NodeTransport, trustedNode } from '../../core/payments/chain/node.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
@@ -64,6 +65,8 @@ export interface StartOptions {
   /** Sandbox started by another process of this hub, to join. */
   readonly sandboxPlace?: SandboxPlace | undefined
   readonly mergeMetrics?: HubOptions['mergeMetrics']
+  /** Chain that production money must be on. @defaultValue Base mainnet */
+  readonly chainIdentity?: ChainIdentity | undefined
   /** See HubOptions. @defaultValue 60 */
   readonly holdMarginSeconds?: number
 }
@@ -180,6 +183,7 @@ async function openEnvironment({
   config,
   log,
   sandboxPlace: place,
+  chainIdentity: identity,
 }: StartOptions): Promise<Environment> {
   const { production, dataDir, databaseUrl: url } = config
   const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
@@ -187,7 +191,7 @@ async function openEnvironment({
   if (production) {
     const database = await openLogins({ ...logins!, mustSeparate: true }, (text) => log.info(text))
     const { pooled } = database
-    const opened = await openProductionMoney(production, database.url, log, { pooled })
+    const opened = await openProductionMoney(production, database.url, log, { pooled, identity })
     return { database, sandbox: undefined, ...opened }
   }
   const sandbox = await (place

@@ -10,6 +10,7 @@ import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { createLog } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
+import type { ChainIdentity } from '../../core/payments/chain/identity.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
@@ -47,6 +48,7 @@ export async function startTestHub(
     readonly plugins?: readonly Plugin[]
     readonly clock?: Clock
     readonly config?: Partial<Config>
+    readonly chainIdentity?: ChainIdentity
   } = {},
 ): Promise<TestHub> {
   const database = await freshDatabase()
@@ -65,6 +67,7 @@ export async function startTestHub(
     parts: { plugins: [...plugins, ...(options.plugins ?? [])], privileged, startJobs },
     log,
     clock: options.clock ?? systemClock,
+    chainIdentity: options.chainIdentity,
     cacheNow: () => elapsedMs() + advancedMs,
   })
   const { hub, sandbox, url } = running

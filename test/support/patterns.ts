@@ -11,14 +11,13 @@ export const PROVEN = 'test/support/linear-patterns.txt'
 const CHECKED = /^(?:core|plugins|jobs|server)\/.*\.ts$/
 const EXCLUDED = /^server\/(?:cli|commands|sandbox)\/|^plugins\/\w+\/(?:train|data)\//
 
-export const isChecked = (path: string): boolean => CHECKED.test(path) && !EXCLUDED.test(path)
+const isChecked = (path: string): boolean => CHECKED.test(path) && !EXCLUDED.test(path)
 
 /** Lists the pattern literals of a file, as `/source/flags`. */
-export const literalsOf = (text: string): readonly string[] =>
+const literalsOf = (text: string): readonly string[] =>
   regExpsOf(text).map(({ source, flags }) => `/${source}/${flags}`)
 
-export const provenIn = (tree: Tree): ReadonlySet<string> =>
-  new Set((tree.get(PROVEN) ?? '').split('\n'))
+const provenIn = (tree: Tree): ReadonlySet<string> => new Set((tree.get(PROVEN) ?? '').split('\n'))
 
 const ADVICE =
   'run npm run patterns; if it is not linear, rewrite it, or limit the text first and list it in ' +

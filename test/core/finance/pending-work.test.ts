@@ -43,6 +43,8 @@ describe('the pending work of finance', () => {
     payments: 0n,
     overdue: 0n,
     proposals: 0n,
+    refusals: 0n,
+    commands: 0n,
     paused: false,
   }
 

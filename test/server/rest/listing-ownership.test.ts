@@ -105,9 +105,12 @@ describe('external listings', () => {
       expect(less.body).to.include({ code: 'price_exceeds_max' })
     })
 
-    it('by reporting a changed payee from the first purchase on', async () => {
+    it('by refusing a changed payee from the first purchase on, without consent', async () => {
       const url = `${fixture.hub.sandbox!.sellerUrl}/shout?pay_to=${ELSEWHERE}`
-      const { status, headers } = await buy({ url, method: 'POST', body: 'hello' })
+      const order = { url, method: 'POST', body: 'hello' }
+      const refused = await buy(order)
+      expect([refused.status, refused.body['code']]).to.deep.equal([409, 'pay_to_changed'])
+      const { status, headers } = await buy({ ...order, accept_pay_to: ELSEWHERE })
       expect([status, headers['x-upstream-caution']]).to.deep.equal([200, 'pay_to_changed'])
     })
   })

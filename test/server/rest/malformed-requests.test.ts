@@ -44,7 +44,11 @@ describe('a malformed request', () => {
         () => ['POST /proxy/echo/%2e%2e/v1 HTTP/1.1', key(), ...withBody('{}')],
       ],
       'a path with NUL': [404, 'service_not_found', () => ['GET /v1/services/a%00 HTTP/1.1']],
-      'a path that cannot be decoded': [404, '', () => ['GET /v1/services/%zz HTTP/1.1']],
+      'a path that cannot be decoded': [
+        400,
+        'malformed_path',
+        () => ['GET /v1/services/%zz HTTP/1.1'],
+      ],
       'a body with __proto__': [
         422,
         'validation_failed',
@@ -98,24 +102,24 @@ describe('a malformed request', () => {
         () => ['POST /v1/search HTTP/1.1', key(), 'Content-Encoding: gzip', ...withBody('{}')],
       ],
       'another method': [405, 'method_not_allowed', () => ['DELETE /v1/services HTTP/1.1', key()]],
-      'an absolute target': [
-        404,
-        'not_found',
+      'an absolute target of another host': [
+        400,
+        'malformed_request',
         () => ['GET http://elsewhere.test/nothing HTTP/1.1', key()],
       ],
       'an absolute target that is no URL': [
         400,
-        'malformed_path',
+        'malformed_request',
         () => ['GET http://[/v1/services HTTP/1.1'],
       ],
       'an absolute target with an impossible port': [
         400,
-        'malformed_path',
+        'malformed_request',
         () => ['GET http://hub.test:99999/v1/services HTTP/1.1'],
       ],
       'an absolute target without a path': [
         400,
-        'malformed_path',
+        'malformed_request',
         () => ['GET hub://hub.test?a=1 HTTP/1.1'],
       ],
       'a query with a prototype': [

@@ -11,7 +11,7 @@ import { systemClock } from '../../../core/clock.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { productionOf, type Stack, startStack } from '../../core/payments/stack.ts'
+import { identityOf, productionOf, type Stack, startStack } from '../../core/payments/stack.ts'
 import { type ApiResponse, ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
 import { entry } from './sellers.ts'
@@ -67,7 +67,9 @@ export class UntrustedFacilitator {
     const facilitator = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
     const production = { ...productionOf(stack), facilitator }
     try {
-      untrusted.#hub = await startTestHub({ config: { production, jobs: false } })
+      const chainIdentity = await identityOf(stack)
+      const config = { production, jobs: false }
+      untrusted.#hub = await startTestHub({ config, chainIdentity })
       return untrusted
     } catch (error) {
       await untrusted.close()
