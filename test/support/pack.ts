@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,7 +15,7 @@ import { join } from 'node:path'
  * Builds the published package: the command line, the client, the plugin API and its conformance
  * suite, as JavaScript, with only the dependencies that these need, and an SBOM of the hub.
  * `npm pack` runs it before packing, and with `undo` afterwards, because npm can publish only this
- * package.json.
+ * package.json. With `sbom` it writes only the SBOM.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 const OUT = join(ROOT, 'dist')
@@ -77,7 +78,7 @@ function compile(): void {
     include: [],
     files: [CLI, ...Object.values(ENTRIES)].map((file) => `../${file}.ts`),
   }
-  execFileSync('mkdir', ['-p', OUT])
+  mkdirSync(OUT, { recursive: true })
   const path = join(OUT, 'tsconfig.json')
   writeFileSync(path, JSON.stringify(config))
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', path], { stdio: 'inherit' })
@@ -88,10 +89,42 @@ function compile(): void {
 
 /**
  * Writes dist/sbom.cdx.json (CycloneDX): every package of the lock file that a hub installs, with
- * its version and license. The same lock file gives the same bytes.
+ * its version, hash and license. The same lock file and npm give the same bytes.
  */
 function listComponents(): void {
-  execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, stdio: 'inherit' })
+  // With --omit=dev npm also omits packages that a tool shares with the hub.
+  const args = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only']
+  const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 26 } as const
+  const bom = JSON.parse(execFileSync('npm', args, options)) as Bom
+  const { name } = JSON.parse(readFileSync(OWN, 'utf8')) as { name: string }
+  const components = bom.components.filter(
+    ({ properties }) => !properties.some((each) => each.name === 'cdx:npm:package:development'),
+  )
+  const refs = new Set(components.map((each) => each['bom-ref']))
+  const root = bom.metadata.component
+  const component = { ...root, name, type: 'application' } // npm takes the name of the folder
+  const dependencies = bom.dependencies
+    .filter(({ ref }) => refs.has(ref) || ref === root['bom-ref'])
+    .map((each) => ({ ...each, dependsOn: each.dependsOn.filter((ref) => refs.has(ref)) }))
+  const metadata = { ...bom.metadata, timestamp: undefined, component }
+  const text = JSON.stringify(
+    { ...bom, serialNumber: undefined, metadata, components, dependencies },
+    null,
+    2,
+  )
+  mkdirSync(OUT, { recursive: true })
+  writeFileSync(join(OUT, 'sbom.cdx.json'), `${text}\n`)
+}
+
+interface Component {
+  readonly 'bom-ref': string
+  readonly properties: readonly { readonly name: string }[]
+}
+
+interface Bom {
+  readonly metadata: { readonly component: Component }
+  readonly components: readonly Component[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
 /** Returns the names of packages that compiled files import. */
@@ -109,4 +142,5 @@ const pick = (from: object, names: readonly string[]): object =>
   Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)))
 
 if (process.argv[2] === 'undo') renameSync(ASIDE, OWN)
+else if (process.argv[2] === 'sbom') listComponents()
 else pack()
