@@ -7,6 +7,7 @@ import { readForm, readJson } from '../http/body.ts'
 import { PUBLIC_CORS_HEADERS } from '../http/cors.ts'
 import { readSingleHeader, requestIdOf, send } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
+import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
@@ -87,7 +88,7 @@ async function readInput(ctx: Context, route: AnyRoute) {
   const readBody = route.acceptsForm ? readForm : readJson
   return {
     body: route.body ? parse(route.body, (await readBody(ctx.req)) ?? {}) : undefined,
-    query: route.query && parse(route.query, { ...ctx.query }),
+    query: route.query && parse(route.query, readQuery(ctx)),
   }
 }
 

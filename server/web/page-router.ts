@@ -9,6 +9,7 @@ import { readForm } from '../http/body.ts'
 import { requestIdOf } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
 import { faultHeaders, reportFault, toFault } from '../http/problem.ts'
+import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { assertSameOrigin, type SessionDeps, sessionFromCookie } from '../rest/authentication.ts'
 import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
@@ -73,12 +74,12 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   const submission = personal ? resumeForm(ctx, page, deps) : undefined
   const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
   if (!personal) markPublic(ctx)
-  const query = page.query && parse(page.query, { ...ctx.query })
+  const query = page.query && parse(page.query, readQuery(ctx))
   const content = await page.render({ ...request, query, secret, submission })
   if ('to' in content) redirectTo(ctx, content.to)
   else if ('file' in content) sendFile(ctx, content)
   else {
-    const messages = { done: ctx.query['done'], secret, resumed: submission !== undefined }
+    const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
     sendPage(ctx, withMessages(content, page, messages), deps.site)
   }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
@@ -137,7 +138,7 @@ async function showFormAgain(
   { above, status, submission }: FormRepeat,
   { site }: PageRouterDeps,
 ): Promise<void> {
-  const query = page.query && parse(page.query, { ...ctx.query })
+  const query = page.query && parse(page.query, readQuery(ctx))
   const content = await page.render({ ...request, query, submission })
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
