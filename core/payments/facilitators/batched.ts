@@ -41,7 +41,6 @@ type Args = KeyPayment['args']
 /** Response for each payment, possibly still pending when the next batch starts. */
 type Responses<Result> = readonly Promise<Result>[]
 
-/** @param work never throws */
 function inBatches<Result>(
   alone: (...args: Args) => Promise<Result>,
   work: (batch: readonly KeyPayment[]) => Promise<Responses<Result>>,
@@ -53,8 +52,12 @@ function inBatches<Result>(
     isRunning = true
     while (queue.length > 0) {
       const batch = queue.splice(0, BATCH_SIZE_MAX)
-      const responses = await work(batch.map(({ payment }) => payment))
-      for (const [i, { resolve }] of batch.entries()) resolve(responses[i]!)
+      try {
+        const responses = await work(batch.map(({ payment }) => payment))
+        for (const [i, { resolve }] of batch.entries()) resolve(responses[i]!)
+      } catch (error) {
+        for (const { resolve } of batch) resolve(Promise.reject(error))
+      }
     }
     isRunning = false
   }
@@ -73,13 +76,22 @@ async function verifyBatch(
   { sender: { client }, asset, single }: BatchDeps,
   batch: readonly KeyPayment[],
 ): Promise<Responses<VerifyResponse>> {
-  const { data = '0x' } = await client
-    .call(independentCalls(asset, batch))
-    .catch(() => ({ data: undefined }))
-  const good = data === '0x' ? [] : decodeResults(data)
+  const good = await client.call(independentCalls(asset, batch)).then(
+    ({ data = '0x' }) => tryDecode(data),
+    () => [],
+  )
   return batch.map(async ({ args, authorization: { from: payer } }, i) =>
     good[i] ? { isValid: true, payer } : single.verify(...args),
   )
+}
+
+/** Returns nothing for malformed data, so that each payment is verified alone. */
+function tryDecode(data: Hex): readonly boolean[] {
+  try {
+    return decodeResults(data)
+  } catch {
+    return []
+  }
 }
 
 /** Settles the batch by one transaction. The node refuses it before sending if one is bad. */

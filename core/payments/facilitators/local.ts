@@ -3,14 +3,21 @@ import type { SettleResponse } from '@x402/core/types'
 import { type FacilitatorEvmSigner, toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import type { Pool } from 'pg'
-import { type Abi, concatHex, encodeFunctionData } from 'viem'
+import { type Abi, concatHex, encodeFunctionData, isAddressEqual } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import type { NodeTransport } from '../chain/node.ts'
 import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
-import { createSender, type GasAccount, isRefusal, NotSent, type Sender } from './sender.ts'
+import {
+  createSender,
+  type GasAccount,
+  isNodeFailure,
+  isRefusal,
+  NotSent,
+  type Sender,
+} from './sender.ts'
 import { createStoredOutbox } from './stored-outbox.ts'
 
 export interface LocalFacilitatorOptions {
@@ -96,7 +103,7 @@ const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
 /** Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures. */
 function createAttempt(
   sender: Sender,
-  { network }: Asset,
+  asset: Asset,
   confirmationTimeoutMs: number,
   payment?: string,
 ) {
@@ -109,15 +116,19 @@ function createAttempt(
       throw error
     }
   }
-  const signer = toFacilitatorEvmSigner(createSigner(sender, watch, payment), {
+  const signer = toFacilitatorEvmSigner(createSigner(sender, asset, watch, payment), {
     confirmationTimeoutMs,
   })
   const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingStore(sender) })
-  return { facilitator: new x402Facilitator().register(network, scheme), node }
+  return { facilitator: new x402Facilitator().register(asset.network, scheme), node }
 }
+
+/** Stands for the code of the asset, of which the scheme only checks that it exists. */
+const CONTRACT_CODE: Hex = '0xfe'
 
 function createSigner(
   { address, client, send, receipt }: Sender,
+  asset: Asset,
   watch: <T>(work: Promise<T>) => Promise<T>,
   payment?: string,
 ): Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } {
@@ -127,7 +138,12 @@ function createSigner(
       watch(client.readContract({ ...call, abi: abi as Abi, args })),
     verifyTypedData: (data) =>
       watch(client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
-    getCode: (call) => watch(client.getCode(call)),
+    // Never rejects: the scheme starts this request and does not wait for it after a failure. The
+    // asset is known to be a contract, and other addresses are those of payers.
+    getCode: async (call) =>
+      isAddressEqual(call.address, asset.address)
+        ? CONTRACT_CODE
+        : watch(client.getCode(call)).catch(() => undefined),
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
       const call = { to, data: concatHex([data, dataSuffix]) }
@@ -150,8 +166,9 @@ const pendingStore = ({ underWay }: Sender): PendingSettlementStore => ({
 })
 
 const isOutage = (error: unknown): boolean =>
-  !isRefusal(error) &&
-  /HttpRequestError|TimeoutError|WebSocketRequestError|WrongChain/.test(errorNames(error))
+  isNodeFailure(error) ||
+  (!isRefusal(error) &&
+    /HttpRequestError|TimeoutError|WebSocketRequestError|WrongChain/.test(errorNames(error)))
 
 const errorNames = (error: unknown): string =>
   error instanceof Error ? `${error.name} ${errorNames(error.cause)}` : ''

@@ -44,8 +44,9 @@ export type Sender = ReturnType<typeof createSender>
 
 const GAS_MARGIN_PERCENT = 20n
 const NONCE_USED_ERROR = /nonce too low|nonce is too low|replacement transaction underpriced/i
-/** JSON-RPC error code. */
+/** JSON-RPC error codes; the second is that of EIP-1474. */
 const INTERNAL_ERROR = -32_603
+const LIMIT_EXCEEDED = -32_005
 const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 
 /** Sends transactions from one key. Every request to the node has a timeout. */
@@ -161,6 +162,14 @@ export const isRefusal = (error: unknown): boolean =>
 const isUncertain = (cause: unknown): boolean =>
   cause instanceof RpcRequestError &&
   (cause.code === INTERNAL_ERROR || /time[d ]*-?out/i.test(cause.message))
+
+/** Returns true if the node responded with a failure of its own, which says nothing of the call. */
+export const isNodeFailure = (error: unknown): boolean =>
+  hasCause(
+    error,
+    (cause) =>
+      isUncertain(cause) || (cause instanceof RpcRequestError && cause.code === LIMIT_EXCEEDED),
+  )
 
 const isRevert = (error: unknown): boolean =>
   hasCause(error, (cause) => cause instanceof ExecutionRevertedError)
