@@ -20,6 +20,7 @@ import { listingsCommand } from './commands/listings/index.ts'
 import { paymentsCommand } from './commands/payments/index.ts'
 import { createCommandHost, pluginCommand, unavailable } from './commands/plugin-command.ts'
 import { pluginsCommand } from './commands/plugins/index.ts'
+import { watchUnhandledErrors } from './observability/unhandled-errors.ts'
 import { registerFirstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
 
@@ -63,6 +64,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0)
 })
 
+/** A closed log must not end the process with the calls in flight. */
+process.stderr.on('error', () => {})
+
 const writeError = (text: string): void => {
   process.stderr.write(text)
 }
@@ -74,12 +78,13 @@ async function serve(): Promise<number> {
     config.production ? config.logLevel : quieterLevel(config.logLevel),
   )
   const options = { config, parts, log, print: writeError }
-  if (isWorker()) process.exit(await runWorker(options, untilSignal()))
+  const errors = watchUnhandledErrors(log, config.drain)
+  if (isWorker()) process.exit(await runWorker(options, untilSignal(), errors))
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
   const { dataDir, mcpUrl = url } = config
-  const stopped = untilSignal()
+  const stopped = Promise.race([untilSignal(), errors.occurred])
   if (sandbox) {
     const apiKey = await registerFirstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl, pageUrl } = sandbox
@@ -90,18 +95,19 @@ async function serve(): Promise<number> {
   await stopped
   await write('\nStopping after the requests in flight have finished.\n')
   await running.stop()
-  return 0
+  return errors.exitCode
 }
 
 async function jobs(): Promise<number> {
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = createProcessLog(config, config.logLevel)
+  const errors = watchUnhandledErrors(log, config.drain)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, listens: false })
-  await untilSignal()
+  await Promise.race([untilSignal(), errors.occurred])
   await running.stop()
-  return 0
+  return errors.exitCode
 }
 
 /** Applies all migrations as the owner, and creates the logins that the hub serves with. */
@@ -223,6 +229,9 @@ async function openDatabase(place: Parameters<typeof joinDatabase>[0], role: Rol
   return { pool, close }
 }
 
+/** A command has nothing to drain: it may finish its work. */
+const NO_DRAIN = { delaySeconds: 0, graceSeconds: 0 } as const
+
 const [name = 'serve', ...args] = process.argv.slice(2)
 const command = COMMANDS[name] ?? findPluginCommand(name)
 if (!command) {
@@ -230,7 +239,10 @@ if (!command) {
   process.exit(name === '--help' || name === 'help' ? 0 : 2)
 }
 try {
-  process.exitCode = await command(args)
+  const isServer = command === serve || command === jobs // these drain, and watch for themselves
+  const log = createLog('error', process.stderr, secretValues())
+  const errors = isServer ? undefined : watchUnhandledErrors(log, NO_DRAIN)
+  process.exitCode = (await command(args)) || (errors?.exitCode ?? 0)
 } catch (error) {
   // A plugin throws Refusal for settings that it cannot use.
   const isExpected = error instanceof ConfigError || error instanceof Refusal

@@ -6,6 +6,11 @@ import { type Config, ConfigError } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
 import { reachableHost } from '../http/listen.ts'
 import type { Meters } from '../observability/meters.ts'
+import {
+  countUnhandledError,
+  type UnhandledErrors,
+  unhandledErrorMetrics,
+} from '../observability/unhandled-errors.ts'
 import type { SandboxPlace } from '../sandbox/start.ts'
 import { type RunningHub, type StartOptions, startHub } from './start.ts'
 
@@ -20,10 +25,12 @@ type WorkerMessage =
   | { readonly hub: 'ready'; readonly port: number }
   | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
   | { readonly hub: 'counted?'; readonly question: number }
+  | { readonly hub: 'failing'; readonly origin: NodeJS.UncaughtExceptionOrigin }
 
 type FirstProcessMessage =
   | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }
+  | { readonly hub: 'replaced' }
 
 /** Milliseconds before a worker is replaced, by the number of exits in the last minute. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 15_000] as const
@@ -117,11 +124,19 @@ class WorkerPool {
     return port
   }
 
+  /** Replaces a worker after its exit, or before it drains because of an unhandled error. */
   #watch(worker: Worker): void {
+    let isReplaced = false
+    worker.on('message', (said: WorkerMessage) => {
+      if (said.hub !== 'failing') return
+      isReplaced = true
+      countUnhandledError(said.origin)
+      void this.#replace().then(() => sendTo(worker, { hub: 'replaced' }))
+    })
     const replace = (code: number | null, signal: string | null): void => {
       if (this.#stopping) return
       this.#log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
-      void this.#replace()
+      if (!isReplaced) void this.#replace()
     }
     if (worker.isDead()) replace(worker.process.exitCode, worker.process.signalCode)
     else worker.once('exit', replace)
@@ -133,29 +148,37 @@ class WorkerPool {
     this.#exitTimes = [...this.#exitTimes.filter((at) => now - at < EXIT_WINDOW_MS), now]
     await sleep(BACK_OFF_MS[this.#exitTimes.length - 1] ?? BACK_OFF_MS.at(-1)!)
     if (this.#stopping) return
-    await this.#fork().catch((error: unknown) => {
+    await this.#fork().catch(async (error: unknown) => {
       if (this.#stopping) return
       this.#log.error({ err: error }, 'failed to replace a worker; retrying')
-      void this.#replace()
+      await this.#replace()
     })
   }
 
   #sendSandboxPlace(worker: Worker): void {
-    worker.send({ hub: 'place', sandbox: this.#sandbox } satisfies FirstProcessMessage, () => {})
+    sendTo(worker, { hub: 'place', sandbox: this.#sandbox })
   }
 
   async #sendMetrics(worker: Worker, question: number): Promise<void> {
-    const text = await this.#registry.clusterMetrics().catch(() => '')
-    if (worker.isConnected())
-      worker.send({ hub: 'counted', question, text } satisfies FirstProcessMessage, () => {})
+    const merged = await this.#registry.clusterMetrics().catch(() => '')
+    const text = `${merged}\n${await unhandledErrorMetrics()}`
+    sendTo(worker, { hub: 'counted', question, text })
   }
+}
+
+function sendTo(worker: Worker, message: FirstProcessMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {})
 }
 
 /** Returns true if this process is a worker, which calls `runWorker`. */
 export const isWorker = (): boolean => cluster.isWorker
 
-/** Serves requests in a worker until it is stopped. @returns the exit code */
-export async function runWorker(options: StartOptions, stopped: Promise<unknown>): Promise<number> {
+/** Serves requests in a worker until it is stopped or fails. @returns the exit code */
+export async function runWorker(
+  options: StartOptions,
+  stopped: Promise<unknown>,
+  errors: UnhandledErrors,
+): Promise<number> {
   const first = new FirstProcess()
   try {
     const place = await first.requestSandboxPlace()
@@ -168,9 +191,10 @@ export async function runWorker(options: StartOptions, stopped: Promise<unknown>
       mergeMetrics: together,
     })
     await first.send({ hub: 'ready', port: running.port })
-    await stopped
+    const failed = errors.occurred.then((origin) => first.requestReplacement(origin))
+    await Promise.race([stopped, failed])
     await running.stop()
-    return 0
+    return errors.exitCode
   } catch (error) {
     const { message } = error as Error
     await first.send({ hub: 'failed', message, misconfigured: error instanceof ConfigError })
@@ -179,6 +203,8 @@ export async function runWorker(options: StartOptions, stopped: Promise<unknown>
 }
 
 const METRICS_TIMEOUT_MS = 5_500
+/** Milliseconds that a worker that must end waits for another one to start. */
+const REPLACEMENT_MS = 10_000
 
 class FirstProcess {
   /** Responds to the first process when it collects metrics. */
@@ -208,6 +234,17 @@ class FirstProcess {
     })
     await this.send({ hub: 'hello' })
     return told
+  }
+
+  /** Resolves when another worker has started in the place of this one, or takes too long. */
+  async requestReplacement(origin: NodeJS.UncaughtExceptionOrigin): Promise<void> {
+    const replaced = new Promise<void>((resolve) => {
+      process.on('message', (told: FirstProcessMessage) => {
+        if (told.hub === 'replaced') resolve()
+      })
+    })
+    await this.send({ hub: 'failing', origin })
+    await withTimeout(REPLACEMENT_MS, replaced)
   }
 
   /** Returns a function that reads the merged metrics of all workers. */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Trace } from './trace.ts'
+import { unhandledErrorMetrics } from './unhandled-errors.ts'
 
 const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -108,7 +109,7 @@ export class Meters {
 
   async text(): Promise<string> {
     const texts = await Promise.all(this.registries.map((registry) => registry.metrics()))
-    return texts.join('\n')
+    return [...texts, await unhandledErrorMetrics()].join('\n')
   }
 
   #serviceLabel(service: string): string {

@@ -10,6 +10,7 @@ import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/boot/start.ts'
 import { isWorker, runWorker, startWorkers } from '../../server/boot/workers.ts'
+import { watchUnhandledErrors } from '../../server/observability/unhandled-errors.ts'
 
 const UNIQUE = { type: 'array', items: {}, uniqueItems: true }
 
@@ -84,6 +85,19 @@ const slow = defineService({
         return { pid: process.pid }
       },
     },
+    'POST /leak': {
+      summary: 'Leaves an error to nobody, by a promise or a timer.',
+      price: usd('0'),
+      input: s.object({ by: s.string() }),
+      handle: ({ input }) => {
+        const leak = () => {
+          throw new Error(`leaked by a ${input.by} with ahk_0123456789abcdefghij`)
+        }
+        if (input.by === 'timer') setTimeout(leak, 1)
+        else void sleep(1).then(leak)
+        return { pid: process.pid }
+      },
+    },
     'GET /large': {
       summary: 'Many bytes for nothing.',
       price: usd('0'),
@@ -134,9 +148,11 @@ const config = readConfig()
 const log = createLog(config.logLevel, process.stderr, secretValues())
 const parts = { plugins: [...plugins, slow], privileged, startJobs }
 const options = { config, parts, log, holdMarginSeconds: 1 }
-if (isWorker()) process.exit(await runWorker(options, stopped))
+const errors = watchUnhandledErrors(log, config.drain)
+if (isWorker()) process.exit(await runWorker(options, stopped, errors))
 const running = await (config.workers > 1 ? startWorkers : startHub)(options)
 const { url, databaseUrl } = running
 process.stdout.write(`${JSON.stringify({ url, databaseUrl })}\n`)
-await stopped
+await Promise.race([stopped, errors.occurred])
 await running.stop()
+process.exitCode = errors.exitCode

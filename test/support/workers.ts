@@ -96,6 +96,11 @@ export class ProcessHub {
     return this.ledger.balance(creditsOf(keyId))
   }
 
+  /** Resolves with exit code and signal when it has ended. */
+  get ended(): Promise<unknown[]> {
+    return this.#exit
+  }
+
   /** @returns exit code and signal, once it has ended */
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<unknown[]> {
     this.child.kill(name)
