@@ -1,3 +1,5 @@
+import type { MoneyOutcome } from './money-outcome.ts'
+
 /** Errors by code: status, title, advice, and true if a repeated request may succeed. */
 export const FAULTS = {
   payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
@@ -313,6 +315,8 @@ export class Fault extends Error {
   readonly extras: Readonly<Record<string, unknown>>
   /** Response headers, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
+  /** State of the money; default: the one that the code implies. */
+  readonly money: MoneyOutcome | undefined
 
   /**
    * @param detail a sentence for the caller; default: the advice of the table
@@ -325,6 +329,7 @@ export class Fault extends Error {
       readonly extras?: Readonly<Record<string, unknown>>
       readonly headers?: Readonly<Record<string, string>>
       readonly cause?: unknown
+      readonly money?: MoneyOutcome | undefined
     } = {},
   ) {
     super(detail ?? FAULTS[code][2], { cause: more.cause })
@@ -332,5 +337,6 @@ export class Fault extends Error {
     this.status = FAULTS[code][0]
     this.extras = more.extras ?? {}
     this.headers = more.headers ?? {}
+    this.money = more.money
   }
 }

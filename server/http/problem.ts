@@ -1,5 +1,6 @@
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
+import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
 import type { Log } from '../../core/log.ts'
 import type { HttpResponse } from './http-response.ts'
 
@@ -14,12 +15,9 @@ export function problem(
   instance: string,
   charged = 0,
 ): HttpResponse {
-  const [status, title, advice, retryable = false] = FAULTS[fault.code] as readonly [
-    number,
-    string,
-    string,
-    boolean?,
-  ]
+  const [status, title] = FAULTS[fault.code]
+  const money = charged > 0 ? 'taken' : (fault.money ?? outcomeOfCode(fault.code))
+  const { advice, retryable } = guidanceFor(fault.code, money)
   return {
     status,
     headers: {

@@ -36,7 +36,7 @@ export function problemResult(body: JsonObject, more: JsonObject = {}): ToolResu
   const charged = body['charged_microdollars'] ?? 0
   return failureResult({
     error: code,
-    next: toolAdvice(code, extras) ?? advice,
+    next: body['advice'] === advice ? (toolAdvice(code, extras) ?? advice) : body['advice'],
     ...(convertToDollars({ charged_microdollars: charged }) as JsonObject),
     retryable: body['retryable'],
     request_id: body['request_id'],

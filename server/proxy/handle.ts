@@ -99,7 +99,8 @@ function privilegedOutcome(
   request: CallRequest,
 ): HandlerOutcome {
   const code = returned.code as FaultCode
-  const fault = new Fault(code, returned.detail, { extras: returned.extras })
+  const money = returned instanceof Taken ? 'taken' : 'unresolved'
+  const fault = new Fault(code, returned.detail, { extras: returned.extras, money })
   const instance = pathOf(request)
   if (returned instanceof Unresolved) {
     return { kind: 'unresolved', ...problem(fault, request.requestId, instance) }
@@ -112,7 +113,7 @@ function privilegedOutcome(
 function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall): HandlerOutcome {
   const detail = `The outcome is not known yet and the price is held. See GET /v1/calls/${call}.`
   const payment = { state: 'unresolved', amount_microdollars: json(price) }
-  const fault = new Fault(code, detail, { extras: { payment } })
+  const fault = new Fault(code, detail, { extras: { payment }, money: 'unresolved' })
   return { kind: 'unresolved', ...problem(fault, request.requestId, pathOf(request)) }
 }
 

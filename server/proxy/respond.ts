@@ -1,4 +1,5 @@
 import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
+import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
 import { asBuffer } from '../http/bytes.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -43,7 +44,7 @@ export async function replay(
   const headers = {
     ...responseHeaders(priced, response.headers),
     ...paymentHeaders,
-    'X-Charged-Microdollars': '0',
+    'X-Charged-Microdollars': String(chargedIn(response)),
     'X-Payment-Source': source,
     ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
     'X-Call-Id': response.call,
@@ -51,6 +52,10 @@ export async function replay(
   }
   return { status: response.status, headers, body: response.body }
 }
+
+/** Nothing is charged now, but a stored problem states its charge, which the header repeats. */
+const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
+  status >= 400 && isJsonObject(body) ? Number(body['charged_microdollars'] ?? 0) : 0
 
 /** Records the call and signs its receipt. */
 export const signReceipt = (

@@ -60,5 +60,6 @@ export function withRefund(fault: Fault, { call, price }: PricedCall, { source }
     extras: { ...fault.extras, call_id: call, ...(refund && { refund }) },
     headers: { ...fault.headers, 'X-Call-Id': call, ...(refund && { 'X-Refund-Reason': reason }) },
     cause: fault.cause,
+    money: fault.money,
   })
 }

@@ -1,5 +1,5 @@
 import { encodePaymentResponseHeader } from '@x402/core/http'
-import { Fault } from '../../../core/errors.ts'
+import { FAULTS, Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
 import { type AcceptedPayment, settlePayment } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, REFUND_HOURS } from '../../../core/payments/receiving/claim.ts'
@@ -115,10 +115,12 @@ export class PrepaidFunds implements Funds {
       refund_at: refundAt,
       next,
     }
-    return new Fault(fault.code, `${fault.message} ${next}`, {
+    const detail = fault.message === FAULTS[fault.code][2] ? next : `${fault.message} ${next}`
+    return new Fault(fault.code, detail, {
       extras: { ...fault.extras, payment },
       headers: { ...fault.headers, ...this.paymentHeaders },
       cause: fault,
+      money: 'kept',
     })
   }
 

@@ -1,0 +1,10 @@
+/**
+ * State of the money when a request fails.
+ * - `none`: nothing moved, or what was reserved is released
+ * - `taken`: the caller paid, because a seller has taken the money
+ * - `unresolved`: the price stays reserved until the outcome of a payment is known
+ * - `kept`: an x402 payment was received and pays for the next attempt
+ * - `pending`: an x402 payment was sent whose outcome will be known soon
+ * - `settled`: the caller has paid, and its response is no longer stored
+ */
+export type MoneyOutcome = 'none' | 'taken' | 'unresolved' | 'kept' | 'pending' | 'settled'

@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
+import type { MoneyOutcome } from '../../core/money-outcome.ts'
+import { problem } from '../../server/http/problem.ts'
+
+const OUTCOMES = ['none', 'taken', 'unresolved', 'kept', 'pending', 'settled'] as const
+const CODES = Object.keys(FAULTS) as FaultCode[]
+/** Claims that nothing was paid, and invitations to pay again. */
+const NOTHING_PAID = /nothing was|not charged|no credits are lost|buy credits|sign a new payment/i
+const CHARGED = 1_400
+
+const bodyOf = (code: FaultCode, money: MoneyOutcome) => {
+  const charged = money === 'taken' ? CHARGED : 0
+  const fault = new Fault(code, 'Detail.', { money })
+  const { headers, body } = problem(fault, 'req_12345678', '/v1/x', charged)
+  return { headers, body: body as Readonly<Record<string, unknown>> }
+}
+
+describe('advice of a problem', () => {
+  for (const money of OUTCOMES) {
+    it(`matches the outcome of the money for every code (${money})`, () => {
+      for (const code of CODES) {
+        const { headers, body } = bodyOf(code, money)
+        const { advice, retryable, charged_microdollars: charged } = body
+        expect(headers['X-Charged-Microdollars'], code).to.equal(String(charged))
+        expect(charged, code).to.equal(money === 'taken' ? CHARGED : 0)
+        if (money === 'taken' || money === 'unresolved') {
+          expect(retryable, code).to.equal(false)
+          expect(advice, code).to.not.match(NOTHING_PAID)
+        }
+        if (money === 'kept') expect(advice, code).to.include('same payment')
+        if (money === 'none') expect(advice, code).to.equal(FAULTS[code][2])
+      }
+    })
+  }
+
+  it('never says that nothing was paid while a payment is pending or settled', () => {
+    for (const code of CODES) {
+      for (const money of ['pending', 'settled'] as const) {
+        const { advice } = bodyOf(code, money).body
+        if (code !== 'payment_replayed') expect(advice, code).to.not.match(NOTHING_PAID)
+      }
+    }
+  })
+
+  it('follows the charge, even if the fault does not state the outcome', () => {
+    for (const code of CODES) {
+      const { body } = problem(new Fault(code), 'req_12345678', '/v1/x', CHARGED)
+      expect(body, code).to.include({ retryable: false, charged_microdollars: CHARGED })
+      expect((body as { advice: string }).advice, code).to.not.match(NOTHING_PAID)
+    }
+  })
+})
