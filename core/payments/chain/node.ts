@@ -19,7 +19,17 @@ export type NodeTransport = (options: HttpTransportConfig) => Transport
 export const trustedNode =
   (rpcUrl: string): NodeTransport =>
   (options) =>
-    http(rpcUrl, options)
+    openHttp(rpcUrl, options)
+
+/** Transport whose timeout covers the whole response: that of viem ends at the headers. */
+const openHttp = (rpcUrl: string, options: HttpTransportConfig) =>
+  http(rpcUrl, { ...options, fetchFn: fetchWhole })
+
+const fetchWhole = async (...request: Parameters<typeof fetch>): Promise<Response> => {
+  const response = await fetch(...request)
+  const { status, statusText, headers } = response
+  return new Response(await response.arrayBuffer(), { status, statusText, headers })
+}
 
 /** The node serves another chain. Nothing is read from it or sent to it. */
 export class WrongChain extends BaseError {
@@ -56,7 +66,7 @@ export function provenNode(
   identity: ChainIdentity,
   { now = elapsedMs, onRefused = () => {} }: ProofOptions = {},
 ): ProvenNode {
-  const transport = http(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 1 })
+  const transport = openHttp(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 1 })
   const client = createPublicClient({ chain: base, transport, cacheTime: 0 })
   let provenAt = Number.NEGATIVE_INFINITY
   let refused: { readonly at: number; readonly error: WrongChain } | undefined
@@ -87,7 +97,7 @@ export function provenNode(
   return {
     prove: () => prove('chain'),
     transport: (options) => (config) => {
-      const opened = http(rpcUrl, options)(config)
+      const opened = openHttp(rpcUrl, options)(config)
       const request = async (...args: Parameters<typeof opened.request>) => {
         await assertProven()
         return opened.request(...args).catch(forgetIfLost)

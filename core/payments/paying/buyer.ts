@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts'
 import { json, type Micros, micros } from '../../money.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../../plugin/index.ts'
 import type { Asset } from '../chain/asset.ts'
-import type { Chain } from '../chain/chain.ts'
+import { type Chain, ChainUnavailable } from '../chain/chain.ts'
 import { judgeAuthorization } from '../chain/verdict.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { SignerUnavailable } from '../wallets/remote-account.ts'
@@ -131,7 +131,10 @@ async function commitPayment(
   { account, chain, clock, intents, asset, caps }: BuyerDeps,
   order: PurchaseOrder,
 ): Promise<CommittedPayment> {
-  const { number: fromBlock } = await chain.head()
+  const { number: fromBlock } = await chain.head().catch((error: unknown) => {
+    if (!(error instanceof ChainUnavailable)) throw error
+    throw new Fault('chain_unavailable', undefined, { cause: error })
+  })
   const signed = await signPayment(account, order.terms, clock.now()).catch((error: unknown) => {
     if (!(error instanceof SignerUnavailable)) throw toFault(error)
     throw new Fault('signer_unavailable', undefined, { cause: error })
