@@ -26,12 +26,19 @@ const GUIDANCE = {
   },
 } as const satisfies Partial<Record<MoneyOutcome, Guidance>>
 
+const NOTHING_MOVED: Guidance = {
+  advice: 'Nothing was charged. Try again later.',
+  retryable: true,
+}
+
 /** Codes that imply an outcome other than `none`. */
 const OUTCOMES: Partial<Record<FaultCode, MoneyOutcome>> = {
   payment_pending: 'pending',
   payment_in_progress: 'pending',
   answer_expired: 'settled',
   payment_replayed: 'settled',
+  internal_error: 'unknown',
+  service_unavailable: 'unknown',
 }
 
 /** Outcome of the money that a code implies, unless its fault states another one. */
@@ -48,7 +55,11 @@ export function guidanceFor(code: FaultCode, outcome: MoneyOutcome): Guidance {
     string,
     boolean?,
   ]
-  if (outcome === outcomeOfCode(code) || outcome === 'none') return { advice, retryable }
+  const implied = outcomeOfCode(code)
+  if (outcome === 'none' && implied === 'unknown') return NOTHING_MOVED
+  if (outcome === implied || outcome === 'none' || outcome === 'unknown') {
+    return { advice, retryable }
+  }
   const { advice: other } = guidanceFor(
     outcome === 'pending' ? 'payment_pending' : 'answer_expired',
     outcome,

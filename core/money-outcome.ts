@@ -6,5 +6,13 @@
  * - `kept`: an x402 payment was received and pays for the next attempt
  * - `pending`: an x402 payment was sent whose outcome will be known soon
  * - `settled`: the caller has paid, and its response is no longer stored
+ * - `unknown`: the failure does not tell; a dry run moves nothing
  */
-export type MoneyOutcome = 'none' | 'taken' | 'unresolved' | 'kept' | 'pending' | 'settled'
+export type MoneyOutcome =
+  | 'none'
+  | 'unknown'
+  | 'taken'
+  | 'unresolved'
+  | 'kept'
+  | 'pending'
+  | 'settled'

@@ -1,6 +1,6 @@
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
-import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
+import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
 import type { HttpResponse } from './http-response.ts'
 
@@ -15,7 +15,7 @@ export function problem(
   instance: string,
   charged = 0,
 ): HttpResponse {
-  const [status, title] = FAULTS[fault.code]
+  const [status, title, defaultDetail] = FAULTS[fault.code]
   const money = charged > 0 ? 'taken' : (fault.money ?? outcomeOfCode(fault.code))
   const { advice, retryable } = guidanceFor(fault.code, money)
   return {
@@ -32,7 +32,7 @@ export function problem(
       type: `/docs/problems/${fault.code}`,
       title,
       status,
-      detail: fault.message,
+      detail: fault.message === defaultDetail ? advice : fault.message,
       instance,
       code: fault.code,
       advice,

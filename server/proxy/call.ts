@@ -1,5 +1,7 @@
+import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { HttpResponse } from '../http/http-response.ts'
+import { toFault } from '../http/problem.ts'
 import { beginAttempt } from './attempt.ts'
 import { authenticate, limitRate } from './authenticate.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -35,7 +37,16 @@ import { stream } from './stream.ts'
  *   its hold was released is neither charged nor delivered.
  * - A stream settles at its end, before the caller sees that end; it then owns funds and attempt.
  */
-export async function call(deps: CallDeps, request: CallRequest): Promise<HttpResponse> {
+export const call = (deps: CallDeps, request: CallRequest): Promise<HttpResponse> =>
+  request.dryRun ? makeCall(deps, request).catch(throwUnmoved) : makeCall(deps, request)
+
+/** Failure of a dry run, which moves no money whatever the failure. */
+function throwUnmoved(error: unknown): never {
+  const { code, message, extras, headers, cause } = toFault(error)
+  throw new Fault(code, message, { extras, headers, cause, money: 'none' })
+}
+
+async function makeCall(deps: CallDeps, request: CallRequest): Promise<HttpResponse> {
   const { trace, onProgress } = request
   let caller: Caller | AnonymousCaller | undefined = request.caller
   if (!caller) {
