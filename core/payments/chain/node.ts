@@ -1,3 +1,4 @@
+import { request } from 'undici'
 import {
   BaseError,
   createPublicClient,
@@ -25,10 +26,18 @@ export const trustedNode =
 const openHttp = (rpcUrl: string, options: HttpTransportConfig) =>
   http(rpcUrl, { ...options, fetchFn: fetchWhole })
 
-const fetchWhole = async (...request: Parameters<typeof fetch>): Promise<Response> => {
-  const response = await fetch(...request)
-  const { status, statusText, headers } = response
-  return new Response(await response.arrayBuffer(), { status, statusText, headers })
+const fetchWhole = async (...[url, options]: Parameters<typeof fetch>): Promise<Response> => {
+  const { method = 'POST', headers, body, signal } = options ?? {}
+  const response = await request(String(url), {
+    method: method as 'POST',
+    headers: Object.fromEntries(new Headers(headers)),
+    body: body as string,
+    signal: signal ?? null,
+  })
+  const { statusCode: status } = response
+  const type = String(response.headers['content-type'] ?? 'application/json')
+  const bytes = await response.body.arrayBuffer()
+  return new Response(bytes, { status, headers: { 'content-type': type } })
 }
 
 /** The node serves another chain. Nothing is read from it or sent to it. */
