@@ -8,7 +8,7 @@ import { findExistingLinks } from '../../core/identity/magic-link.ts'
 import { findExistingSessions } from '../../core/identity/sessions.ts'
 import type { HubOptions } from './options.ts'
 
-/** Channel on which the database announces new keys, sessions and links (0052_credentials.sql). */
+/** Channel on which the database announces new keys, sessions and links (0048_credentials.sql). */
 const CHANNEL = 'credential'
 
 /** Opens the gates, and listens for new credentials, so that none is taken for unknown. */

@@ -90,7 +90,7 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
       OR o.payee = ANY (ARRAY(SELECT w.wallet_address FROM principal w JOIN me ON me.id = w.id))) $$;
 GRANT EXECUTE ON FUNCTION hub.paid_to_person TO hub_app;
 
--- As in 0040_payout_rules.sql. What left on the same day for the same person counts: if only that makes an
+-- As in 0039_payout_rules.sql. What left on the same day for the same person counts: if only that makes an
 -- approval necessary, the payout waits at most for the next day.
 CREATE OR REPLACE FUNCTION hub.payout_hold(
   p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules
@@ -131,7 +131,7 @@ BEGIN
   END IF;
 END $$;
 
--- As in 0040_payout_rules.sql, with the cap of a provider for the person behind it.
+-- As in 0039_payout_rules.sql, with the cap of a provider for the person behind it.
 CREATE OR REPLACE FUNCTION hub.payout_wait(
   p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules
 ) RETURNS TABLE (rule text, until timestamptz) LANGUAGE plpgsql STABLE AS $$
@@ -151,7 +151,7 @@ BEGIN
   IF rule IS NOT NULL THEN RETURN NEXT; END IF;
 END $$;
 
--- As in 0040_payout_rules.sql, with the approval that a payout needs because of others of the same person.
+-- As in 0039_payout_rules.sql, with the approval that a payout needs because of others of the same person.
 CREATE OR REPLACE FUNCTION hub.admit_payout() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   refusal text;
@@ -182,7 +182,7 @@ END $$;
 
 -- ── Versions ────────────────────────────────────────────────────────────────────────────────
 
--- As in 0043_content_versions.sql. The number of the last version stays: a later service of the same slug
+-- As in 0042_content_versions.sql. The number of the last version stays: a later service of the same slug
 -- counts on, so that no other content has the number that an administrator has reviewed.
 CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$

@@ -1,0 +1,67 @@
+import type { FaultRow } from './fault-row.ts'
+
+/** Errors by code whose cause is the hub or a service (status 500 and above). */
+export const SERVER_FAULTS = {
+  internal_error: [500, 'Internal error', 'Check /v1/credits/history before you try again.', true],
+  content_unavailable: [
+    502,
+    'Page unavailable',
+    'The site did not deliver the page. You were not charged. See upstream.',
+  ],
+  content_empty: [502, 'Page without text', 'You were not charged.'],
+  content_unreadable: [502, 'Page not readable', 'You were not charged.'],
+  content_type_unsupported: [
+    502,
+    'Unsupported content type',
+    'You were not charged. HTML, PDF and text are supported.',
+  ],
+  content_redirected: [
+    502,
+    'Page redirects to another host',
+    'You were not charged. Request the target page instead.',
+  ],
+  render_failed: [502, 'The page could not be rendered', 'You were not charged. Try again.', true],
+  plugin_failed: [502, 'Service failed', 'You were not charged. Try again later.', true],
+  plugin_contract: [502, 'Invalid response of the service', 'You were not charged.'],
+  upstream_error: [502, 'Seller returned an error', 'See upstream and payment.'],
+  upstream_payment_rejected: [502, 'Seller rejected the payment', 'See upstream and payment.'],
+  upstream_payment_terms: [502, 'Unacceptable payment terms', 'See detail; nothing was paid.'],
+  upstream_redirect: [502, 'Seller redirects', 'Call the final URL; redirects are not followed.'],
+  upstream_tls: [502, 'Invalid certificate of the seller', 'Nothing was paid.'],
+  upstream_too_large: [502, 'Response too large', 'Request less data.'],
+  upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', true],
+  chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', true],
+  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
+  payments_paused: [
+    503,
+    'Payments to sellers are paused',
+    'Nothing was paid. Try again later.',
+    true,
+  ],
+  signer_unavailable: [
+    503,
+    'Payment could not be signed',
+    'Nothing was paid. Try again later.',
+    true,
+  ],
+  plugin_unavailable: [503, 'Service unavailable', 'You were not charged. Try again later.', true],
+  render_unavailable: [503, 'No browser available', 'You were not charged. Try again later.', true],
+  service_suspended: [
+    503,
+    'Service suspended by the operator',
+    'You were not charged. Use another service, or ask the operator.',
+  ],
+  service_unavailable: [
+    503,
+    'Service unavailable',
+    'Check /v1/credits/history before you try again.',
+    true,
+  ],
+  render_limit_exceeded: [
+    504,
+    'Page too slow or too large to render',
+    'You were not charged. Only the owner of the page can make it lighter.',
+  ],
+  timeout: [504, 'Service timed out', 'You were not charged. Try again later.', true],
+  upstream_timeout: [504, 'Seller timed out', 'See payment.', true],
+} as const satisfies Readonly<Record<string, FaultRow>>
