@@ -193,14 +193,18 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
     embeddings: embedderSettings(e),
-    signingKey: e.HUB_SIGNING_KEY?.[0],
-    previousSigningKeys: e.HUB_SIGNING_KEY?.slice(1) ?? [],
+    ...signingKeysOf(e),
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretValues(env),
     misspelledVariables: findMisspelledVariables(env, VARIABLE_NAMES),
   })
 }
+
+const signingKeysOf = ({ HUB_SIGNING_KEY: keys = [] }: Environment) => ({
+  signingKey: keys[0],
+  previousSigningKeys: keys.slice(1),
+})
 
 const drainOf = (e: Environment, isProduction: boolean): Drain => ({
   delaySeconds: e.HUB_DRAIN_DELAY ?? (isProduction ? 5 : 0),

@@ -10,8 +10,8 @@ const REASONS: Readonly<Record<string, string>> = {
     'Your role was granted by the proposer, directly or through others. Somebody with a role ' +
     'from another administrator must confirm it.',
   roles_from_one_person:
-    'Your role and that of the proposer were granted by the same person, or by one of you. Another ' +
-    'administrator must confirm one of these roles, or decide.',
+    'Your role and that of the proposer were granted by the same person, or by one of you. ' +
+    'Another administrator must confirm one of these roles, or decide.',
 }
 
 /** Error for the result of `hub.second_person_fault`. */

@@ -120,24 +120,22 @@ const hasLine = (text: string, token: string): boolean =>
  * in slices, between which other work may run.
  */
 export async function hasMetaToken(html: string, token: string): Promise<boolean> {
-  let isFound = false
-  let isRead = false
-  let depth = 0
+  const head = { hasToken: false, isRead: false, depth: 0 }
   const parser = new Parser({
     onopentag(tag, { name = '', content = '' }) {
       const isProof = tag === 'meta' && name.trim().toLowerCase() === PROOF_NAME
-      isFound ||= isProof && !isRead && content.trim() === token
+      head.hasToken ||= isProof && !head.isRead && content.trim() === token
       // The parser takes quadratic time for deep pages.
-      isRead ||= tag === 'body' || ++depth > HEAD_DEPTH_MAX
-      if (isRead) parser.pause()
+      head.isRead ||= head.hasToken || tag === 'body' || ++head.depth > HEAD_DEPTH_MAX
+      if (head.isRead) parser.pause()
     },
-    onclosetag: () => (depth -= 1),
+    onclosetag: () => (head.depth -= 1),
   })
-  for (let at = 0; at < html.length && !isFound && !isRead; at += SLICE_LENGTH) {
+  for (let at = 0; at < html.length && !head.isRead; at += SLICE_LENGTH) {
     parser.write(html.slice(at, at + SLICE_LENGTH))
     await setImmediate()
   }
-  return isFound
+  return head.hasToken
 }
 
 /** Stores a proof. The newest one counts, because hosts change owners. */

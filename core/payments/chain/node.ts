@@ -28,7 +28,7 @@ const openHttp = (rpcUrl: string, options: HttpTransportConfig) =>
 
 const fetchWhole = async (...[url, options]: Parameters<typeof fetch>): Promise<Response> => {
   const { method = 'POST', headers, body, signal } = options ?? {}
-  const response = await request(String(url), {
+  const response = await request(url as string, {
     method: method as 'POST',
     headers: Object.fromEntries(new Headers(headers)),
     body: body as string,

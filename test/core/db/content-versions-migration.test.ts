@@ -35,8 +35,8 @@ describe('the upgrade to versions of content', () => {
       await admin.query(`INSERT INTO hub.upstream (slug, owner, provider, name, category, summary,
           base_url, free_calls_per_month, request_headers, response_headers, health_path, state,
           activated_at, reason)
-        VALUES ('${slug}', 'prn_owner00000000000', 'p-old', 'S', 'data', 'S.', 'https://a.example', 0,
-          '{}', '{}', '/', '${state}', ${activated},
+        VALUES ('${slug}', 'prn_owner00000000000', 'p-old', 'S', 'data', 'S.',
+          'https://a.example', 0, '{}', '{}', '/', '${state}', ${activated},
           ${state === 'suspended' ? `'a reason'` : 'NULL'})`)
       await admin.query('ALTER TABLE hub.upstream ENABLE TRIGGER USER')
     }

@@ -15,7 +15,7 @@ describe('the upgrade to acts of two people', () => {
   })
   after(() => database.drop())
 
-  it('keeps acts, also those of one person with two identities, roles, and removed links', async () => {
+  it('keeps acts, also of one person with two identities, roles, and removed links', async () => {
     const { admin } = database
     const { mail, wallet } = PRINCIPALS
     await admin.query(

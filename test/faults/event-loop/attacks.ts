@@ -126,7 +126,7 @@ const rotate = <T>(all: readonly T[], seed: string): readonly T[] =>
 const within = (text: string): boolean => Buffer.byteLength(text) <= 524_288
 
 /** Bodies of an operation: structures as a whole and in members, and the worst values. */
-export function worstBodies(
+function worstBodies(
   schema: Schema,
   seed: string,
 ): readonly (readonly [what: string, body: string])[] {

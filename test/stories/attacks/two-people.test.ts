@@ -256,8 +256,9 @@ describe('one member of staff cannot turn an entry into money', () => {
     expect((await confirm(gus, id)).body['state'], 'by somebody else').to.equal('booked')
     const faultWith = async (admins: readonly string[]) => {
       const { rows } = await hub().hub.pool.query<{ fault: string | null }>(
-        `SELECT hub.second_person_fault(a.id, h.principal, '{}', clock_timestamp(), '{finance,admin}', $3)
-           AS fault FROM hub.principal a, hub.person h WHERE a.wallet_address = $1 AND h.email = $2`,
+        `SELECT hub.second_person_fault(a.id, h.principal, '{}', clock_timestamp(),
+             '{finance,admin}', $3) AS fault
+           FROM hub.principal a, hub.person h WHERE a.wallet_address = $1 AND h.email = $2`,
         [admin.wallet, fay.email, admins],
       )
       return rows[0]!.fault

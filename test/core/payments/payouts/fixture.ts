@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { Pool } from 'pg'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { systemClock } from '../../../../core/clock.ts'
 import { prefixedId, uuidv7 } from '../../../../core/ids.ts'
@@ -133,3 +134,20 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
     },
   }
 }
+
+/**
+ * Moves the payouts of a provider to the day before. Those of today are replaced by failed ones, so
+ * that the next one gets another nonce on the chain.
+ */
+export const backdatePayouts = (admin: Pool, provider: string) =>
+  admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER USER;
+    UPDATE hub.payout SET batch = batch - 1, started_at = started_at - interval '1 d'
+      WHERE provider = '${provider}';
+    INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
+        nonce, valid_before, from_block, state, ended_at)
+      SELECT gen_random_uuid(), provider, batch + 1, n, amount, recovered, shard, payer,
+        payee, '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block,
+        'failed', now()
+      FROM hub.payout, generate_series(1, attempt) n
+      WHERE provider = '${provider}' AND state = 'confirmed' AND batch = current_date - 1;
+    ALTER TABLE hub.payout ENABLE TRIGGER USER`)

@@ -1,25 +1,24 @@
 import { expect } from 'chai'
-import * as fc from 'fast-check'
 import { approvePayout, listWaitingPayouts } from '../../../../core/finance/payout-approvals.ts'
 import type { Staff } from '../../../../core/finance/staff-acts.ts'
 import { prefixedId } from '../../../../core/ids.ts'
 import { micros } from '../../../../core/money.ts'
-import { takeUpTo } from '../../../../core/payments/payouts/payout-entries.ts'
 import { readProviderBalances } from '../../../../core/payments/payouts/provider-balances.ts'
 import type { PayoutRules } from '../../../../core/payments/payouts/rules.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { readServiceSums, readStatementLines } from '../../../../core/payments/payouts/statement.ts'
-import { LOOSE_RULES, type PayoutFixture, type Provider, startPayoutFixture } from './fixture.ts'
+import {
+  backdatePayouts,
+  LOOSE_RULES,
+  type PayoutFixture,
+  type Provider,
+  startPayoutFixture,
+} from './fixture.ts'
 
 const USD = 1_000_000n
-const APPROVER = {
-  name: 'ann@house.example',
-  role: 'finance',
-  via: null,
-  requestId: null,
-  network: null,
-} as const
+const SOURCE = { via: null, requestId: null, network: null }
+const APPROVER = { name: 'ann@house.example', role: 'finance', ...SOURCE } as const
 
 describe('the rules of payouts', function () {
   this.timeout(60_000)
@@ -53,19 +52,7 @@ describe('the rules of payouts', function () {
   }
   const hoursUntil = (at: Date | null): number => Math.round((at!.getTime() - Date.now()) / 3.6e6)
   const paidTo = ({ address }: Provider) => world.chain.balanceOf(address)
-  /** Moves payouts to the day before; a failed one of today leads to another nonce on the chain. */
-  const yesterday = ({ id }: Provider) =>
-    world.admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER USER;
-      UPDATE hub.payout SET batch = batch - 1, started_at = started_at - interval '1 d'
-        WHERE provider = '${id}';
-      INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer, payee,
-          nonce, valid_before, from_block, state, ended_at)
-        SELECT gen_random_uuid(), provider, batch + 1, n, amount, recovered, shard, payer,
-          payee, '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block,
-          'failed', now()
-        FROM hub.payout, generate_series(1, attempt) n
-        WHERE provider = '${id}' AND state = 'confirmed' AND batch = current_date - 1;
-      ALTER TABLE hub.payout ENABLE TRIGGER USER`)
+  const yesterday = ({ id }: Provider) => backdatePayouts(world.admin, id)
   const credit = (provider: Provider, dollars: bigint) => {
     const [account] = provider.accounts
     const terms = { debit: 'expenses:free-tier', credit: account!.code, asset: 'USDC' } as const
@@ -309,24 +296,5 @@ describe('the rules of payouts', function () {
       ...Array<bigint>(6).fill(0n),
       ...Array<bigint>(10).fill(2n * USD),
     ])
-  })
-
-  it('take parts of any earnings up to any maximum, and carry the rest', () => {
-    const owner = { id: 1n, code: 'x', shard: 0, asset: 'USDC' } as never
-    const amount = fc.bigInt({ min: 1n, max: 10n ** 15n })
-    fc.assert(
-      fc.property(fc.array(amount, { maxLength: 8 }), amount, (amounts, maximum) => {
-        const parts = takeUpTo(
-          amounts.map((each) => ({ owner, amount: micros(each) })),
-          maximum,
-        )
-        const total = amounts.reduce((sum, each) => sum + each, 0n)
-        const taken = parts.reduce((sum, part) => sum + part.amount, 0n)
-        expect(taken).to.equal(total < maximum ? total : maximum)
-        for (const [i, part] of parts.entries()) {
-          expect(part.amount > 0n && part.amount + part.carried === amounts[i]).to.equal(true)
-        }
-      }),
-    )
   })
 })

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createLog } from '../../../../core/log.ts'
 import { micros, usd } from '../../../../core/money.ts'
-import type { Hex } from '../../../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
@@ -85,7 +84,7 @@ describe('payouts from a spend wallet with a remote signer', () => {
       // Each run opens the wallet anew, as after a restart.
       const pay = async () => {
         const signer = web3Signer({ url: server.url, timeoutMs: 300 })
-        const ports = { ...world.ports, account: remoteAccount(world.spend as Hex, signer) }
+        const ports = { ...world.ports, account: remoteAccount(world.spend, signer) }
         await startPayouts(ports)
         await sendPayouts(ports, undefined, 0)
       }
