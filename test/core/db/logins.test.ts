@@ -202,13 +202,18 @@ describe('the logins of a hub', () => {
     expect(again).to.deep.equal({ ...database, ownerUrl: undefined })
     const separate = await openLogins({ url, ownerUrl: fresh.url })
     expect(separate).to.deep.equal(database)
-    await fresh.admin.query(
-      'DELETE FROM hub.migration WHERE number = (SELECT max(number) FROM hub.migration)',
+    const { rows } = await fresh.admin.query<{ row: object }>(
+      `DELETE FROM hub.migration m WHERE number = (SELECT max(number) FROM hub.migration)
+       RETURNING to_jsonb(m) AS row`,
     )
     const error = await openLogins({ url }).catch((reason: unknown) => reason)
     expect(error).to.be.instanceOf(ConfigError)
     expect((error as Error).message).to.match(
       /not ready .*migration .* is missing.*npm run migrate/,
+    )
+    await fresh.admin.query(
+      'INSERT INTO hub.migration SELECT * FROM jsonb_populate_record(NULL::hub.migration, $1)',
+      [rows[0]!.row],
     )
   })
 
