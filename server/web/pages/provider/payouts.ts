@@ -59,7 +59,7 @@ export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     }),
     actions: ACTIONS,
     notices: {
-      set: 'Payout address signed. See below whether it needs another signature.',
+      set: 'Payout address saved. See below if a change needs another signature.',
       authorized: 'Address change authorized. See below when it takes effect.',
       withdrawn: 'Address change canceled.',
     },
