@@ -52,7 +52,7 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   SELECT array_agg(id ORDER BY id) FROM known $$;
 
 -- The first of these accounts and principals that belongs to the person behind a principal. An account is
--- of its key, of the owner of its provider, or of whoever holds the payout address of its provider.
+-- of its key, of the owner of its provider, or of the holder of the payout address of its provider.
 CREATE FUNCTION hub.own_subject(p_principal text, p_accounts text[], p_principals text[] DEFAULT '{}')
 RETURNS text LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   WITH me AS MATERIALIZED (SELECT unnest(principals_of_person(p_principal)) AS id),
@@ -122,43 +122,70 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   SELECT EXISTS (SELECT FROM principal WHERE id = ANY (acting_principals(p_principal))
     AND wallet_address = ANY (p_admins)) $$;
 
--- Why somebody is no second person for an act; null if they are. They must be another person, must have held
--- one of the roles when the act was proposed, and the grants that lead from a configured administrator (or
--- the owner of the database) to that role must not all pass through the proposer.
-CREATE FUNCTION hub.second_person_fault(
-  p_decider text, p_proposer text, p_person text[], p_proposed_at timestamptz, p_roles text[], p_admins text[]
-) RETURNS text LANGUAGE plpgsql STABLE SET search_path = hub, pg_temp AS $$
-DECLARE
-  proposer_person text[] := array_remove(p_person || principals_of_person(p_proposer), NULL);
-  acting text[] := acting_principals(p_decider);
-BEGIN
-  IF principals_of_person(p_decider) && proposer_person THEN RETURN 'same_person'; END IF;
-  IF is_configured_admin(p_decider, p_admins) THEN RETURN NULL; END IF;
-  IF NOT EXISTS (SELECT FROM role r WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles)
-      AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
-    RETURN 'role_too_new';
-  END IF;
-  IF NOT EXISTS (
+-- True if somebody other than a person held one of the roles then, by grants that lead from a configured
+-- administrator (or the owner of the database) to it and do not all pass through that person.
+CREATE FUNCTION hub.holds_role_without(
+  p_holder text, p_roles text[], p_at timestamptz, p_person text[], p_admins text[]
+) RETURNS boolean LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT NOT principals_of_person(p_holder) && p_person AND (is_configured_admin(p_holder, p_admins)
+    OR EXISTS (
     WITH RECURSIVE voucher(id, is_root) AS (
       SELECT v.id, v.is_root FROM role r, LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false))
           v(id, is_root)
-        WHERE r.principal = ANY (acting) AND r.role = ANY (p_roles) AND r.revoked_at IS NULL
-          AND r.effective_at <= p_proposed_at
-          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
+        WHERE r.principal = ANY (acting_principals(p_holder)) AND r.role = ANY (p_roles)
+          AND r.effective_at <= p_at AND (r.revoked_at IS NULL OR r.revoked_at > p_at)
+          AND ((v.id IS NULL AND v.is_root) OR v.id <> ALL (p_person))
       UNION
       SELECT v.id, v.is_root FROM voucher u
         CROSS JOIN LATERAL unnest(principals_of_person(u.id)) o(id)
         JOIN role r ON r.principal = o.id AND r.role = 'admin',
         LATERAL (VALUES (r.granter, r.by_configured), (r.confirmer, false)) v(id, is_root)
-        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (proposer_person))
-    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins)) THEN
+        WHERE (v.id IS NULL AND v.is_root) OR v.id <> ALL (p_person))
+    SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins))) $$;
+
+-- True if there is no other administrator by configuration or by the owner of the database: nobody else could
+-- confirm the grants of this person.
+CREATE FUNCTION hub.is_only_root(p_person text[], p_admins text[]) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT NOT EXISTS (
+    SELECT FROM unnest(p_admins) a(wallet) LEFT JOIN principal p ON p.wallet_address = a.wallet
+      WHERE coalesce(p.id <> ALL (p_person), true)
+    UNION ALL
+    SELECT FROM role r WHERE r.role = 'admin' AND r.revoked_at IS NULL AND r.granter IS NULL
+      AND r.by_configured AND r.principal <> ALL (p_person)) $$;
+
+-- Why somebody is no second person for an act; null if they are. They must be another person, must have held
+-- one of the roles when the act was proposed, and the grants that lead from a configured administrator (or
+-- the owner of the database) to that role must not all pass through the proposer. Nor has one person, who may
+-- be the decider, granted the roles of both: they could be identities of that person.
+CREATE FUNCTION hub.second_person_fault(
+  p_decider text, p_proposer text, p_person text[], p_proposed_at timestamptz, p_roles text[], p_admins text[]
+) RETURNS text LANGUAGE plpgsql STABLE SET search_path = hub, pg_temp AS $$
+DECLARE
+  proposer_person text[] := array_remove(p_person || principals_of_person(p_proposer), NULL);
+BEGIN
+  IF principals_of_person(p_decider) && proposer_person THEN RETURN 'same_person'; END IF;
+  IF NOT is_configured_admin(p_decider, p_admins) AND NOT EXISTS (SELECT FROM role r
+      WHERE r.principal = ANY (acting_principals(p_decider)) AND r.role = ANY (p_roles)
+        AND r.revoked_at IS NULL AND r.effective_at <= p_proposed_at) THEN
+    RETURN 'role_too_new';
+  END IF;
+  IF NOT holds_role_without(p_decider, p_roles, p_proposed_at, proposer_person, p_admins) THEN
     RETURN 'role_from_proposer';
+  END IF;
+  IF p_proposer IS NOT NULL AND EXISTS (
+    SELECT FROM (SELECT p_decider AS id UNION SELECT r.granter FROM role r WHERE r.granter IS NOT NULL) g
+      CROSS JOIN LATERAL (SELECT principals_of_person(g.id) AS ids) one
+    WHERE NOT holds_role_without(p_decider, p_roles, p_proposed_at, one.ids, p_admins)
+      AND NOT holds_role_without(p_proposer, p_roles, p_proposed_at, one.ids, p_admins)
+      AND NOT is_only_root(one.ids, p_admins)) THEN
+    RETURN 'roles_from_one_person';
   END IF;
   RETURN NULL;
 END $$;
 
--- Grants a role, and returns its id; null if it is held already. Whoever may only read does so at once, all
--- others after the waiting time.
+-- Grants a role, and returns its id; null if it is held already. A role that may only read takes effect at
+-- once, all others after the waiting time.
 CREATE FUNCTION hub.grant_role(
   p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[]
 ) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$

@@ -23,7 +23,7 @@ CREATE TABLE hub.staff_act (
   CHECK (num_nulls(decided_by, decider, note) IN (0, 3)),
   CHECK (state <> 'proposed' OR decider IS NULL),
   CHECK (state <> 'declined' OR decider IS NOT NULL),
-  CHECK (state <> 'booked' OR decider <> ALL (person)) -- whoever proposed it may withdraw it, and not book it
+  CHECK (state <> 'booked' OR decider <> ALL (person)) -- the proposer may withdraw it, and not book it
 );
 INSERT INTO hub.staff_act (id, kind, subject, terms, accounts, exposure, reason, proposed_by, proposer,
     person, proposed_at, state, decided_by, decider, decided_at, note)
@@ -69,13 +69,15 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
     AND proposed_at >= date_trunc('day', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
     AND person && principals_of_person(p_principal) $$;
 
--- An adjustment in favor of an agent or a provider, or not in USDC, always needs a second person; every
--- other act does if the person's acts of the day exceed the limit.
+-- An adjustment in favor of an agent or a provider, or not in USDC, and a deposit that is booked as credits
+-- of an agent always need a second person; every other act does if the person's acts of the day exceed the
+-- limit.
 CREATE FUNCTION hub.needs_second_person(
   p_principal text, p_kind text, p_terms jsonb, p_exposure bigint, p_alone_max bigint
 ) RETURNS boolean LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
       OR p_terms ->> 'credit' LIKE ANY ('{liabilities:agents:%,liabilities:providers:%}')))
+    OR (p_kind = 'exception' AND p_terms ->> 'decision' = 'identified')
     OR done_alone(p_principal) + p_exposure > p_alone_max $$;
 
 -- Records an act: done alone, or proposed.

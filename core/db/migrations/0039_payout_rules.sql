@@ -75,9 +75,27 @@ RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT least(p_owed, p_rules.provider_cap,
     (SELECT greatest(u.amount, p_rules.alone) FROM hub.usable_approval(p_provider, p_payee) u)) $$;
 
--- The rule by which a payout waits, and until when (null: for a person); no row if none does.
-CREATE FUNCTION hub.payout_hold(p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules)
-RETURNS TABLE (rule text, until timestamptz) LANGUAGE plpgsql STABLE AS $$
+-- What left on this UTC day for the person behind a provider: to its address, and to all providers and
+-- addresses of its owner or of the holder of its address.
+CREATE FUNCTION hub.paid_to_person(p_provider text, p_payee text) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  WITH me AS MATERIALIZED (
+    SELECT unnest(principals_of_person(s.id)) AS id
+    FROM (SELECT owner AS id FROM provider WHERE id = p_provider AND owner IS NOT NULL
+      UNION SELECT id FROM principal WHERE wallet_address = p_payee) s)
+  SELECT coalesce(sum(o.amount), 0)::bigint FROM payout o
+  WHERE o.started_at >= date_trunc('day', clock_timestamp(), 'UTC') AND o.state <> 'failed'
+    AND (o.provider = p_provider OR o.payee = p_payee
+      OR o.provider = ANY (ARRAY(SELECT p.id FROM provider p JOIN me ON me.id = p.owner))
+      OR o.payee = ANY (ARRAY(SELECT w.wallet_address FROM principal w JOIN me ON me.id = w.id))) $$;
+GRANT EXECUTE ON FUNCTION hub.paid_to_person TO hub_app;
+
+-- The rule by which a payout waits, and until when (null: for a person); no row if none does. What left on
+-- the same day for the same person counts: if only that makes an approval necessary, the payout waits at
+-- most for the next day.
+CREATE FUNCTION hub.payout_hold(
+  p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules
+) RETURNS TABLE (rule text, until timestamptz) LANGUAGE plpgsql STABLE AS $$
 DECLARE
   moment timestamptz := clock_timestamp();
 BEGIN
@@ -106,27 +124,30 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  IF p_amount > p_rules.alone AND NOT EXISTS (SELECT FROM hub.usable_approval(p_provider, p_payee) u
-      WHERE u.amount >= p_amount) THEN
+  IF p_amount + hub.paid_to_person(p_provider, p_payee) > p_rules.alone
+      AND NOT EXISTS (SELECT FROM hub.usable_approval(p_provider, p_payee) u WHERE u.amount >= p_amount) THEN
     rule := 'approval';
+    until := CASE WHEN p_amount <= p_rules.alone THEN date_trunc('day', moment, 'UTC') + interval '1 day' END;
     RETURN NEXT;
   END IF;
 END $$;
 
--- As payout_hold, and then the caps of the day. What failed does not count.
-CREATE FUNCTION hub.payout_wait(p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules)
-RETURNS TABLE (rule text, until timestamptz) LANGUAGE plpgsql STABLE AS $$
+-- As payout_hold, and then the caps of the day: of the person behind the provider, and of the platform. What
+-- failed does not count.
+CREATE FUNCTION hub.payout_wait(
+  p_provider text, p_payee text, p_amount bigint, p_rules hub.payout_rules
+) RETURNS TABLE (rule text, until timestamptz) LANGUAGE plpgsql STABLE AS $$
 DECLARE
   today timestamptz := date_trunc('day', clock_timestamp(), 'UTC');
   total bigint;
-  own bigint;
 BEGIN
   SELECT h.* INTO rule, until FROM hub.payout_hold(p_provider, p_payee, p_amount, p_rules) h;
   IF rule IS NULL THEN
-    SELECT coalesce(sum(o.amount), 0), coalesce(sum(o.amount) FILTER (WHERE o.provider = p_provider), 0)
-      INTO total, own FROM hub.payout o WHERE o.started_at >= today AND o.state <> 'failed';
+    SELECT coalesce(sum(o.amount), 0) INTO total FROM hub.payout o
+      WHERE o.started_at >= today AND o.state <> 'failed';
     until := today + interval '1 day';
-    rule := CASE WHEN own + p_amount > p_rules.provider_cap THEN 'provider_cap'
+    rule := CASE
+      WHEN hub.paid_to_person(p_provider, p_payee) + p_amount > p_rules.provider_cap THEN 'provider_cap'
       WHEN total + p_amount > p_rules.platform_cap THEN 'platform_cap' END;
   END IF;
   IF rule IS NOT NULL THEN RETURN NEXT; END IF;
@@ -157,8 +178,9 @@ BEGIN
   END IF;
   NEW.started_at := clock_timestamp(); -- its day counts it
   NEW.tried_at := NEW.started_at; -- not tried yet
-  NEW.approval := CASE WHEN NEW.amount > (NEW.rules).alone THEN
-    (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
+  NEW.approval := CASE
+    WHEN NEW.amount + hub.paid_to_person(NEW.provider, NEW.payee) > (NEW.rules).alone
+    THEN (SELECT u.id FROM hub.usable_approval(NEW.provider, NEW.payee) u) END;
   RETURN NEW;
 END $$;
 

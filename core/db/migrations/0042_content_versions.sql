@@ -81,12 +81,18 @@ INSERT INTO hub.content_version (subject, version, content, state, decided_at)
   FROM hub.upstream CROSS JOIN LATERAL (SELECT state = 'pending' OR activated_at IS NULL) w(waits)
   WHERE state IN ('pending', 'suspended') OR state <> 'retired' AND activated_at IS NOT NULL;
 
+-- As in 0028_providers.sql. The number of the last version stays: a later service of the same slug counts on,
+-- so that no other content has the number that an administrator has reviewed.
 CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+DECLARE
+  last integer := (SELECT max(version) FROM content_version WHERE subject = p_slug);
 BEGIN
   PERFORM FROM upstream WHERE slug = p_slug AND state = 'retired' AND activated_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
   DELETE FROM content_version WHERE subject = p_slug;
+  INSERT INTO content_version (subject, version, state, decided_at)
+    SELECT p_slug, last, 'withdrawn', now() WHERE last IS NOT NULL;
   DELETE FROM upstream_price WHERE service = p_slug;
   DELETE FROM upstream_endpoint WHERE service = p_slug;
   DELETE FROM upstream_secret WHERE service = p_slug;

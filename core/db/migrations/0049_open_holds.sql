@@ -1,4 +1,4 @@
--- Why: whoever expires holds reads the journal once, however long one hold stays open. Holds that were
+-- Why: expiring holds reads each entry of the journal once, however long one hold stays open. Holds that were
 -- open when they were read are listed here until they are resolved.
 
 CREATE TABLE hub.open_hold (

@@ -41,7 +41,7 @@ describe('the slots of the browsers', () => {
     }
   })
 
-  it('keep half for paid renders, whoever sends unpaid ones (A106)', () => {
+  it('keep half for paid renders, however many unpaid ones wait (A106)', () => {
     const { add, takeAll } = openQueue()
     repeat(60, (n) => add({ payer: `p${n}`, site: `s${n}`, paid: false }))
     expect(takeAll()).to.have.length(4)
