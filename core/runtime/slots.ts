@@ -10,10 +10,15 @@ export class Slots {
     this.#maxPerKey = limits.maxPerKey
   }
 
+  /** True if no key can take a slot. */
+  get isFull(): boolean {
+    return this.#total >= this.#max
+  }
+
   /** Takes a slot; undefined if none is free. @returns a function that frees it, once */
   take(key: string): (() => void) | undefined {
     const taken = this.#taken.get(key) ?? 0
-    if (this.#total >= this.#max || taken >= this.#maxPerKey) return undefined
+    if (this.isFull || taken >= this.#maxPerKey) return undefined
     this.#total++
     this.#taken.set(key, taken + 1)
     let isFree = false

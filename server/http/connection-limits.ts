@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { Slots } from '../../core/runtime/slots.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 
 /** Part of all connections that one network may have. */
@@ -11,23 +12,11 @@ const NETWORK_SHARE = 5
  * @param isByNetwork false behind reverse proxies, which have all connections
  */
 export function limitConnections(server: Server, max: number, isByNetwork: boolean): void {
-  const open = new Map<string, number>()
-  let total = 0
+  const slots = new Slots({ max, maxPerKey: isByNetwork ? max / NETWORK_SHARE : max })
   server.on('connection', (socket: Socket) => {
-    const network = networkPrefix(socket.remoteAddress ?? '')
-    const count = open.get(network) ?? 0
-    if (total >= max) server.closeIdleConnections()
-    if (total >= max || (isByNetwork && count >= max / NETWORK_SHARE)) {
-      socket.destroy()
-      return
-    }
-    total++
-    open.set(network, count + 1)
-    socket.once('close', () => {
-      total--
-      const left = open.get(network)! - 1
-      if (left > 0) open.set(network, left)
-      else open.delete(network)
-    })
+    if (slots.isFull) server.closeIdleConnections()
+    const free = slots.take(networkPrefix(socket.remoteAddress ?? ''))
+    if (free) socket.once('close', free)
+    else socket.destroy()
   })
 }
