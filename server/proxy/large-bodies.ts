@@ -59,20 +59,20 @@ export function countBody(
   expectedLengths.record(offering.endpointId, bytes)
   const isKeyless = funds.source === 'none' && caller.keyId === null
   if (isKeyless && bytes > KEYLESS_BYTES_MAX) throw needsKey(bytes)
-  try {
-    reserve(request, bytes)
-  } catch (error) {
-    if (creditsOnly.has(request.slug)) return
-    const fault = error as Fault
-    throw withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
-  }
+  if (hasMemory(request, bytes) || creditsOnly.has(request.slug)) return
+  const fault = noMemory()
+  throw withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
 }
 
 const isPaying = ({ source }: Funds): boolean => source === 'credits' || source === 'x402'
 
+/** Counts a body; false if there is no memory for it. */
+const hasMemory = ({ reserveMemory }: CallRequest, bytes: number): boolean =>
+  reserveMemory?.(bytes) !== false
+
 /** @throws Fault `concurrency_limited` */
-function reserve({ reserveMemory }: CallRequest, bytes: number): void {
-  if (reserveMemory?.(bytes) === false) throw noMemory()
+function reserve(request: CallRequest, bytes: number): void {
+  if (!hasMemory(request, bytes)) throw noMemory()
 }
 
 const noMemory = (): Fault =>
