@@ -110,7 +110,7 @@ export class KeyRing {
 
   /**
    * Finds the caller of a request by its Authorization header (RFC 6750).
-   * @param network of the caller, whose failed attempts are limited; only called for unknown keys
+   * @param network of the caller, whose failed attempts are limited; only called for uncached keys
    * @throws Fault `invalid_api_key` (malformed or unknown), `revoked_api_key`, `frozen_key`,
    *   `authentication_limited`, or `provider_key` for a key that cannot call
    */

@@ -71,7 +71,6 @@ export interface Database extends Transaction {
   reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
 }
 
-/** Page to be rendered by a browser of the hub. */
 /** Parties among which the slots of the browsers are shared fairly. */
 export interface RenderParties {
   /** Stable id of the payer, as in `Call.payer`; undefined if the platform renders for itself. */
@@ -82,6 +81,7 @@ export interface RenderParties {
   readonly paid: boolean
 }
 
+/** Page to be rendered by a browser of the hub. */
 export interface RenderRequest {
   readonly url: string
   /** Allowed hosts besides that of `url`, in the form of `URL.hostname`. */
