@@ -12,6 +12,7 @@ import {
 } from '../../core/identity/sessions.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import { readAuthorization, readSingleHeader } from '../http/exchange.ts'
+import { buildCookie, cookieName, DAY_SECONDS } from './cookie.ts'
 import type { AnyRoute } from './route.ts'
 
 /** Authenticated identity of a request. A key takes precedence over a session cookie. */
@@ -49,7 +50,7 @@ export async function authenticate(
   if (auth === 'none') return {}
   const acceptsKey = auth !== 'session'
   const acceptsSession = auth !== 'key'
-  const cookie = ctx.cookies.get(cookieName(baseUrl()))
+  const cookie = ctx.cookies.get(sessionCookieName(baseUrl()))
   if (acceptsKey && (authorization !== undefined || !acceptsSession || cookie === undefined)) {
     const network = (): string => networkPrefix(ctx.ip)
     if (auth !== 'provider')
@@ -68,7 +69,7 @@ export async function sessionFromCookie(
   ctx: Context,
   { pool, sessionGate, baseUrl, admins, staff }: SessionDeps,
 ): Promise<Session | undefined> {
-  const cookie = ctx.cookies.get(cookieName(baseUrl()))
+  const cookie = ctx.cookies.get(sessionCookieName(baseUrl()))
   if (cookie === undefined) return undefined
   const load = () => findSession(pool, cookie, { admins, staff })
   return sessionGate.find(hashToken(cookie), networkPrefix(ctx.ip), load)
@@ -94,23 +95,14 @@ export function assertSameOrigin(ctx: Context, baseUrl: string): void {
 const normalizeLoopback = (origin: string): string =>
   origin.replace(/^http:\/\/(localhost|\[::1\])(?=:|$)/, 'http://127.0.0.1')
 
-const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
-
-/** The `__Host-` prefix restricts the cookie to this host and to TLS (RFC 6265bis §4.1.3.2). */
-export const cookieName = (baseUrl: string): string =>
-  isSecure(baseUrl) ? '__Host-hub_session' : 'hub_session'
-
-const DAY_SECONDS = 86_400
+const SESSION = 'session'
 
 /** Builds the `Set-Cookie` value of a session. @param token null to delete the cookie */
-export function sessionCookie(baseUrl: string, token: string | null): string {
-  const parts = [
-    `${cookieName(baseUrl)}=${token ?? ''}`,
-    'Path=/',
-    `Max-Age=${token === null ? 0 : SESSION_DAYS * DAY_SECONDS}`,
-    'HttpOnly',
-    'SameSite=Lax',
-    ...(isSecure(baseUrl) ? ['Secure'] : []),
-  ]
-  return parts.join('; ')
-}
+export const sessionCookie = (baseUrl: string, token: string | null): string =>
+  buildCookie(baseUrl, {
+    name: SESSION,
+    value: token ?? '',
+    seconds: token === null ? 0 : SESSION_DAYS * DAY_SECONDS,
+  })
+
+export const sessionCookieName = (baseUrl: string): string => cookieName(baseUrl, SESSION)

@@ -1,15 +1,12 @@
 import { type BrowserTokens, DEVICE_DAYS } from '../../core/identity/devices.ts'
-import { cookieName, sessionCookie } from './authentication.ts'
+import { sessionCookie, sessionCookieName } from './authentication.ts'
+import { buildCookie, cookieName, DAY_SECONDS } from './cookie.ts'
 
-const DAY_SECONDS = 86_400
-
-const deviceCookieName = (baseUrl: string): string =>
-  baseUrl.startsWith('https:') ? '__Host-hub_device' : 'hub_device'
+const DEVICE = 'device'
 
 /** Builds the cookie by which a browser is known after it has signed in once. */
 const deviceCookie = (baseUrl: string, token: string): string =>
-  `${deviceCookieName(baseUrl)}=${token}; Path=/; Max-Age=${DEVICE_DAYS * DAY_SECONDS}; HttpOnly` +
-  `; SameSite=Lax${baseUrl.startsWith('https:') ? '; Secure' : ''}`
+  buildCookie(baseUrl, { name: DEVICE, value: token, seconds: DEVICE_DAYS * DAY_SECONDS })
 
 /** Builds the `Set-Cookie` values after a sign-in. */
 export const signInCookies = (
@@ -25,5 +22,8 @@ export function readBrowserTokens(header: string | undefined, baseUrl: string): 
       return [name, /^[\w-]{43}$/.test(value) ? value : undefined]
     }),
   )
-  return { device: pairs.get(deviceCookieName(baseUrl)), session: pairs.get(cookieName(baseUrl)) }
+  return {
+    device: pairs.get(cookieName(baseUrl, DEVICE)),
+    session: pairs.get(sessionCookieName(baseUrl)),
+  }
 }

@@ -1,32 +1,29 @@
 import type { Context } from 'koa'
+import { buildCookie, cookieName } from '../rest/cookie.ts'
+
+const SECRET = 'once'
 
 /** One-time secret for the next page, in an HttpOnly cookie; the hub does not store it. */
 const LIFETIME_SECONDS = 60
 const MAX_LENGTH = 3_000
 
-const cookieName = (baseUrl: string): string =>
-  baseUrl.startsWith('https:') ? '__Host-hub_once' : 'hub_once'
-
-const cookieAttributes = (baseUrl: string, seconds: number): string =>
-  `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${
-    baseUrl.startsWith('https:') ? '; Secure' : ''
-  }`
+const cookieOf = (baseUrl: string, value: string, seconds: number): string =>
+  buildCookie(baseUrl, { name: SECRET, value, seconds, sameSite: 'Strict' })
 
 /** Sets a secret for the page at `to`. */
 export function setSecretCookie(ctx: Context, baseUrl: string, to: string, secret: string): void {
   const value = Buffer.from(JSON.stringify([pathOf(to), secret])).toString('base64url')
   if (value.length > MAX_LENGTH) throw new RangeError('the secret is too long for a cookie')
-  const attributes = cookieAttributes(baseUrl, LIFETIME_SECONDS)
-  ctx.append('Set-Cookie', `${cookieName(baseUrl)}=${value}; ${attributes}`)
+  ctx.append('Set-Cookie', cookieOf(baseUrl, value, LIFETIME_SECONDS))
 }
 
 /** Returns the secret for this page, if there is one, and deletes the cookie. */
 export function takeSecretCookie(ctx: Context, baseUrl: string): string | undefined {
-  const value = ctx.cookies.get(cookieName(baseUrl))
+  const value = ctx.cookies.get(cookieName(baseUrl, SECRET))
   if (value === undefined) return undefined
   const [path, secret] = decodeSecret(value)
   if (path !== ctx.path || typeof secret !== 'string') return undefined
-  ctx.append('Set-Cookie', `${cookieName(baseUrl)}=; ${cookieAttributes(baseUrl, 0)}`)
+  ctx.append('Set-Cookie', cookieOf(baseUrl, '', 0))
   return secret
 }
 

@@ -1,5 +1,8 @@
 import type { Context } from 'koa'
 import { z } from 'zod'
+import { buildCookie, cookieName } from '../rest/cookie.ts'
+
+const FORM = 'form'
 
 /** Form of a visitor who must sign in again, in an HttpOnly cookie; the hub stores nothing. */
 const LIFETIME_SECONDS = 1_800
@@ -20,14 +23,9 @@ export interface KeptForm {
   readonly values: Readonly<Record<string, string>>
 }
 
-const cookieName = (baseUrl: string): string =>
-  baseUrl.startsWith('https:') ? '__Host-hub_form' : 'hub_form'
-
 /** `Lax`, because the link in the mail leads back from another site. */
 const cookieOf = (baseUrl: string, value: string, seconds: number): string =>
-  `${cookieName(baseUrl)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${
-    baseUrl.startsWith('https:') ? '; Secure' : ''
-  }`
+  buildCookie(baseUrl, { name: FORM, value, seconds, sameSite: 'Lax' })
 
 /** Keeps a form until the visitor has signed in again; only its page if the form is too long. */
 export function keepForm(ctx: Context, baseUrl: string, { to, act, values }: KeptForm): void {
@@ -42,7 +40,7 @@ export function keepForm(ctx: Context, baseUrl: string, { to, act, values }: Kep
 
 /** Returns the kept form, if there is one. */
 export function readKeptForm(ctx: Context, baseUrl: string): KeptForm | undefined {
-  const value = ctx.cookies.get(cookieName(baseUrl))
+  const value = ctx.cookies.get(cookieName(baseUrl, FORM))
   if (value === undefined) return undefined
   try {
     const [to, act, values] = StoredForm.parse(
