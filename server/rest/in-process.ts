@@ -1,13 +1,6 @@
 import type { Session } from '../../core/identity/sessions.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
-import {
-  assertFresh,
-  assertRole,
-  findStaff,
-  requiredRole,
-  type StaffDeps,
-  withRefusalAudit,
-} from './staff.ts'
+import { findStaff, requiredRole, runAsStaff, type StaffDeps } from './staff.ts'
 
 /** Visitor on whose behalf a web page calls REST routes. */
 export interface InProcessCaller {
@@ -41,16 +34,13 @@ export function inProcessApi(
       if (!route) throw new TypeError(`no such route: ${name}`)
       if (route.auth === 'key') throw new TypeError(`route requires an API key: ${name}`)
       assertNames(params)
-      const role = requiredRole(route)
-      const staff = role && (await (staffLookup ??= findStaff(caller, caller, deps)))
+      const staff = requiredRole(route) && (await (staffLookup ??= findStaff(caller, caller, deps)))
       const filledQuery = Object.fromEntries(
         Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
       ) as Record<string, string>
       const url = new URL(fillPath(route.path, params), baseUrl())
       url.search = new URLSearchParams(filledQuery).toString()
       const handle = async (): Promise<RestReply> => {
-        if (role) assertRole(role, staff)
-        if (role) await assertFresh(route, caller, deps)
         return route.handle({
           requestId: caller.requestId,
           url: url.href,
@@ -64,7 +54,8 @@ export function inProcessApi(
           header: (header) => (header === 'cookie' ? caller.cookies : undefined),
         })
       }
-      const reply = await withRefusalAudit(deps.pool, staff, route, url.pathname, handle)
+      const request = { path: url.pathname, identity: caller, staff }
+      const reply = await runAsStaff(route, request, deps, handle)
       return reply.body as T
     }
   }

@@ -11,14 +11,7 @@ import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
-import {
-  assertFresh,
-  assertRole,
-  findStaff,
-  requiredRole,
-  type StaffDeps,
-  withRefusalAudit,
-} from './staff.ts'
+import { findStaff, requiredRole, runAsStaff, type StaffDeps } from './staff.ts'
 
 export interface RestDeps extends AuthenticationDeps, StaffDeps {
   readonly staff: StaffDeps['staff']
@@ -56,18 +49,15 @@ export const serveRest =
     )
     if (rate) ctx.set({ ...rate.headers }) // also sent if the request fails later
     const origin = { ip: ctx.ip, requestId: requestIdOf(ctx) }
-    const role = requiredRole(route)
-    const staff = role && (await findStaff(identity, origin, deps))
+    const staff = requiredRole(route) && (await findStaff(identity, origin, deps))
     const handle = async (): Promise<RestReply> => {
-      if (role) assertRole(role, staff)
-      if (role) await assertFresh(route, identity, deps)
       const input = await readInput(ctx, route)
       const header = (name: string) => readSingleHeader(ctx, name)
       const callers = { caller, providerCaller, session, staff }
       const request = { ...origin, url: url.href, params, ...input, ...callers, header }
       return trace.step('handle', () => route.handle(request))
     }
-    const reply = await withRefusalAudit(deps.pool, staff, route, url.pathname, handle)
+    const reply = await runAsStaff(route, { path: url.pathname, identity, staff }, deps, handle)
     send(ctx, {
       status: reply.status ?? 200,
       headers: {

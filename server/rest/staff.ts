@@ -48,9 +48,9 @@ export async function findStaff(
 }
 
 /** @throws Fault `admin_only`, `finance_only` */
-export function assertRole(required: Role, staff: Staff | undefined): Staff {
+function assertRole(required: Role, staff: Staff | undefined): void {
   const held = ROLES.findIndex((role) => role === staff?.role)
-  if (staff && held !== -1 && held <= ROLES.indexOf(required)) return staff
+  if (held !== -1 && held <= ROLES.indexOf(required)) return
   throw new Fault(required === 'admin' ? 'admin_only' : 'finance_only')
 }
 
@@ -61,7 +61,7 @@ const MINUTE_SECONDS = 60
  * or registered the wallet of the key. A stolen cookie or key alone is not enough.
  * @throws Fault `fresh_authentication_required`
  */
-export async function assertFresh(
+async function assertFresh(
   { method }: AnyRoute,
   { caller, session }: RequestIdentity,
   { pool, staff: { freshMinutes, freshKeys } }: StaffDeps,
@@ -73,19 +73,34 @@ export async function assertFresh(
   if (!isFresh) throw new Fault('fresh_authentication_required')
 }
 
-/** Runs a request, and records in the audit log if a staff member is refused (403) a change. */
-export async function withRefusalAudit<T>(
-  pool: Pool,
-  staff: Staff | undefined,
-  { method }: AnyRoute,
-  path: string,
+interface StaffRequest {
+  readonly path: string
+  readonly identity: RequestIdentity
+  readonly staff: Staff | undefined
+}
+
+/**
+ * Runs a request after the checks of its role, if the route requires one. Records in the audit log
+ * if a staff member is refused (403) a change.
+ * @throws Fault as `assertRole` and `assertFresh`
+ */
+export async function runAsStaff<T>(
+  route: AnyRoute,
+  { path, identity, staff }: StaffRequest,
+  deps: StaffDeps,
   work: () => Promise<T>,
 ): Promise<T> {
+  const { method } = route
+  const role = requiredRole(route)
   try {
+    if (role) {
+      assertRole(role, staff)
+      await assertFresh(route, identity, deps)
+    }
     return await work()
   } catch (error) {
     if (staff && method !== 'GET' && error instanceof Fault && error.status === 403) {
-      await recordRefusal(pool, staff, `${method} ${path}`, error)
+      await recordRefusal(deps.pool, staff, `${method} ${path}`, error)
     }
     throw error
   }
