@@ -27,7 +27,11 @@ const Response = z.union([
 
 /** Signs with Web3Signer, by its JSON-RPC API for execution keys (`web3signer eth1`). */
 export function web3Signer({ url, tls, timeoutMs = 5_000 }: Web3SignerOptions): RemoteSigner {
-  const dispatcher = new Agent({ connections: 8, connect: { ...tls, timeout: timeoutMs } })
+  const dispatcher = new Agent({
+    connections: 8,
+    connect: { ...tls, timeout: timeoutMs },
+    maxResponseSize: RESPONSE_BYTES_MAX,
+  })
   let count = 0
 
   async function ask<T>(method: string, params: readonly unknown[], result: z.ZodType<T>) {
@@ -39,7 +43,7 @@ export function web3Signer({ url, tls, timeoutMs = 5_000 }: Web3SignerOptions): 
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const text = await readText(body)
+    const text = await body.text()
     if (statusCode !== 200) throw new Error(`${method} returned status ${statusCode}`)
     const answer = Response.parse(JSON.parse(text))
     if ('error' in answer) throw new Error(`${method} was refused: ${answer.error.message}`)
@@ -85,15 +89,4 @@ function parseSignature(hex: string): RawSignature {
   const [, r, s] = SIGNATURE.exec(hex) ?? []
   if (r === undefined || s === undefined) throw new Error('returned no signature')
   return { r: BigInt(`0x${r}`), s: BigInt(`0x${s}`) }
-}
-
-async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  for await (const part of body) {
-    length += part.length
-    if (length > RESPONSE_BYTES_MAX) throw new Error('the response is too long')
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString('utf8')
 }
