@@ -7,7 +7,7 @@ import { GAS } from '../../ledger/postings.ts'
 import type { Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
 import { postEntry } from '../post-entry.ts'
-import { type Fee, type GasWallet, WEI_PER_GWEI } from './gas-wallet.ts'
+import { type Fee, type GasWallet, WEI_PER_ETH, WEI_PER_GWEI } from './gas-wallet.ts'
 
 export interface GasAccountingDeps {
   readonly pool: Pool
@@ -19,7 +19,6 @@ export interface GasAccountingDeps {
   readonly ethPrice: Micros
 }
 
-const WEI_PER_ETH = 10n ** 18n
 /** Value date of opening entries. Precedes every other entry of its month. */
 const OPENING_DATE = new Date('2026-11-01T00:00:00Z')
 const BATCH_SIZE = 50

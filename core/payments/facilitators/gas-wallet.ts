@@ -4,6 +4,7 @@ import type { Hex } from '../chain/asset.ts'
 import type { Sender } from './sender.ts'
 
 export const WEI_PER_GWEI = 1_000_000_000n
+export const WEI_PER_ETH = 10n ** 18n
 const MS_PER_SECOND = 1_000
 
 /** Total cost of a transaction. */

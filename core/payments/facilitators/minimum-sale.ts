@@ -1,9 +1,9 @@
 import { elapsedMs } from '../../clock.ts'
 import { type Micros, micros } from '../../money.ts'
+import { WEI_PER_ETH } from './gas-wallet.ts'
 
 /** Gas to settle one payment: `transferWithAuthorization` of USDC, with a margin. */
 const SETTLEMENT_GAS = 120_000n
-const WEI_PER_ETH = 10n ** 18n
 /** Lower limit, because a low gas price may rise before a payment is settled. */
 export const MINIMUM_SALE_FLOOR = micros(1_000)
 const REFRESH_MS = 60_000

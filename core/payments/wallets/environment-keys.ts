@@ -3,7 +3,7 @@ import type { Log } from '../../log.ts'
 import { dollars, type Micros, micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import type { GasWallet } from '../facilitators/gas-wallet.ts'
+import { type GasWallet, WEI_PER_ETH } from '../facilitators/gas-wallet.ts'
 import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 
 /** Platform wallets whose key is in the environment, and how much they may hold. */
@@ -16,8 +16,6 @@ export interface EnvironmentKeys {
   /** Microdollars per ETH. */
   readonly ethPrice: Micros
 }
-
-const WEI_PER_ETH = 10n ** 18n
 
 /** A wallet that holds more than its key may protect. */
 export interface ExcessBalance {
