@@ -30,6 +30,8 @@ export interface InjectedDatabaseOptions {
   readonly timeLimitMs?: number
 }
 
+type LimitedOptions = InjectedDatabaseOptions & { readonly timeLimitMs: number }
+
 const TIME_LIMIT_MS = 30_000
 const MIGRATE_MS = 60_000
 /** Maximum number of open transactions, including those that timed out. */
@@ -61,7 +63,7 @@ const BEGIN = { false: 'BEGIN', true: 'BEGIN ISOLATION LEVEL REPEATABLE READ REA
  * terminated together with its connection.
  */
 export class InjectedDatabase {
-  readonly #options: InjectedDatabaseOptions
+  readonly #options: LimitedOptions
   #login: Login
   readonly #sessions = new Set<DatabaseSession>()
   readonly #transactions = new Map<number, Promise<DatabaseSession>>()
@@ -71,17 +73,15 @@ export class InjectedDatabase {
   #isMigrating = false
   #migrationError: Error | undefined
 
-  private constructor(options: InjectedDatabaseOptions, login: Login) {
+  private constructor(options: LimitedOptions, login: Login) {
     this.#options = options
     this.#login = login
   }
 
   /** Creates the role and its schema if missing, and opens the database. */
   static async open(options: InjectedDatabaseOptions): Promise<InjectedDatabase> {
-    return new InjectedDatabase(
-      options,
-      await openLogin({ timeLimitMs: TIME_LIMIT_MS, ...options }),
-    )
+    const limited = { timeLimitMs: TIME_LIMIT_MS, ...options }
+    return new InjectedDatabase(limited, await openLogin(limited))
   }
 
   /** Error of the last failed migration, for the operator. */
@@ -132,7 +132,7 @@ export class InjectedDatabase {
 
   async #logIn(): Promise<void> {
     const previous = this.#login
-    this.#login = await openLogin({ timeLimitMs: TIME_LIMIT_MS, ...this.#options })
+    this.#login = await openLogin(this.#options)
     void this.#cleanup.add(previous.pool.end())
   }
 
@@ -233,13 +233,9 @@ export class InjectedDatabase {
       this.#options.log.warn({ err: error, role: this.#options.role }, 'a plugin has no database')
       throw new DatabaseRequestError('08006', 'The database cannot be reached.')
     })
-    const session = new DatabaseSession(
-      client,
-      this.#options.timeLimitMs ?? TIME_LIMIT_MS,
-      (pid) => {
-        void this.#cleanup.add(this.#terminate(pid))
-      },
-    )
+    const session = new DatabaseSession(client, this.#options.timeLimitMs, (pid) => {
+      void this.#cleanup.add(this.#terminate(pid))
+    })
     if (signal.aborted) session.end(noSuchTransaction())
     this.#sessions.add(session)
     return session

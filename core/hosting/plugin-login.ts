@@ -47,8 +47,8 @@ export async function openLogin(options: LoginOptions): Promise<Login> {
 
 /** Finds the password that the role has: in a rotation, the owner may not have set the new one. */
 async function findAccepted({ servingUrl, role, passwords }: LoginOptions): Promise<string> {
-  const [first, ...others] = passwords().map((each) => pluginLoginUrl(servingUrl, role, each))
-  for (const url of others.length === 0 ? [] : [first!, ...others]) {
+  const urls = passwords().map((each) => pluginLoginUrl(servingUrl, role, each))
+  for (const url of urls.length > 1 ? urls : []) {
     const client = new Client({ connectionString: url, application_name: `agenthub ${role}` })
     client.on('error', () => {})
     const isAccepted = await client.connect().then(
@@ -58,5 +58,5 @@ async function findAccepted({ servingUrl, role, passwords }: LoginOptions): Prom
     await client.end().catch(() => {})
     if (isAccepted) return url
   }
-  return first!
+  return urls[0]!
 }
