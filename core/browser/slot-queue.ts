@@ -5,7 +5,7 @@ import { RenderError } from '../plugin/render-error.ts'
 
 /** Maximum number of waiting renders per slot. */
 const WAITING_MAX_PER_SLOT = 8
-/** Timeouts in a row after which a payer or site gets one slot until a page of it is delivered. */
+/** Timeouts in a row after which a payer or site gets one slot until a page of it ends in time. */
 const TIMEOUTS_MAX = 2
 const TIMEOUTS_KEPT_MS = 600_000
 const TIMEOUTS_KEPT_COUNT = 10_000
