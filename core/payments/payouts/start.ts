@@ -85,7 +85,10 @@ const PAYABLE_SQL = `FROM hub.provider p JOIN hub.payout_destination d ON d.prov
     AND NOT EXISTS (SELECT FROM hub.payout k WHERE k.provider = p.id
       AND (k.state = 'started' OR k.batch = t.day AND k.state <> 'failed'))`
 
-/** Those that were paid longest ago come first, so that the cap of a day passes over nobody. */
+/**
+ * Those that need not wait come first, and of these the ones that were paid longest ago, so that
+ * neither waiting providers nor the cap of a day keep others from being paid.
+ */
 async function findDuePayees({ pool, minimum, rules }: PayoutDeps): Promise<readonly DuePayee[]> {
   const { rows } = await pool.query<DuePayee>(
     `SELECT due.provider, due.owner, due.amount, h.rule
@@ -93,7 +96,7 @@ async function findDuePayees({ pool, minimum, rules }: PayoutDeps): Promise<read
          o.owed, ${rulesSql(3)}) AS amount ${PAYABLE_SQL} AND o.owed >= $1 AND o.owed > 0) due
      LEFT JOIN LATERAL hub.payout_hold(due.provider, due.address, due.amount, ${rulesSql(3)}) h
        ON true
-     ORDER BY (SELECT max(l.batch) FROM hub.payout l
+     ORDER BY h.rule IS NOT NULL, (SELECT max(l.batch) FROM hub.payout l
        WHERE l.provider = due.provider AND l.state <> 'failed') NULLS FIRST, due.provider LIMIT $2`,
     [minimum, PAYEES_MAX, ...ruleValues(rules)],
   )
