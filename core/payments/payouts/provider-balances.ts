@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { PayoutDeps } from './payout.ts'
-import { OWED_SQL as OWED_TOTAL_SQL, rulesSql, ruleValues, type WaitingRule } from './rules.ts'
+import { OWED_SQL, rulesSql, ruleValues, type WaitingRule } from './rules.ts'
 
 /** Condition of the next payout. `pause`: of all payments. `run`: it starts within a minute. */
 export type PayoutBlocker =
@@ -79,10 +79,10 @@ const CONDITIONS_SQL = `SELECT p.id AS provider, d.address, d.next, d.next_at AS
     FROM hub.payout WHERE provider = p.id
   ) o
   LEFT JOIN LATERAL hub.payout_wait(p.id, d.address, hub.payout_amount(p.id, d.address,
-    ${OWED_TOTAL_SQL}, ${rulesSql(2)}), ${rulesSql(2)}) w ON true
+    ${OWED_SQL}, ${rulesSql(2)}), ${rulesSql(2)}) w ON true
   WHERE p.owner = ANY ($1) ORDER BY p.id`
 
-const OWED_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service,
+const OWED_BY_SERVICE_SQL = `SELECT p.id AS provider, split_part(a.code, ':', 4) AS service,
     sum(b.balance)::bigint AS owed
   FROM hub.provider p JOIN ledger.account a
     ON a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id
@@ -99,7 +99,7 @@ export async function readProviderBalances(
 ): Promise<readonly ProviderBalance[]> {
   const [standings, owed] = await Promise.all([
     pool.query<ConditionsRow>(CONDITIONS_SQL, [owner, ...ruleValues(rules)]),
-    pool.query<{ provider: string; service: string; owed: bigint }>(OWED_SQL, [owner]),
+    pool.query<{ provider: string; service: string; owed: bigint }>(OWED_BY_SERVICE_SQL, [owner]),
   ])
   return standings.rows.map((row) => {
     const { provider, pending, paid } = row
