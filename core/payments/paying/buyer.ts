@@ -14,7 +14,7 @@ import { SignerUnavailable } from '../wallets/remote-account.ts'
 import type { Intents, OutflowCaps, UnresolvedCaps } from './intents.ts'
 import type { ListedTerms, ListedTermsStore } from './listed-terms.ts'
 import { deliveredReply, failureExtras, isComplete } from './replies.ts'
-import { type Terms } from './terms.ts'
+import type { Terms } from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
 import {
   expiryOf,

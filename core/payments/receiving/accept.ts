@@ -113,9 +113,7 @@ const mustPayUpfront = async (
   key: PaymentKey,
   { amount, upfront = false, trustsKnownPayers = false }: SaleTerms,
 ): Promise<boolean> =>
-  upfront && !trustsKnownPayers
-    ? true
-    : await claims.mustPayUpfront(key, upfront ? amount : undefined)
+  (upfront && !trustsKnownPayers) || claims.mustPayUpfront(key, upfront ? amount : undefined)
 
 /**
  * Finds the requirement that the payment accepts. A payment that should have been upfront is not
