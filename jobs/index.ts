@@ -19,14 +19,14 @@ const STOP_MS = 10_000
  */
 export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): Promise<void> }> {
   const { pool, log, onLowBalance = logLowBalance(log) } = deps
-  const application_name = 'agenthub jobs'
-  const connection = {
+  const boss = new PgBoss({
     connectionString: url,
-    application_name,
+    application_name: 'agenthub jobs',
     max: 4,
     options: '-c role=hub_jobs',
-  }
-  const boss = new PgBoss({ ...connection, createSchema: false, ...SUPERVISION })
+    createSchema: false,
+    ...SUPERVISION,
+  })
   boss.on('error', (error) => log.warn({ err: error }, 'the job queue reported an error'))
   await boss.start()
   const stopping = new AbortController()

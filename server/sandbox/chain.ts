@@ -3,13 +3,11 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { MULTICALL3 } from '../../core/payments/chain/identity.ts'
 import { type ManagedProcess, startManagedProcess } from '../../core/runtime/managed-process.ts'
 import { freePort } from '../../core/runtime/net.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
-
-/** Address of Multicall3 on every chain; libraries call it to find out why a payment is invalid. */
-const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 export interface SandboxChain {
   readonly rpcUrl: string
@@ -170,6 +168,7 @@ const isReachable = (rpcUrl: string): Promise<boolean> =>
 
 async function deployContracts(rpcUrl: string): Promise<void> {
   await callRpc(rpcUrl, 'anvil_setCode', [USDC_BASE.address, contracts.DevUSDC.deployed])
+  // Libraries call it to find out why a payment is invalid.
   await callRpc(rpcUrl, 'anvil_setCode', [MULTICALL3, contracts.MiniMulticall3.deployed])
 }
 
