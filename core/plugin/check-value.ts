@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
+import { asBuffer } from '../bytes.ts'
 import { Fault } from '../errors.ts'
 import type { CheckResult, CheckTask } from './check-worker.ts'
 import type { Schema } from './schema.ts'
@@ -48,7 +49,7 @@ export const checkValue =
     if (schemaCost(schema.json).size <= COMPILE_SIZE_MAX) {
       if (!isBytes && isWithin(INLINE_UNITS, schema.json, value)) return compile(schema)(value)
       if (isBytes && value.length <= INLINE_BYTES) {
-        const parsed: unknown = JSON.parse(Buffer.from(value).toString('utf8'))
+        const parsed: unknown = JSON.parse(asBuffer(value).toString('utf8'))
         if (isWithin(INLINE_UNITS, schema.json, parsed)) return compile(schema)(parsed)
       }
     }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { asBuffer } from '../bytes.ts'
 import { type Check, compile, type Issue } from './validate.ts'
 
 /** Value as JSON text or its UTF-8 bytes, and the JSON text of its schema. */
@@ -26,7 +27,7 @@ export default ({ schema, value }: CheckTask): CheckResult => {
   if (value === undefined) return { issues: [] }
   let parsed: unknown
   try {
-    parsed = JSON.parse(typeof value === 'string' ? value : Buffer.from(value).toString('utf8'))
+    parsed = JSON.parse(typeof value === 'string' ? value : asBuffer(value).toString('utf8'))
   } catch (error) {
     return { invalid: 'value', message: (error as Error).message }
   }

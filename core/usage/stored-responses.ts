@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { asBuffer } from '../bytes.ts'
 import { seal, unseal } from '../crypto/sealing.ts'
 import { ASYNC_COMMIT, inTransaction } from '../db/transaction.ts'
 import type { PurposeKeys } from '../secret-keys/purpose-keys.ts'
@@ -110,9 +111,7 @@ export async function resealResponses(pool: Pool, keys: PurposeKeys): Promise<nu
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 function bytesOf(body: unknown): Buffer | undefined {
-  if (body instanceof Uint8Array) {
-    return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  }
+  if (body instanceof Uint8Array) return asBuffer(body)
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body
   return isStream ? undefined : Buffer.from(JSON.stringify(body ?? null))
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
+import { asBuffer } from '../../core/bytes.ts'
 import { Fault } from '../../core/errors.ts'
 import { prefixedId } from '../../core/ids.ts'
-import { asBuffer } from './bytes.ts'
 import type { HttpResponse } from './http-response.ts'
 import { ResponseStream } from './response-stream.ts'
 

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
 import { LRUCache } from 'lru-cache'
+import { asBuffer } from '../../core/bytes.ts'
 
 /** Bytes (of text: characters) below which compression gains nothing. */
 const LENGTH_MIN = 1_024
@@ -74,9 +75,7 @@ export function markPublic(ctx: Context): void {
 const isPublic = (ctx: Context): boolean => ctx.state['shared'] === true
 
 const bytesOf = (body: string | Uint8Array): Buffer =>
-  typeof body === 'string'
-    ? Buffer.from(body)
-    : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  typeof body === 'string' ? Buffer.from(body) : asBuffer(body)
 
 /** True if If-None-Match names this tag. Each coding is a representation with its own tag. */
 const matchesTag = (header: string, tag: string): boolean =>

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import type { Context } from 'koa'
-import { asBuffer } from './bytes.ts'
+import { asBuffer } from '../../core/bytes.ts'
 import type { ConnectionGuard } from './connection-guard.ts'
 
 /** Longer bodies are written in pieces, so that the guard sees how fast a client reads. */

@@ -1,7 +1,7 @@
+import { asBuffer } from '../../core/bytes.ts'
 import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
-import { asBuffer } from '../http/bytes.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { BODILESS_STATUSES } from '../http/response-writer.ts'
 import type { CallDeps } from './call-deps.ts'
