@@ -110,10 +110,8 @@ export interface Config {
   readonly discovery: DiscoverySettings
   /** Embeddings engine for semantic search; undefined: keyword search only. */
   readonly embeddings: EmbedderSettings | undefined
-  /** Ed25519 key that protects all stored keys; undefined in the sandbox: see `loadSigningKey`. */
-  readonly signingKey: KeyObject | undefined
-  /** Signing keys that it replaced, which still decrypt stored keys. */
-  readonly previousSigningKeys: readonly KeyObject[]
+  /** Ed25519 keys that protect all stored keys, the current one first; see `loadSigningKeys`. */
+  readonly signingKeys: readonly KeyObject[]
   /** Undefined in a sandbox, which has its own chain and wallets. */
   readonly production: ProductionChain | undefined
   /** Reads `HUB_SECRET_<NAME>` for plugins. */
@@ -193,18 +191,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
     embeddings: embedderSettings(e),
-    ...signingKeysOf(e),
+    signingKeys: e.HUB_SIGNING_KEY ?? [],
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretValues(env),
     misspelledVariables: findMisspelledVariables(env, VARIABLE_NAMES),
   })
 }
-
-const signingKeysOf = ({ HUB_SIGNING_KEY: keys = [] }: Environment) => ({
-  signingKey: keys[0],
-  previousSigningKeys: keys.slice(1),
-})
 
 const drainOf = (e: Environment, isProduction: boolean): Drain => ({
   delaySeconds: e.HUB_DRAIN_DELAY ?? (isProduction ? 5 : 0),

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { migratePlugins } from '../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
-import { loadSigningKey, signingKeyOf } from '../core/crypto/signing-key.ts'
+import { loadSigningKeys } from '../core/crypto/signing-key.ts'
 import { joinLogins, openLogins, servingUrl } from '../core/db/logins.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
@@ -147,10 +147,8 @@ async function payments(args: readonly string[]): Promise<number> {
 
 async function keys(args: readonly string[]): Promise<number> {
   const config = readConfig()
-  const { listing, previousSigningKeys } = config
-  const signingKeys = async () =>
-    [await loadSigningKey(config), ...previousSigningKeys.map((key) => signingKeyOf(key))] as const
-  const deps = { signingKeys, sealingKeys: listing.sealingKeys }
+  const signingKeys = () => loadSigningKeys(config)
+  const deps = { signingKeys, sealingKeys: config.listing.sealingKeys }
   return withDatabase((connect) => keysCommand(deps, connect, args, write, writeError))
 }
 
@@ -185,11 +183,11 @@ async function withDatabase(
   command: (connect: () => Promise<Pool>) => Promise<number>,
   role: Role = 'hub_app',
 ): Promise<number> {
-  const { databaseUrl, databaseDirectUrl, dataDir } = readConfig()
+  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl, dataDir } = readConfig()
   const url = databaseDirectUrl ?? databaseUrl
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
-    opened ??= openDatabase(url ? { url } : { dataDir }, role)
+    opened ??= openDatabase(url ? { url } : { dataDir }, databaseOwnerUrl, role)
     return (await opened).pool
   }
   try {
@@ -201,9 +199,12 @@ async function withDatabase(
 
 type Role = 'hub_app' | 'hub_finance' | 'owner'
 
-async function openDatabase(place: Parameters<typeof joinDatabase>[0], role: Role) {
+async function openDatabase(
+  place: Parameters<typeof joinDatabase>[0],
+  ownerUrl: string | undefined,
+  role: Role,
+) {
   const database = await joinDatabase(place)
-  const { databaseOwnerUrl: ownerUrl } = readConfig()
   const logins = await joinLogins({ url: database.url, ownerUrl }).catch(async (error: unknown) => {
     await database.close()
     throw error

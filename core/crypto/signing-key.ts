@@ -43,12 +43,16 @@ export function parseSigningKey(text: string): KeyObject {
   throw new Error(wrong)
 }
 
-/** Returns the configured key; in a sandbox without one, a key stored in the data directory. */
-export async function loadSigningKey(config: {
-  readonly signingKey: KeyObject | undefined
+/** Returns the configured keys; in a sandbox without one, a key stored in the data directory. */
+export async function loadSigningKeys({
+  signingKeys: [configured, ...previous],
+  dataDir,
+}: {
+  readonly signingKeys: readonly KeyObject[]
   readonly dataDir: string
-}): Promise<SigningKey> {
-  return signingKeyOf(config.signingKey ?? (await keyFromDirectory(config.dataDir)))
+}): Promise<readonly [SigningKey, ...SigningKey[]]> {
+  const current = configured ?? (await keyFromDirectory(dataDir))
+  return [signingKeyOf(current), ...previous.map((key) => signingKeyOf(key))]
 }
 
 /** Wraps an Ed25519 private key. */

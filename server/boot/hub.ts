@@ -90,10 +90,10 @@ const endPool = (pool: Pool): Promise<void> => pool.end()
 
 /** Opens the secret keys, and publishes the key that signs receipts. */
 async function openSecretKeys(
-  { signingKey, olderSigningKeys = [], log }: HubOptions,
+  { signingKeys: masters, log }: HubOptions,
   pool: Pool,
 ): Promise<SecretKeys> {
-  const keys = await SecretKeys.open(pool, { masters: [signingKey, ...olderSigningKeys], log })
+  const keys = await SecretKeys.open(pool, { masters, log })
   await publishSigningKey(pool, keys.signingKey())
   return keys
 }
@@ -156,7 +156,7 @@ function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, me
   return { log, meters, metricsText, spans, connections: guard }
 }
 
-/** Opens a hub: migrates the database, opens the catalog and creates the entry points. */
+/** Opens a hub on a migrated database: opens the catalog and creates the entry points. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()

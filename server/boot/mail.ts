@@ -36,14 +36,14 @@ export function openMailing(options: {
 }): MailSender {
   const { config, pool, secretKeys, baseUrl, log, print } = options
   const links = openLinks(pool, secretKeys)
-  const postman = config.mail
+  const transport = config.mail
     ? smtpTransport(config.mail.smtpUrl, config.mail.from)
     : folderTransport(join(config.dataDir, OUTBOX), (file, { text }) => {
         log.info({ file }, 'email stored')
         print?.(`Email stored in ${file}:\n${text}\n`)
       })
   return {
-    transport: postman,
+    transport,
     async compose({ template, recipient, subject }) {
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())

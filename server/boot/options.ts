@@ -142,10 +142,8 @@ export interface HubOptions {
   /** Sources of external listings. */
   readonly discovery: DiscoverySettings
   readonly embeddings: Config['embeddings']
-  /** Protects the stored secret keys; version 1 of each derives from it. */
-  readonly signingKey: SigningKey
-  /** Signing keys that it replaced, newest first. @defaultValue none */
-  readonly olderSigningKeys?: readonly SigningKey[]
+  /** Keys that protect the stored secret keys, the current one first; see `SecretKeys`. */
+  readonly signingKeys: readonly [SigningKey, ...SigningKey[]]
   readonly secret: (name: string) => string | undefined
   /** @defaultValue the database's clock */
   readonly clock?: Clock | undefined

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
-import { loadSigningKey, signingKeyOf } from '../../core/crypto/signing-key.ts'
+import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import { type HubDatabase, openLogins } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
@@ -111,8 +111,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       databaseDirectUrl: database.pooled ? database.directUrl : undefined,
       financeUrl: database.financeUrl,
       ownerUrl: database.ownerUrl,
-      signingKey: await loadSigningKey(config),
-      olderSigningKeys: config.previousSigningKeys.map((key) => signingKeyOf(key)),
+      signingKeys: await loadSigningKeys(config),
       money,
       sandbox: sandbox !== undefined,
       admins: administrators(config, sandbox),

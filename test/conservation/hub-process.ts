@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
-import { loadSigningKey } from '../../core/crypto/signing-key.ts'
+import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { createLog } from '../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -38,7 +38,7 @@ const { databaseUrl, rpcUrl, treasury, gasKey: key } = options
 const { network } = USDC_BASE
 const config = { ...readConfig({}), dataDir: options.dataDir }
 const log = createLog('error')
-const signingKey = await loadSigningKey(config)
+const signingKeys = await loadSigningKeys(config)
 const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', onError: () => {} })
 const chain = openChain({ rpcUrl, network })
 const ownFacilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
@@ -51,7 +51,7 @@ const hub = await openHub({
   databaseUrl,
   financeUrl: databaseUrl,
   ownerUrl: databaseUrl,
-  signingKey,
+  signingKeys,
   money: {
     chain,
     facilitator: misbehavingFacilitator(

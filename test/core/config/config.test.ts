@@ -57,8 +57,8 @@ describe('the configuration', () => {
   })
 
   it('of production has everything that real money needs', () => {
-    const { production, baseUrl, signingKey } = readConfig(PRODUCTION)
-    expect(signingKey?.equals(privateKey)).to.equal(true)
+    const { production, baseUrl, signingKeys } = readConfig(PRODUCTION)
+    expect(signingKeys.map((key) => key.equals(privateKey))).to.deep.equal([true])
     expect(baseUrl).to.equal('https://hub.acme.com')
     expect(production).to.deep.equal({
       rpcUrl: PRODUCTION.RPC_URL,
@@ -97,9 +97,10 @@ describe('the configuration', () => {
   it('accepts the keys that HUB_SIGNING_KEY replaces', () => {
     const other = generateKeyPairSync('ed25519').privateKey
     const text = other.export({ format: 'der', type: 'pkcs8' }).toString('base64')
-    const config = readConfig({ HUB_SIGNING_KEY: `${text}, ${PRODUCTION.HUB_SIGNING_KEY}` })
-    expect(config.signingKey?.equals(other)).to.equal(true)
-    expect(config.previousSigningKeys.map((key) => key.equals(privateKey))).to.deep.equal([true])
+    const value = `${text}, ${PRODUCTION.HUB_SIGNING_KEY}`
+    const { signingKeys } = readConfig({ HUB_SIGNING_KEY: value })
+    expect(signingKeys.map((key) => key.equals(other))).to.deep.equal([true, false])
+    expect(signingKeys.map((key) => key.equals(privateKey))).to.deep.equal([false, true])
   })
 
   it('requires the price of ETH for a gas wallet outside the sandbox', () => {

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { loadSigningKey, parseSigningKey, signingKeyOf } from '../../../core/crypto/signing-key.ts'
+import { loadSigningKeys, parseSigningKey, signingKeyOf } from '../../../core/crypto/signing-key.ts'
 
 describe('the signing key', () => {
   let dataDir: string
@@ -17,7 +17,7 @@ describe('the signing key', () => {
     const seed = Buffer.from('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', 'base64url')
     const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed])
     const signingKey = parseSigningKey(der.toString('base64'))
-    const key = await loadSigningKey({ signingKey, dataDir })
+    const [key] = await loadSigningKeys({ signingKeys: [signingKey], dataDir })
     expect(key.id).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
     expect(key.publicKey.toString('base64url')).to.equal(
       '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
@@ -46,10 +46,10 @@ describe('the signing key', () => {
 
   it('is created once in a data directory, readable by its owner only', async () => {
     const made = await Promise.all(
-      [1, 2, 3].map(() => loadSigningKey({ signingKey: undefined, dataDir })),
+      [1, 2, 3].map(() => loadSigningKeys({ signingKeys: [], dataDir })),
     )
-    const again = await loadSigningKey({ signingKey: undefined, dataDir })
-    expect(new Set([...made, again].map(({ id }) => id)).size).to.equal(1)
+    const [again] = await loadSigningKeys({ signingKeys: [], dataDir })
+    expect(new Set([...made.flat(), again].map(({ id }) => id)).size).to.equal(1)
     expect(await readdir(dataDir)).to.deep.equal(['signing-key'])
     const file = join(dataDir, 'signing-key')
     expect((await stat(file)).mode & 0o777).to.equal(0o600)
@@ -59,7 +59,7 @@ describe('the signing key', () => {
 
   it('is not replaced if it cannot be read', async () => {
     const elsewhere = join(dataDir, 'signing-key')
-    const wrong = await loadSigningKey({ signingKey: undefined, dataDir: elsewhere }).then(
+    const wrong = await loadSigningKeys({ signingKeys: [], dataDir: elsewhere }).then(
       () => 'made',
       (error: NodeJS.ErrnoException) => error.code,
     )

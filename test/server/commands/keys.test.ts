@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { domainToken, recheckDomains } from '../../../core/catalog/domains/proof.ts'
 import { resealSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { loadSigningKey, signingKeyOf } from '../../../core/crypto/signing-key.ts'
+import { loadSigningKeys, signingKeyOf } from '../../../core/crypto/signing-key.ts'
 import { LINK_SECONDS, MagicLinks } from '../../../core/identity/magic-link.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { createLog } from '../../../core/log.ts'
@@ -28,7 +28,7 @@ describe('npm run keys', () => {
   const WHY = ['--reason', 'a yearly change', '--author', 'ops']
   let masters: Parameters<typeof wrappingKeys>[0]
   before(async () => {
-    masters = [await loadSigningKey({ signingKey: undefined, dataDir: hub().dataDir })]
+    masters = await loadSigningKeys({ signingKeys: [], dataDir: hub().dataDir })
   })
 
   const say = async (...args: string[]) => {

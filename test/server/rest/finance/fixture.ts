@@ -10,7 +10,7 @@ import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem
 import { HubClient } from '../../../../core/client/index.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { readConfig } from '../../../../core/config.ts'
-import { loadSigningKey } from '../../../../core/crypto/signing-key.ts'
+import { loadSigningKeys } from '../../../../core/crypto/signing-key.ts'
 import { createLog } from '../../../../core/log.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../../core/payments/chain/chain.ts'
@@ -82,7 +82,7 @@ export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
     holdMarginSeconds: 60,
     baseUrl: () => url,
     egress: { sandboxHosts: new Map(sandboxHosts), httpsOnly: false },
-    signingKey: await loadSigningKey({ signingKey: undefined, dataDir: hub.dataDir }),
+    signingKeys: await loadSigningKeys({ signingKeys: [], dataDir: hub.dataDir }),
     clock: systemClock,
     log: createLog('silent'),
   })
