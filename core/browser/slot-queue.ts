@@ -1,7 +1,6 @@
-import { LRUCache } from 'lru-cache'
-import { elapsedMs } from '../clock.ts'
 import type { RenderParties } from '../plugin/parts.ts'
 import { RenderError } from '../plugin/render-error.ts'
+import { ttlCache } from '../runtime/cache.ts'
 
 /** Maximum number of waiting renders per slot. */
 const WAITING_MAX_PER_SLOT = 8
@@ -32,10 +31,9 @@ export class SlotQueue {
   readonly #waiting: Ticket[] = []
   readonly #running = new Set<Ticket>()
   /** Timeouts in a row by party. */
-  readonly #timeouts = new LRUCache<string, number>({
+  readonly #timeouts = ttlCache<string, number>({
+    ttlMs: TIMEOUTS_KEPT_MS,
     max: TIMEOUTS_KEPT_COUNT,
-    ttl: TIMEOUTS_KEPT_MS,
-    perf: { now: elapsedMs },
   })
 
   constructor(slots: number) {

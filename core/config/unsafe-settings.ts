@@ -26,7 +26,7 @@ const EACH_TUNES = 'Only changes how much of the machine the hub uses.'
 const ONE_SIDE = 'Only says where something is on this machine.'
 const COMMISSION_BPS_MAX = 5_000
 const PRIVILEGED_PORTS = 1_024
-/** Ports of databases, caches and control planes that expect to be reached by friends only. */
+/** Ports of databases, caches and control planes, which trust their network. */
 const INTERNAL_PORTS = new Set([
   1433, 2375, 2376, 2379, 3306, 4222, 5432, 5672, 5984, 6379, 6443, 8500, 9042, 9092, 9200, 10250,
   11211, 15672, 26379, 27017,
@@ -67,11 +67,6 @@ function addressFault(address: string, others: readonly (string | undefined)[] =
   return isOther ? `${address} is the wallet of SPEND_WALLET_KEY or GAS_WALLET_KEY` : undefined
 }
 
-const database =
-  (name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'DATABASE_OWNER_URL') =>
-  (url: string, e: Environment): Fault =>
-    databaseFault(url) ?? (name === 'DATABASE_URL' ? repeatedSecretFault(name, e) : undefined)
-
 /** The decision for every variable. The compiler demands one for each new variable. */
 export const SAFETY_RULES: SafetyRules = {
   HUB_HOST: 'The proxy that serves HUB_BASE_URL by TLS may be on this machine or another one.',
@@ -111,7 +106,8 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_PLUGIN_NODE: ONE_SIDE,
   HUB_PLUGIN_MEMORY: EACH_TUNES,
   HUB_PLUGIN_HOSTS: (origins, e) => {
-    const services = [e.RPC_URL, e.DATABASE_URL, e.DATABASE_DIRECT_URL, e.REDIS_URL, e.SMTP_URL]
+    const databases = [e.DATABASE_URL, e.DATABASE_DIRECT_URL, e.DATABASE_OWNER_URL]
+    const services = [e.RPC_URL, ...databases, e.REDIS_URL, e.SMTP_URL]
     return first(origins, (origin) => pluginHostFault(origin, services))
   },
   HUB_CONNECTIONS: EACH_TUNES,
@@ -151,7 +147,9 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_ETH_PRICE: (price) =>
     price < usd('100') || price > usd('100000') ? 'must be the price of one ETH in USD' : undefined,
   HUB_GAS_LOW_GWEI: (gwei, e) =>
-    gwei === 0n && e.GAS_WALLET_KEY ? 'must be above 0: no payment settles without gas' : undefined,
+    gwei === 0n && !e.X402_FACILITATOR_URL
+      ? 'must be above 0: no payment settles without gas'
+      : undefined,
   HUB_BROWSERS: EACH_TUNES,
   HUB_CHROME_PATH: ONE_SIDE,
   HUB_CHROME_SANDBOX: (sandbox, e) =>
@@ -181,9 +179,9 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_CONTRACT_WALLETS: 'Their signatures are checked by a node that has proven its chain.',
   SMTP_URL: (url, e) => mailServerFault(url) ?? repeatedSecretFault('SMTP_URL', e),
   HUB_MAIL_FROM: 'Receivers check the sender against its domain.',
-  DATABASE_URL: database('DATABASE_URL'),
-  DATABASE_DIRECT_URL: database('DATABASE_DIRECT_URL'),
-  DATABASE_OWNER_URL: database('DATABASE_OWNER_URL'),
+  DATABASE_URL: (url, e) => databaseFault(url) ?? repeatedSecretFault('DATABASE_URL', e),
+  DATABASE_DIRECT_URL: databaseFault,
+  DATABASE_OWNER_URL: databaseFault,
   REDIS_URL: (url, e) => redisFault(url) ?? repeatedSecretFault('REDIS_URL', e),
   OTEL_EXPORTER_OTLP_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   RPC_URL: (url) => encryptedUrlFault(url),

@@ -25,6 +25,6 @@ export async function runExclusively<T>(
     mustDiscard = false
     return await result
   } finally {
-    client.release(mustDiscard) // closing a mustDiscard connection releases its lock
+    client.release(mustDiscard) // closing the connection releases its lock
   }
 }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
+import { earningsPrefix } from '../ledger/postings.ts'
 import type { PayoutDeps } from '../payments/payouts/payout.ts'
 import { OWED_SQL, rulesSql, ruleValues, type WaitingRule } from '../payments/payouts/rules.ts'
 import { assertNotOwn, type Staff } from './staff-acts.ts'
@@ -74,7 +75,7 @@ export const approvePayout = (
     if (waiting?.rule !== 'approval' || waiting.address !== address) {
       throw new Fault('not_found', 'No payout to this address waits for approval.')
     }
-    await assertNotOwn(client, by.principal, { accounts: [`liabilities:providers:${provider}:`] })
+    await assertNotOwn(client, by.principal, { accounts: [earningsPrefix(provider)] })
     await client.query(
       `INSERT INTO hub.payout_approval (provider, payee, amount, approved_by, approver, reason)
        VALUES ($1, $2, $3, $4, $5, $6)`,

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
 import { findPrincipalByName } from '../identity/roles.ts'
 import { uuidv7 } from '../ids.ts'
+import { earningsPrefix } from '../ledger/postings.ts'
 import { assignOwner } from '../providers/providers.ts'
 import {
   type ActTerms,
@@ -41,7 +42,7 @@ export const submitOwner = (
       kind: 'provider',
       subject: provider,
       terms: { provider, owner, name: after },
-      accounts: [`liabilities:providers:${provider}:`],
+      accounts: [earningsPrefix(provider)],
       principals: [owner],
       exposure: await owedTo(client, provider),
     } as const

@@ -80,7 +80,7 @@ export async function postWalletTransfers(
       return toChange(tx, posted)
     })
   })
-  return { ...(posted ?? (await previewWalletTransfers(deps, tx))), state }
+  return { ...(posted ?? (await tryPosting(deps, found))), state }
 }
 
 /** Execution of a proposed transfer. The transaction is read from the chain again. */
@@ -98,11 +98,12 @@ const toChange = (tx: Hex, { fresh, entries }: PostedTransfers): AuditedChange |
   fresh ? { act: 'transfer.book', subject: tx, after: { entries } } : undefined
 
 /** Dry run of `postWalletTransfers`: posts and rolls back. @throws the same Faults */
-export async function previewWalletTransfers(
+export const previewWalletTransfers = async (
   deps: TransferDeps,
   tx: Hex,
-): Promise<PostedTransfers> {
-  const found = await findFinalTransaction(deps, tx)
+): Promise<PostedTransfers> => tryPosting(deps, await findFinalTransaction(deps, tx))
+
+function tryPosting(deps: TransferDeps, found: FinalTransaction): Promise<PostedTransfers> {
   const why = { author: 'nobody', reason: 'Dry run.' } // the ledger requires both
   return inRolledBackTransaction(deps.pool, (client) => postEntries(deps, client, found, why))
 }

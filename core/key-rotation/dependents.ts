@@ -9,8 +9,10 @@ export interface Dependents {
 }
 
 interface Rule {
-  /** Counts with $1 = version and $2 = key id. */
+  /** Counts with $1 = version, or the key id if `by` says so. */
   readonly sql: string
+  /** @defaultValue version */
+  readonly by?: 'keyId'
   readonly advice: string
 }
 
@@ -19,30 +21,31 @@ const PENDING_DAYS = 30
 
 const RULES: Partial<Readonly<Record<Purpose, Rule>>> = {
   webhooks: {
-    sql: `SELECT count(*) FROM hub.webhook WHERE $2::text IS NOT NULL AND (key_version = $1
-      OR previous_key_version = $1 AND previous_until > now())`,
+    sql: `SELECT count(*) FROM hub.webhook WHERE key_version = $1
+      OR previous_key_version = $1 AND previous_until > now()`,
     advice:
       'webhooks still have a secret of it: their owners replace it with ' +
       'POST /v1/webhooks/{id}/rotate, or at /account/webhooks; both secrets sign meanwhile',
   },
   'domain-proofs': {
-    sql: `SELECT count(*) FROM hub.domain WHERE $2::text IS NOT NULL AND token_version = $1
+    sql: `SELECT count(*) FROM hub.domain WHERE token_version = $1
       AND (state IN ('verified', 'expired')
         OR state = 'pending' AND created_at > now() - interval '${PENDING_DAYS} days')`,
     advice: 'domains still publish a token of it: their owners publish the one shown to them now',
   },
   'sign-in-links': {
-    sql: `SELECT count(*) FROM hub.magic_link WHERE $2::text IS NOT NULL AND key_version = $1
+    sql: `SELECT count(*) FROM hub.magic_link WHERE key_version = $1
       AND used_at IS NULL AND expires_at > now()`,
     advice: 'sign-in links of it are open: they expire within 15 minutes',
   },
   'stored-responses': {
-    sql: `SELECT count(*) FROM hub.kept_answer WHERE $2::text IS NOT NULL AND key_version = $1
+    sql: `SELECT count(*) FROM hub.kept_answer WHERE key_version = $1
       AND expires_at > now()`,
     advice: 'stored responses could not be encrypted anew: they expire within 24 hours',
   },
   'upstream-credentials': {
-    sql: `SELECT count(*) FROM hub.upstream_secret WHERE $1::integer IS NOT NULL AND key_id = $2`,
+    sql: 'SELECT count(*) FROM hub.upstream_secret WHERE key_id = $1',
+    by: 'keyId',
     advice: 'upstream credentials could not be encrypted anew: their owners must enter them again',
   },
 }
@@ -51,10 +54,11 @@ const RULES: Partial<Readonly<Record<Purpose, Rule>>> = {
 export async function countDependents(
   pool: Pool | ClientBase,
   purpose: Purpose,
-  { version, keyId }: { readonly version: number; readonly keyId: string },
+  key: { readonly version: number; readonly keyId: string },
 ): Promise<Dependents> {
   const rule = RULES[purpose]
   if (!rule) return { count: 0n, advice: undefined }
-  const { rows } = await pool.query<{ count: bigint }>(rule.sql, [version, keyId])
-  return { count: rows[0]!.count, advice: rule.advice }
+  const { sql, by = 'version', advice } = rule
+  const { rows } = await pool.query<{ count: bigint }>(sql, [key[by]])
+  return { count: rows[0]!.count, advice }
 }

@@ -73,7 +73,10 @@ export const allowanceOf = (keyId: string, span: string): Account =>
 
 /** Account credited for sales: a liability to the provider, or income of the platform. */
 export const earningsOf = (provider: string, service: string, isFirstParty: boolean): Account =>
-  isFirstParty ? `income:services:${service}` : `liabilities:providers:${provider}:${service}`
+  isFirstParty ? `income:services:${service}` : `${earningsPrefix(provider)}${service}`
+
+/** Prefix of the accounts of a provider's earnings from all of its services. */
+export const earningsPrefix = (provider: string): string => `liabilities:providers:${provider}:`
 
 type EventOf<Type extends LedgerEvent['type']> = Extract<LedgerEvent, { type: Type }>
 

@@ -10,6 +10,7 @@ import {
 } from '../identity/challenge.ts'
 import type { KeyManager } from '../identity/sub-keys.ts'
 import { assertSigned, type ContractVerifier } from '../identity/wallet-signature.ts'
+import { earningsPrefix } from '../ledger/postings.ts'
 import {
   changeAddress,
   changeAddressIn,
@@ -111,7 +112,7 @@ export const recoverAddress = (
       }
       const { rows } = await client.query<{ own: string | null }>(
         'SELECT hub.own_subject($1, ARRAY[$2]) AS own',
-        [by.principal, `liabilities:providers:${provider}:`],
+        [by.principal, earningsPrefix(provider)],
       )
       if (rows[0]!.own !== null) throw new Fault('own_account')
       await insertChange(client, before, open, { hours, recoverer: by.principal })

@@ -190,8 +190,17 @@ export const closeRequest = (client: PoolClient, provider: string) =>
   )
 
 async function readAddress(client: PoolClient, provider: string): Promise<PayoutAddress> {
-  const { rows } = await client.query<PayoutAddress>(`${SELECT} WHERE d.provider = $1`, [provider])
-  if (!rows[0]) throw new Fault('not_found', 'No provider has this id.')
+  const found = await findProviderAddress(client, provider)
+  if (!found) throw new Fault('not_found', 'No provider has this id.')
+  return found
+}
+
+/** Finds the payout address of a provider of any owner. */
+export async function findProviderAddress(
+  on: Pick<Pool, 'query'>,
+  provider: string,
+): Promise<PayoutAddress | undefined> {
+  const { rows } = await on.query<PayoutAddress>(`${SELECT} WHERE d.provider = $1`, [provider])
   return rows[0]
 }
 

@@ -4,6 +4,7 @@ import { getAddress } from 'viem'
 import type { Mail, MailRequest } from '../mail/queue.ts'
 import { payoutAddressMail, payoutSentMail } from '../mail/templates.ts'
 import { dollars } from '../money.ts'
+import { findProviderAddress } from './payout-address.ts'
 
 /**
  * Composes a mail about payouts from the state at sending time; undefined if it no longer applies.
@@ -18,18 +19,10 @@ export async function composePayoutMail(
 ): Promise<Mail | undefined> {
   const { host } = new URL(baseUrl)
   if (template === 'payout-address') {
-    const { rows } = await pool.query<AddressRow>(
-      `SELECT d.address, d.next, d.next_at AS at, (SELECT r.address
-         FROM hub.payout_address_request r JOIN hub.provider p ON p.id = r.provider
-           AND p.owner = r.requested_by
-         WHERE r.provider = d.provider AND r.closed_at IS NULL) AS requested
-       FROM hub.payout_destination d WHERE d.provider = $1`,
-      [subject],
-    )
-    const [row] = rows
+    const found = await findProviderAddress(pool, subject)
+    if (!found) return undefined
     const shown = (address: Hex | null): string | null => address && getAddress(address)
-    if (!row) return undefined
-    const { address, next, at: nextAt, requested } = row
+    const { address, next, nextAt, requested } = found
     const addresses = { address: shown(address), next: shown(next), requested: shown(requested) }
     return payoutAddressMail(to, host, { ...addresses, nextAt })
   }
@@ -43,11 +36,4 @@ export async function composePayoutMail(
   const { amount, payee, transaction } = row
   const words = { dollars: dollars(amount), address: getAddress(payee), transaction, statement }
   return payoutSentMail(to, host, words)
-}
-
-interface AddressRow {
-  readonly address: Hex | null
-  readonly next: Hex | null
-  readonly at: Date | null
-  readonly requested: Hex | null
 }

@@ -106,6 +106,10 @@ const failureFault = ({
     ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
   })
 
+/** Measures only long texts, in which characters may have up to three bytes. */
+const isLarge = (text: string): boolean =>
+  text.length * 3 > LARGE_BYTES && Buffer.byteLength(text) > LARGE_BYTES
+
 /**
  * Returns the body as it is sent: a large JSON value as bytes, so that it is serialized only once.
  * @throws Fault `plugin_contract` if the response cannot be sent
@@ -122,7 +126,7 @@ export function sendableBody({ status, headers, body }: Reply): unknown {
     if (body instanceof Uint8Array || body instanceof Readable) return body
     const text = JSON.stringify(body ?? null)
     if (text === undefined) throw new TypeError('no JSON') // a function, for example
-    return text.length > LARGE_BYTES ? Buffer.from(text) : body
+    return isLarge(text) ? Buffer.from(text) : body
   } catch (error) {
     throw unsendable('has a header or body that cannot be sent', error)
   }

@@ -18,16 +18,17 @@ export interface DomainTexts {
   readonly summary: string
 }
 
+const DEFAULT_SUMMARY = 'Pages of {host}, clean and structured, sold by their owner.'
+
 /** Texts made of the host, which callers read until an owner's are approved. */
 export const defaultTexts = (host: string): DomainTexts => ({
   name: host,
-  summary: `Pages of ${host}, clean and structured, sold by their owner.`,
+  summary: DEFAULT_SUMMARY.replace('{host}', host),
 })
 
 /** SQL of the texts that callers read; `d` is the domain. */
 export const APPROVED_TEXTS = `SELECT coalesce(v.content ->> 'name', d.host) AS name,
-  coalesce(v.content ->> 'summary',
-    'Pages of ' || d.host || ', clean and structured, sold by their owner.') AS summary
+  coalesce(v.content ->> 'summary', replace('${DEFAULT_SUMMARY}', '{host}', d.host)) AS summary
   FROM (SELECT) one LEFT JOIN hub.content_version v ON v.subject = d.id AND v.state = 'approved'`
 
 /** Records the texts of a domain as a new version, if they differ. Those of the host need none. */

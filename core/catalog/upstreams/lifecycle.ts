@@ -124,10 +124,11 @@ export async function approve(
   if (state !== 'suspended') await assertComplete(client, slug)
   if (review.waiting) await approveVersion(client, slug, review.waiting.version)
   await deleteUnusedSecrets(client, slug)
-  const isComplete = (await missingParts(client, slug)).length === 0
   if (state === 'pending') await changeState(client, slug, 'active')
-  if (state === 'suspended')
+  if (state === 'suspended') {
+    const isComplete = (await missingParts(client, slug)).length === 0
     await changeState(client, slug, activatedAt && isComplete ? 'active' : 'paused')
+  }
   return lockUpstream(client, slug)
 }
 

@@ -107,7 +107,7 @@ export async function createUpstream(
   return rows[0]!
 }
 
-/** Race-free, because `providerOf` has locked the owner's row. */
+/** Race-free, because `ensureProvider` has locked the owner's row. */
 async function assertBelowLimits(client: PoolClient, owner: string): Promise<void> {
   const { rows } = await client.query<{ living: number; all: number }>(
     `SELECT count(*) FILTER (WHERE state <> 'retired')::integer AS living, count(*)::integer AS all

@@ -11,6 +11,7 @@ import { assertNotOwn } from '../../../core/finance/staff-acts.ts'
 import { ROLES } from '../../../core/identity/roles.ts'
 import { auditReason } from '../fields.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
+import { roleId } from './roles.ts'
 
 const instant = z.iso.datetime().nullable()
 
@@ -50,7 +51,6 @@ export interface AccessReviewDeps {
 }
 
 const DAY_MS = 86_400_000
-const roleId = z.string().regex(/^\d{1,18}$/, 'must be a number')
 
 /** The access review: held roles, their use, and the dates of their reviews. */
 export const accessReviewRoutes = (deps: AccessReviewDeps): readonly AnyRoute[] => [

@@ -3,6 +3,7 @@ import { withAudit } from '../../../core/audit/record.ts'
 import { commissionHistory } from '../../../core/catalog/services/admin-services.ts'
 import { submitOwner } from '../../../core/finance/provider-owner.ts'
 import { assertNotOwn, type FinanceDeps } from '../../../core/finance/staff-acts.ts'
+import { earningsPrefix } from '../../../core/ledger/postings.ts'
 import { type CommissionRule, setCommission } from '../../../core/usage/commission.ts'
 import { auditReason } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
@@ -60,8 +61,7 @@ const commissionRoutes = ({ pool }: Pick<FinanceDeps, 'pool'>): readonly AnyRout
       const effectiveFrom = from === undefined ? undefined : new Date(from)
       const order = { provider, service, bps, effectiveFrom, author: staff.name, reason }
       const rule = await withAudit(pool, staff, reason, async (client, note) => {
-        const accounts = [`liabilities:providers:${provider}:`]
-        await assertNotOwn(client, staff.principal, { accounts })
+        await assertNotOwn(client, staff.principal, { accounts: [earningsPrefix(provider)] })
         const before = await client.query<{ bps: number | null }>(
           'SELECT hub.commission_of($1, $2) AS bps',
           [provider, service ?? ''],

@@ -129,7 +129,7 @@ const revokeRoute = ({ pool, admins }: RoleDeps): AnyRoute =>
     },
   })
 
-const roleId = z.string().regex(/^\d{1,18}$/, 'must be a number')
+export const roleId = z.string().regex(/^\d{1,18}$/, 'must be a number')
 
 const findHeld = async (pool: Pool, principal: string, role: string): Promise<RoleGrant> =>
   (await listRoles(pool, false)).find(

@@ -17,6 +17,7 @@ import { unreadableSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import type { SealingKeys } from '../../../core/crypto/sealing.ts'
 import type { FaultCode } from '../../../core/errors.ts'
 import { assertNotOwn, type Staff } from '../../../core/finance/staff-acts.ts'
+import { earningsPrefix } from '../../../core/ledger/postings.ts'
 import { auditReason } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { ReviewView, showReview } from '../review-view.ts'
@@ -199,12 +200,12 @@ async function assertOthers(
   kind: Suspendable,
   id: string,
 ): Promise<void> {
-  const { rows } = await client.query<{ account: string }>(
-    `SELECT 'liabilities:providers:' || coalesce((SELECT provider FROM hub.service
-       WHERE slug = $1 AND $2 = 'service'), $1) || ':' AS account`,
+  const { rows } = await client.query<{ provider: string }>(
+    `SELECT coalesce((SELECT provider FROM hub.service
+       WHERE slug = $1 AND $2 = 'service'), $1) AS provider`,
     [id, kind],
   )
-  await assertNotOwn(client, principal, { accounts: [rows[0]!.account] })
+  await assertNotOwn(client, principal, { accounts: [earningsPrefix(rows[0]!.provider)] })
 }
 
 interface StateChange {

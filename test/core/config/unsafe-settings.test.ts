@@ -242,6 +242,18 @@ describe('a configuration for real money', () => {
     }
   })
 
+  it('requires the alert of the gas wallet also if its key is in a file', () => {
+    const { GAS_WALLET_KEY: _, ...others } = SAFE
+    const env = { ...others, GAS_WALLET_KEY_FILE: '/run/gas', HUB_GAS_LOW_GWEI: '0' }
+    expect(refusal(env)).to.contain('HUB_GAS_LOW_GWEI must be above 0')
+  })
+
+  it('lets no plugin reach the database of the owner', () => {
+    const owner = { DATABASE_OWNER_URL: 'postgres://owner@10.0.0.9/hub' }
+    const env = { ...SAFE, ...owner, HUB_PLUGIN_HOSTS: 'http://10.0.0.9:5432' }
+    expect(refusal(env)).to.contain('is a service of the hub itself')
+  })
+
   it('refuses a secret that has two purposes', () => {
     const env = { ...SAFE, HUB_METRICS_TOKEN: TOKEN, X402_FACILITATOR_TOKEN: TOKEN }
     expect(refusal(env)).to.contain(

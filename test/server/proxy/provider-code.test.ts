@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { type AnyEndpoint, Reply } from '../../../core/plugin/index.ts'
-import { withDeadline } from '../../../server/proxy/provider-code.ts'
+import { LARGE_BYTES } from '../../../server/proxy/expected-lengths.ts'
+import { sendableBody, withDeadline } from '../../../server/proxy/provider-code.ts'
 import { eventually } from '../../support/eventually.ts'
 
 describe('a response of provider code', () => {
@@ -25,5 +26,19 @@ describe('a response of provider code', () => {
     await new Promise(setImmediate) // an unhandled rejection is reported by then
     process.off('unhandledRejection', note)
     expect(unhandled).to.deep.equal([])
+  })
+
+  it('is serialized once if its JSON is large in bytes, whatever its characters', () => {
+    for (const [char, bytes] of [
+      ['a', 1],
+      ['é', 2],
+      ['漢', 3],
+      ['😀', 4],
+    ] as const) {
+      const fits = char.repeat(Math.floor((LARGE_BYTES - 2) / bytes))
+      expect(sendableBody(new Reply(fits)), char).to.equal(fits)
+      const large = fits + char.repeat(2)
+      expect(sendableBody(new Reply(large)), char).to.deep.equal(Buffer.from(`"${large}"`))
+    }
   })
 })

@@ -56,14 +56,17 @@ describe('a stolen session or key of staff', () => {
   it('is refused each change by each route of staff', async () => {
     const { body } = await ask(hub().url, '/openapi.json')
     const paths = body['paths'] as Record<string, Record<string, { responses: object }>>
+    let changes = 0
     for (const [path, operations] of Object.entries(paths)) {
       if (!/^\/v1\/(?:admin|finance)\//.test(path)) continue
       for (const method of Object.keys(operations).filter((name) => name !== 'get')) {
         const url = path.replaceAll(/\{\w+\}/g, '1')
         const told = await ann.ask(url, { method: method.toUpperCase(), body: {} })
         expectRefused(told, 401, CODE)
+        changes += 1
       }
     }
+    expect(changes, 'routes').to.be.above(20)
   })
 
   it('leads through a new sign-in back to the form, with what was typed', async () => {

@@ -29,9 +29,9 @@ describe('roles with a waiting time', () => {
 
   it('take effect when it ends, or when a second administrator confirms them', async () => {
     const granted = await grant(fay.email, 'finance')
-    const hours =
+    const waitMs =
       Date.parse(String(granted['effective_at'])) - Date.parse(String(granted['granted_at']))
-    expect(hours).to.be.within(86_399_000, 86_401_000)
+    expect(waitMs).to.be.within(86_399_000, 86_401_000)
     expectRefused(await fay.ask('/v1/finance/trial-balance'), 403, 'finance_only')
     expectRefused(await confirm(key, granted), 403, 'second_person_required')
     expect((await readAudit(hub())).last).to.include({ act: 'act.refuse' })

@@ -213,7 +213,7 @@ describe('one member of staff cannot turn an entry into money', () => {
 
   it('A177: by going around the hub with its database role', async () => {
     const { pool } = hub().hub
-    const [id] = [expectProposed(await adjust(fay, CREDIT, BIG))]
+    const id = expectProposed(await adjust(fay, CREDIT, BIG))
     const { rows } = await pool.query<{ proposer: string; name: string }>(
       'SELECT proposer, proposed_by AS name FROM hub.staff_act WHERE id = $1',
       [id],

@@ -14,8 +14,8 @@ const TTL_MS = 24 * 3_600_000 // RFC 9309 §2.4
 const RETRY_MS = 10 * 60_000
 const HOSTS_MAX = 5_000
 const BYTES_MAX = 512 * 1_024 // RFC 9309 §2.5
-/** Maximum length of all cached rules; parsed, they take several times as much. */
-const CACHED_BYTES_MAX = 16_777_216
+/** Maximum size of all cached robots.txt files; parsed, they take several times as much. */
+const CACHED_CHARACTERS_MAX = 16_777_216
 const REDIRECTS_MAX = 5 // RFC 9309 §2.3.1.2
 
 /** CommonJS module, whose types wrongly declare a default export. */
@@ -41,7 +41,7 @@ export class Robots {
   readonly #clock: Clock
   readonly #cache = new LRUCache<string, CachedRules>({
     max: HOSTS_MAX,
-    maxSize: CACHED_BYTES_MAX,
+    maxSize: CACHED_CHARACTERS_MAX,
     sizeCalculation: ({ length }) => length + 1,
   })
 
