@@ -1,2 +1,10 @@
-/** Error of the table: status, title, advice, and true if a repeated request may succeed. */
-export type FaultRow = readonly [status: number, title: string, advice: string, retryable?: boolean]
+/**
+ * Error of the table. `retryAfterSeconds` is set if a repeated request may succeed: the time after
+ * which it is worthwhile, sent as `Retry-After` unless the fault knows better.
+ */
+export type FaultRow = readonly [
+  status: number,
+  title: string,
+  advice: string,
+  retryAfterSeconds?: number,
+]

@@ -1,4 +1,5 @@
 import { FAULTS, type FaultCode } from './errors.ts'
+import type { FaultRow } from './fault-row.ts'
 import type { MoneyOutcome } from './money-outcome.ts'
 
 /** Advice for the caller of a failed request. */
@@ -6,6 +7,11 @@ export interface Guidance {
   readonly advice: string
   /** True if a repetition as a new request may succeed and cannot pay twice. */
   readonly retryable: boolean
+  /**
+   * Seconds after which the same request is worth repeating, sent as `Retry-After`. Set for all
+   * that is retryable, and for a pending payment, whose request is repeated with the same payment.
+   */
+  readonly retryAfter?: number | undefined
 }
 
 /** Outcomes that forbid the advice of the table, which assumes that nothing was paid. */
@@ -23,13 +29,14 @@ const GUIDANCE = {
   kept: {
     advice: 'Send the same request with the same payment again: it is paid.',
     retryable: true,
+    retryAfter: 1,
   },
 } as const satisfies Partial<Record<MoneyOutcome, Guidance>>
 
-const NOTHING_MOVED: Guidance = {
-  advice: 'Nothing was charged. Try again later.',
-  retryable: true,
-}
+const NOTHING_MOVED = 'Nothing was charged. Try again later.'
+
+/** Seconds after which the outcome of a payment may be known: about a block. */
+const PENDING_SECONDS = 2
 
 /** Codes that imply an outcome other than `none`. */
 const OUTCOMES: Partial<Record<FaultCode, MoneyOutcome>> = {
@@ -49,20 +56,16 @@ export function guidanceFor(code: FaultCode, outcome: MoneyOutcome): Guidance {
   if (outcome === 'taken' || outcome === 'unresolved' || outcome === 'kept') {
     return GUIDANCE[outcome]
   }
-  const [, , advice, retryable = false] = FAULTS[code] as readonly [
-    number,
-    string,
-    string,
-    boolean?,
-  ]
+  const [, , advice, seconds]: FaultRow = FAULTS[code]
+  const retryable = seconds !== undefined
+  const retryAfter = seconds ?? (outcome === 'pending' ? PENDING_SECONDS : undefined)
   const implied = outcomeOfCode(code)
-  if (outcome === 'none' && implied === 'unknown') return NOTHING_MOVED
-  if (outcome === implied || outcome === 'none' || outcome === 'unknown') {
-    return { advice, retryable }
+  if (outcome === 'none' && implied === 'unknown') {
+    return { advice: NOTHING_MOVED, retryable, retryAfter }
   }
-  const { advice: other } = guidanceFor(
-    outcome === 'pending' ? 'payment_pending' : 'answer_expired',
-    outcome,
-  )
-  return { advice: other, retryable: false }
+  if (outcome === implied || outcome === 'none' || outcome === 'unknown') {
+    return { advice, retryable, retryAfter }
+  }
+  if (outcome === 'pending') return { ...guidanceFor('payment_pending', outcome), retryable: false }
+  return { advice: FAULTS.answer_expired[2], retryable: false }
 }

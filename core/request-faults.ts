@@ -2,7 +2,11 @@ import type { FaultRow } from './fault-row.ts'
 
 /** Errors by code whose cause is the request or the payment (status below 500). */
 export const REQUEST_FAULTS = {
-  payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
+  payment_pending: [
+    202,
+    'Payment pending',
+    'Do not pay again: repeat the request with the same payment to learn the outcome.',
+  ],
   malformed_request: [400, 'Malformed request', 'Send valid HTTP/1.1 (RFC 9112).'],
   malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
   duplicate_member: [400, 'Duplicate member in JSON', 'Send each member of an object once.'],
@@ -119,13 +123,13 @@ export const REQUEST_FAULTS = {
     409,
     'Payment in progress',
     'Send the same request again to get its response.',
-    true,
+    1,
   ],
   idempotency_in_progress: [
     409,
     'First request in progress',
     'Send the same request again to get the response of the first one.',
-    true,
+    1,
   ],
   pay_to_changed: [
     409,
@@ -160,7 +164,7 @@ export const REQUEST_FAULTS = {
     'Last administrator',
     'Grant another person the administrator role first.',
   ],
-  export_not_ready: [409, 'Export not ready', 'Check state, and try again when it is done.', true],
+  export_not_ready: [409, 'Export not ready', 'Check state, and try again when it is done.', 5],
   nonce_used: [409, 'Nonce already used', 'Get a new challenge and sign its message.'],
   export_dropped: [410, 'Export deleted', 'Start it again: the file will be identical.'],
   answer_expired: [
@@ -207,34 +211,29 @@ export const REQUEST_FAULTS = {
     429,
     'Too many unresolved payments',
     'Nothing was paid. Try again when earlier payments are resolved, within two minutes.',
-    true,
+    90,
   ],
-  rescan_too_soon: [429, 'Probed recently', 'Wait for the seconds given in Retry-After.', true],
-  test_limit_reached: [
-    429,
-    'Too many test calls',
-    'Wait a second; the maximum is 200 per day.',
-    true,
-  ],
-  proof_too_soon: [429, 'Checked recently', 'Wait for the seconds given in Retry-After.', true],
+  rescan_too_soon: [429, 'Probed recently', 'Wait for the seconds given in Retry-After.', 60],
+  test_limit_reached: [429, 'Too many test calls', 'Wait a second; the maximum is 200 per day.', 1],
+  proof_too_soon: [429, 'Checked recently', 'Wait for the seconds given in Retry-After.', 60],
   registration_rate_limited: [
     429,
     'Too many registrations from this address',
     'Wait for the seconds given in Retry-After.',
-    true,
+    60,
   ],
   concurrency_limited: [
     429,
     'Too many calls at once',
     'Nothing was charged. Wait for earlier calls to finish, or send an API key.',
-    true,
+    2,
   ],
   authentication_limited: [
     429,
     'Too many invalid credentials from this address',
     'Check the key or link, and wait for the seconds given in Retry-After.',
-    true,
+    60,
   ],
-  rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
+  rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', 60],
   headers_too_large: [431, 'Headers too large', 'Send at most 32 KiB of headers.'],
 } as const satisfies Readonly<Record<string, FaultRow>>

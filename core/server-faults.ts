@@ -2,7 +2,7 @@ import type { FaultRow } from './fault-row.ts'
 
 /** Errors by code whose cause is the hub or a service (status 500 and above). */
 export const SERVER_FAULTS = {
-  internal_error: [500, 'Internal error', 'Check /v1/credits/history before you try again.', true],
+  internal_error: [500, 'Internal error', 'Check /v1/credits/history before you try again.', 5],
   content_unavailable: [
     502,
     'Page unavailable',
@@ -20,8 +20,8 @@ export const SERVER_FAULTS = {
     'Page redirects to another host',
     'You were not charged. Request the target page instead.',
   ],
-  render_failed: [502, 'The page could not be rendered', 'You were not charged. Try again.', true],
-  plugin_failed: [502, 'Service failed', 'You were not charged. Try again later.', true],
+  render_failed: [502, 'The page could not be rendered', 'You were not charged. Try again.', 5],
+  plugin_failed: [502, 'Service failed', 'You were not charged. Try again later.', 5],
   plugin_contract: [502, 'Invalid response of the service', 'You were not charged.'],
   upstream_error: [502, 'Seller returned an error', 'See upstream and payment.'],
   upstream_payment_rejected: [502, 'Seller rejected the payment', 'See upstream and payment.'],
@@ -29,23 +29,23 @@ export const SERVER_FAULTS = {
   upstream_redirect: [502, 'Seller redirects', 'Call the final URL; redirects are not followed.'],
   upstream_tls: [502, 'Invalid certificate of the seller', 'Nothing was paid.'],
   upstream_too_large: [502, 'Response too large', 'Request less data.'],
-  upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', true],
-  chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', true],
-  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
+  upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', 10],
+  chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', 10],
+  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', 5],
   payments_paused: [
     503,
     'Payments to sellers are paused',
     'Nothing was paid. Try again later.',
-    true,
+    60,
   ],
   signer_unavailable: [
     503,
     'Payment could not be signed',
     'Nothing was paid. Try again later.',
-    true,
+    10,
   ],
-  plugin_unavailable: [503, 'Service unavailable', 'You were not charged. Try again later.', true],
-  render_unavailable: [503, 'No browser available', 'You were not charged. Try again later.', true],
+  plugin_unavailable: [503, 'Service unavailable', 'You were not charged. Try again later.', 5],
+  render_unavailable: [503, 'No browser available', 'You were not charged. Try again later.', 5],
   service_suspended: [
     503,
     'Service suspended by the operator',
@@ -55,13 +55,13 @@ export const SERVER_FAULTS = {
     503,
     'Service unavailable',
     'Check /v1/credits/history before you try again.',
-    true,
+    2,
   ],
   render_limit_exceeded: [
     504,
     'Page too slow or too large to render',
     'You were not charged. Only the owner of the page can make it lighter.',
   ],
-  timeout: [504, 'Service timed out', 'You were not charged. Try again later.', true],
-  upstream_timeout: [504, 'Seller timed out', 'See payment.', true],
+  timeout: [504, 'Service timed out', 'You were not charged. Try again later.', 5],
+  upstream_timeout: [504, 'Seller timed out', 'See payment.', 10],
 } as const satisfies Readonly<Record<string, FaultRow>>

@@ -93,7 +93,6 @@ async function runTask(task: CheckTask): Promise<CheckResult | undefined> {
     if (signal.aborted || isOutOfMemory(error)) return undefined
     if (error instanceof RangeError) return undefined // the recursion was too deep
     throw new Fault('service_unavailable', 'The hub is validating other large values.', {
-      headers: { 'Retry-After': '2' },
       cause: error,
     })
   }

@@ -21,7 +21,7 @@ export function problem(
   return {
     status,
     headers: {
-      ...faultHeaders(fault),
+      ...faultHeaders(fault, money),
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       'X-Charged-Microdollars': String(charged),
@@ -42,11 +42,23 @@ export function problem(
   }
 }
 
-/** Returns the headers of a fault in any format; a 401 challenges (RFC 9110 §15.5.2). */
-export const faultHeaders = ({ status, headers }: Fault): HttpResponse['headers'] => ({
-  ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
-  ...headers,
-})
+/**
+ * Returns the headers of a fault in any format. A 401 challenges (RFC 9110 §15.5.2); what is worth
+ * repeating carries `Retry-After`, of the fault itself or else of its code.
+ */
+export function faultHeaders(
+  { code, status, headers, money }: Fault,
+  outcome = money ?? outcomeOfCode(code),
+): HttpResponse['headers'] {
+  const isSpent = outcome === 'taken' || outcome === 'unresolved' // a repetition could pay again
+  const { 'Retry-After': own, ...others } = headers
+  const retryAfter = isSpent ? undefined : (own ?? guidanceFor(code, outcome).retryAfter)
+  return {
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
+    ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
+    ...others,
+  }
+}
 
 /** Converts anything thrown into a fault; the unexpected becomes `internal_error`. */
 export function toFault(error: unknown): Fault {
@@ -54,7 +66,7 @@ export function toFault(error: unknown): Fault {
   // A failed refund matters more than the failure that caused it.
   if (error instanceof SuppressedError) return toFault(error.error)
   if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
-    return new Fault('service_unavailable', undefined, { headers: RETRY_AFTER, cause: error })
+    return new Fault('service_unavailable', undefined, { cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })
 }
@@ -67,9 +79,6 @@ const OPERATOR_FAULTS: ReadonlySet<FaultCode> = new Set([
 ])
 
 const isOperatorFault = ({ code }: Fault): boolean => OPERATOR_FAULTS.has(code)
-
-/** Seconds in which a database usually recovers. */
-const RETRY_AFTER = { 'Retry-After': '5' } as const
 
 /** Messages of pg for lost and failed connections, which carry no code. */
 const NO_CONNECTION =

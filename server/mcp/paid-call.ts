@@ -171,7 +171,11 @@ function faultResult(
   { requestId }: ToolContext,
 ): ToolResult {
   const { headers, body } = problem(fault, requestId, `/mcp/${tool}`)
-  const result = problemResult(body as JsonObject, { idempotency_key: key })
+  const retryAfter = headers['Retry-After']
+  const result = problemResult(body as JsonObject, {
+    idempotency_key: key,
+    ...(retryAfter !== undefined && { retry_after_seconds: Number(retryAfter) }),
+  })
   const offer = headers['PAYMENT-REQUIRED']
   if (offer === undefined) return result
   const offered = paymentRequiredResult(decodePaymentRequiredHeader(offer))

@@ -68,12 +68,12 @@ const SAME_CALL = 'the same arguments and the same idempotency_key'
 const AGAIN = `Call again with ${SAME_CALL}: it is charged at most once.`
 const TOP_UP = 'hub_topup shows how to buy credits, hub_balance what is left.'
 const PAY = `${TOP_UP} A wallet can pay the offer, if there is one, by _meta["x402/payment"].`
-const WAIT = `Wait a few seconds, then call again with ${SAME_CALL}.`
+const WAIT = `Wait for retry_after_seconds, then call again with ${SAME_CALL}.`
 const LOOK = 'hub_get_service shows the endpoints of a service, their input and price.'
 
 /** Advice on a fault, in terms of tools instead of routes. */
 const ADVICE: Partial<Record<FaultCode, Advice>> = {
-  payment_pending: 'Do not pay again. The outcome will be known soon; see hub_balance.',
+  payment_pending: 'Do not pay again. Repeat the call with the same payment after a few seconds.',
   payment_required: PAY,
   insufficient_credits: PAY,
   payment_invalid: PAY,
@@ -93,7 +93,7 @@ const ADVICE: Partial<Record<FaultCode, Advice>> = {
   payment_in_progress: WAIT,
   answer_expired: 'The call was paid and answered. Its response is no longer stored.',
   not_payable: 'Fetch the URL directly: it asks for no payment. hub_search_external lists others.',
-  rate_limited: 'Wait, and call less often.',
+  rate_limited: 'Wait for retry_after_seconds, and call less often.',
   plugin_failed: `You were not charged. ${AGAIN}`,
   plugin_unavailable: `You were not charged. ${AGAIN}`,
   timeout: `You were not charged. ${AGAIN}`,

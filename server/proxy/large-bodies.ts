@@ -76,9 +76,7 @@ function reserve(request: CallRequest, bytes: number): void {
 }
 
 const noMemory = (): Fault =>
-  new Fault('concurrency_limited', 'Too many large responses are being sent.', {
-    headers: { 'Retry-After': '5' },
-  })
+  new Fault('concurrency_limited', 'Too many large responses are being sent.')
 
 const needsKey = (bytes: number): Fault =>
   new Fault('response_needs_key', undefined, {

@@ -41,8 +41,7 @@ export function withDeadline<T>(
 export function providerFault(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
   if (error instanceof RenderError) {
-    const headers = error.code === 'render_unavailable' ? RETRY_SOON : {}
-    return new Fault(error.code, error.message, { headers, cause: error.cause })
+    return new Fault(error.code, error.message, { cause: error.cause })
   }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
@@ -59,9 +58,6 @@ export function providerFault(error: unknown, slug: string, log: Log): Fault {
     cause: error,
   })
 }
-
-/** A browser is usually free again after these seconds. */
-const RETRY_SOON = { 'Retry-After': '5' }
 
 /** Codes of services that sell pages, each a fault code of the hub. */
 export const PAGE_FAULTS: readonly FaultCode[] = [

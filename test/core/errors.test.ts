@@ -1,24 +1,20 @@
 import { STATUS_CODES } from 'node:http'
 import { expect } from 'chai'
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
+import type { FaultRow } from '../../core/fault-row.ts'
 
 const CODES = Object.keys(FAULTS) as FaultCode[]
 
 describe('the table of faults', () => {
   for (const code of CODES) {
-    const [status, title, advice, retryable = false] = FAULTS[code] as readonly [
-      number,
-      string,
-      string,
-      boolean?,
-    ]
+    const [status, title, advice, seconds = 1]: FaultRow = FAULTS[code]
     it(`${code} has a stable name, a status, a title and advice`, () => {
       expect(code).to.match(/^[a-z\d]+(_[a-z\d]+)*$/)
       expect(STATUS_CODES).to.have.property(String(status))
       expect(status === 202 || (status >= 400 && status < 600)).to.equal(true)
       expect(title).to.match(/^[A-Z][^.]+$/)
       expect(advice).to.match(/^[A-Z].+\.$/)
-      expect(retryable).to.be.a('boolean')
+      expect(seconds).to.be.within(1, 3_600)
     })
   }
 

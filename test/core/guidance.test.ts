@@ -37,6 +37,56 @@ describe('advice of a problem', () => {
     })
   }
 
+  it('has Retry-After exactly if a repetition may succeed', () => {
+    for (const money of [...OUTCOMES, 'unknown'] as const) {
+      for (const code of CODES) {
+        const { headers, body } = bodyOf(code, money)
+        // A pending payment is repeated with the same payment; a new request could pay twice.
+        const isRepeatable = body['retryable'] === true || money === 'pending'
+        const seconds = headers['Retry-After']
+        expect(seconds !== undefined, `${code}, ${money}`).to.equal(isRepeatable)
+        if (seconds !== undefined) expect(seconds).to.match(/^[1-9]\d{0,3}$/)
+      }
+    }
+  })
+
+  it('has Retry-After for each 202, 409, 429, 503 and 504, unless time changes nothing', () => {
+    const passing = CODES.filter((code) => [202, 409, 429, 503, 504].includes(FAULTS[code][0]))
+    const lasting = passing.filter((code) => {
+      const { headers } = problem(new Fault(code), 'req_12345678', '/v1/x')
+      return headers['Retry-After'] === undefined
+    })
+    expect(lasting, 'somebody must change the request, the state or a limit').to.deep.equal([
+      'pay_to_changed',
+      'domain_not_proven',
+      'slug_taken',
+      'service_incomplete',
+      'service_state',
+      'owner_not_possible',
+      'service_changed',
+      'too_many_services',
+      'too_many_domains',
+      'not_booked',
+      'not_closable',
+      'not_resolvable',
+      'last_administrator',
+      'nonce_used',
+      'outflow_cap_reached',
+      'service_suspended',
+      'render_limit_exceeded',
+    ])
+  })
+
+  it('never repeats a payment: no Retry-After once a seller may have the money', () => {
+    for (const code of CODES) {
+      for (const money of ['taken', 'unresolved'] as const) {
+        const fault = new Fault(code, 'Detail.', { money, headers: { 'Retry-After': '7' } })
+        const { headers } = problem(fault, 'req_12345678', '/v1/x')
+        expect(headers, code).to.not.have.property('Retry-After')
+      }
+    }
+  })
+
   it('never says that nothing was paid while a payment is pending or settled', () => {
     for (const code of CODES) {
       for (const money of ['pending', 'settled'] as const) {

@@ -17,6 +17,6 @@ export async function countTestCall(pool: Pool, slug: string): Promise<void> {
     [slug],
   )
   if (rowCount !== 1) {
-    throw new Fault('test_limit_reached', undefined, { headers: { 'Retry-After': '1' } })
+    throw new Fault('test_limit_reached')
   }
 }

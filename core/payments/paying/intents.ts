@@ -191,8 +191,6 @@ const capValues = (caps: OutflowCaps & UnresolvedCaps): readonly bigint[] => [
   caps.seller,
 ]
 
-/** Time after which an unused signature has expired and is resolved. */
-const UNRESOLVED_SECONDS = 90
 const PAUSED = 'AH010'
 const ABOVE_CAP = 'AH011'
 const ABOVE_UNRESOLVED_CAP = 'AH012'
@@ -215,7 +213,6 @@ function toFault(error: unknown): unknown {
       'Nothing was paid.'
     return new Fault('unresolved_cap_reached', detail, {
       extras: { scope },
-      headers: { 'Retry-After': String(UNRESOLVED_SECONDS) },
       cause: error,
     })
   }

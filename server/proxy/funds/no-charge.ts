@@ -17,7 +17,7 @@ export function chargeNothing(
 ): Funds {
   if (caller.keyId !== null) return NO_CHARGE
   const free = keylessCalls.take(networkPrefix(caller.ip))
-  if (!free) throw new Fault('concurrency_limited', undefined, { headers: { 'Retry-After': '1' } })
+  if (!free) throw new Fault('concurrency_limited')
   return { ...NO_CHARGE, [Symbol.asyncDispose]: async () => free() }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
+import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 
@@ -82,6 +83,7 @@ export function problemResponses(codes: readonly FaultCode[]): Record<string, un
       {
         'x-codes': same,
         description: same.map((code) => `${code}: ${FAULTS[code][2]}`).join('\n'),
+        ...(same.some(hasRetryAfter) && { headers: RETRY_AFTER }),
         content: {
           'application/problem+json': {
             schema: {
@@ -93,5 +95,15 @@ export function problemResponses(codes: readonly FaultCode[]): Record<string, un
     ]),
   )
 }
+
+const hasRetryAfter = (code: FaultCode): boolean =>
+  guidanceFor(code, outcomeOfCode(code)).retryAfter !== undefined
+
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'Seconds after which the same request is worth repeating.',
+    schema: { type: 'integer' },
+  },
+} as const
 
 const isOffer = (code: FaultCode): boolean => code === 'payment_required'

@@ -1,4 +1,5 @@
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
+import type { FaultRow } from '../../../core/fault-row.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { type Html, html } from '../html.ts'
 import { fieldList, typeName } from '../schema-fields.ts'
@@ -196,8 +197,7 @@ an external seller took the money.</p>${cardTable(
 export function problemPage(code: string, document: ApiDocument) {
   if (!Object.hasOwn(FAULTS, code)) return undefined
   const known = code as FaultCode
-  const [status, title, advice] = FAULTS[known]
-  const retryable = FAULTS[known].length > 3
+  const [status, title, advice, seconds]: FaultRow = FAULTS[known]
   const occurrences = operationsOf(document).filter(({ operation }) =>
     Object.values(operation.responses).some((one) => one['x-codes']?.includes(known)),
   )
@@ -207,7 +207,10 @@ export function problemPage(code: string, document: ApiDocument) {
     html`<p class="lead">${advice}</p>${definitionList({
       Code: html`<code>${code}</code>`,
       'HTTP status': status,
-      Retry: retryable ? 'May succeed later' : 'Will fail again',
+      Retry:
+        seconds === undefined
+          ? 'Will fail again'
+          : html`May succeed after the seconds in <code>Retry-After</code>, usually ${seconds}`,
     })}${
       occurrences.length === 0
         ? undefined

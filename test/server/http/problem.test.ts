@@ -29,7 +29,7 @@ describe('a problem body', () => {
         instance: '/v1/x',
         code,
         request_id: 'req_12345678',
-        retryable: (FAULTS[code] as readonly unknown[])[3] ?? false,
+        retryable: FAULTS[code].length > 3,
         charged_microdollars: 0,
       })
     })
