@@ -11,7 +11,7 @@ import {
   planExport,
 } from '../ledger/export/plan.ts'
 import { type ExportPosition, FORMATS, type FormatName } from '../ledger/export/writer.ts'
-import { balancesAt } from '../ledger/history/balance.ts'
+import { openingBalances } from '../ledger/retained-earnings.ts'
 import type { FinanceDeps, Staff } from './staff-acts.ts'
 
 /** An export of the journal and its progress. */
@@ -73,10 +73,8 @@ export async function startExport(
     )
   }
   const plan = await planExport(pool, order)
-  const rows = opening && order.period ? await balancesAt(pool, order.period.from) : undefined
-  const balances = rows?.map(({ account: code, asset, balance }) => {
-    return { code, asset, amount: String(balance) }
-  })
+  const rows = opening && order.period ? await openingBalances(pool, order.period.from) : undefined
+  const balances = rows?.map((row) => ({ ...row, amount: String(row.amount) }))
   return withAudit(pool, by, reason, async (client, note) => {
     const { rows } = await client.query<LedgerExport>(
       `INSERT INTO hub.export (id, format, title, plan, opening, asked_by, total)

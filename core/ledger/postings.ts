@@ -10,6 +10,9 @@ export interface Posting {
 /** Account of the USDC in a platform wallet. */
 export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}`
 
+/** Returns true for cash: USDC counts as USD. */
+export const isCash = (account: Account): boolean => account.startsWith('assets:usdc:')
+
 export const COMMISSION = 'income:commission'
 const TREASURY = walletOf('treasury')
 export const IN_TRANSIT = walletOf('in-transit')

@@ -54,6 +54,7 @@ export const FINANCE_TABS: TabGroup = {
   label: 'Finance',
   pages: {
     Overview: '/finance',
+    Reports: '/finance/reports',
     'Trial balance': '/finance/trial-balance',
     Journal: '/finance/journal',
     Adjustments: '/finance/adjustments',

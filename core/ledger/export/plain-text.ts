@@ -1,4 +1,5 @@
 import { valueAt } from '../entry.ts'
+import { isCash } from '../postings.ts'
 import { ASSETS, dayOf, debitPositive, decimalsOf, type Format } from './format.ts'
 import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read-entries.ts'
@@ -39,7 +40,7 @@ export const hledger: Format = {
   // hledger requires a decimal mark here, also for assets without decimals.
   start: () =>
     ASSETS.map((asset) => `commodity 1.${'0'.repeat(decimalsOf(asset))} ${asset}\n`).join(''),
-  account: ({ code }) => `\naccount ${code}\n`,
+  account: ({ code }) => `\naccount ${code}${isCash(code) ? '  ; type: C' : ''}\n`,
   opening: openingTransaction,
   entry: transaction,
   closing: closingTransaction('=='),

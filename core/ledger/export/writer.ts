@@ -4,7 +4,7 @@ import type { Account, Asset } from '../events.ts'
 import { beancount } from './beancount.ts'
 import { copyLines } from './copy-lines.ts'
 import { csv } from './csv.ts'
-import { dayOf, type Format } from './format.ts'
+import { dayOf, decimalsOf, type Format } from './format.ts'
 import { IdSet } from './id-set.ts'
 import { jsonl } from './jsonl.ts'
 import { hledger, ledgerCli } from './plain-text.ts'
@@ -113,13 +113,18 @@ async function declareOpeningAccounts(
   opening: readonly AccountBalance[],
   declared: IdSet,
 ): Promise<string> {
-  const { rows } = await pool.query<{ id: string; code: string; asset: never; decimals: number }>(
+  const nonZero = opening.filter(({ amount }) => amount !== 0n)
+  const { rows } = await pool.query<{ id: string; code: string; asset: Asset; decimals: number }>(
     `SELECT a.id::text AS id, a.code, s.code AS asset, s.decimals FROM ledger.account a
      JOIN ledger.asset s ON s.id = a.asset WHERE a.code = ANY ($1) ORDER BY a.id`,
-    [opening.filter(({ amount }) => amount !== 0n).map(({ code }) => code)],
+    [nonZero.map(({ code }) => code)],
   )
   for (const { id } of rows) declared.add(id)
-  return rows.map((account) => format.account?.(account) ?? '').join('')
+  const posted = new Set(rows.map(({ code }) => code))
+  const computed = nonZero
+    .filter(({ code }) => !posted.has(code))
+    .map(({ code, asset }) => ({ id: '', code, asset, decimals: decimalsOf(asset) }))
+  return [...rows, ...computed].map((account) => format.account?.(account) ?? '').join('')
 }
 
 /**

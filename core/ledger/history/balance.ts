@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset } from '../events.ts'
 import type { TrialBalanceRow } from '../trial-balance.ts'
 
@@ -24,7 +24,7 @@ export async function balanceAt(pool: Pool, account: Account, instant: Date): Pr
 
 /** Trial balance at an instant: all accounts by code. About 10 s for a million accounts. */
 export async function balancesAt(
-  pool: Pool,
+  pool: Pool | ClientBase,
   instant: Date,
   { like }: AccountFilter = {},
 ): Promise<TrialBalanceRow[]> {

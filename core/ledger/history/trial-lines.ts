@@ -92,7 +92,10 @@ function sumByAsset(
 }
 
 /** Reads the groups of accounts with the prefix and a non-zero balance, ordered by code. */
-async function readGroups({ client, at }: TrialContext, prefix: string): Promise<AccountGroup[]> {
+export async function readGroups(
+  { client, at }: TrialContext,
+  prefix: string,
+): Promise<AccountGroup[]> {
   const { rows } = await client.query<TrialLine & Record<keyof DebitsAndCredits, string>>(
     `SELECT g.code AS account, s.code AS asset, g.accounts::integer, g.debits, g.credits
      FROM ledger.groups_at($1, $2) g JOIN ledger.asset s ON s.id = g.asset

@@ -1,8 +1,8 @@
 import { exportToFile, NotResumable } from '../../../core/ledger/export/file.ts'
 import type { AccountBalance, ExportOrder } from '../../../core/ledger/export/plan.ts'
 import { exportLedger, FORMATS, type FormatName } from '../../../core/ledger/export/writer.ts'
-import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
+import { openingBalances } from '../../../core/ledger/retained-earnings.ts'
 import {
   type Command,
   type CommandContext,
@@ -74,8 +74,7 @@ async function readOpening(
     throw new UsageError('--opening requires a period, and no account, provider or agent')
   if (!('opening' in FORMATS[format]))
     throw new UsageError(`${format} cannot contain opening balances`)
-  const balances = await balancesAt(await pool(), period.from)
-  return balances.map(({ account, asset, balance }) => ({ code: account, asset, amount: balance }))
+  return openingBalances(await pool(), period.from)
 }
 
 function parseFormat(values: OptionValues): FormatName {

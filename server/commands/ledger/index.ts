@@ -3,6 +3,7 @@ import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
 import { exceptionsCommand, resolveCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
+import { statementReport } from './financial-reports.ts'
 import { adjustCommand, refundCommand, transferCommand } from './post-entries.ts'
 import { rebuildCommand } from './rebuild.ts'
 import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
@@ -15,6 +16,9 @@ const LEDGER: Program = {
     checkpoints: checkpointsCommand,
     balances: balancesCommand,
     statement: statementCommand,
+    'income-statement': statementReport('income-statement', 'income, expenses and net income'),
+    'balance-sheet': statementReport('balance-sheet', 'assets, liabilities and equity at the end'),
+    'cash-flow': statementReport('cash-flow', 'change in cash (USDC), indirect method,'),
     export: exportCommand,
     close: closeCommand,
     adjust: adjustCommand,

@@ -10,6 +10,7 @@ import { type PaymentsDeps, paymentsRoutes } from './payments.ts'
 import { type FinancePayoutDeps, financePayoutRoutes } from './payouts.ts'
 import { proposalRoutes } from './proposals.ts'
 import { reconciliationRoutes } from './reconciliation.ts'
+import { reportRoutes } from './reports.ts'
 import { statementRoutes } from './statements.ts'
 import { walletTransferRoutes } from './wallet-transfers.ts'
 import { type WalletsDeps, walletsRoutes } from './wallets.ts'
@@ -31,6 +32,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...ledgerRoutes(deps),
   ...journalRoutes(deps),
   ...statementRoutes(deps),
+  ...reportRoutes(deps),
   ...adjustmentRoutes(deps),
   ...proposalRoutes(deps),
   ...reconciliationRoutes(deps),

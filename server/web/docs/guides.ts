@@ -106,6 +106,12 @@ expenses are debit balances; liabilities, income and equity are credit balances.
 are whole units of the asset (USDC: microdollars), and credits are positive.</p>
 ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
   -H "Authorization: Bearer $HUB_API_KEY"`)}
+<h2>Financial statements</h2>
+<p><a href="/finance/reports">Reports</a> shows the income statement, balance sheet and cash flow
+of a month, quarter or year beside another one; in REST, <code>/v1/finance/income-statement</code>,
+<code>balance-sheet</code> and <code>cash-flow</code>. They are computed from the trial balance. The
+net income of each year is shown as <code>equity:retained-earnings:YEAR</code>. One USDC counts as
+one USD, and is cash.</p>
 <h2>From a posting to its call, and back</h2>
 <p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each entry links to
 everything known under its id: the hold, charge and refund of a call, its endpoint, its payer and

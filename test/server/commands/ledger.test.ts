@@ -108,6 +108,23 @@ describe('npm run ledger', () => {
     expect((await run('balances')).said).to.match(/\ntotal +0\.000000 USDC\n/)
   })
 
+  it('prints financial statements that balance, also as CSV and JSON', async () => {
+    const sheet = await run('balance-sheet', '2026')
+    expect(sheet).to.have.property('code', 0)
+    expect(sheet.said).to.match(/\n {2}liabilities:agents: +\d+\.\d{6} /)
+    expect(sheet.said).to.match(/\ndifference +0\.000000 +0\.000000\n$/)
+    const csv = (await run('income-statement', '2026', '--csv')).said.split('\r\n')
+    expect(csv[0]).to.equal('section,income-statement,2026,2025')
+    const flow = JSON.parse((await run('cash-flow', '2026-Q4', '--json')).said)
+    expect(flow.periods.map(({ name }: { name: string }) => name)).to.deep.equal([
+      '2026-Q4',
+      '2026-Q3',
+    ])
+    const wrong = await run('cash-flow', '2026-13')
+    expect(wrong.code).to.equal(2)
+    expect(wrong.said).to.match(/^not a period: 2026-13/)
+  })
+
   it('refunds a call once', async () => {
     const refund = () => run('refund', settled.call, ...WHO)
     expect(await refund()).to.deep.equal({ code: 0, said: 'Posted.\n' })

@@ -10,12 +10,14 @@ import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
 import { financePayoutsPage } from './payouts.ts'
 import { periodsPage } from './periods.ts'
+import { reportsPage } from './reports.ts'
 import { balancePage } from './trial-balance.ts'
 import { transfersPage } from './wallet-transfers.ts'
 
 /** Pages of finance. The REST routes they call check the role. */
 export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
   financePage(),
+  reportsPage(deps),
   balancePage(deps),
   accountPage(),
   journalPage(),

@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import { monthName, monthStart, systemClock } from '../../../../core/clock.ts'
+import { usd } from '../../../../core/money.ts'
+import { useHub } from '../../../support/suite.ts'
+import type { Json } from '../../staff/fixture.ts'
+import { createAdmin } from './fixture.ts'
+
+describe('financial statements', () => {
+  const admin = createAdmin()
+  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const month = monthName(systemClock.now())
+  before(async () => {
+    const ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('5'))
+    for (let i = 0; i < 3; i++) await ada.client.call('echo', '/say', { words: 'hi' })
+  })
+
+  const get = async (path: string) => admin.ask(hub(), path)
+  const amount = (lines: unknown, name: string): number => {
+    const found = (lines as Json[]).find((line) => line['name'] === name)
+    expect(found, name).to.not.equal(undefined)
+    return (found!['amounts'] as number[])[0]!
+  }
+
+  it('tie to the trial balance, by month, quarter and year', async () => {
+    const { body: trial } = await get('trial-balance?by=group')
+    const balances = new Map((trial['accounts'] as Json[]).map((a) => [a['account'], a['balance']]))
+    const quarter = `${month.slice(0, 4)}-Q${Math.ceil(Number(month.slice(5)) / 3)}`
+    for (const period of [month, quarter, month.slice(0, 4)]) {
+      const { body: income } = await get(`income-statement?period=${period}`)
+      const [earned] = income['sections'] as Json[]
+      expect(amount(earned!['lines'], 'income:services:')).to.equal(
+        balances.get('income:services:'),
+      )
+      const net = amount(income['results'], 'net income')
+      const { body: sheet } = await get(`balance-sheet?period=${period}`)
+      const [assets, liabilities, equity] = sheet['sections'] as Json[]
+      for (const { name, amounts } of assets!['lines'] as Json[]) {
+        expect((amounts as number[])[0], String(name)).to.equal(-Number(balances.get(name)))
+      }
+      for (const { name, amounts } of liabilities!['lines'] as Json[]) {
+        expect((amounts as number[])[0], String(name)).to.equal(balances.get(name))
+      }
+      const earnings = `equity:retained-earnings:${month.slice(0, 4)}`
+      expect(amount(equity!['lines'], earnings)).to.equal(net)
+      const { body: flow } = await get(`cash-flow?period=${period}`)
+      expect(amount((flow['sections'] as Json[])[0]!['lines'], 'net income')).to.equal(net)
+      for (const { results } of [sheet, flow]) {
+        expect(amount(results, 'difference')).to.equal(0)
+      }
+    }
+  })
+
+  it('compare with the previous period, or a chosen one', async () => {
+    const periodsOf = async (query: string): Promise<unknown[]> => {
+      const { body } = await get(`income-statement?${query}`)
+      return (body['periods'] as Json[]).map(({ name }) => name)
+    }
+    const previous = monthName(monthStart(systemClock.now(), -1))
+    expect(await periodsOf(`period=${month}`)).to.deep.equal([month, previous])
+    expect(await periodsOf('period=2026-Q1')).to.deep.equal(['2026-Q1', '2025-Q4'])
+    expect(await periodsOf('period=2026&compare=2024')).to.deep.equal(['2026', '2024'])
+  })
+
+  it('are refused for anything but a period, and for callers without a role', async () => {
+    for (const period of ['', '2026-13', '2026-Q5', '26', '2026-11-01', 'now']) {
+      const { status, body } = await get(`balance-sheet?period=${period}`)
+      expect([status, body['code']], period).to.deep.equal([422, 'validation_failed'])
+    }
+    const { apiKey: key } = await hub().agent()
+    const response = await fetch(`${hub().url}/v1/finance/cash-flow?period=${month}`, {
+      headers: { 'x-api-key': key },
+    })
+    expect(response.status).to.equal(403)
+  })
+})
