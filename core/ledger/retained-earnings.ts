@@ -12,7 +12,8 @@ import { balancesAt } from './history/balance.ts'
 export const retainedEarningsOf = (year: number): Account => `equity:retained-earnings:${year}`
 
 /** Returns true for income and expenses, whose balance of a year becomes retained earnings. */
-export const isResult = (account: Account): boolean => /^(?:income|expenses):/.test(account)
+export const isResult = (account: Account): boolean =>
+  account.startsWith('income:') || account.startsWith('expenses:')
 
 const yearStart = (year: number): Date => new Date(Date.UTC(year, 0, 1))
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Clock, monthName } from '../../../../core/clock.ts'
+import { parseReportPeriod } from '../../../../core/finance/report-period.ts'
 import type { FinancialStatementJson } from '../../../rest/finance/reports.ts'
 import { filterBar, textFilter } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
@@ -19,7 +20,8 @@ const STATEMENTS = Object.keys(TITLES) as (keyof typeof TITLES)[]
 const optionalPeriod = z
   .string()
   .trim()
-  .regex(/^$|^20\d\d(?:-(?:0[1-9]|1[0-2]|Q[1-4]))?$/, 'enter 2026-11, 2026-Q4 or 2026')
+  .max(7)
+  .refine((name) => name === '' || parseReportPeriod(name), 'enter 2026-11, 2026-Q4 or 2026')
   .default('')
 
 /** `/finance/reports`: income statement, balance sheet and cash flow of a period. */

@@ -29,8 +29,8 @@ describe('financial statements', () => {
     for (const period of [month, quarter, month.slice(0, 4)]) {
       const { body: income } = await get(`income-statement?period=${period}`)
       const [earned] = income['sections'] as Json[]
-      expect(amount(earned!['lines'], 'income:services:')).to.equal(
-        balances.get('income:services:'),
+      expect(amount(earned!['lines'], 'income:commission')).to.equal(
+        balances.get('income:commission'),
       )
       const net = amount(income['results'], 'net income')
       const { body: sheet } = await get(`balance-sheet?period=${period}`)
