@@ -1,6 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import { withTimeout } from '../core/clock.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
+import { logFailure } from '../core/outages.ts'
 import type { Job, JobDeps } from './job.ts'
 import { jobs } from './jobs.ts'
 import { pluginJobs } from './plugin-jobs.ts'
@@ -27,7 +28,7 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
     createSchema: false,
     ...SUPERVISION,
   })
-  boss.on('error', (error) => log.warn({ err: error }, 'the job queue reported an error'))
+  boss.on('error', (err) => logFailure(log, 'warn', { err }, 'the job queue reported an error'))
   await boss.start()
   const stopping = new AbortController()
   const runner = new Runner(boss, deps, stopping.signal)

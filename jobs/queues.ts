@@ -2,6 +2,7 @@ import { pause } from '../core/clock.ts'
 import { runExclusively } from '../core/db/run-exclusively.ts'
 import { writeNextExport } from '../core/finance/write-export.ts'
 import { sendMails } from '../core/mail/queue.ts'
+import { componentOf, logFailure, outagesOf } from '../core/outages.ts'
 import { Deliveries, type DeliveryDeps } from '../core/webhooks/deliveries.ts'
 import { WebhookSigner } from '../core/webhooks/signer.ts'
 import type { JobDeps } from './job.ts'
@@ -31,9 +32,12 @@ export async function workQueues(deps: QueueDeps, stopping: AbortSignal): Promis
   async function workQueue(job: string, work: () => Promise<number | undefined>): Promise<void> {
     while (!stopping.aborted) {
       try {
-        if (!(await work())) await pause(POLL_MS, stopping)
-      } catch (error) {
-        log.error({ err: error, job }, 'a job failed')
+        const count = await work()
+        outagesOf(log).succeed(`job ${job}`)
+        if (!count) await pause(POLL_MS, stopping)
+      } catch (err) {
+        const component = componentOf(err) ?? `job ${job}`
+        logFailure(log, 'error', { err, component, job }, 'a job failed')
         await pause(RETRY_MS, stopping)
       }
     }

@@ -1,4 +1,5 @@
 import type { PgBoss } from 'pg-boss'
+import { componentOf, logFailure, outagesOf } from '../core/outages.ts'
 import type { AnyService } from '../core/plugin/index.ts'
 import type { Job, JobDeps } from './job.ts'
 import { pluginJobs } from './plugin-jobs.ts'
@@ -57,10 +58,13 @@ export class Runner {
   async #run(name: string): Promise<void> {
     const job = this.#jobs.get(name)
     if (!job) return this.#boss.unschedule(name)
+    const { log } = this.#deps
     try {
       await job.run(this.#deps, this.#stopping)
-    } catch (error) {
-      this.#deps.log.error({ err: error, job: name }, 'a job failed')
+      outagesOf(log).succeed(`job ${name}`)
+    } catch (err) {
+      const component = componentOf(err) ?? `job ${name}`
+      logFailure(log, 'error', { err, component, job: name }, 'a job failed')
     } finally {
       await this.#boss.send(name, {}, { startAfter: job.everySeconds, ...toQueueLimits(job) })
     }

@@ -4,6 +4,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { logFailure } from '../core/outages.ts'
 import { optionsHeaders } from './http/cors.ts'
 import { assignRequestId, correlationHeaders, pathOf, send } from './http/exchange.ts'
 import { finalizeResponse } from './http/finalize-response.ts'
@@ -54,7 +55,7 @@ export function createApp(deps: AppDeps): RequestHandler {
   })
   app.on('error', (error, ctx?: Context) => {
     if (ctx?.req.socket.destroyed) return // the client disconnected
-    deps.log.error({ err: error }, 'unexpected error of the server')
+    logFailure(deps.log, 'error', { err: error }, 'unexpected error of the server')
   })
   const answer = app.callback()
   const proxy = proxyEntry(deps)

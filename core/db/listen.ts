@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Pool, PoolClient } from 'pg'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 
 export interface ChannelListener {
   readonly channel: string
@@ -32,9 +33,9 @@ export async function listenOnChannel(
       failures = 0
       onListening()
       await once(client, 'end', { signal })
-    } catch (error) {
+    } catch (err) {
       if (signal.aborted) return
-      log.warn({ err: error, channel }, 'failed to listen on a database channel')
+      logFailure(log, 'warn', { err, channel }, 'failed to listen on a database channel')
     } finally {
       onLost?.()
       client?.release(true)

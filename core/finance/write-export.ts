@@ -6,6 +6,7 @@ import { inTransaction } from '../db/transaction.ts'
 import { IdSet } from '../ledger/export/id-set.ts'
 import { type ExportPosition, writeExport } from '../ledger/export/writer.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import { claimNextExport, type ExportWork, readParts } from './export-requests.ts'
 
 const compress = promisify(gzip)
@@ -37,7 +38,7 @@ export async function writeNextExport(
     if (isWhole) await finishExport(pool, work.id)
   } catch (error) {
     if (isTransient(error)) throw error // the next run retries it
-    log.error({ err: error, export: work.id }, 'failed to write an export')
+    logFailure(log, 'error', { err: error, export: work.id }, 'failed to write an export')
     await pool.query(
       `UPDATE hub.export SET state = 'failed', failure = 'It could not be written.',
          changed_at = now() WHERE id = $1 AND state IN ('writing', 'written')`,

@@ -2,6 +2,7 @@ import { Client, type Pool } from 'pg'
 import { createPluginLogin, pluginLoginUrl } from '../db/login.ts'
 import { createPool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import { SESSIONS_MAX } from './limits.ts'
 
 interface LoginOptions {
@@ -40,7 +41,8 @@ export async function openLogin(options: LoginOptions): Promise<Login> {
     max: SESSIONS_MAX,
     statementMs: timeLimitMs,
     applicationName: `agenthub ${role}`,
-    onError: (error) => log.warn({ err: error, role }, 'lost a database connection of a plugin'),
+    onError: (err) =>
+      logFailure(log, 'warn', { err, role, component: 'database' }, 'database connection lost'),
   })
   return { url, password, pool }
 }

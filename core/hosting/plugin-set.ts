@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { isFamily } from '../catalog/services/declaration.ts'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import type { AnyService } from '../plugin/index.ts'
 import { type Isolation, injectedDatabaseOf, type PluginEntry, parseEntry } from './entry.ts'
 import type { HostedPlugin } from './host-plugin.ts'
@@ -111,8 +112,8 @@ export class PluginSet {
   async #follow(shop: ServiceSales): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await this.#poll(shop).catch((error: unknown) =>
-        this.#deps.log.warn({ err: error }, 'failed to read the list of plugins'),
+      await this.#poll(shop).catch((err: unknown) =>
+        logFailure(this.#deps.log, 'warn', { err }, 'failed to read the list of plugins'),
       )
       await pause(POLL_MS, signal)
     }

@@ -1,8 +1,10 @@
 import { elapsedMs, sleep } from '../clock.ts'
+import { Unavailable } from '../outages.ts'
 
 /** The ledger could not be reached in time. It is unknown if the operation took effect. */
-export class LedgerUnavailable extends Error {
+export class LedgerUnavailable extends Unavailable {
   override readonly name = 'LedgerUnavailable'
+  readonly component = 'database'
 }
 
 const RETRY_EVERY_MS = 50

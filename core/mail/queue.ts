@@ -1,6 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
+import { logFailure, outagesOf, Unavailable } from '../outages.ts'
+
+const MAIL_SERVER = 'mail server'
 
 /** Mail to be composed and sent. */
 export interface MailRequest {
@@ -19,7 +22,8 @@ export interface Mail {
   readonly text: string
 }
 
-/** Sends a mail to one address; it may arrive twice if the hub is killed while sending. */
+/**
+ * Sends a mail to one address; it may arrive twice if the hub is killed while sending. */
 export interface MailTransport {
   send(mail: Mail): Promise<void>
   close(): Promise<void>
@@ -39,6 +43,12 @@ interface MailRow {
   readonly recipient: string
   readonly subject: string
   readonly attempts: number
+}
+
+/** The mail server does not respond, or accepts no mail at all. */
+export class MailServerUnavailable extends Unavailable {
+  override readonly name = 'MailServerUnavailable'
+  readonly component = MAIL_SERVER
 }
 
 const BATCH_MAX = 20
@@ -62,14 +72,15 @@ export async function sendMails(
   for (const row of await leaseDueMails(pool)) {
     try {
       const mail = await mailing.compose(row)
-      if (mail) await mailing.transport.send(mail)
+      if (mail) {
+        await mailing.transport.send(mail)
+        outagesOf(log).succeed(MAIL_SERVER)
+      }
       await pool.query('DELETE FROM hub.mail WHERE id = $1', [row.id])
       handled++
-    } catch (error) {
-      log.warn(
-        { err: error, mail: String(row.id), attempts: row.attempts },
-        'failed to send a mail',
-      )
+    } catch (err) {
+      const fields = { err, mail: String(row.id), attempts: row.attempts }
+      logFailure(log, 'warn', fields, 'failed to send a mail')
       await pool.query(
         `UPDATE hub.mail SET next_at = now() + make_interval(secs => 5 * 2 ^ least(attempts - 1, 8))
          WHERE id = $1`,

@@ -2,10 +2,13 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { prefixedId } from '../ids.ts'
-import type { Mail, MailTransport } from './queue.ts'
+import { type Mail, MailServerUnavailable, type MailTransport } from './queue.ts'
 
 /** Timeout of connection, greeting and each idle period. */
 const TIMEOUT_MS = 15_000
+
+/** Codes of nodemailer for a recipient or a mail that the server refused. */
+const MAIL_ERRORS: ReadonlySet<string | undefined> = new Set(['EENVELOPE', 'EMESSAGE'])
 
 /**
  * Sends by SMTP. Passes addresses as objects, because nodemailer parses a text with a comma as a
@@ -26,13 +29,17 @@ export function smtpTransport(url: string, from: string): MailTransport {
   })
   return {
     async send({ to, subject, text }) {
-      await transport.sendMail({
+      const sending = transport.sendMail({
         from: { name: 'AgentHub', address: from },
         to: { name: '', address: to },
         envelope: { from, to: [to] },
         subject,
         text,
         headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: no out-of-office answers
+      })
+      await sending.catch((cause: Error & { readonly code?: string }) => {
+        if (MAIL_ERRORS.has(cause.code)) throw cause
+        throw new MailServerUnavailable(cause.message, { cause })
       })
     },
     async close() {

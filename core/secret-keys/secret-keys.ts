@@ -3,6 +3,7 @@ import { unrefSleep } from '../clock.ts'
 import { type SealingKey, SealingKeys } from '../crypto/sealing.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import { singleFlight } from '../runtime/cache.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { KeyVersion, PurposeKeys } from './purpose-keys.ts'
@@ -175,7 +176,8 @@ export class SecretKeys {
       await unrefSleep(reloadMs)
       if (this.#isClosed) return
       await this.reload().catch((err: unknown) => {
-        if (!this.#isClosed) log.warn({ err }, 'failed to read the keys; the known ones stay')
+        if (this.#isClosed) return
+        logFailure(log, 'warn', { err }, 'failed to read the keys; the known ones stay')
       })
     }
   }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { type Cell, copyInto } from '../db/copy.ts'
 import { isDuplicateKey, isPermanent } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import { type CallRecord, findRecordedCall, type RecordedCall } from './call-records.ts'
 
 const FLUSH_EVERY_MS = 250
@@ -23,7 +24,8 @@ export class CallLog {
 
   add(record: CallRecord): void {
     if (this.#queue.length >= QUEUE_MAX) {
-      this.#log.error({ call: record.id }, 'call record dropped: the queue is full')
+      const fields = { err: 'the queue is full', component: 'database', call: record.id }
+      logFailure(this.#log, 'error', fields, 'call record dropped')
       return
     }
     this.#queue.push(record)
@@ -49,8 +51,9 @@ export class CallLog {
       const batch = this.#queue.splice(0, BATCH_MAX)
       try {
         await this.#insertValid(batch)
-      } catch (error) {
-        this.#log.error({ err: error, records: batch.length }, 'call records not written yet')
+      } catch (err) {
+        const fields = { err, records: batch.length }
+        logFailure(this.#log, 'error', fields, 'call records not written yet')
         this.#queue.unshift(...batch)
         this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS * 4).unref()
         return

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { elapsedMs } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { logFailure, outagesOf } from '../outages.ts'
 import { MemoryWindows, type WindowCount, type Windows } from './windows.ts'
 import { DatabaseWindows } from './windows-database.ts'
 
@@ -18,6 +19,9 @@ export async function openWindows(store: RateStore, pool: Pool, log: Log): Promi
 /** Time without attempts after a failure, so that not every request waits for the store. */
 const RETRY_AFTER_MS = 1_000
 
+/** Name in the log. */
+const COMPONENT = 'rate limit store'
+
 /** Counts in a shared store, or in this process while the store fails. */
 export class FallbackWindows implements Windows {
   readonly #shared: Windows
@@ -34,11 +38,12 @@ export class FallbackWindows implements Windows {
     const own = await this.#local.count(key, seconds)
     if (elapsedMs() < this.#retryAtMs) return own
     try {
-      return await this.#shared.count(key, seconds)
-    } catch (error) {
-      if (elapsedMs() >= this.#retryAtMs) {
-        this.#log.warn({ err: error }, 'the rate limit store failed: counting per process')
-      }
+      const count = await this.#shared.count(key, seconds)
+      outagesOf(this.#log).succeed(COMPONENT)
+      return count
+    } catch (err) {
+      const fields = { err, component: COMPONENT }
+      logFailure(this.#log, 'warn', fields, 'the rate limit store failed: counting per process')
       this.#retryAtMs = elapsedMs() + RETRY_AFTER_MS
       return own
     }

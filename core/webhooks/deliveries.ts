@@ -3,6 +3,7 @@ import { type Clock, elapsedMs } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import type { Log } from '../log.ts'
+import { logFailure } from '../outages.ts'
 import type { EventData } from './events.ts'
 import type { WebhookSigner } from './signer.ts'
 
@@ -82,9 +83,9 @@ export class Deliveries {
   async #deliver(delivery: DueDelivery): Promise<void> {
     try {
       await recordOutcome(this.#deps.pool, delivery, await sendEvent(this.#deps, delivery))
-    } catch (error) {
-      const { webhook, event } = delivery
-      this.#deps.log.error({ err: error, webhook, event }, 'failed to attempt a webhook delivery')
+    } catch (err) {
+      const fields = { err, webhook: delivery.webhook, event: delivery.event }
+      logFailure(this.#deps.log, 'error', fields, 'failed to attempt a webhook delivery')
     }
   }
 }

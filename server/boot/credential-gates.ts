@@ -6,6 +6,7 @@ import { FailedAttempts } from '../../core/identity/failed-attempts.ts'
 import { findExistingKeys } from '../../core/identity/keys.ts'
 import { findExistingLinks } from '../../core/identity/magic-link.ts'
 import { findExistingSessions } from '../../core/identity/sessions.ts'
+import { logFailure } from '../../core/outages.ts'
 import type { HubOptions } from './options.ts'
 
 /** Channel on which the database announces new keys, sessions and links (0048_credentials.sql). */
@@ -17,7 +18,8 @@ export function openCredentialGates(
   { databaseUrl, databaseDirectUrl, cacheNow, log }: HubOptions,
 ): CredentialGates & { close(): Promise<void> } {
   const { gates, all } = createGates(pool, cacheNow)
-  const onError = (error: Error): void => log.warn({ err: error }, 'database connection lost')
+  const onError = (err: Error): void =>
+    logFailure(log, 'warn', { err, component: 'database' }, 'database connection lost')
   const direct = { max: 1, role: 'hub_app', onError }
   const listenPool = createPool(databaseDirectUrl ?? databaseUrl, direct)
   const closing = new AbortController()

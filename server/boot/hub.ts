@@ -17,6 +17,7 @@ import { createEgress } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { openShards } from '../../core/identity/shards.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
+import { logFailure, outagesOf } from '../../core/outages.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
 import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
@@ -64,9 +65,23 @@ export interface Hub extends PluginCatalog {
 /** Query timeout: longer than anything a caller waits for, unless the database is unreachable. */
 const DATABASE_TIMEOUT_MS = 20_000
 
+/** Checks components while they fail. The own facilitator needs only the node. */
+function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
+  const { chain, facilitator, gas } = money
+  const readHead = () => chain.head()
+  const outages = outagesOf(log)
+  const checks = [
+    outages.addCheck('database', () => pool.query('SELECT')),
+    outages.addCheck('blockchain node', readHead),
+    outages.addCheck('facilitator', gas ? readHead : () => facilitator.getSupported()),
+  ]
+  return () => checks.forEach((remove) => remove())
+}
+
 async function openDatabases(options: HubOptions, meters: Meters) {
   const { databaseUrl, databaseDirectUrl, financeUrl, log } = options
-  const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
+  const onError = (err: Error) =>
+    logFailure(log, 'warn', { err, component: 'database' }, 'database connection lost')
   const pooled = databaseDirectUrl !== undefined
   const responseMs = DATABASE_TIMEOUT_MS
   const shared = { responseMs, onError } satisfies PoolOptions
@@ -82,7 +97,11 @@ async function openDatabases(options: HubOptions, meters: Meters) {
     onBatch: (operations) => meters.recordBatch(operations),
   })
   const databaseClock = await openDatabaseClock(pool)
-  const close = async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool)))
+  const removeChecks = addChecks(options, pool)
+  const close = async () => {
+    removeChecks()
+    await Promise.all([pool, ledgerPool, financePool].map(endPool))
+  }
   return { pool, financePool, ledger, databaseClock, close }
 }
 

@@ -5,6 +5,7 @@ import { isKnownAddress } from '../../core/config/published-keys.ts'
 import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../../core/config.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Log } from '../../core/log.ts'
+import { logFailure } from '../../core/outages.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { type Chain, openChain } from '../../core/payments/chain/chain.ts'
 import { BASE_MAINNET, type ChainIdentity } from '../../core/payments/chain/identity.ts'
@@ -80,7 +81,12 @@ export async function openProductionMoney(
  */
 async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log): Promise<NodeTransport> {
   const onRefused = (err: Error): void =>
-    log.error({ err }, 'RPC_URL serves another chain: nothing is credited or sent')
+    logFailure(
+      log,
+      'error',
+      { err, component: 'blockchain node' },
+      'RPC_URL serves another chain: nothing is credited or sent',
+    )
   const node = provenNode(rpcUrl, identity, { onRefused })
   await node.prove().catch((cause: Error) => {
     if (!(cause instanceof WrongChain)) {

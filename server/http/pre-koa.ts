@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { logFailure } from '../../core/outages.ts'
 import { type Observers, startTrace } from '../observability/observe.ts'
 import { assignRequestId, correlationHeaders, type Exchange, pathOf } from './exchange.ts'
 import { ResponseWriter } from './response-writer.ts'
@@ -35,7 +36,7 @@ export const preKoaHandler =
     const answer = new ResponseWriter(asked, observers)
     answer.setHeaders(correlationHeaders(asked))
     return serve(asked, answer).catch((error: unknown) => {
-      observers.log.error({ err: error }, 'unexpected error of the server')
+      logFailure(observers.log, 'error', { err: error }, 'unexpected error of the server')
       res.destroy()
     })
   }

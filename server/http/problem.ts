@@ -2,6 +2,7 @@ import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
+import { componentOf, isDatabaseDown, logFailure } from '../../core/outages.ts'
 import type { HttpResponse } from './http-response.ts'
 
 /**
@@ -71,35 +72,31 @@ export function toFault(error: unknown): Fault {
   return new Fault('internal_error', undefined, { cause: error })
 }
 
-/** Faults of the hub itself, reported to the operator; those of callers and providers are not. */
-const OPERATOR_FAULTS: ReadonlySet<FaultCode> = new Set([
-  'internal_error',
-  'service_unavailable',
-  'payment_pending',
+/**
+ * Faults of the hub itself, reported to the operator, with the component that failed if its error
+ * does not name it. Faults of callers and providers are not reported.
+ */
+const OPERATOR_FAULTS: ReadonlyMap<FaultCode, string | undefined> = new Map([
+  ['internal_error', undefined],
+  ['service_unavailable', undefined],
+  ['payment_pending', 'facilitator'],
+  ['facilitator_unavailable', 'facilitator'],
+  ['chain_unavailable', 'blockchain node'],
+  ['signer_unavailable', 'signer'],
 ])
 
-const isOperatorFault = ({ code }: Fault): boolean => OPERATOR_FAULTS.has(code)
-
-/** Messages of pg for lost and failed connections, which carry no code. */
-const NO_CONNECTION =
-  /^(?:Connection terminated|timeout exceeded when|Query read timeout|Client has encountered)/
-/** SQLSTATE classes and socket errors of a database that is temporarily unavailable. */
-const UNAVAILABLE_CODES = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
-
-function isDatabaseDown(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? UNAVAILABLE_CODES.test(code) : NO_CONNECTION.test(error.message)
-}
-
-/** Converts an error into a fault. Logs faults of the hub itself with their location. */
+/** Converts an error into a fault. Logs faults of the hub itself, and outages only once. */
 export function reportFault(
   error: unknown,
   log: Log,
   at: Readonly<Record<string, unknown>>,
 ): Fault {
   const fault = toFault(error)
-  if (isOperatorFault(fault)) log.error({ err: fault.cause ?? fault, ...at }, fault.code)
+  if (OPERATOR_FAULTS.has(fault.code)) {
+    const err = fault.cause ?? fault
+    const component = componentOf(err) ?? OPERATOR_FAULTS.get(fault.code)
+    logFailure(log, 'error', { err, ...(component && { component }), ...at }, fault.code)
+  }
   return fault
 }
 

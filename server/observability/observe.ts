@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { logFailure } from '../../core/outages.ts'
 import type { ConnectionGuard } from '../http/connection-guard.ts'
 import { type Exchange, requestIdOf } from '../http/exchange.ts'
 import { ResponseStream } from '../http/response-stream.ts'
@@ -36,9 +37,10 @@ export const observe =
 /** Sends a stream itself, because Koa would delay the headers until the first chunk. */
 function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: ResponseStream): void {
   ctx.respond = false
-  flow.once('error', (error) => {
+  flow.once('error', (err) => {
     if (ctx.res.destroyed) return // the client disconnected
-    log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'download failed')
+    const fields = { err, requestId: requestIdOf(ctx), path: ctx.path }
+    logFailure(log, 'error', fields, 'download failed')
   })
   sendStream(ctx, flow)
 }

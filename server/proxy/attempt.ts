@@ -3,6 +3,7 @@ import { daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
+import { logFailure } from '../../core/outages.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -57,8 +58,8 @@ export async function markCharged(
   keyed: IdempotentAttempt,
   call: string,
 ): Promise<void> {
-  await idempotency.finish(keyed, call, true).catch((error: unknown) => {
-    log.error({ err: error, call }, 'failed to mark an idempotency key as charged')
+  await idempotency.finish(keyed, call, true).catch((err: unknown) => {
+    logFailure(log, 'error', { err, call }, 'failed to mark an idempotency key as charged')
   })
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { asBuffer } from '../../core/bytes.ts'
 import { elapsedMs } from '../../core/clock.ts'
+import { logFailure } from '../../core/outages.ts'
 import { Failure } from '../../core/plugin/index.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -62,7 +63,7 @@ async function sendStream(deps: CallDeps, open: OpenStream): Promise<void> {
     if (failure) deps.log.warn({ err: failure, call }, 'a stream was interrupted')
     target.finish(failure)
   } catch (error) {
-    deps.log.error({ err: error, call }, 'a stream was not settled')
+    logFailure(deps.log, 'error', { err: error, call }, 'a stream was not settled')
     target.finish(error as Error)
   }
 }

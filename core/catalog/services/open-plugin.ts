@@ -4,6 +4,7 @@ import { assertMigrated, migrate } from '../../db/migrate.ts'
 import { createPool } from '../../db/pool.ts'
 import { inTransaction, readSnapshot } from '../../db/transaction.ts'
 import type { Log } from '../../log.ts'
+import { logFailure } from '../../outages.ts'
 import type {
   AnyService,
   Database,
@@ -58,7 +59,8 @@ async function openDataPlugin(plugin: DataPlugin, deps: PluginDeps): Promise<Ope
     schema,
     max: POOL_MAX,
     applicationName: `agenthub ${plugin.slug}`,
-    onError: (error) => log.warn({ err: error }, 'database connection lost'),
+    onError: (err) =>
+      logFailure(log, 'warn', { err, component: 'database' }, 'database connection lost'),
   })
   const close = (): Promise<void> => pool.end()
   try {

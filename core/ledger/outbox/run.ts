@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
 import { listenOnChannel } from '../../db/listen.ts'
 import type { Log } from '../../log.ts'
+import { logFailure } from '../../outages.ts'
 import { advance, enroll, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
 export interface RunOptions {
@@ -79,7 +80,7 @@ async function runSubscriber(
         const retryMs = BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!
         const level = error instanceof PageFailed ? 'error' : 'warn'
         const place = { subscriber: subscriber.name, shard, retryMs }
-        log[level]({ err: error, ...place }, 'ledger subscriber failed')
+        logFailure(log, level, { err: error, ...place }, 'ledger subscriber failed')
         await pause(retryMs, signal)
       }
     }

@@ -28,6 +28,8 @@ export type {
   TransferEvidence,
 } from './transfer-evidence.ts'
 
+import { Unavailable } from '../../outages.ts'
+
 export interface ChainOptions {
   readonly rpcUrl: string
   /** Connections to the node. @defaultValue those to `rpcUrl`, without a proof of its chain */
@@ -62,8 +64,9 @@ export interface BlockRef {
 }
 
 /** The node did not respond, or its response is impossible. The state of the chain is unknown. */
-export class ChainUnavailable extends Error {
+export class ChainUnavailable extends Unavailable {
   override readonly name = 'ChainUnavailable'
+  readonly component = 'blockchain node'
 }
 
 /** The hub's own view of the chain. @throws ChainUnavailable if its node does not respond */

@@ -1,4 +1,5 @@
 import type { FacilitatorClient } from '@x402/core/server'
+import { Unavailable } from '../../outages.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 
 /**
@@ -22,8 +23,9 @@ export interface Facilitator extends FacilitatorClient {
 export const NOT_BROADCAST = 'not_broadcast'
 
 /** The facilitator did not respond. A requested settlement may have happened anyway. */
-export class FacilitatorUnavailable extends Error {
+export class FacilitatorUnavailable extends Unavailable {
   override readonly name = 'FacilitatorUnavailable'
+  readonly component = 'facilitator'
 }
 
 /**

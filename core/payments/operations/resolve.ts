@@ -3,6 +3,7 @@ import type { AccountRef, HoldRef, Ledger } from '../../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, IN_TRANSIT, X402_LOSS } from '../../ledger/postings.ts'
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
+import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
 import { blockBefore, judgeAuthorization, judgeTransaction } from '../chain/verdict.ts'
@@ -26,6 +27,8 @@ export interface ResolveDeps {
   readonly finality: bigint
 }
 
+/** Name in the log, for errors of no other component. */
+const COMPONENT = 'payment resolution'
 const BATCH_SIZE = 100
 /** Limit of one run, whatever the backlog. */
 const BATCHES_MAX = 50
@@ -43,6 +46,7 @@ export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): 
     open += outcomes.filter((done) => !done).length
     if (outcomes.length < BATCH_SIZE || !outcomes.includes(true)) break
   }
+  outagesOf(deps.log).succeed(COMPONENT)
   await deps.deposits.refundUndelivered()
   await deps.deposits.creditIdentified()
   return open
@@ -58,8 +62,9 @@ async function resolveBatch(deps: ResolveDeps, olderThanSeconds: number): Promis
   const outcomes: boolean[] = []
   while (work.length > 0) {
     const some = work.splice(0, CONCURRENCY).map((resolve) =>
-      resolve().catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'a payment could not be resolved yet')
+      resolve().catch((err: unknown) => {
+        const component = componentOf(err) ?? COMPONENT
+        logFailure(deps.log, 'warn', { err, component }, 'a payment could not be resolved yet')
         return false
       }),
     )

@@ -5,6 +5,7 @@ import type { Egress } from '../../egress/http.ts'
 import { Fault, type FaultCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { json, type Micros, micros } from '../../money.ts'
+import { logFailure, outagesOf } from '../../outages.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../../plugin/index.ts'
 import type { Asset } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
@@ -128,7 +129,7 @@ interface CommittedPayment {
 
 /** Signs a payment and commits it to the database before any byte of it is sent. */
 async function commitPayment(
-  { account, chain, clock, intents, asset, caps }: BuyerDeps,
+  { account, chain, clock, intents, asset, caps, log }: BuyerDeps,
   order: PurchaseOrder,
 ): Promise<CommittedPayment> {
   const { number: fromBlock } = await chain.head().catch((error: unknown) => {
@@ -139,6 +140,7 @@ async function commitPayment(
     if (!(error instanceof SignerUnavailable)) throw toFault(error)
     throw new Fault('signer_unavailable', undefined, { cause: error })
   })
+  outagesOf(log).succeed('signer')
   const { network, address } = asset
   const { id: call, payer, url, terms } = order
   const payment = { network, asset: address, fromBlock, signed }
@@ -157,7 +159,9 @@ async function conclude(
   const store = (...what: Parameters<Intents['conclude']>): Promise<void> =>
     intents
       .conclude(...what)
-      .catch((err: unknown) => log.error({ err, call: id }, 'failed to store an intent'))
+      .catch((err: unknown) =>
+        logFailure(log, 'error', { err, call: id }, 'failed to store an intent'),
+      )
   const { response, tx } = outcome
   const status = response?.status
   if (outcome.outcome === 'paid') {

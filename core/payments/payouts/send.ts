@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { PAYOUTS } from '../../ledger/postings.ts'
 import { micros } from '../../money.ts'
+import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import { notifyPayout } from '../../providers/notify-owner.ts'
 import type { Hex } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
@@ -11,6 +12,8 @@ import type { Payment } from '../receiving/payment.ts'
 import type { Payout, PayoutDeps } from './payout.ts'
 import { payoutLedger } from './payout-entries.ts'
 
+/** Name in the log, for errors of no other component. */
+const COMPONENT = 'payouts'
 /** Payouts handled at once; as many may share a transaction. */
 const BATCH_SIZE = 50
 /** Pause between two attempts at a payout, because another process may be handling it. */
@@ -39,8 +42,10 @@ export async function sendPayouts(
     const batch = await takeOpen(pool, since, retrySeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
-      advance(deps, payout, sending).catch((error: unknown) => {
-        log.warn({ err: error, payout: payout.id }, 'a payout could not be resolved yet')
+      advance(deps, payout, sending).catch((err: unknown) => {
+        const component = componentOf(err) ?? COMPONENT
+        const fields = { err, component, payout: payout.id }
+        logFailure(log, 'warn', fields, 'a payout could not be resolved yet')
         return false
       }),
     )
@@ -111,8 +116,10 @@ async function sendPayout(deps: PayoutDeps, payout: Payout): Promise<Hex | null>
     [payout.id, tx ?? null, outcome === 'settled' ? null : reason],
   )
   if (outcome === 'failed') {
-    deps.log.warn({ payout: payout.id, reason }, 'a payout was not sent, and will be tried again')
+    const fields = { err: reason, component: COMPONENT, payout: payout.id }
+    logFailure(deps.log, 'warn', fields, 'a payout was not sent, and will be tried again')
   }
+  if (outcome === 'settled') outagesOf(deps.log).succeed(COMPONENT)
   return rows[0]?.transaction ?? null
 }
 

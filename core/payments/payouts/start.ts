@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Micros } from '../../money.ts'
+import { logFailure } from '../../outages.ts'
 import type { Hex } from '../chain/asset.ts'
 import type { ChainHead } from '../chain/chain.ts'
 import { blockBefore } from '../chain/verdict.ts'
@@ -63,7 +64,7 @@ export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Pr
     const amount = await startPayout(deps, order).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === PAYMENTS_PAUSED) return PAYMENTS_PAUSED
       if (error instanceof DatabaseError && error.code === PAYOUT_WAITS) return 0n
-      log.error({ err: error, provider }, 'a payout could not be started')
+      logFailure(log, 'error', { err: error, provider }, 'a payout could not be started')
       return 0n
     })
     if (amount === PAYMENTS_PAUSED) break

@@ -1,6 +1,7 @@
 import { Fault } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
+import { logFailure, outagesOf } from '../../outages.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import type { Claim, Purchase } from './claim.ts'
 import type { Claims } from './claims.ts'
@@ -167,19 +168,24 @@ export async function settlePayment(
   const settled = await offers.settle(payment, requirement)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
+    outagesOf(log).succeed('facilitator')
     try {
       await Promise.all([
         postPayment(ledger, claim, tx),
         claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unposted: the job does it
       ])
       return { ...settled, booked: true }
-    } catch (error) {
-      log.error({ err: error, claim: claim.id, tx }, 'a received payment is not posted yet')
+    } catch (err) {
+      const fields = { err, claim: claim.id, tx }
+      logFailure(log, 'error', fields, 'a received payment is not posted yet')
       return { ...settled, booked: false }
     }
   }
-  log.warn({ claim: claim.id, tx, reason }, `a payment is ${outcome}`)
-  if (outcome === 'failed' && reason === NOT_BROADCAST) {
+  const isUnsent = outcome === 'failed' && reason === NOT_BROADCAST
+  const component = outcome === 'pending' || isUnsent ? 'facilitator' : undefined
+  const fields = { err: reason, ...(component && { component }), claim: claim.id, tx }
+  logFailure(log, 'warn', fields, `a payment is ${outcome}`)
+  if (isUnsent) {
     await claims.release(claim.key)
     throw new Fault('facilitator_unavailable')
   }

@@ -13,12 +13,14 @@ import {
   type TypedDataDefinition,
 } from 'viem'
 import { type LocalAccount, toAccount } from 'viem/accounts'
+import { Unavailable } from '../../outages.ts'
 import { ttlCache } from '../../runtime/cache.ts'
 import type { Hex } from '../chain/asset.ts'
 
 /** A remote signer gave no signature that can be used. Nothing was signed for or sent. */
-export class SignerUnavailable extends Error {
+export class SignerUnavailable extends Unavailable {
   override readonly name = 'SignerUnavailable'
+  readonly component = 'signer'
 }
 
 /** Signature without recovery bit, as numbers. */

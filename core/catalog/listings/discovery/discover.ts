@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../../../log.ts'
+import { logFailure, outagesOf } from '../../../outages.ts'
 import { type ProbeDeps, probeDue } from '../probe/probe-due.ts'
 import { RANK } from '../store.ts'
 import { originSource, submitTarget } from '../submit.ts'
@@ -39,8 +40,13 @@ export async function discoverIndexes(deps: DiscoveryDeps, only?: string): Promi
 
 async function readDueIndex(deps: DiscoveryDeps, index: IndexSource): Promise<void> {
   const outcome = await readIndex(deps, index)
-  if (typeof outcome === 'string') deps.log.info({ index: index.name, outcome }, 'index read')
-  else deps.log.warn({ index: index.name, ...outcome }, 'failed to read an index')
+  const component = `index ${index.name}`
+  if (typeof outcome === 'string') {
+    deps.log.info({ index: index.name, outcome }, 'index read')
+    outagesOf(deps.log).succeed(component)
+  } else {
+    logFailure(deps.log, 'warn', { err: outcome.stopped, component }, 'failed to read an index')
+  }
 }
 
 async function isDue(pool: Pool, source: string): Promise<boolean> {

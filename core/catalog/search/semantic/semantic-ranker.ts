@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import type { Clock } from '../../../clock.ts'
 import type { Log } from '../../../log.ts'
+import { logFailure, outagesOf } from '../../../outages.ts'
 import type { Candidate } from '../check-draft.ts'
 import { cosineSimilarity, type Embedder } from './embedder.ts'
 
@@ -27,6 +28,9 @@ const SELECT_VECTORS = `
   FROM unnest($2::text[], $3::text[]) c (kind, id) JOIN hub.search_entry e USING (kind, id)
   JOIN hub.search_meaning m ON m.model = $1 AND m.text_hash = e.text_hash`
 
+/** Name in the log. */
+const COMPONENT = 'embedding API'
+
 /** Compares queries with the embedded documents. One per process. */
 export class SemanticRanker {
   readonly #deps: SemanticRankerDeps
@@ -46,10 +50,12 @@ export class SemanticRanker {
     try {
       const [vector] = await embedder.embed([query], TIMEOUT_MS)
       this.#vectors.set(query, vector)
+      outagesOf(log).succeed(COMPONENT)
       return vector
-    } catch (error) {
+    } catch (err) {
       this.#pausedUntil = clock.now().getTime() + PAUSE_MS
-      log.warn({ err: error }, 'embedding failed; ranking searches by words only')
+      const fields = { err, component: COMPONENT }
+      logFailure(log, 'warn', fields, 'embedding failed; ranking searches by words only')
       return undefined
     }
   }
