@@ -47,8 +47,8 @@ export const jobs = {
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
   'verify-ledger': {
     everySeconds: 60,
-    run: ({ pool, secretKeys, log }) =>
-      verifyLedgerJob({ pool, signingKey: secretKeys.signingKey(), log }),
+    run: ({ secretKeys, ...deps }) =>
+      verifyLedgerJob({ ...deps, signingKey: secretKeys.signingKey() }),
   },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },

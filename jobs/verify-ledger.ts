@@ -1,30 +1,50 @@
 import type { Pool } from 'pg'
 import type { SigningKey } from '../core/crypto/signing-key.ts'
+import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
+import type { Verification } from '../core/ledger/verify/findings.ts'
 import { verifySince } from '../core/ledger/verify/incremental.ts'
+import { recordVerification } from '../core/ledger/verify/last-verification.ts'
 import type { Log } from '../core/log.ts'
+import { OutgoingSwitch } from '../core/payments/operations/outgoing-switch.ts'
+
+/** Author of a pause of outgoing payments after a failed verification. */
+const AUTHOR = 'verify-ledger'
+const REASON_MAX = 500
 
 /**
  * Verifies the entries posted since the newest checkpoint and signs the next checkpoint. While
- * verification fails, each run logs an error and signs nothing.
+ * verification fails, each run logs an error, signs nothing and pauses outgoing payments.
  */
 export async function verifyLedgerJob({
   pool,
   signingKey,
+  retained,
   log,
 }: {
   readonly pool: Pool
   readonly signingKey: SigningKey
+  readonly retained: RetainedCheckpoints
   readonly log: Log
 }): Promise<void> {
-  const { ok, checks, shards } = await verifySince(pool, { key: signingKey })
-  if (!ok) {
-    const broken = checks.filter(({ bad }) => bad > 0n)
-    const failures = broken.map(({ name, bad, example }) => `${name}: ${bad}, first ${example}`)
-    log.error({ checks: failures }, 'ledger verification failed: run `npm run ledger -- verify`')
-  }
-  const behind = shards.filter((shard) => shard.behind > 0n)
+  const result = await verifySince(pool, { key: signingKey, retained })
+  await raiseAlarm({ pool, log }, result)
+  const behind = result.shards.filter((shard) => shard.behind > 0n)
   if (behind.length > 0) {
     const rows = behind.map((shard) => `shard ${shard.shard}: ${shard.behind}`)
     log.info({ rows }, 'ledger verification continues in its next run')
   }
+}
+
+/** Stores the result of a verification; if it failed, logs it and pauses outgoing payments. */
+async function raiseAlarm(
+  { pool, log }: { readonly pool: Pool; readonly log: Log },
+  result: Verification,
+): Promise<void> {
+  const failures = await recordVerification(pool, result)
+  if (failures.length === 0) return
+  log.error({ checks: failures }, 'ledger verification failed: run `npm run ledger -- verify`')
+  const outgoing = new OutgoingSwitch(pool)
+  if ((await outgoing.state())?.paused) return
+  const reason = `Ledger verification failed. ${failures.join('; ')}`
+  await outgoing.set(true, AUTHOR, reason.slice(0, REASON_MAX))
 }

@@ -3433,7 +3433,9 @@ CREATE TABLE ledger.checkpoint (
   at timestamp with time zone NOT NULL,
   key text NOT NULL,
   note text NOT NULL,
-  CONSTRAINT checkpoint_pkey PRIMARY KEY (shard, seq),
+  audit bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT checkpoint_pkey PRIMARY KEY (shard, seq, audit),
+  CONSTRAINT checkpoint_audit_check CHECK ((audit >= 0)),
   CONSTRAINT checkpoint_key_fkey FOREIGN KEY (key) REFERENCES ledger.signing_key(id),
   CONSTRAINT checkpoint_shard_seq_fkey FOREIGN KEY (shard, seq) REFERENCES ledger.seal(shard, seq_to)
 );
@@ -3622,6 +3624,16 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.snapshot FOR EACH R
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.snapshot FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.snapshot TO hub_app;
 
+CREATE TABLE ledger.verification (
+  single boolean DEFAULT true NOT NULL,
+  at timestamp with time zone NOT NULL,
+  sound_at timestamp with time zone,
+  failures text[] NOT NULL,
+  CONSTRAINT verification_pkey PRIMARY KEY (single),
+  CONSTRAINT verification_single_check CHECK (single)
+);
+GRANT SELECT ON ledger.verification TO hub_app;
+
 CREATE TABLE ledger.verified_balance (
   shard smallint NOT NULL,
   account bigint NOT NULL,
@@ -3688,14 +3700,14 @@ CREATE OR REPLACE FUNCTION ledger.account_group(code text)
 RETURN CASE WHEN ((split_part(code, ':'::text, 3) <> ''::text) AND ((((((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'agents'::text)) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'providers'::text))) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'free-calls'::text))) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'allowances'::text))) OR ((split_part(code, ':'::text, 1) = 'income'::text) AND (split_part(code, ':'::text, 2) = 'services'::text)))) THEN (((split_part(code, ':'::text, 1) || ':'::text) || split_part(code, ':'::text, 2)) || ':'::text) ELSE code END;
 GRANT EXECUTE ON FUNCTION ledger.account_group(text) TO hub_app;
 
-CREATE OR REPLACE FUNCTION ledger.add_checkpoint(p_shard smallint, p_seq bigint, p_hash bytea, p_at timestamp with time zone, p_key text, p_note text)
+CREATE OR REPLACE FUNCTION ledger.add_checkpoint(p_shard smallint, p_seq bigint, p_audit bigint, p_hash bytea, p_at timestamp with time zone, p_key text, p_note text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 DECLARE
-  after bigint;
+  newest checkpoint;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('ledger.checkpoint'), p_shard);
   PERFORM FROM seal s WHERE s.shard = p_shard AND s.seq_to = p_seq AND s.hash = p_hash;
@@ -3703,18 +3715,19 @@ BEGIN
     RAISE EXCEPTION 'shard % has no seal of seq % with this hash', p_shard, p_seq
       USING ERRCODE = 'check_violation';
   END IF;
-  SELECT coalesce(max(c.seq), 0) INTO after FROM checkpoint c WHERE c.shard = p_shard;
-  IF p_seq <= after THEN
-    RAISE EXCEPTION 'shard % has a checkpoint of seq % already', p_shard, after
+  SELECT * INTO newest FROM checkpoint c WHERE c.shard = p_shard ORDER BY c.seq DESC, c.audit DESC LIMIT 1;
+  IF (p_seq, p_audit) <= (newest.seq, newest.audit) OR p_seq < newest.seq OR p_audit < newest.audit THEN
+    RAISE EXCEPTION 'shard % has a checkpoint of seq % already', p_shard, newest.seq
       USING ERRCODE = 'check_violation';
   END IF;
   INSERT INTO verified_balance AS v SELECT p_shard, l.account, sum(l.amount)
     FROM journal j CROSS JOIN LATERAL legs(j) l
-    WHERE j.shard = p_shard AND j.seq > after AND j.seq <= p_seq GROUP BY l.account
+    WHERE j.shard = p_shard AND j.seq > coalesce(newest.seq, 0) AND j.seq <= p_seq GROUP BY l.account
     ON CONFLICT (shard, account) DO UPDATE SET balance = v.balance + excluded.balance;
-  INSERT INTO checkpoint VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note);
+  INSERT INTO checkpoint (shard, seq, hash, at, key, note, audit)
+    VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note, p_audit);
 END $function$;
-GRANT EXECUTE ON FUNCTION ledger.add_checkpoint(smallint,bigint,bytea,timestamp with time zone,text,text) TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.add_checkpoint(smallint,bigint,bigint,bytea,timestamp with time zone,text,text) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.add_signing_key(p_id text, p_public_key bytea)
  RETURNS void
@@ -4207,6 +4220,18 @@ BEGIN
     AND (SELECT sum(amount) = 0 FROM unnest(amounts) u(amount)), false);
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.journal_balances_hash(p_shard smallint, p_upto bigint)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT sha256(convert_to(coalesce(string_agg(
+    concat(v.account, ' ', a.code, ' ', s.code, ' ', v.balance, E'\n'), '' ORDER BY v.account), ''), 'UTF8'))
+  FROM (SELECT l.account, sum(l.amount) AS balance FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+    WHERE j.shard = p_shard AND j.seq <= p_upto GROUP BY l.account) v
+  LEFT JOIN ledger.account a ON a.id = v.account LEFT JOIN ledger.asset s ON s.id = a.asset $function$;
+GRANT EXECUTE ON FUNCTION ledger.journal_balances_hash(smallint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.late(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0, p_account bigint DEFAULT NULL::bigint)
  RETURNS TABLE(shard smallint, seq bigint, booked_at timestamp with time zone, value_at timestamp with time zone, account bigint, amount bigint)
  LANGUAGE sql
@@ -4460,6 +4485,18 @@ BEGIN
   EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
     FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', p_table);
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.record_verification(p_failures text[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  INSERT INTO verification AS v (at, sound_at, failures)
+    VALUES (clock_timestamp(), CASE WHEN p_failures = '{}' THEN clock_timestamp() END, p_failures)
+    ON CONFLICT (single) DO UPDATE SET at = excluded.at, failures = excluded.failures,
+      sound_at = coalesce(excluded.sound_at, v.sound_at) $function$;
+GRANT EXECUTE ON FUNCTION ledger.record_verification(text[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.refuse_change()
  RETURNS trigger

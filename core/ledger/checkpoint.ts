@@ -11,6 +11,7 @@ import type { SigningKey } from '../crypto/signing-key.ts'
  *     <base64>                              hash of the seal that ends there
  *     at 2026-11-21T06:04:32.123456Z        time of verification
  *     balances <base64>                     ledger.balances_hash at that seq
+ *     audit <lines> <base64>                audit log: its lines, and the hash of the last one
  *
  *     — <origin> <base64>                   4 bytes of key id, 64 bytes of signature
  */
@@ -21,10 +22,21 @@ export interface Checkpoint {
   readonly hash: Buffer
   readonly at: string
   readonly balances: Buffer
+  /** Undefined if the audit log was empty. */
+  readonly audit?: AuditHead | undefined
+}
+
+/** Last line of the audit log. */
+export interface AuditHead {
+  readonly lines: bigint
+  readonly hash: Buffer
 }
 
 /** A checkpoint with its original text and its unverified signatures. */
 export interface Note extends Checkpoint {
+  /** The signed note as a whole. */
+  readonly note: string
+  /** The part that is signed. */
   readonly text: string
   readonly signatures: readonly Buffer[]
 }
@@ -33,7 +45,8 @@ const ORIGIN = 'agenthub-ledger'
 const HASH_PATTERN = '[A-Za-z0-9+/]{43}='
 const BODY = new RegExp(
   `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH_PATTERN})\\n` +
-    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH_PATTERN})\\n$`,
+    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH_PATTERN})\\n` +
+    `(?:audit ([1-9]\\d{0,18}) (${HASH_PATTERN})\\n)?$`,
 )
 /** Boundary between consecutive notes, with or without empty lines. */
 const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
@@ -46,7 +59,10 @@ export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): P
   const origin = checkpointOrigin(checkpoint)
   const hash = checkpoint.hash.toString('base64')
   const balances = checkpoint.balances.toString('base64')
-  const text = `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n`
+  const { audit } = checkpoint
+  const text =
+    `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n` +
+    (audit ? `audit ${audit.lines} ${audit.hash.toString('base64')}\n` : '')
   const signature = Buffer.concat([
     keyHash(origin, key.publicKey),
     await key.sign(Buffer.from(text, 'utf8')),
@@ -61,7 +77,7 @@ export function parseNote(note: string): Note | undefined {
   const found = BODY.exec(text)
   const lines = note.slice(end + 2).split('\n')
   if (end < 0 || !found || lines.pop() !== '' || lines.length === 0) return undefined
-  const [, origin, ledger, shard, seq, hash, at, balances] = found as unknown as string[]
+  const [, origin, ledger, shard, seq, hash, at, balances, auditLines, auditHash] = found
   const signatures = lines.flatMap((line) => {
     const [, name, signature] = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? []
     return name === origin ? [Buffer.from(signature!, 'base64')] : []
@@ -70,13 +86,23 @@ export function parseNote(note: string): Note | undefined {
     ledger: ledger!,
     shard: Number(shard),
     seq: BigInt(seq!),
-    hash: Buffer.from(hash!, 'base64'),
+    hash: toBytes(hash),
     at: at!,
-    balances: Buffer.from(balances!, 'base64'),
+    balances: toBytes(balances),
+    ...(auditLines && { audit: { lines: BigInt(auditLines), hash: toBytes(auditHash) } }),
+    note,
     text,
     signatures,
   }
 }
+
+const toBytes = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64')
+
+/** Returns true if `a` covers more entries than `b`, or more lines of the audit log. */
+export const isNewer = (a: Checkpoint, b: Checkpoint | undefined): boolean =>
+  b === undefined ||
+  a.seq > b.seq ||
+  (a.seq === b.seq && (a.audit?.lines ?? 0n) > (b.audit?.lines ?? 0n))
 
 /** Splits a text as written by `exportCheckpoints` into its notes. */
 export const splitNotes = (text: string): readonly string[] =>
@@ -124,12 +150,12 @@ const PAGE = 1_000
 
 /** Streams all checkpoints, by shard and sequence, for auditors to store outside the database. */
 export async function* exportCheckpoints(pool: Pick<Pool, 'query'>): AsyncGenerator<string> {
-  let last = { shard: -1, seq: '0' }
+  let last = { shard: -1, seq: '0', audit: '0' }
   for (;;) {
-    const { rows } = await pool.query<{ shard: number; seq: string; note: string }>(
-      `SELECT shard, seq::text AS seq, note FROM ledger.checkpoint
-       WHERE (shard, checkpoint.seq) > ($1, $2) ORDER BY shard, checkpoint.seq LIMIT ${PAGE}`,
-      [last.shard, last.seq],
+    const { rows } = await pool.query<typeof last & { note: string }>(
+      `SELECT shard, seq::text AS seq, audit::text AS audit, note FROM ledger.checkpoint c
+       WHERE (shard, c.seq, c.audit) > ($1, $2, $3) ORDER BY shard, c.seq, c.audit LIMIT ${PAGE}`,
+      [last.shard, last.seq, last.audit],
     )
     for (const { note } of rows) yield `${note}\n`
     if (rows.length < PAGE) return

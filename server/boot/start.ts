@@ -9,6 +9,7 @@ import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { derivedUuid } from '../../core/ids.ts'
 import { SPEND } from '../../core/ledger/postings.ts'
+import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -30,6 +31,7 @@ import { openProductionMoney } from './production-money.ts'
 /** Dependencies of jobs, besides those that resolve payments. */
 interface JobDeps {
   readonly secretKeys: Hub['secretKeys']
+  readonly retained: RetainedCheckpoints
   readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
@@ -229,7 +231,8 @@ async function runJobs(
   const found = { discovery, embedding }
   const { environmentKeys } = money
   const paying = { wallets, gas, payouts, environmentKeys }
-  const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, ...paying }
+  const retained = new RetainedCheckpoints(config.dataDir)
+  const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, retained, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   return {
     async stop() {

@@ -1,5 +1,9 @@
 import { Gauge, Registry } from 'prom-client'
 import { withTimeout } from '../../core/clock.ts'
+import {
+  type LastVerification,
+  readLastVerification,
+} from '../../core/ledger/verify/last-verification.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
 import {
   type LedgerFigures,
@@ -44,18 +48,21 @@ interface Snapshot {
   readonly outflow: bigint
   readonly wallets: WalletBalances
   readonly ledger: LedgerFigures
+  readonly verification: LastVerification | undefined
 }
 
 async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
   const { pool } = deps
-  const [open, state, today, wallets, ledger] = await Promise.all([
+  const [open, state, today, wallets, ledger, verification] = await Promise.all([
     summarizeOpenPayments(pool),
     new OutgoingSwitch(pool).state(),
     readOutflowToday(pool),
     readWalletBalances(deps),
     readLedgerFigures(pool),
+    readLastVerification(pool),
   ])
-  return { open, paused: state?.paused ?? false, outflow: today.platform, wallets, ledger }
+  const paused = state?.paused ?? false
+  return { open, paused, outflow: today.platform, wallets, ledger, verification }
 }
 
 type Amount = number | bigint
@@ -65,9 +72,21 @@ type GaugeValues = readonly [name: string, help: string, values: Amount | Sample
 const gaugesOf = (snapshot: Snapshot): readonly GaugeValues[] => [
   ...paymentGauges(snapshot),
   ...walletGauges(snapshot.wallets),
-  ['hub_ledger_entries', 'Journal entries.', snapshot.ledger.entries],
-  ['hub_ledger_holds_microdollars', 'Reserved for calls in flight.', snapshot.ledger.holds],
+  ...ledgerGauges(snapshot),
 ]
+
+function ledgerGauges({ ledger, verification }: Snapshot): readonly GaugeValues[] {
+  const isSound = verification === undefined || verification.failures.length === 0
+  const age = verification?.soundAgeSeconds ?? null
+  const ageHelp = 'Seconds since the last verification that found no violation.'
+  const gauges: GaugeValues[] = [
+    ['hub_ledger_entries', 'Journal entries.', ledger.entries],
+    ['hub_ledger_holds_microdollars', 'Reserved for calls in flight.', ledger.holds],
+    ['hub_ledger_sound', '0 if the last verification found a violation.', isSound ? 1 : 0],
+  ]
+  if (age !== null) gauges.push(['hub_ledger_verified_seconds', ageHelp, age])
+  return gauges
+}
 
 function paymentGauges({ open, paused, outflow }: Snapshot): readonly GaugeValues[] {
   const states = (['in', 'out'] as const).flatMap((direction) =>

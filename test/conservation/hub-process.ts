@@ -6,6 +6,7 @@ import { systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
 import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { createLog } from '../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { openChain } from '../../core/payments/chain/chain.ts'
@@ -83,6 +84,7 @@ await startJobs(databaseUrl, {
   families: hub.families,
   catalog: hub.catalog,
   secretKeys: hub.secretKeys,
+  retained: new RetainedCheckpoints(options.dataDir),
   wallets: { treasury, spend: spend.address },
   gas: { wallet: ownFacilitator.gas, ...config.gas },
 })

@@ -1,7 +1,15 @@
 import type { Pool, PoolClient } from 'pg'
 import type { SigningKey } from '../../crypto/signing-key.ts'
-import { type Note, signCheckpoint } from '../checkpoint.ts'
-import { CheckpointVerifier, signedBalancesCheck, type TrustAnchors } from './checkpoints.ts'
+import { knownKeys, type Note } from '../checkpoint.ts'
+import type { RetainedCheckpoints } from '../retained-checkpoints.ts'
+import {
+  auditChainCheck,
+  CheckpointVerifier,
+  readLedgerId,
+  SIGNED,
+  signedBalancesCheck,
+  type TrustAnchors,
+} from './checkpoints.ts'
 import {
   balanceChecks,
   balanceSumChecks,
@@ -12,10 +20,13 @@ import {
 } from './checks.ts'
 import { Findings, type Verification } from './findings.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
+import { addCheckpoint, restoreCheckpoint } from './store-checkpoint.ts'
 
 export interface VerifySinceOptions extends TrustAnchors {
   /** Signs a checkpoint at the end of a sound run; if omitted, nothing is written. */
   readonly key?: SigningKey
+  /** Checkpoints outside the database, with which the history must agree. */
+  readonly retained?: RetainedCheckpoints
   /** Approximate number of rows per shard and run. @defaultValue 200000 */
   readonly limit?: bigint
 }
@@ -43,9 +54,10 @@ const CONFLICT_STATES = new Set(['40001', '23505'])
 /**
  * Verifies the entries posted since the newest checkpoint, and signs the next checkpoint. New rows
  * are checked as in `verifyLedger`. Balances must equal the signed balances of the checkpoint plus
- * the postings since. The seal signed by the checkpoint proves that earlier history is unchanged.
- * A shard with a large backlog takes several runs; the last one compares its balances. One process
- * at a time verifies a shard; others skip it.
+ * the postings since. The seal signed by the checkpoint proves that earlier history is unchanged,
+ * and the retained checkpoints prove that no other history was signed before. A shard with a large
+ * backlog takes several runs; the last one compares its balances. One process at a time verifies a
+ * shard; others skip it.
  *
  * Only `verifyLedger` detects older rows changed without their seals, changed snapshots, and
  * changed older checkpoints.
@@ -55,11 +67,15 @@ export async function verifySince(
   pool: Pool,
   options: VerifySinceOptions = {},
 ): Promise<IncrementalVerification> {
-  const { key } = options
+  const { key, retained } = options
   if (key) {
     await pool.query('SELECT ledger.add_signing_key($1, $2)', [key.id, key.publicKey])
   }
   const findings = new Findings()
+  const trust = await resolveTrust(pool, findings, options)
+  const { key: _, ...readOnly } = { ...options, ...trust }
+  const signer = findings.isSound ? key : undefined
+  const shardOptions: VerifySinceOptions = signer ? { ...readOnly, key: signer } : readOnly
   const shards: ShardProgress[] = []
   const { rows } = await pool.query<{ shard: number }>(
     'SELECT shard FROM ledger.head ORDER BY shard',
@@ -67,11 +83,13 @@ export async function verifySince(
   for (const { shard } of rows) {
     const shardFindings = new Findings()
     try {
-      const progress = await inSnapshot(pool, 'READ WRITE', (client) =>
-        verifyShard(client, shard, shardFindings, options),
+      const verified = await inSnapshot(pool, 'READ WRITE', (client) =>
+        verifyShard(client, shard, shardFindings, shardOptions),
       )
       findings.include(shardFindings)
-      if (progress) shards.push(progress)
+      if (!verified) continue
+      shards.push(verified.progress)
+      if (signer && verified.newest !== undefined) await retained?.retain(verified.newest)
     } catch (error) {
       if (!CONFLICT_STATES.has((error as { code?: string }).code ?? '')) throw error
     }
@@ -79,12 +97,56 @@ export async function verifySince(
   return { ...findings.result(), shards }
 }
 
+/**
+ * Returns the trusted keys: those of the retained checkpoints, because an administrator of the
+ * database could add a key to it. Checks that the database is the ledger of these checkpoints.
+ */
+async function resolveTrust(
+  pool: Pool,
+  findings: Findings,
+  { key, retained, keys }: VerifySinceOptions,
+): Promise<TrustAnchors> {
+  if (!retained) return keys ? { keys } : {}
+  const ledger = await readLedgerId(pool)
+  const known = await retained.keys(ledger)
+  if (known.length === 0) await checkIdentity(pool, findings, retained, ledger)
+  const first = known.length > 0 ? known : await knownKeys(pool)
+  const trusted = new Set([...first, ...(key ? [key.publicKey.toString('base64')] : [])])
+  if (key && findings.isSound) await retained.addKeys(ledger, [...trusted])
+  return { keys: keys ?? [...trusted] }
+}
+
+/** Reports a ledger without retained checkpoints that is older than those of another ledger. */
+async function checkIdentity(
+  pool: Pool,
+  findings: Findings,
+  retained: RetainedCheckpoints,
+  ledger: string,
+): Promise<void> {
+  for (const other of await retained.ledgers()) {
+    if (other === ledger) continue
+    const newest = await retained.newest(other)
+    const { rowCount } = await pool.query(
+      'SELECT FROM ledger.seal WHERE seq_from = 1 AND at < ANY ($1::timestamptz[]) LIMIT 1',
+      [newest.map(({ at }) => at)],
+    )
+    if (rowCount === 0) continue
+    findings.add(SIGNED, `the database names ledger ${ledger}; it was ${other} before`)
+  }
+}
+
+interface VerifiedShard {
+  readonly progress: ShardProgress
+  /** Newest sound checkpoint in the database. */
+  readonly newest: string | undefined
+}
+
 async function verifyShard(
   client: PoolClient,
   shard: number,
   findings: Findings,
-  { key, limit = ROWS_PER_RUN, ...trust }: VerifySinceOptions,
-): Promise<ShardProgress | undefined> {
+  { key, retained, limit = ROWS_PER_RUN, ...trust }: VerifySinceOptions,
+): Promise<VerifiedShard | undefined> {
   const { rows: lock } = await client.query<{ mine: boolean }>(
     `SELECT pg_try_advisory_xact_lock(hashtext('ledger.verify_since'), $1) AS mine`,
     [shard],
@@ -93,10 +155,41 @@ async function verifyShard(
   const reader = await CheckpointVerifier.open(client, findings, trust)
   const newest = await reader.checkNewest(shard)
   if (trust.checkpoints !== undefined) await reader.checkExternal(trust.checkpoints, shard)
-  await runChecks(client, signedBalancesCheck(shard, newest), findings)
+  const missing = await reader.checkRetained(newest, await retained?.read(reader.ledger, shard))
+  const { seq: from } = newest ?? JOURNAL_START
+  const { head, to: end } = await findEnd(client, shard, from, limit)
+  const to = missing?.note.seq ?? end
+  await runChecks(
+    client,
+    { ...signedBalancesCheck(shard, newest), ...auditChainCheck(newest) },
+    findings,
+  )
+  await checkRows(client, findings, { shard, newest, to, reachesHead: to === head })
+  const progress = { shard, from, to, behind: head - to }
+  if (!key || !findings.isSound) return { progress, newest: newest?.note }
+  const { ledger } = reader
+  const signing = { client, ledger, shard, from, to, key, retained }
+  const checkpoint = missing
+    ? await restoreCheckpoint(signing, missing, findings)
+    : await addCheckpoint(signing, newest)
+  if (checkpoint === undefined) return { progress, newest: newest?.note }
+  return { progress: { ...progress, checkpoint }, newest: checkpoint }
+}
+
+interface ShardRows {
+  readonly shard: number
+  readonly newest: Note | undefined
+  readonly to: bigint
+  readonly reachesHead: boolean
+}
+
+/** Checks the rows after the newest checkpoint, and the balances if they reach the head. */
+async function checkRows(
+  client: PoolClient,
+  findings: Findings,
+  { shard, newest, to, reachesHead }: ShardRows,
+): Promise<void> {
   const { seq: from, hash } = newest ?? JOURNAL_START
-  const { head, to } = await findEnd(client, shard, from, limit)
-  const reachesHead = to === head
   const scope = shardScope(shard, { after: from, hash, ...(reachesHead ? {} : { upto: to }) })
   const sums = `SELECT ${shard} AS shard, v.account, v.balance AS total
     FROM ledger.verified_at(${shard}::smallint, ${from}, ${to}) v`
@@ -109,10 +202,6 @@ async function verifyShard(
     { ...rowChecks(scope), ...orderChecks(scope), ...outcomeChecks(scope) },
     findings,
   )
-  const progress = { shard, from, to, behind: head - to }
-  if (!key || !findings.isSound || to === from) return progress
-  const checkpoint = await addCheckpoint(client, { shard, from, to, ledger: reader.ledger }, key)
-  return { ...progress, checkpoint }
 }
 
 /** Returns the head and the end of the run: the head if it is near, else the end of a seal. */
@@ -134,28 +223,4 @@ async function findEnd(
   const head = BigInt(rows[0]!.head)
   const seal = rows[0]!.seal
   return { head, to: head <= from + limit || seal === null ? head : BigInt(seal) }
-}
-
-async function addCheckpoint(
-  client: PoolClient,
-  { shard, from, to, ledger }: { shard: number; from: bigint; to: bigint; ledger: string },
-  key: SigningKey,
-): Promise<string> {
-  const { rows } = await client.query<{ hash: Buffer; balances: Buffer; at: string }>(
-    `SELECT s.hash, ledger.balances_hash($1, $2, $3) AS balances,
-       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
-     FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to = $3`,
-    [shard, from, to],
-  )
-  const { hash, balances, at } = rows[0]!
-  const note = await signCheckpoint({ ledger, shard, seq: to, hash, at, balances }, key)
-  await client.query('SELECT ledger.add_checkpoint($1, $2, $3, $4, $5, $6)', [
-    shard,
-    to,
-    hash,
-    at,
-    key.id,
-    note,
-  ])
-  return note
 }

@@ -10,6 +10,9 @@ const count = z.int().min(0)
 
 const Overview = z.object({
   sound: z.boolean().meta({ description: 'True if the trial balance is zero for each asset.' }),
+  verification_failures: z.array(z.string()).meta({
+    description: 'Checks that failed in the last verification of the ledger, with an example.',
+  }),
   exceptions: count.meta({ description: 'Unresolved differences between ledger and chain.' }),
   payments: count.meta({ description: 'Payments in both directions that are not final.' }),
   payments_overdue: count.meta({ description: 'Non-final payments past their deadline.' }),
@@ -40,6 +43,7 @@ export const overviewRoutes = ({
       return {
         body: {
           sound: found.sound,
+          verification_failures: [...found.failures],
           exceptions: json(found.exceptions),
           payments: json(found.payments),
           payments_overdue: json(found.overdue),

@@ -10,6 +10,10 @@ import {
 } from '../../../core/catalog/services/published-services.ts'
 import { readUptimeDays, type ServiceDay } from '../../../core/catalog/services/service-days.ts'
 import {
+  type LastVerification,
+  readLastVerification,
+} from '../../../core/ledger/verify/last-verification.ts'
+import {
   OutgoingSwitch,
   type SwitchState,
 } from '../../../core/payments/operations/outgoing-switch.ts'
@@ -28,10 +32,11 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     access: 'public',
     query: z.object({ cursor: z.string().max(40).optional() }),
     render: async ({ query: { cursor } }) => {
-      const [rows, today, outgoing] = await Promise.all([
+      const [rows, today, outgoing, verification] = await Promise.all([
         listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
         readServiceHealthToday(pool),
         new OutgoingSwitch(pool).state(),
+        readLastVerification(pool),
       ])
       const services = rows.slice(0, PAGE_SIZE)
       const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
@@ -42,7 +47,9 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Status',
         section: 'Status',
-        main: html`<h1>Status</h1>${summary(today)}${pauseNotice(outgoing)}${
+        main: html`<h1>Status</h1>${summary(today)}${ledgerNotice(verification)}${pauseNotice(
+          outgoing,
+        )}${
           services.length === 0
             ? emptyState('No services yet.')
             : html`<h2>Last 30 days</h2><p>Measured by calls: a call counts against a service
@@ -69,6 +76,12 @@ function summary({ called, troubled }: ServiceHealthToday): Html {
 least 95 % up.`
   return html`<div class="box ${grade}"><p><strong>${words}</strong> ${rest}</p></div>`
 }
+
+const ledgerNotice = (last: LastVerification | undefined): Html | undefined =>
+  last && last.failures.length > 0
+    ? html`<div class="box bad"><p><strong>The verification of the ledger failed</strong> at
+${formatTime(last.at)}. Payments to sellers and payouts are paused until it is resolved.</p></div>`
+    : undefined
 
 const pauseNotice = (state: SwitchState | undefined): Html | undefined =>
   state?.paused === true

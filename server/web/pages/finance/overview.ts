@@ -77,6 +77,12 @@ const checks = (pending: OverviewJson) => [
     pending.sound,
     '/finance/trial-balance',
   ),
+  row(
+    'Ledger verification',
+    pending.verification_failures.join('; ') || 'sound',
+    pending.verification_failures.length === 0,
+    '/status',
+  ),
   backlog('Open exceptions', pending.exceptions, '/finance/exceptions'),
   backlog('Overdue payments', pending.payments_overdue, '/finance/payments'),
   row('Pending payments', formatCount(pending.payments), true, '/finance/payments'),

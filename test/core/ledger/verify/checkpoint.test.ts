@@ -38,7 +38,7 @@ describe('a checkpoint', () => {
   })
 
   it('is parsed as written, also among others and with extra signatures', () => {
-    const { text: _, signatures, ...read } = parseNote(note)!
+    const { text: _, note: __, signatures, ...read } = parseNote(note)!
     expect(read).to.deep.equal(checkpoint)
     expect(signatures).to.have.length(1)
     const witnessed = `${note}— witness.example AAAAAAAA\n`
@@ -64,7 +64,7 @@ describe('a checkpoint', () => {
         const changed = note.slice(0, at) + to + note.slice(at + 1)
         const read = parseNote(changed)
         if (changed === note || !read || !keys.hasSigned(read)) return
-        const { text: _, signatures: __, ...said } = read
+        const { text: _, note: __, signatures: ___, ...said } = read
         expect(said).to.deep.equal(checkpoint)
       }),
       { numRuns: 1_000 },

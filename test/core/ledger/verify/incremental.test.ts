@@ -246,7 +246,7 @@ describe('incremental verification', () => {
     const [{ to }] = (await since()).shards as [IncrementalVerification['shards'][0]]
     const add = (seq: bigint, hash: string): Promise<string> =>
       database.pool
-        .query(`SELECT ledger.add_checkpoint(0::smallint, $1, ${hash}, now(), $2, 'note')`, [
+        .query(`SELECT ledger.add_checkpoint(0::smallint, $1, 0, ${hash}, now(), $2, 'note')`, [
           seq,
           key.id,
         ])

@@ -1,0 +1,92 @@
+import type { PoolClient } from 'pg'
+import type { SigningKey } from '../../crypto/signing-key.ts'
+import {
+  type AuditHead,
+  type Checkpoint,
+  type Note,
+  parseNote,
+  signCheckpoint,
+} from '../checkpoint.ts'
+import type { RetainedCheckpoints } from '../retained-checkpoints.ts'
+import { type MissingCheckpoint, SIGNED, SIGNED_BALANCES } from './checkpoints.ts'
+import type { Findings } from './findings.ts'
+
+/** End of a sound run, at which a checkpoint is signed. */
+export interface Signing {
+  readonly client: PoolClient
+  readonly ledger: string
+  readonly shard: number
+  readonly from: bigint
+  readonly to: bigint
+  readonly key: SigningKey
+  readonly retained: RetainedCheckpoints | undefined
+}
+
+/** Signs a checkpoint, unless neither the shard nor the audit log has grown. */
+export async function addCheckpoint(
+  signing: Signing,
+  newest: Note | undefined,
+): Promise<string | undefined> {
+  const { client, ledger, shard, to, key, retained } = signing
+  const audit = await readAuditHead(client)
+  const hasGrown = to > signing.from || (audit?.lines ?? 0n) > (newest?.audit?.lines ?? 0n)
+  if (!hasGrown || to === 0n) return undefined
+  const state = await readSignedState(signing)
+  const note = await signCheckpoint({ ledger, shard, seq: to, ...state, audit }, key)
+  await retained?.prepare(note)
+  await storeCheckpoint(client, parseNote(note)!, key)
+  return note
+}
+
+/** Stores a retained checkpoint again that is missing in the database. */
+export async function restoreCheckpoint(
+  signing: Signing,
+  { note, wasDeleted }: MissingCheckpoint,
+  findings: Findings,
+): Promise<string | undefined> {
+  const { balances } = await readSignedState(signing)
+  const name = `shard ${note.shard} checkpoint of seq ${note.seq}`
+  if (!balances.equals(note.balances)) {
+    findings.add(SIGNED_BALANCES, `shard ${note.shard} at seq ${note.seq}`)
+    return undefined
+  }
+  await storeCheckpoint(signing.client, note, signing.key)
+  if (wasDeleted) findings.add(SIGNED, `${name}: it was deleted from the database; it is back`)
+  return note.note
+}
+
+/** Reads what a checkpoint at the end of a run signs. */
+async function readSignedState({
+  client,
+  shard,
+  from,
+  to,
+}: Signing): Promise<Pick<Checkpoint, 'hash' | 'balances' | 'at'>> {
+  const { rows } = await client.query<Pick<Checkpoint, 'hash' | 'balances' | 'at'>>(
+    `SELECT s.hash, ledger.balances_hash($1, $2, $3) AS balances,
+       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
+     FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to = $3`,
+    [shard, from, to],
+  )
+  return rows[0]!
+}
+
+async function readAuditHead(client: PoolClient): Promise<AuditHead | undefined> {
+  const { rows } = await client.query<AuditHead>(
+    'SELECT seq AS lines, hash FROM hub.audit ORDER BY seq DESC LIMIT 1',
+  )
+  return rows[0]
+}
+
+async function storeCheckpoint(client: PoolClient, note: Note, key: SigningKey): Promise<void> {
+  const { shard, seq, audit, hash, at } = note
+  await client.query('SELECT ledger.add_checkpoint($1, $2, $3, $4, $5, $6, $7)', [
+    shard,
+    seq,
+    audit?.lines ?? 0n,
+    hash,
+    at,
+    key.id,
+    note.note,
+  ])
+}
