@@ -1,8 +1,10 @@
+import type { ClientBase } from 'pg'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { type Adjustment, adjust, claimEntryId, findOwner } from '../ledger/adjust.ts'
 import type { Asset } from '../ledger/events.ts'
 import { ledgerInTransaction } from '../ledger/in-transaction.ts'
+import { readUsedValueDate } from '../ledger/value-date.ts'
 import { isNewEntry, withFaults } from './posting-faults.ts'
 import {
   type ActTerms,
@@ -34,7 +36,7 @@ export const submitAdjustment = (
     const id = await claimEntryId(client, ledger, adjustment, asset, { id: newId, key })
     if (id === undefined) throw new Fault('idempotency_key_reused')
     const known = key === undefined ? undefined : await findAct(client, id)
-    if (known) return { id, state: known.state }
+    if (known) return withValueDate(client, { id, state: known.state }, known.terms)
     const order = {
       id,
       kind: 'adjustment',
@@ -43,8 +45,20 @@ export const submitAdjustment = (
       accounts: [adjustment.debit, adjustment.credit],
       exposure: asset === 'USDC' ? adjustment.amount : 0n,
     } as const
-    return submitAct(context, order, executeAdjustment(deps, id, order.terms))
+    const submitted = await submitAct(context, order, executeAdjustment(deps, id, order.terms))
+    return withValueDate(client, submitted, order.terms)
   })
+
+/** Adds the value date that the entry of an act has, if the act requested one. */
+export async function withValueDate(
+  client: ClientBase,
+  act: SubmittedAct,
+  { valueDate }: ActTerms,
+): Promise<SubmittedAct> {
+  if (valueDate === undefined) return act
+  const requested = new Date(String(valueDate))
+  return { ...act, valueDate: await readUsedValueDate(client, act.id, requested) }
+}
 
 /** Execution of an adjustment as one entry with the id of the act. */
 export const executeAdjustment =

@@ -1,6 +1,6 @@
 import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
-import { executeAdjustment } from './adjustments.ts'
+import { executeAdjustment, withValueDate } from './adjustments.ts'
 import { executeRefund, executeResolution } from './decisions.ts'
 import { executeAssignment } from './provider-owner.ts'
 import { secondPersonFault } from './second-person.ts'
@@ -51,7 +51,7 @@ export async function decideAct(
       : undefined
   return withAudit(deps.pool, by, reason, async (client, note) => {
     const found = (await findAct(client, id))!
-    if (found.state === state) return { id, state }
+    if (found.state === state) return withValueDate(client, { id, state }, found.terms)
     if (found.state !== 'proposed') {
       const decided = found.state === 'booked' ? 'posted' : found.state
       throw new Fault('not_booked', `The proposal was already ${decided}.`)
@@ -70,7 +70,7 @@ export async function decideAct(
       after: { state, kind: found.kind, ...found.terms },
     })
     if (change && change.act !== 'entry.adjust') note(change)
-    return { id, state }
+    return withValueDate(client, { id, state }, found.terms)
   })
 }
 

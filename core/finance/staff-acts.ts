@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { Fault } from '../errors.ts'
 import type { PostingLedger } from '../ledger/in-transaction.ts'
 import type { Decision } from '../ledger/reverse.ts'
+import type { UsedValueDate } from '../ledger/value-date.ts'
 import type { Micros } from '../money.ts'
 
 /** A staff member with an account, who may decide about money. */
@@ -66,6 +67,8 @@ export interface StaffAct {
 export interface SubmittedAct {
   readonly id: string
   readonly state: StaffAct['state']
+  /** Set if the act requested a value date. */
+  readonly valueDate?: UsedValueDate
 }
 
 /** Transaction of an act, as `withAudit` opens it. */

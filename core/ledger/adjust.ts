@@ -5,13 +5,14 @@ import { claimKey } from './idempotency.ts'
 import type { PostingLedger } from './in-transaction.ts'
 import type { AccountRef } from './ledger.ts'
 import type { Decision } from './reverse.ts'
+import { assertPossible } from './value-date.ts'
 
 export interface Adjustment {
   readonly debit: Account
   readonly credit: Account
   /** Units of the accounts' asset, above zero. */
   readonly amount: bigint
-  /** Defaults to now. A date in a closed month is replaced by the time of posting. */
+  /** Defaults to now. A date in a closed month becomes the time of posting; the entry stores it. */
   readonly valueDate?: Date | undefined
   /** Shard to post on if both accounts exist on every shard. @defaultValue 0 */
   readonly shard?: number | undefined
@@ -38,6 +39,7 @@ export class NotPostable extends Error {
  * Posts a manual correction, with author and reason.
  * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
  * @throws NotPostable if the accounts are unknown, identical, of two assets, or on two shards
+ * @throws ImpossibleValueDate
  */
 export async function adjust(
   pool: Pool | ClientBase,
@@ -47,6 +49,7 @@ export async function adjust(
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {
   const { debit, credit, amount, valueDate } = adjustment
+  if (valueDate !== undefined) await assertPossible(pool, valueDate)
   const { owner, asset } = await findOwner(pool, ledger, adjustment)
   const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
   const id = await claimEntryId(pool, ledger, adjustment, asset, once)

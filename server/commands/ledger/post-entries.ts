@@ -12,6 +12,7 @@ import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import { ledgerInTransaction, type PostingLedger } from '../../../core/ledger/in-transaction.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { type Decision, reverseCall } from '../../../core/ledger/reverse.ts'
+import { ImpossibleValueDate, readUsedValueDate } from '../../../core/ledger/value-date.ts'
 import { type Micros, usd } from '../../../core/money.ts'
 import { actorNamed, attributed, currentUser } from '../author.ts'
 import {
@@ -55,11 +56,17 @@ export const adjustCommand: Command = {
     const decision = decisionOf(values)
     const once = entryIdentityOf(values)
     const change = { act: 'entry.adjust', subject: once.id, after: adjustment } as const
-    return postEntry(context, () =>
+    const code = await postEntry(context, () =>
       postAudited(context, decision, change, (client, books, by) =>
         adjust(client, books, adjustment, by, once),
       ),
     )
+    if (code === 0 && adjustment.valueDate) {
+      const pool = await context.pool()
+      const { note } = await readUsedValueDate(pool, once.id, adjustment.valueDate)
+      if (note !== null) await context.write(`${note}\n`)
+    }
+    return code
   },
 }
 
@@ -156,7 +163,8 @@ async function postEntry(
     await write(`${OUTCOME_MESSAGES[outcome]}\n`)
     return outcome === 'applied' || outcome === 'replayed' ? 0 : EXIT_FAILED
   } catch (error) {
-    if (!(error instanceof NotPostable) && !isConstraintViolation(error)) throw error
+    const isRefusal = error instanceof NotPostable || error instanceof ImpossibleValueDate
+    if (!isRefusal && !isConstraintViolation(error)) throw error
     await write(`Not posted: ${error.message}.\n`)
     return EXIT_FAILED
   }

@@ -5,7 +5,7 @@ import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { micros } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
 import { type AnyRoute, parse, type RestRequest, route, staffOf } from '../route.ts'
-import { DecisionView } from './proposals.ts'
+import { DecisionView, showDecision } from './proposals.ts'
 
 const account = z.string().regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name')
 const amount = z.int().min(1)
@@ -45,7 +45,7 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
       credit: account,
       amount: amount.meta({ description: 'Amount in units of the accounts’ asset.' }),
       value_date: z.iso.date().optional().meta({
-        description: 'UTC day that it belongs to. Default: now.',
+        description: 'UTC day that it belongs to, since the first entry. Default: now.',
       }),
       shard: z.int().min(0).max(63).optional().meta({
         description: 'Shard to post to, if both accounts exist in all shards.',
@@ -67,7 +67,7 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
         valueDate: day === undefined ? undefined : new Date(`${day}T00:00:00Z`),
       }
       const made = await submitAdjustment(deps, staffOf(request), order, reason, key)
-      return { status: made.state === 'proposed' ? 202 : 201, body: made }
+      return { status: made.state === 'proposed' ? 202 : 201, body: showDecision(made) }
     },
   })
 

@@ -5,6 +5,7 @@ import {
   type ActKind,
   listActs,
   type StaffAct,
+  type SubmittedAct,
 } from '../../../core/finance/staff-acts.ts'
 import { json } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
@@ -16,9 +17,15 @@ export const DecisionView = z.object({
   state: z.enum(['proposed', 'booked', 'declined']).meta({
     description: 'proposed: awaits a second person. booked: done.',
   }),
+  used_value_date: z.iso.datetime().nullable().optional().meta({
+    description: 'Value date of the entry, if one was requested. null: not posted yet.',
+  }),
+  value_date_note: z.string().nullable().optional().meta({
+    description: 'Reason if the entry does not count on the requested date.',
+  }),
 })
 
-const ActView = DecisionView.extend({
+const ActView = DecisionView.pick({ id: true, state: true }).extend({
   kind: z.enum(ACT_KINDS),
   subject: z.string().meta({ description: 'Call, exception, transaction or provider.' }),
   terms: z.record(z.string(), z.unknown()).meta({ description: 'What is to be done.' }),
@@ -98,9 +105,19 @@ const decideRoute = (
     handle: async (request) => {
       const id = parse(z.uuid(), request.params.id, 'id').toLowerCase()
       const { reason } = request.body
-      return { body: await decideAct(deps, staffOf(request), id, decision, reason) }
+      return { body: showDecision(await decideAct(deps, staffOf(request), id, decision, reason)) }
     },
   })
+
+/** Result of an act, as `DecisionView` describes it. */
+export const showDecision = ({ id, state, valueDate }: SubmittedAct): DecisionJson => ({
+  id,
+  state,
+  ...(valueDate && {
+    used_value_date: valueDate.date?.toISOString() ?? null,
+    value_date_note: valueDate.note,
+  }),
+})
 
 interface ListQuery {
   readonly limit: number

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { dayName, systemClock } from '../../../core/clock.ts'
 import type { AccountRef, ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { order, sampleLedger } from '../../core/ledger/fixture.ts'
@@ -150,6 +151,18 @@ describe('npm run ledger', () => {
       /^Not posted: balance.adjusted may not be booked on liabilities:holds/,
     )
     expect(refused.code).to.equal(1)
+  })
+
+  it('refuses impossible value dates, and says so if an entry counts on another date', async () => {
+    const sides = ['--debit', 'expenses:bad-debt', '--credit', 'equity:opening', '--amount', '1']
+    const book = (day: string) => run('adjust', ...sides, ...WHO, '--date', day)
+    expect((await book('2999-01-01')).said).to.equal(
+      'Not posted: the value date is in the future.\n',
+    )
+    const early = await book('2020-01-01')
+    expect(early.said).to.match(/^Not posted: the value date is before the ledger began, on 20/)
+    expect(early.code).to.equal(1)
+    expect(await book(dayName(systemClock.now()))).to.deep.equal({ code: 0, said: 'Posted.\n' })
   })
 
   it('closes months that are over, and lists them', async () => {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { request } from 'undici'
-import { systemClock } from '../../../core/clock.ts'
+import { dayName, systemClock } from '../../../core/clock.ts'
 import { writeNextExport } from '../../../core/finance/write-export.ts'
 import { exportLedger } from '../../../core/ledger/export/writer.ts'
 import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
@@ -51,7 +51,7 @@ describe('the ledger in the finance API', () => {
     const { body } = await get(`trial-balance?prefix=${account}`)
     return Number((body['accounts'] as Json[])[0]?.['balance'] ?? 0)
   }
-  const today = () => systemClock.now().toISOString().slice(0, 10)
+  const today = () => dayName(systemClock.now())
 
   it('has a trial balance of zero for each asset, now and on any day', async () => {
     for (const query of ['', `?day=${today()}`, '?day=2026-01-01', '?zero=show']) {
@@ -275,22 +275,5 @@ describe('the ledger in the finance API', () => {
     expect([statusCode, headers['content-type']]).to.deep.equal([200, 'application/gzip'])
     const text = gunzipSync(Buffer.from(await sent.arrayBuffer())).toString()
     expect(text).to.equal(expected)
-  })
-
-  it('rejects entries in a closed month permanently', async () => {
-    const date = systemClock.now()
-    date.setUTCDate(0)
-    const day = date.toISOString().slice(0, 10)
-    const month = day.slice(0, 7)
-    expect((await post('periods', { month })).body).to.deep.equal({ closed: [month] })
-    expect((await post('periods', { month })).body).to.deep.equal({ closed: [] })
-    const [first] = dataOf(await get('periods'))
-    expect(first).to.include({ month, author: fay.email })
-    const late = await adjust(5n, { value_date: day })
-    const { body } = await get(`entries/${String(late.body['id'])}`)
-    const [entry] = body['entries'] as Json[]
-    expect(String(entry!['value_at']).slice(0, 10)).to.equal(today())
-    expect(entry!['meta']).to.have.property('value_date').that.includes(day)
-    expectRefused(await post('periods', { month: today().slice(0, 7) }), 409, 'not_closable')
   })
 })

@@ -21,15 +21,19 @@ const PATH = '/finance/adjustments'
 const PAGE_SIZE = '30'
 const account = z.string().trim().min(1, 'enter an account').max(300)
 
+/** Returns true if an entry was posted with another value date than the requested one. */
+const isRedated = ({ state, value_date_note: note }: DecisionJson): boolean =>
+  state === 'booked' && typeof note === 'string'
+
 const decisionAction = (decision: 'confirm' | 'decline') =>
   formAction({
     fields: z.object({ id: z.uuid(), reason }),
     run: async ({ api }, { id, reason: why }) => {
-      await api(`POST /v1/finance/proposals/{id}/${decision}`, {
+      const decided = await api<DecisionJson>(`POST /v1/finance/proposals/{id}/${decision}`, {
         params: { id },
         body: { reason: why },
       })
-      return { to: `${PATH}?done=${decision}` }
+      return { to: `${PATH}?done=${isRedated(decided) ? 'dated' : decision}` }
     },
   })
 
@@ -53,7 +57,7 @@ export const adjustmentsPage = (): AnyPage =>
         run: async ({ api }, fields) => {
           const body = { ...fields, amount: await amountOf(api, fields) }
           const decided = await api<DecisionJson>('POST /v1/finance/adjustments', { body })
-          return { to: `${PATH}?done=${decided.state}` }
+          return { to: `${PATH}?done=${isRedated(decided) ? 'dated' : decided.state}` }
         },
       }),
       confirm: decisionAction('confirm'),
@@ -61,6 +65,9 @@ export const adjustmentsPage = (): AnyPage =>
     },
     notices: {
       booked: 'Adjustment posted.',
+      dated:
+        'Adjustment posted with the current date, because the month of its value date is closed. ' +
+        'The entry stores the value date.',
       proposed:
         'Adjustment proposed: a second person must confirm it. Credits of agents and providers ' +
         'always need two people, other entries above your daily limit.',
@@ -181,7 +188,7 @@ function adjustForm({ submission }: PageRequest): Html {
         name: 'value_date',
         label: 'Value date',
         type: 'date',
-        hint: 'Day it belongs to, if not today. Must be in an open month.',
+        hint: 'Day it belongs to, if not today. In a closed month, the current date counts.',
       }),
       reasonField(fields),
     ],
