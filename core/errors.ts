@@ -18,6 +18,8 @@ export class Fault extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** State of the money; default: the one that the code implies. */
   readonly money: MoneyOutcome | undefined
+  /** Microdollars that the caller has paid although the request failed. */
+  readonly charged: bigint
 
   /**
    * @param detail a sentence for the caller; default: the advice of the table
@@ -31,6 +33,7 @@ export class Fault extends Error {
       readonly headers?: Readonly<Record<string, string>>
       readonly cause?: unknown
       readonly money?: MoneyOutcome | undefined
+      readonly charged?: bigint | undefined
     } = {},
   ) {
     super(detail ?? FAULTS[code][2], { cause: more.cause })
@@ -39,5 +42,6 @@ export class Fault extends Error {
     this.extras = more.extras ?? {}
     this.headers = more.headers ?? {}
     this.money = more.money
+    this.charged = more.charged ?? 0n
   }
 }

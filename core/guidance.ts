@@ -43,6 +43,7 @@ const OUTCOMES: Partial<Record<FaultCode, MoneyOutcome>> = {
   payment_pending: 'pending',
   payment_in_progress: 'pending',
   answer_expired: 'settled',
+  response_lost: 'refunded',
   payment_replayed: 'settled',
   internal_error: 'unknown',
   service_unavailable: 'unknown',
@@ -63,7 +64,7 @@ export function guidanceFor(code: FaultCode, outcome: MoneyOutcome): Guidance {
   if (outcome === 'none' && implied === 'unknown') {
     return { advice: NOTHING_MOVED, retryable, retryAfter }
   }
-  if (outcome === implied || outcome === 'none' || outcome === 'unknown') {
+  if (outcome === implied || (outcome !== 'pending' && outcome !== 'settled')) {
     return { advice, retryable, retryAfter }
   }
   if (outcome === 'pending') return { ...guidanceFor('payment_pending', outcome), retryable: false }

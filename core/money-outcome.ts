@@ -6,6 +6,7 @@
  * - `kept`: an x402 payment was received and pays for the next attempt
  * - `pending`: an x402 payment was sent whose outcome will be known soon
  * - `settled`: the caller has paid, and its response is no longer stored
+ * - `refunded`: the caller had paid, and the charge was given back
  * - `unknown`: the failure does not tell; a dry run moves nothing
  */
 export type MoneyOutcome =
@@ -16,3 +17,4 @@ export type MoneyOutcome =
   | 'kept'
   | 'pending'
   | 'settled'
+  | 'refunded'

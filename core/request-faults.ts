@@ -170,7 +170,14 @@ export const REQUEST_FAULTS = {
   answer_expired: [
     410,
     'Response expired',
-    'The request was paid and answered, but its response is no longer stored; see transaction.',
+    'The request was paid and answered. Its response is no longer stored; see receipt.',
+  ],
+  response_lost: [
+    410,
+    'Response lost',
+    'The hub stopped before it delivered the response. The charge was refunded: send the request ' +
+      'again with a new Idempotency-Key.',
+    1,
   ],
   listing_removed: [410, 'Listing removed', 'Its owner does not want it to be listed.'],
   nonce_expired: [410, 'Nonce expired', 'Get a new challenge and sign it in time.'],

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type Cell, copyInto } from '../db/copy.ts'
-import { isDuplicateKey, isPermanent } from '../ledger/retry.ts'
+import { isDuplicateKey, isPermanent, withRetry } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
 import { logFailure } from '../outages.ts'
 import { type CallRecord, findRecordedCall, type RecordedCall } from './call-records.ts'
@@ -44,6 +44,22 @@ export class CallLog {
   async find(id: string): Promise<RecordedCall | undefined> {
     await this.flush()
     return findRecordedCall(this.#pool, id)
+  }
+
+  /**
+   * Writes a record at once. A call has one record: the first one stays.
+   * @returns the record that counts
+   */
+  insert(record: CallRecord): Promise<CallRecord> {
+    return withRetry(async () => {
+      try {
+        await copyInto(this.#pool, CALL_COLUMNS, [toCells(record)])
+        return record
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error
+        return (await findRecordedCall(this.#pool, record.id))!.record
+      }
+    })
   }
 
   async #drain(): Promise<void> {

@@ -82,6 +82,16 @@ export class Idempotency {
     )
   }
 
+  /** Ends a charged attempt whose charge was given back. The request may be attempted again. */
+  async reopen(keyed: IdempotentRequest, attempt: string): Promise<void> {
+    const { caller, key, inputs, call } = keyed
+    const id = await claimRequestName(this.#pool, caller, `call:${key}`, inputs, call)
+    await this.#pool.query(
+      `UPDATE hub.idempotent_call SET done = false, busy_until = now() WHERE id = $1 AND call = $2`,
+      [id, attempt],
+    )
+  }
+
   /** Inserts the first attempt. A missing row means that it is pending, or its row was lost. */
   async #insert(id: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(

@@ -4,6 +4,7 @@ import { trackMinimumSale } from '../../core/payments/facilitators/minimum-sale.
 import { Slots } from '../../core/runtime/slots.ts'
 import { AccountStatus } from '../../core/usage/account-status.ts'
 import { Allowances } from '../../core/usage/allowances.ts'
+import { CallCharges } from '../../core/usage/call-charges.ts'
 import { FreeQuota } from '../../core/usage/free-quota.ts'
 import { Idempotency } from '../../core/usage/idempotency.ts'
 import { Quotes } from '../../core/usage/quotes.ts'
@@ -58,6 +59,7 @@ export const createCallDeps = (
   claims: core.claims,
   offers: core.offers,
   calls: core.calls,
+  charges: new CallCharges(core.pool, core.ledger),
   pendingTasks: core.pendingTasks,
   keylessCalls: new Slots(KEYLESS_CALLS),
   expectedLengths: new ExpectedLengths(),

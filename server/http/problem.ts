@@ -2,22 +2,23 @@ import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
+import { json } from '../../core/money.ts'
 import { componentOf, isDatabaseDown, logFailure } from '../../core/outages.ts'
 import type { HttpResponse } from './http-response.ts'
 
 /**
  * Builds the problem details (RFC 9457) of a fault, with extension members for advice and for the
- * amount charged, which is zero unless a seller took the money. Extras of the fault are added and
- * cannot replace the standard members.
+ * amount that the caller has paid. Extras of the fault are added and cannot replace the standard
+ * members.
  */
 export function problem(
   fault: Fault,
   requestId: string,
   instance: string,
-  charged = 0,
+  charged = json(fault.charged),
 ): HttpResponse {
   const [status, title, defaultDetail] = FAULTS[fault.code]
-  const money = charged > 0 ? 'taken' : (fault.money ?? outcomeOfCode(fault.code))
+  const money = fault.money ?? (charged > 0 ? 'taken' : outcomeOfCode(fault.code))
   const { advice, retryable } = guidanceFor(fault.code, money)
   return {
     status,

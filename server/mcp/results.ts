@@ -92,6 +92,8 @@ const ADVICE: Partial<Record<FaultCode, Advice>> = {
   idempotency_in_progress: WAIT,
   payment_in_progress: WAIT,
   answer_expired: 'The call was paid and answered. Its response is no longer stored.',
+  response_lost:
+    'The response was lost and you were refunded. Call again with a new idempotency_key.',
   not_payable: 'Fetch the URL directly: it asks for no payment. hub_search_external lists others.',
   rate_limited: 'Wait for retry_after_seconds, and call less often.',
   plugin_failed: `You were not charged. ${AGAIN}`,

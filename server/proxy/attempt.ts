@@ -4,12 +4,13 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
 import { logFailure } from '../../core/outages.ts'
+import type { Claim } from '../../core/payments/receiving/claim.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
-import { findReceipt } from './call-record.ts'
 import type { Attempt, PricedCall } from './call-types.ts'
 import { findPresentedClaim, resumeClaim } from './funds/x402.ts'
+import { explainMissingResponse } from './lost-response.ts'
 import { assertCallable } from './payment-required.ts'
 
 /** First attempt at a request without an Idempotency-Key. */
@@ -38,7 +39,7 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
       if (payment !== undefined) claim = await findPresentedClaim(deps, priced, payment)
     }
     if (!claim) return keyed ? { keyed, isOpen: true } : UNKEYED
-    const resumed = await resumeClaim(deps, claim, priced)
+    const resumed = await resumePaid(deps, claim, priced)
     const { replayable } = resumed
     if (!replayable) return { ...resumed, keyed, isOpen: keyed !== undefined }
     if (keyed) {
@@ -69,25 +70,36 @@ function beginKeyed(
   priced: PricedCall,
   key: string,
 ): Promise<IdempotentAttempt> {
-  const attempt = deps.idempotency.begin({
+  const request = {
     caller,
     key,
     inputs: priced.requestHash.toString('hex'),
     call: priced.call,
-    payersSince: (begun) => payersOf(caller, priced, begun),
+    payersSince: (begun: Date) => payersOf(caller, priced, begun),
     leaseSeconds: deadlineOf(priced.offering.endpoint) + deps.holdMarginSeconds,
+  }
+  return deps.idempotency.begin(request).catch(async (error: unknown) => {
+    if (!isExpired(error)) throw error
+    const call = String(error.extras['call_id'])
+    const explained = await explainMissingResponse(deps, priced, call)
+    if (explained) throw explained
+    await deps.idempotency.reopen(request, call)
+    return deps.idempotency.begin(request)
   })
-  return attempt.catch((error: unknown) => throwWithReceipt(deps, error))
 }
 
-/** Adds the receipt of the charged call to a fault that its response is no longer stored. */
-async function throwWithReceipt(deps: CallDeps, error: unknown): Promise<never> {
-  if (!(error instanceof Fault && error.code === 'answer_expired')) throw error
-  const receipt = await findReceipt(deps, String(error.extras['call_id']))
-  throw new Fault(error.code, undefined, {
-    extras: { ...error.extras, ...(receipt !== undefined && { receipt }) },
+/** Continues with a payment. One whose response was lost with its process pays for another. */
+function resumePaid(deps: CallDeps, claim: Claim, priced: PricedCall) {
+  return resumeClaim(deps, claim, priced).catch(async (error: unknown) => {
+    if (!isExpired(error) || claim.call === undefined) throw error
+    const explained = await explainMissingResponse(deps, priced, claim.call)
+    if (explained) throw explained
+    return resumeClaim(deps, { ...claim, deliveredAt: null }, priced)
   })
 }
+
+const isExpired = (error: unknown): error is Fault =>
+  error instanceof Fault && error.code === 'answer_expired'
 
 /** Accounts whose holds may pay: credits, and free calls of the month of `begun` or the next. */
 function payersOf({ credits, principal }: Caller, { offering }: PricedCall, begun: Date) {

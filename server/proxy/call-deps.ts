@@ -10,6 +10,7 @@ import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
 import type { Slots } from '../../core/runtime/slots.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
 import type { Allowances } from '../../core/usage/allowances.ts'
+import type { CallCharges } from '../../core/usage/call-charges.ts'
 import type { CallLog } from '../../core/usage/calls.ts'
 import type { FreeQuota } from '../../core/usage/free-quota.ts'
 import type { Idempotency } from '../../core/usage/idempotency.ts'
@@ -33,7 +34,8 @@ export interface CallDeps {
   readonly allowances: Allowances
   readonly claims: Claims
   readonly offers: Offers
-  readonly calls: Pick<CallLog, 'add' | 'find'>
+  readonly calls: Pick<CallLog, 'add' | 'find' | 'insert'>
+  readonly charges: CallCharges
   readonly receipts: Pick<Receipts, 'sign'>
   /** Awaited at shutdown: a stream whose caller has left has no connection to wait for. */
   readonly pendingTasks: PendingTasks

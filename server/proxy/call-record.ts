@@ -1,33 +1,31 @@
+import { asBuffer } from '../../core/bytes.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { CallRecord } from '../../core/usage/call-records.ts'
+import { BODILESS_STATUSES } from '../http/response-writer.ts'
 import type { CallDeps } from './call-deps.ts'
-import type { Funds, PricedCall, SettledCall } from './call-types.ts'
+import type { CallOutcome, Funds, PricedCall, SettledCall } from './call-types.ts'
 
 /** Endpoint as receipts and callers name it: `POST /echo/say`. */
 export const endpointName = ({ service, method, path }: PricedCall['offering']): string =>
   `${method} /${service.slug}${path}`
 
-/** Records a settled call. `responseHash` is null if the body was not sent completely. */
-export function recordCall(
-  { calls, clock }: CallDeps,
+/** Record of a settled call. `responseHash` is null if the body was not sent completely. */
+export const recordOf = (
+  { clock }: CallDeps,
   { priced, funds, outcome, charge }: SettledCall,
   responseHash: Buffer | null,
-): CallRecord {
-  const record: CallRecord = {
-    ...identityOf(priced, funds.payer),
-    at: clock.now(),
-    source: charge.source,
-    charged: charge.amount,
-    outcome: outcome.kind,
-    status: outcome.status,
-    latencyMs: outcome.latencyMs,
-    reason: 'reason' in outcome ? outcome.reason : null,
-    responseHash,
-    entry: charge.entry ?? null,
-  }
-  calls.add(record)
-  return record
-}
+): CallRecord => ({
+  ...identityOf(priced, funds.payer),
+  at: clock.now(),
+  source: charge.source,
+  charged: charge.amount,
+  outcome: outcome.kind,
+  status: outcome.status,
+  latencyMs: outcome.latencyMs,
+  reason: 'reason' in outcome ? outcome.reason : null,
+  responseHash,
+  entry: charge.entry ?? null,
+})
 
 /** Records a call whose handler failed. */
 export function recordFailure(
@@ -65,11 +63,8 @@ const identityOf = (
   requestHash,
 })
 
-/** Signs the receipt of a recorded call again; undefined if the call was not recorded. */
-export async function findReceipt(
-  { calls, receipts }: CallDeps,
-  call: string,
-): Promise<string | undefined> {
-  const found = await calls.find(call)
-  return found && receipts.sign(found.record, found.name)
+/** Body exactly as it is sent. */
+export function bytesOf({ status, body }: Pick<CallOutcome, 'status' | 'body'>): Buffer {
+  if (BODILESS_STATUSES.has(status)) return Buffer.alloc(0)
+  return body instanceof Uint8Array ? asBuffer(body) : Buffer.from(JSON.stringify(body ?? null))
 }

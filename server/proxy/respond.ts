@@ -1,11 +1,11 @@
-import { asBuffer } from '../../core/bytes.ts'
 import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
+import { Fault } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
+import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
-import { BODILESS_STATUSES } from '../http/response-writer.ts'
 import type { CallDeps } from './call-deps.ts'
-import { endpointName, findReceipt, recordCall } from './call-record.ts'
+import { bytesOf, endpointName, recordOf } from './call-record.ts'
 import type {
   CallOutcome,
   Charge,
@@ -14,14 +14,16 @@ import type {
   SettledCall,
 } from './call-types.ts'
 import { LARGE_BYTES } from './expected-lengths.ts'
+import { findRepeatedCall } from './lost-response.ts'
 import { isReservedHeader } from './reserved-headers.ts'
+import { withRefund } from './settle.ts'
 
 /** Returns the response of a settled call, with its charge, the remaining balance and a receipt. */
 export async function respond(deps: CallDeps, settled: SettledCall): Promise<HttpResponse> {
   const { priced, outcome, charge } = settled
   const bytes = bytesOf(outcome)
   const hash = bytes.length > LARGE_BYTES ? await sha256InPieces(bytes) : sha256(bytes)
-  const receipt = await signReceipt(deps, settled, hash)
+  const receipt = await signReceipt(deps, settled, hash, bytes.length <= STORED_BYTES_MAX)
   const headers = {
     ...responseHeaders(priced, outcome.headers),
     ...charge.headers,
@@ -31,7 +33,7 @@ export async function respond(deps: CallDeps, settled: SettledCall): Promise<Htt
   return { status: outcome.status, headers, body: outcome.body }
 }
 
-/** Returns an earlier attempt's response and receipt: free, and not recorded as a call. */
+/** Returns an earlier attempt's response, receipt and cost: free, and not recorded as a call. */
 export async function replay(
   deps: CallDeps,
   priced: PricedCall,
@@ -40,15 +42,16 @@ export async function replay(
   const { caller } = priced
   const hasBalance = source === 'none' && caller.keyId !== null
   const balance = hasBalance ? await deps.accountStatus.balance(caller.credits) : undefined
-  const receipt = await findReceipt(deps, response.call)
+  const { record, name } = await findRepeatedCall(deps, priced, response)
   const headers = {
     ...responseHeaders(priced, response.headers),
     ...paymentHeaders,
     'X-Charged-Microdollars': String(chargedIn(response)),
+    'X-Charged-Earlier-Microdollars': String(record.charged),
     'X-Payment-Source': source,
     ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
     'X-Call-Id': response.call,
-    ...(receipt !== undefined && { 'X-Receipt': receipt }),
+    'X-Receipt': await deps.receipts.sign(record, name),
   }
   return { status: response.status, headers, body: response.body }
 }
@@ -57,14 +60,25 @@ export async function replay(
 const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
   status >= 400 && isJsonObject(body) ? Number(body['charged_microdollars'] ?? 0) : 0
 
-/** Records the call and signs its receipt. */
-export const signReceipt = (
+/**
+ * Records the call and signs its receipt. A response that a repetition would get, but that is not
+ * stored, is delivered only after its record is written: no record proves that it was lost.
+ * @throws Fault `response_lost` if a repetition found no record and was given the charge back
+ */
+export async function signReceipt(
   deps: CallDeps,
   settled: SettledCall,
   responseHash: Buffer | null,
-): Promise<string> => {
-  const record = recordCall(deps, settled, responseHash)
-  return deps.receipts.sign(record, endpointName(settled.priced.offering))
+  isStorable: boolean,
+): Promise<string> {
+  const { priced, attempt, funds } = settled
+  const record = recordOf(deps, settled, responseHash)
+  const isRepeatable = attempt.keyed !== undefined || funds.source === 'x402'
+  if (isStorable || !isRepeatable) deps.calls.add(record)
+  else if ((await deps.calls.insert(record)).outcome === 'failed') {
+    throw withRefund(new Fault('response_lost'), priced, funds)
+  }
+  return deps.receipts.sign(record, endpointName(priced.offering))
 }
 
 /** Headers of the handler that it may set, and those of every call. */
@@ -88,9 +102,3 @@ export const chargeHeaders = (outcome: CallOutcome, { amount, source, balance }:
   ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
   ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
 })
-
-/** Body exactly as it is sent. */
-function bytesOf({ status, body }: CallOutcome): Buffer {
-  if (BODILESS_STATUSES.has(status)) return Buffer.alloc(0)
-  return body instanceof Uint8Array ? asBuffer(body) : Buffer.from(JSON.stringify(body ?? null))
-}

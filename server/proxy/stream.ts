@@ -82,7 +82,8 @@ async function sendAndSettle(
   const end = await relay(source, target, until, isStored)
   const outcome = outcomeAtEnd(handled.outcome, handlerStream, end, target)
   const charge = paid ?? (await settle(deps, { ...handled, outcome }))
-  const receipt = await signReceipt(deps, { ...handled, outcome, charge }, end.hash)
+  const isStorable = isPaid || end.bytes !== undefined // a paid one is charged whatever happens
+  const receipt = await signReceipt(deps, { ...handled, outcome, charge }, end.hash, isStorable)
   target.trailers = { ...chargeHeaders(outcome, charge), 'X-Receipt': receipt }
   const { trace } = priced.request
   if (trace) trace.charged = charge.amount

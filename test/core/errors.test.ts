@@ -24,6 +24,7 @@ describe('the table of faults', () => {
       'payment_in_progress',
       'idempotency_in_progress',
       'export_not_ready',
+      'response_lost',
     ])
   })
 

@@ -3,7 +3,7 @@ import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import type { MoneyOutcome } from '../../core/money-outcome.ts'
 import { problem } from '../../server/http/problem.ts'
 
-const OUTCOMES = ['none', 'taken', 'unresolved', 'kept', 'pending', 'settled'] as const
+const OUTCOMES = ['none', 'taken', 'unresolved', 'kept', 'pending', 'settled', 'refunded'] as const
 const CODES = Object.keys(FAULTS) as FaultCode[]
 /** Claims that nothing was paid, and invitations to pay again. */
 const NOTHING_PAID = /nothing was|not charged|no credits are lost|buy credits|sign a new payment/i

@@ -7,7 +7,7 @@ export interface Purchase {
   readonly id?: string | undefined
   readonly purpose: 'credits' | 'call'
   /** Id of the call, which is one attempt at a request. */
-  readonly call?: string
+  readonly call?: string | undefined
   /** SHA-256 of the paid request, which distinguishes a repetition from another use. */
   readonly requestHash: Buffer
   /** SHA-256 of the sender, who alone gets the stored response, as payments are public on chain. */
@@ -42,17 +42,17 @@ export interface Claim extends Purchase {
 export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
   client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
   valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
-  delivered_at AS "deliveredAt", deposited`
+  delivered_at AS "deliveredAt", deposited, call`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
 
-export type ClaimRow = Omit<Claim, 'key' | 'client'> &
-  PaymentKey & { readonly client: Buffer | null }
+export type ClaimRow = Omit<Claim, 'key' | 'client' | 'call'> &
+  PaymentKey & { readonly client: Buffer | null; readonly call: string | null }
 
-export const toClaim = ({ network, asset, payer, nonce, client, ...row }: ClaimRow): Claim => ({
-  ...row,
-  key: { network, asset, payer, nonce },
-  client: client ?? undefined,
-})
+export const toClaim = (claim: ClaimRow): Claim => {
+  const { network, asset, payer, nonce, client, call, ...row } = claim
+  const key = { network, asset, payer, nonce }
+  return { ...row, key, client: client ?? undefined, call: call ?? undefined }
+}
 
 export const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
 

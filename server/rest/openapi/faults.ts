@@ -52,6 +52,7 @@ const CALL_FAULTS: readonly FaultCode[] = [
   'idempotency_in_progress',
   'idempotency_key_reused',
   'answer_expired',
+  'response_lost',
   'caller_gone',
   'price_exceeds_max',
   'text_too_large',

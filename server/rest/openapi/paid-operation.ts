@@ -54,6 +54,10 @@ const describe = (description: string, schema: object = text) => ({ description,
 const RESPONSE_HEADERS = {
   'X-Call-Id': describe('Call id, for GET /v1/calls/{id}.'),
   'X-Charged-Microdollars': describe('Cost of the call.', integer),
+  'X-Charged-Earlier-Microdollars': describe(
+    'Repeated responses: cost of the call that they belong to. Nothing is charged again.',
+    integer,
+  ),
   'X-Reserved-Microdollars': describe(
     'Streams: amount reserved until the end. Trailers then carry the cost and the receipt.',
     integer,

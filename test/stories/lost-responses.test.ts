@@ -1,0 +1,255 @@
+import { Readable } from 'node:stream'
+import { defineService, Reply, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { CallLog } from '../../core/usage/calls.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+
+const PRICE = usd('0.01')
+/** More than is stored for a repetition. */
+const LARGE = 'x'.repeat(1_200_000)
+
+let done = 0
+const endpoint = { summary: 'Works.', price: PRICE, input: s.object({}) }
+const work = { ...endpoint, handle: async () => ({ done: ++done }) }
+const works = defineService({
+  slug: 'works',
+  name: 'Works',
+  category: 'test',
+  summary: 'Responds in several sizes.',
+  provider: 'example',
+  endpoints: {
+    'POST /small': work,
+    'POST /large': { ...endpoint, handle: async () => ({ done: ++done, text: LARGE }) },
+    'POST /stream': {
+      ...endpoint,
+      streams: true,
+      handle: async () => {
+        done++
+        return new Reply(Readable.from([LARGE]), { headers: { 'content-type': 'text/plain' } })
+      },
+    },
+  },
+})
+const free = defineService({
+  slug: 'gratis',
+  name: 'Gratis',
+  category: 'test',
+  summary: 'Has free calls.',
+  provider: 'example',
+  freeCallsPerMonth: 2,
+  endpoints: {
+    'POST /large': { ...endpoint, handle: async () => ({ done: ++done, text: LARGE }) },
+  },
+})
+
+describe('A220 a charged call whose process died', () => {
+  const hub = useHub({ plugins: [works, free] })
+  let ada: TestAgent
+  beforeEach(async () => {
+    done = 0
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  const call = (path: string, key = 'one', by: { apiKey?: string } = ada): Promise<ApiResponse> =>
+    ask(hub().url, `/proxy/${path}`, {
+      key: by.apiKey,
+      body: {},
+      headers: { 'idempotency-key': key },
+    })
+  const told = async (id: unknown) =>
+    (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+  const claimsOf = (receipt: unknown) =>
+    JSON.parse(Buffer.from(String(receipt).split('.')[1]!, 'base64url').toString())
+  /** Simulates a process that died after the charge and before it recorded the call. */
+  const loseRecord = async (id: unknown) => {
+    const { admin } = hub().database
+    await eventually(async () => {
+      return (await admin.query('DELETE FROM hub.call WHERE id = $1', [id])).rowCount === 1
+    })
+  }
+
+  it('tells its cost with the stored response, and gets its record and receipt', async () => {
+    const first = await call('works/small')
+    const id = first.headers['x-call-id']
+    await loseRecord(id)
+    const again = await call('works/small')
+    expect([again.status, again.body]).to.deep.equal([200, { done: 1 }])
+    expect(again.headers).to.include({
+      'x-charged-microdollars': '0',
+      'x-charged-earlier-microdollars': String(PRICE),
+      'x-receipt': first.headers['x-receipt'],
+    })
+    const known = await told(id)
+    expect(known).to.include({ state: 'charged', receipt: first.headers['x-receipt'] })
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  for (const path of ['works/large', 'works/stream']) {
+    it(`is refunded once if its response is not stored (${path})`, async () => {
+      const first = await call(path)
+      const id = first.headers['x-call-id']
+      expect(await call(path), 'delivered').to.have.nested.property('body.code', 'answer_expired')
+      expect(await spent()).to.equal(PRICE)
+      await loseRecord(id)
+      const repeats = await Promise.all([call(path), call(path), call(path)])
+      for (const { status, headers, body } of [...repeats, await call(path)]) {
+        expect(status).to.equal(410)
+        expect(body).to.deep.include({
+          code: 'response_lost',
+          call_id: id,
+          charged_microdollars: 0,
+          refund: {
+            source: 'credits',
+            amount_microdollars: Number(PRICE),
+            reason: 'response_lost',
+          },
+        })
+        expect(claimsOf(headers['x-receipt'])).to.include({
+          outcome: 'failed',
+          charged_microdollars: 0,
+          ledger_entry: id,
+        })
+      }
+      expect(await spent()).to.equal(0n)
+      expect(await told(id)).to.include({ state: 'refunded', charged_microdollars: 0 })
+      expect(done).to.equal(1)
+      expect((await call(path, 'two')).status).to.equal(200)
+      expect(await spent()).to.equal(PRICE)
+    })
+  }
+
+  it('is not delivered by a process that lives if a repetition was refunded first', async () => {
+    const { pool } = hub().hub
+    const original = Object.getOwnPropertyDescriptor(CallLog.prototype, 'insert')!
+    CallLog.prototype.insert = async function (record) {
+      Object.defineProperty(CallLog.prototype, 'insert', original)
+      await pool.query('UPDATE hub.idempotent_call SET done = true WHERE call = $1', [record.id])
+      expect((await call('works/large')).body).to.have.property('code', 'response_lost')
+      return this.insert(record)
+    }
+    const late = await call('works/large')
+    expect([late.status, late.body['code']]).to.deep.equal([410, 'response_lost'])
+    expect(late.body['refund']).to.have.property('amount_microdollars', Number(PRICE))
+    expect(await spent()).to.equal(0n)
+  })
+
+  it('gets a free call back', async () => {
+    const first = await call('gratis/large')
+    expect(first.headers).to.include({ 'x-payment-source': 'free' })
+    await loseRecord(first.headers['x-call-id'])
+    const lost = await call('gratis/large')
+    expect(lost.body['refund']).to.deep.equal({
+      source: 'free',
+      free_calls: 1,
+      reason: 'response_lost',
+    })
+    await call('gratis/large')
+    for (const key of ['two', 'three']) {
+      const { headers } = await call('gratis/large', key)
+      expect(headers).to.include({ 'x-payment-source': 'free' })
+    }
+    const paid = await call('gratis/large', 'four')
+    expect(paid.headers).to.include({ 'x-payment-source': 'credits' })
+  })
+
+  it('tells what an external seller took, which is not refunded', async () => {
+    const buy = () =>
+      ask(hub().url, '/proxy/external', {
+        key: ada.apiKey,
+        body: { url: `${hub().sandbox!.sellerUrl}/weather?city=Oslo` },
+        headers: { 'idempotency-key': 'bought' },
+      })
+    const id = (await buy()).headers['x-call-id']
+    await loseRecord(id)
+    await hub().hub.pool.query('DELETE FROM hub.kept_answer WHERE id = $1', [id])
+    for (const { status, headers, body } of [await buy(), await buy()]) {
+      expect([status, headers['x-charged-microdollars']]).to.deep.equal([410, String(PRICE)])
+      expect(body).to.include({
+        code: 'response_lost',
+        charged_microdollars: Number(PRICE),
+        retryable: false,
+      })
+      expect(body['advice']).to.include('the seller took the money')
+      expect(body['payment']).to.include({ state: 'taken', amount_microdollars: Number(PRICE) })
+      expect(body['payment']).to.include.keys('url', 'pay_to', 'transaction', 'nonce')
+      expect(body).to.not.have.property('refund')
+      expect(claimsOf(headers['x-receipt'])).to.include({
+        outcome: 'taken',
+        charged_microdollars: Number(PRICE),
+      })
+      expect(await told(id)).to.include({ state: 'charged', receipt: headers['x-receipt'] })
+    }
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  describe('and was paid by x402', () => {
+    let eve: PrivateKeyAccount
+    beforeEach(async () => {
+      eve = privateKeyToAccount(generatePrivateKey())
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    })
+    const order = (path: string, headers: Record<string, string>, key?: string) =>
+      ask(hub().url, `/proxy/${path}`, { key, body: {}, headers })
+    const sign = async (path: string) => payFor(eve, hub().url, await order(path, {}))
+    const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
+
+    it('tells its cost with the stored response', async () => {
+      const headers = { 'payment-signature': await sign('works/small') }
+      const first = await order('works/small', headers)
+      await loseRecord(first.headers['x-call-id'])
+      const again = await order('works/small', headers)
+      expect(again.headers).to.include({
+        'x-charged-microdollars': '0',
+        'x-charged-earlier-microdollars': String(PRICE),
+      })
+      expect(claimsOf(again.headers['x-receipt'])).to.include({
+        charged_microdollars: Number(PRICE),
+        source: 'x402',
+        sub: `x402:${eve.address.toLowerCase()}`,
+      })
+      const third = await order('works/small', headers)
+      expect(third.headers['x-receipt']).to.equal(again.headers['x-receipt'])
+      expect([done, await paid()]).to.deep.equal([1, PRICE])
+    })
+
+    for (const path of ['works/large', 'works/stream']) {
+      it(`is served by the same payment if its response is not stored (${path})`, async () => {
+        const headers = { 'payment-signature': await sign(path) }
+        const first = await order(path, headers)
+        const expired = await order(path, headers)
+        expect(expired.body).to.include({
+          code: 'answer_expired',
+          charged_microdollars: Number(PRICE),
+        })
+        expect(expired.body['payment']).to.include({ amount_microdollars: Number(PRICE) })
+        await loseRecord(first.headers['x-call-id'])
+        const again = await order(path, headers)
+        expect([again.status, done]).to.deep.equal([200, 2])
+        expect(await order(path, headers)).to.have.nested.property('body.code', 'answer_expired')
+        expect(await paid()).to.equal(PRICE)
+      })
+    }
+
+    it('is served under its Idempotency-Key, too', async () => {
+      const bob = await hub().agent()
+      const buy = (more: Record<string, string>) =>
+        order('works/large', { 'idempotency-key': 'paid', ...more }, bob.apiKey)
+      const first = await buy({ 'payment-signature': await sign('works/large') })
+      await loseRecord(first.headers['x-call-id'])
+      const again = await buy({})
+      expect([again.status, again.headers['x-payment-source'], done]).to.deep.equal([
+        200,
+        'x402',
+        2,
+      ])
+      expect(await buy({})).to.have.nested.property('body.code', 'answer_expired')
+      expect([done, await paid()]).to.deep.equal([2, PRICE])
+    })
+  })
+})
