@@ -3479,6 +3479,7 @@ CREATE TABLE ledger.head (
   seq bigint DEFAULT 0 NOT NULL,
   hash bytea DEFAULT '\x00'::bytea NOT NULL,
   at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+  open_since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
   CONSTRAINT head_pkey PRIMARY KEY (shard)
 ) WITH (fillfactor=20);
 GRANT SELECT ON ledger.head TO hub_app;
@@ -3571,18 +3572,6 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.kind FOR EACH ROW E
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.kind FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.kind TO hub_app;
 
-CREATE TABLE ledger.period (
-  month date NOT NULL,
-  closed_at timestamp with time zone DEFAULT now() NOT NULL,
-  author text NOT NULL,
-  CONSTRAINT period_pkey PRIMARY KEY (month),
-  CONSTRAINT period_author_check CHECK (((length(author) >= 1) AND (length(author) <= 200))),
-  CONSTRAINT period_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric))
-);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.period FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
-CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.period FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-GRANT SELECT ON ledger.period TO hub_app;
-
 CREATE TABLE ledger.seal (
   shard smallint NOT NULL,
   seq_from bigint NOT NULL,
@@ -3671,6 +3660,17 @@ CREATE VIEW ledger.open_hold AS
            FROM ledger.journal s
           WHERE ((s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))));
 GRANT SELECT ON ledger.open_hold TO hub_app;
+
+CREATE VIEW ledger.period AS
+ SELECT (((meta ->> 'month'::text) || '-01'::text))::date AS month,
+    COALESCE(((meta ->> 'closed_at'::text))::timestamp with time zone, at) AS closed_at,
+    (meta ->> 'author'::text) AS author,
+    shard,
+    seq,
+    at
+   FROM ledger.journal j
+  WHERE ((owner = 60) AND (phase = 0));
+GRANT SELECT ON ledger.period TO hub_app;
 
 CREATE VIEW ledger.posting AS
  SELECT j.shard,
@@ -3971,19 +3971,20 @@ CREATE OR REPLACE FUNCTION ledger.close_period(p_month date, p_author text)
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 DECLARE
-  over timestamptz := (p_month + interval '1 month') AT TIME ZONE 'UTC';
   first date;
+  closing date;
 BEGIN
-  PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody books while the door closes
-  IF over > clock_timestamp() THEN
+  PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody posts while the month is closed
+  IF (p_month + interval '1 month') AT TIME ZONE 'UTC' > clock_timestamp() THEN
     RAISE EXCEPTION 'the month % is not over yet', to_char(p_month, 'YYYY-MM')
       USING ERRCODE = 'check_violation';
   END IF;
-  UPDATE head SET at = over WHERE at < over; -- also by a clock that is set back
   SELECT coalesce((SELECT max(p.month) + interval '1 month' FROM period p),
       least(date_trunc('month', min(s.at) AT TIME ZONE 'UTC'), p_month)) INTO first FROM seal s;
-  RETURN QUERY INSERT INTO period AS p (month, author)
-    SELECT m, p_author FROM generate_series(first, p_month, interval '1 month') m RETURNING p.month;
+  FOR closing IN SELECT generate_series(first, p_month, interval '1 month') LOOP
+    PERFORM post_closing(closing, jsonb_build_object('author', p_author));
+    RETURN NEXT closing;
+  END LOOP;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_finance;
 
@@ -4212,7 +4213,7 @@ CREATE OR REPLACE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[
  IMMUTABLE
 AS $function$
 BEGIN
-  RETURN coalesce(cardinality(accounts) BETWEEN 2 AND 8
+  RETURN coalesce(accounts = '{}' AND amounts = '{}' OR cardinality(accounts) BETWEEN 2 AND 8
     AND cardinality(accounts) = cardinality(amounts)
     AND array_dims(accounts) = format('[1:%s]', cardinality(accounts))
     AND array_dims(amounts) = array_dims(accounts)
@@ -4380,7 +4381,7 @@ CREATE OR REPLACE FUNCTION ledger.open_shard(p_shard smallint)
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
-  INSERT INTO head (shard) VALUES (p_shard) ON CONFLICT DO NOTHING;
+  INSERT INTO head (shard, open_since) VALUES (p_shard, open_since()) ON CONFLICT DO NOTHING;
   INSERT INTO balance (account, shard, asset, floor)
     SELECT id, p_shard, asset, CASE class WHEN 'liabilities' THEN 0 END FROM account WHERE home IS NULL
     ON CONFLICT DO NOTHING $function$;
@@ -4390,7 +4391,7 @@ CREATE OR REPLACE FUNCTION ledger.open_since()
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE
-RETURN (SELECT COALESCE(((max(period.month) + '1 mon'::interval) AT TIME ZONE 'UTC'::text), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.period);
+RETURN (SELECT COALESCE(max(h.open_since), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.head h);
 GRANT EXECUTE ON FUNCTION ledger.open_since() TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.owners_of(p_id uuid)
@@ -4408,6 +4409,28 @@ AS $function$
     JOIN journal j ON j.shard = h.shard AND j.id = p_id AND j.seq > coalesce((SELECT max(c.seq_to)
       FROM chunk c WHERE c.shard = h.shard), 0) $function$;
 GRANT EXECUTE ON FUNCTION ledger.owners_of(uuid) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.post_closing(p_month date, p_meta jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  over timestamptz := (p_month + interval '1 month') AT TIME ZONE 'UTC';
+  instant timestamptz;
+  place head;
+  entry journal;
+BEGIN
+  SELECT greatest(clock_timestamp(), over, max(h.at) + interval '1 microsecond') INTO instant FROM head h;
+  SELECT * INTO STRICT place FROM head h WHERE h.shard = 0;
+  SELECT first_id(over), 60, place.seq + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, 1, 0, k.id, 0, NULL,
+      '{}', '{}', NULL, p_meta || jsonb_build_object('month', to_char(p_month, 'YYYY-MM')), NULL
+    INTO entry FROM kind k WHERE k.event = 'period.closed';
+  entry.leaf := leaf(entry);
+  INSERT INTO journal SELECT entry.*;
+  PERFORM seal_batch(0::smallint, place.seq, 1, place.hash, instant, entry.id, entry.id);
+  UPDATE head SET at = instant, open_since = over; -- no later entry is before it, even by a clock set back
+END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.post(p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[], p_amounts bigint[], p_effective_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_meta jsonb DEFAULT NULL::jsonb)
  RETURNS smallint

@@ -140,14 +140,16 @@ export type LedgerEvent =
       /** @defaultValue USDC */
       readonly asset?: 'USDC' | 'GWEI'
     }
+  /** A month was closed. No balance changes. */
+  | { readonly type: 'period.closed' }
 
 /** Platform wallets, and the funds in transit to them. */
 export type Wallet = 'treasury' | 'spend' | 'in-transit'
 
-/** Events posted by `ledger.post`: all except the steps of a call. */
+/** Events posted by `ledger.post`: all except the steps of a call and the closing of a month. */
 export type SingleStepEvent = Exclude<
   LedgerEvent,
-  { type: 'call.reserved' | 'call.settled' | 'call.released' | 'call.expired' }
+  { type: 'call.reserved' | 'call.settled' | 'call.released' | 'call.expired' | 'period.closed' }
 >
 
 /** Results of a ledger operation, in the order of their numbers in the database. */

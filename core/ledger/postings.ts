@@ -143,6 +143,7 @@ const RULES: {
   'balance.adjusted': (e) => move(e.debit, e.credit, e.asset, e.amount),
   'balance.opened': ({ account, amount, asset = 'USDC' }) =>
     move(account, OPENING[asset], asset, amount),
+  'period.closed': () => [],
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   FULL_RUN_CHECKS,
   orderChecks,
   POSTING_SUMS,
+  periodChecks,
   rowChecks,
   WHOLE_LEDGER,
 } from './verify/checks.ts'
@@ -25,6 +26,7 @@ const ALL_CHECKS = {
   ...balanceSumChecks(POSTING_SUMS, WHOLE_LEDGER),
   ...rowChecks(WHOLE_LEDGER),
   ...orderChecks(WHOLE_LEDGER),
+  ...periodChecks(WHOLE_LEDGER),
   ...FULL_RUN_CHECKS,
 }
 

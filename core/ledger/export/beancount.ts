@@ -19,6 +19,7 @@ export const beancount: Format = {
     return lines.length === 0 ? '' : `\n${dayOf(instant)} * "opening balances"\n${lines.join('')}`
   },
   entry: ({ row, event, postings }) => {
+    if (postings.length === 0) return ''
     const value = valueAt(row)
     const booked = value === row.at ? '' : `  booked: ${quote(row.at)}\n`
     let text = `\n${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"\n`

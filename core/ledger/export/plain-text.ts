@@ -6,6 +6,7 @@ import type { ExportedEntry } from './read-entries.ts'
 
 /** Formats an entry, for hledger and ledger-cli alike: debit-positive amounts. */
 function transaction({ row, event, postings }: ExportedEntry): string {
+  if (postings.length === 0) return ''
   const value = valueAt(row)
   const bookedAt = value === row.at ? '' : `, booked:${row.at}`
   let text = `\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}\n`

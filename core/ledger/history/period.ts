@@ -44,7 +44,7 @@ export async function closePeriod(
 export async function closedPeriods(pool: Pool): Promise<ClosedPeriod[]> {
   const { rows } = await pool.query<ClosedPeriod>(
     `SELECT to_char(month, 'YYYY-MM') AS month, closed_at AS "closedAt", author
-     FROM ledger.period ORDER BY period.month`,
+     FROM ledger.period p ORDER BY p.month`,
   )
   return rows
 }

@@ -73,7 +73,7 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
           OR j.expires_at IS NULL
         WHEN 2 THEN num_nonnulls(j.accounts, j.amounts) > 0 OR j.kind > 2 AND j.amount > 0
           OR j.amount = 0 AND j.rest = 0 OR j.fee <> div(j.amount::numeric * j.bps, 10000)
-        ELSE coalesce(cardinality(j.accounts) NOT BETWEEN 2 AND 8
+        ELSE coalesce(cardinality(j.accounts) NOT BETWEEN 2 AND 8 AND k.debits <> '{}'
             OR cardinality(j.accounts) <> cardinality(j.amounts), true) OR j.effective_at > j.at
           OR EXISTS (SELECT FROM unnest(j.accounts, j.amounts) u(account, amount)
             LEFT JOIN ledger.account a ON a.id = u.account
@@ -107,6 +107,24 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
       WHERE ${rows('j')} AND j.phase = 3) v
     WHERE v.charged IS NULL OR v.given > v.charged OR v.stray OR v.home <> v.shard
       OR v.settled >= v.seq`,
+})
+
+/** Checks that closed months accept no entries. */
+export const periodChecks = ({ rows, shard }: Scope): Checks => ({
+  // The index of late entries finds those posted after a closing and dated before its end.
+  'no entry is dated in a month that was closed before': `
+    SELECT j.shard, j.seq, ${label('j')} || format(': dated %s', j.effective_at) AS example
+    FROM ledger.period p JOIN ledger.journal j ON j.effective_at IS NOT NULL
+      AND tstzrange(j.effective_at, j.at, '[]') @> tstzrange((p.month + interval '1 month')
+        AT TIME ZONE 'UTC' - interval '1 microsecond', p.at, '[]')
+    WHERE ${rows('j')}`,
+
+  'the closed months are those of the journal': `
+    SELECT h.shard, NULL::bigint AS seq,
+      format('shard %s: open since %s, the journal says %s', h.shard, h.open_since, p.open)
+      AS example
+    FROM ledger.head h, (SELECT coalesce((max(month) + interval '1 month') AT TIME ZONE 'UTC',
+      '-infinity') AS open FROM ledger.period) p WHERE ${shard('h')} AND h.open_since <> p.open`,
 })
 
 /** Checks of the order of rows and seals. */

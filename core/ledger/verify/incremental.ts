@@ -15,6 +15,7 @@ import {
   balanceSumChecks,
   orderChecks,
   outcomeChecks,
+  periodChecks,
   rowChecks,
   shardScope,
 } from './checks.ts'
@@ -199,7 +200,12 @@ async function checkRows(
   await client.query('SET LOCAL enable_seqscan = off')
   await runChecks(
     client,
-    { ...rowChecks(scope), ...orderChecks(scope), ...outcomeChecks(scope) },
+    {
+      ...rowChecks(scope),
+      ...orderChecks(scope),
+      ...outcomeChecks(scope),
+      ...periodChecks(scope),
+    },
     findings,
   )
 }

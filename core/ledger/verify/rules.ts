@@ -77,6 +77,7 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   40: manual('balance.adjusted', ANY, ANY),
   41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, IN_TRANSIT),
   42: single('payout.gathered', GATHERING, GATHERING),
+  50: { ...single('period.closed', '', ''), needs: ['month', 'author'] },
 }
 
 const patterns = new Map<string, RegExp>()

@@ -140,7 +140,8 @@ export class ShardReplay {
       return exact && amount + rest > 0n && (row.kind === 2 || amount === 0n)
     }
     if (!accounts || !amounts || accounts.length !== amounts.length) return false
-    if (accounts.length < 2 || accounts.length > 8) return false
+    const [min, max] = debits === '' ? [0, 0] : [2, 8]
+    if (accounts.length < min || accounts.length > max) return false
     if (row.effectiveAt !== null && row.effectiveAt > row.at) return false
     const allowed = accounts.every((id, i) => {
       const code = this.#accounts.get(id)?.code ?? ''

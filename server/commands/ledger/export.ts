@@ -1,8 +1,11 @@
+import type { Pool } from 'pg'
+import { withAudit } from '../../../core/audit/record.ts'
 import { exportToFile, NotResumable } from '../../../core/ledger/export/file.ts'
 import type { AccountBalance, ExportOrder } from '../../../core/ledger/export/plan.ts'
 import { exportLedger, FORMATS, type FormatName } from '../../../core/ledger/export/writer.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { openingBalances } from '../../../core/ledger/retained-earnings.ts'
+import { authorOf } from '../author.ts'
 import {
   type Command,
   type CommandContext,
@@ -23,7 +26,8 @@ export const exportCommand: Command = {
   [--opening] start with the opening balances, for hledger, ledger and beancount
 [--account CODE] one account, or all that begin with CODE if it ends in ':'
 [--provider NAME] [--agent KEY_ID] complete entries that touch its accounts
---resume continues an interrupted file`,
+--resume continues an interrupted file
+The audit log records it [--author WHO] [--reason WHY]`,
   options: {
     format: { type: 'string' },
     out: { type: 'string' },
@@ -35,15 +39,18 @@ export const exportCommand: Command = {
     account: { type: 'string' },
     provider: { type: 'string' },
     agent: { type: 'string' },
+    author: { type: 'string' },
+    reason: { type: 'string' },
   },
   async run({ pool, write, log: tell }, values) {
     const format = parseFormat(values)
     const order = parseOrder(values)
-    const opening = await readOpening(pool, format, order, values)
     const out = optional(values['out'])
     const resume = values['resume'] === true
+    if (resume && out === undefined) throw new UsageError('--resume requires --out FILE')
+    const opening = await readOpening(pool, format, order, values)
+    await recordExport(await pool(), values, { format, order, out: out ?? 'standard output' })
     if (out === undefined) {
-      if (resume) throw new UsageError('--resume requires --out FILE')
       for await (const chunk of exportLedger(await pool(), format, order, opening))
         await write(chunk)
       return 0
@@ -60,6 +67,17 @@ export const exportCommand: Command = {
       return EXIT_FAILED
     }
   },
+}
+
+function recordExport(
+  pool: Pool,
+  values: OptionValues,
+  { out, ...scope }: { format: FormatName; order: ExportOrder; out: string },
+): Promise<void> {
+  const reason = optional(values['reason']) ?? 'Exported on the command line.'
+  return withAudit(pool, authorOf(values), reason, async (_, note) =>
+    note({ act: 'export.start', subject: out, after: scope }),
+  )
 }
 
 /** @throws Misuse where an opening has no place */

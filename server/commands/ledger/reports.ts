@@ -5,7 +5,7 @@ import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../core/ledger/history/period.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
-import { actorNamed } from '../author.ts'
+import { actorNamed, attributed } from '../author.ts'
 import {
   type Command,
   type CommandContext,
@@ -159,7 +159,7 @@ closed months`,
       const author = required(values['author'], '--author')
       const reason = optional(values['reason']) ?? 'Closed on the command line.'
       const closed = await withAudit(pool, actorNamed(author), reason, async (client, note) => {
-        const months = await closePeriod(client, wanted, author)
+        const months = await closePeriod(client, wanted, attributed({ author, reason }).author)
         if (months.length > 0) note({ act: 'period.close', subject: wanted, after: { months } })
         return months
       })

@@ -10,7 +10,6 @@ const APPEND_ONLY = [
   'account',
   'asset',
   'kind',
-  'period',
   'idempotency',
   'chunk',
   'snapshot',

@@ -46,6 +46,7 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'call.released': terms.map((hold) => ({ ...hold, type: 'call.released' })),
   'call.expired': terms.map((hold) => ({ ...hold, type: 'call.expired' })),
   'call.sold': sold,
+  'period.closed': fc.constant({ type: 'period.closed' }),
   'call.reversed': fc
     .record({ refunded: amount, part: fc.bigInt({ min: 0n, max: 1_000n }), bps: fc.nat(10_000) })
     .map(({ refunded, part, bps }) => {

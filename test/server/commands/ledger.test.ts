@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { dayName, systemClock } from '../../../core/clock.ts'
@@ -171,7 +171,7 @@ describe('npm run ledger', () => {
     expect((await run('close', '2020-01')).said).to.match(/^--author is required/)
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Closed: 2020-01.\n')
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Already closed.\n')
-    expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me\n$/)
+    expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me \(os:\S+\)\n$/)
   })
 
   it('verifies a sound ledger, entirely and since the last checkpoint', async () => {
@@ -190,7 +190,13 @@ describe('npm run ledger', () => {
     const said: string[] = []
     const verify = () => ledgerCommand(none, ['verify', '--file', file], (text) => said.push(text))
     try {
-      await run('export', '--format', 'jsonl', '--out', file)
+      await run('export', '--format', 'jsonl', '--out', file, ...WHO)
+      const { rows } = await database.pool.query(
+        'SELECT name, via, act, subject, reason FROM hub.audit ORDER BY seq DESC LIMIT 1',
+      )
+      const { username } = userInfo()
+      const by = { name: 'finance', via: `os:${username}`, reason: 'dispute 17' }
+      expect(rows[0]).to.deep.equal({ ...by, act: 'export.start', subject: file })
       expect(await verify(), said.join('')).to.equal(0)
       const text = await readFile(file, 'utf8')
       await writeFile(file, text.replace('"endpoint":0', '"endpoint":7'))

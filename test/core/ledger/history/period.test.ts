@@ -5,8 +5,10 @@ import { balancesAt } from '../../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../../core/ledger/history/period.ts'
 import { statement } from '../../../../core/ledger/history/statement.ts'
 import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
+import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { micros, newId, sampleLedger } from '../fixture.ts'
+import { broken, tamper } from '../verify/tampering.ts'
 
 describe('closing a month', () => {
   const now = systemClock.now()
@@ -92,6 +94,33 @@ describe('closing a month', () => {
       expect(await post(new Date(instant))).to.have.property('code', 'AH001')
     }
     expect(await post(end)).to.equal('done')
+  })
+
+  it('is an entry of the journal, which verification misses if it is deleted', async () => {
+    await buy(new Date(start(1).getTime() + 1))
+    await close(1)
+    const { rows } = await database.pool.query(
+      `SELECT event, meta ->> 'author' AS author, meta ->> 'month' AS month, accounts, seq
+       FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind ORDER BY seq DESC LIMIT 1`,
+    )
+    const entry = { event: 'period.closed', author: 'finance@platform', month: name(1) }
+    expect(rows[0]).to.include(entry)
+    await buy(end)
+    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
+    const removal = await failure(database.admin.query('DELETE FROM ledger.period'))
+    expect(String(removal)).to.match(/append-only/)
+
+    await tamper(database, `UPDATE ledger.head SET open_since = '-infinity'`)
+    await buy(new Date(start(1).getTime() + 2))
+    const found = broken(await verifyLedger(database.pool))
+    expect(Object.keys(found)).to.deep.equal([
+      'no entry is dated in a month that was closed before',
+      'the closed months are those of the journal',
+    ])
+    await tamper(database, `DELETE FROM ledger.journal WHERE owner = 60`)
+    expect(broken(await verifyLedger(database.pool))).to.have.property(
+      'the sequence has no gaps and ends at the head',
+    )
   })
 
   it('dates a late entry in the open month and stores its value date', async () => {
