@@ -86,7 +86,17 @@ describe('whatever is thrown', () => {
     })
   }
 
-  const down = ['08006', '57P01', '57P03', '53300', 'ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT']
+  const down = [
+    '08006',
+    '57P01',
+    '57P03',
+    '57014',
+    '55P03',
+    '53300',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ETIMEDOUT',
+  ]
   for (const code of down) {
     it(`means "not now" when the database cannot be reached: ${code}`, () => {
       expect(toFault(thrown('x', { code }))).to.include({
