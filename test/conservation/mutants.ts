@@ -1,13 +1,13 @@
 import type { Account, DatabaseSnapshot, Facts } from './facts.ts'
 
-interface Mutation {
+export interface Mutation {
   readonly mutate: (facts: Facts) => Facts
   /** Pattern of the expected finding. */
   readonly finds: RegExp
 }
 
 /** Replaces the first item that fits: removes, duplicates or changes it. */
-function first<T>(
+export function first<T>(
   list: readonly T[],
   matches: (item: T) => boolean,
   change: (item: T) => readonly T[],

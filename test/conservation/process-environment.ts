@@ -22,8 +22,10 @@ import { Proxy } from '../faults/rig/proxy.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import type { Fault } from './faults.ts'
 import type { ExternalEndpoints, HubEnvironment } from './hub-environment.ts'
-import { RestartableHub } from './kill-restart.ts'
+import type { HubProcessOptions } from './hub-process.ts'
+import { RestartableProgram } from './kill-restart.ts'
 
+const PROGRAM = new URL('./hub-process.ts', import.meta.url)
 const SHARDS = 2
 /** Blocks until a payment is final; more than one, so that payments are seen before. */
 const FINALITY = 3
@@ -57,7 +59,7 @@ export async function startInChildProcess(endpoints: ExternalEndpoints): Promise
     await fund(chain.rpcUrl, wallets.gas.account.address, { wei: GAS_WEI })
     const final = `0x${(2 * FINALITY).toString(16)}`
     await callRpc(chain.rpcUrl, 'anvil_mine', [final])
-    const hub = new RestartableHub({
+    const options: HubProcessOptions = {
       databaseUrl: proxy.through(database.url),
       dataDir,
       rpcUrl: chain.rpcUrl,
@@ -67,7 +69,8 @@ export async function startInChildProcess(endpoints: ExternalEndpoints): Promise
       finality: FINALITY,
       hosts: [...endpoints.hosts],
       facilitatorUrl: endpoints.facilitatorUrl,
-    })
+    }
+    const hub = new RestartableProgram(PROGRAM, options)
     const opened = await openForTests(database, wallets, chain.rpcUrl)
     stops.push(opened.close)
     stops.push(() => hub.kill())
@@ -80,7 +83,7 @@ export async function startInChildProcess(endpoints: ExternalEndpoints): Promise
   }
 }
 
-const hubFaultsOf = (hub: RestartableHub, proxy: Proxy, node: number): readonly Fault[] => [
+const hubFaultsOf = (hub: RestartableProgram, proxy: Proxy, node: number): readonly Fault[] => [
   ...Array.from({ length: 3 }, () => ({
     name: 'kill -9 of the hub',
     inject: async () => {

@@ -46,6 +46,7 @@ export async function openMailbox(): Promise<Mailbox> {
       })
     },
   })
+  server.on('error', () => {}) // of connections that clients reset
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
   const { port } = server.server.address() as AddressInfo

@@ -136,10 +136,23 @@ export class Cluster {
     if (!postmaster) return
     this.#postmaster = undefined
     process.kill(postmaster.pid, 'SIGSTOP') // so that it starts no new process
-    for (const pid of [...(await childrenOf(postmaster.pid)), postmaster.pid]) endProcess(pid)
+    for (const pid of [...(await childrenOf(postmaster.pid)), postmaster.pid])
+      sendSignal(pid, 'SIGKILL')
     await postmaster.exited
     this.proxy.target = undefined
     this.proxy.cut()
+  }
+
+  /** Stops all processes of the server with SIGSTOP. @returns a function that resumes them */
+  async suspend(): Promise<() => void> {
+    const postmaster = this.#postmaster
+    if (!postmaster) return () => {}
+    process.kill(postmaster.pid, 'SIGSTOP') // so that it starts no new process
+    const pids = [...(await childrenOf(postmaster.pid)), postmaster.pid]
+    for (const pid of pids) sendSignal(pid, 'SIGSTOP')
+    return () => {
+      for (const pid of pids) sendSignal(pid, 'SIGCONT')
+    }
   }
 
   /** Kills one connection's backend with SIGKILL: PostgreSQL then restarts all of them. */
@@ -147,7 +160,7 @@ export class Cluster {
     if (!this.#postmaster) return
     const backends = await childrenOf(this.#postmaster.pid, /127\.0\.0\.1/)
     const victim = backends[Math.floor(Math.random() * backends.length)]
-    if (victim !== undefined) endProcess(victim)
+    if (victim !== undefined) sendSignal(victim, 'SIGKILL')
   }
 
   /** Stops the server cleanly. */
@@ -174,7 +187,8 @@ async function isReady(postmaster: ManagedProcess, deadline: number): Promise<bo
   return true
 }
 
-async function childrenOf(pid: number, title = /./): Promise<number[]> {
+/** Returns the processes that a process started and whose command line matches. */
+export async function childrenOf(pid: number, title = /./): Promise<number[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args='])
   return stdout
     .split('\n')
@@ -183,9 +197,9 @@ async function childrenOf(pid: number, title = /./): Promise<number[]> {
     .map(([, child]) => Number(child))
 }
 
-function endProcess(pid: number): void {
+function sendSignal(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, signal)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }

@@ -1,0 +1,198 @@
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../../core/client/index.ts'
+import { sleep, systemClock } from '../../../core/clock.ts'
+import { readPayment } from '../../../core/payments/receiving/payment.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import type { Random } from '../../conservation/random.ts'
+import type { SellerBehavior } from '../../conservation/seller-behaviors.ts'
+import { signPayment } from '../../stories/attacks/sign-payment.ts'
+import type { ApiResponse } from '../../support/ask.ts'
+import type { Clients } from './client.ts'
+import { type Deployment, WEBHOOK_HOST } from './deployment.ts'
+import type { Answer, LoggedRequest } from './request-log.ts'
+
+/** Client with an API key, or a wallet that pays each request. */
+export interface Buyer {
+  readonly name: string
+  readonly account: PrivateKeyAccount
+  /** Initial funding of the wallet, in microdollars. */
+  readonly funded: bigint
+  readonly ip: string
+  readonly keyId?: string | undefined
+  readonly apiKey?: string | undefined
+}
+
+export interface BuyerDeps {
+  readonly deployment: Deployment
+  readonly clients: Clients
+  readonly random: Random
+}
+
+const FUNDED_MICROS = 200_000_000n
+const FIRST_CREDITS_MICROS = 20_000_000
+const PAYMENT_SECONDS = 60
+const CAP_MICROS = 30_000
+/** Share of calls without an Idempotency-Key, which nobody may repeat. */
+const UNNAMED_SHARE = 0.2
+const PAUSE_MS = 400
+/** Milliseconds after which the next request is sent, though the last one is not final. */
+const TIMEOUT_MS = 2_000
+/** Requests of one buyer without a final answer, beyond which it waits. */
+const OPEN_MAX = 3
+
+/** Sellers that take the money and fail, respond late, or lie about their receipt. */
+const BEHAVIORS: readonly SellerBehavior[] = [
+  ...Array.from({ length: 8 }, () => 'honest' as const),
+  'honest in two seconds',
+  'fails before settling',
+  'fails, settles later',
+  'settles and fails',
+  'settles and disconnects',
+  'settles and truncates the response',
+  'no receipt',
+  'receipt of failure, settled',
+  'forged transaction, settled',
+  'forged transaction, never settled',
+  'demands payment again',
+]
+
+type Send = (buyer: Buyer, deps: BuyerDeps, n: number) => Promise<unknown>
+
+/** Kinds of requests, each sent by buyers of its own. */
+const KEYED: Readonly<Record<string, Send>> = {
+  credits: (buyer, deps, n) => sendCall('credits', '/proxy/steady/work', buyer, deps, n),
+  free: (buyer, deps, n) => sendCall('free', '/proxy/quota/work', buyer, deps, n),
+  stream: (buyer, deps, n) => sendCall('stream', '/proxy/steady/stream', buyer, deps, n),
+  external: sendExternal,
+  'top-up': (buyer, deps, n) => {
+    const body = {
+      amount_microdollars: 1_000_000 + n,
+      purchase_id: `${buyer.name}-${n}`.replaceAll(' ', '-'),
+    }
+    return pay('top-up', '/v1/credits/purchase', body, buyer, deps)
+  },
+  'sub-key': exhaustSubKey,
+}
+const KEYLESS: Readonly<Record<string, Send>> = {
+  x402: (buyer, deps, n) => pay('x402', '/proxy/steady/work', { n }, buyer, deps),
+  'x402 upfront': (buyer, deps, n) => pay('x402 upfront', '/proxy/steady/dear', { n }, buyer, deps),
+  'sign-in': (buyer, { clients }, n) => {
+    const body = { email: `${buyer.name}-${n}@example.com`.replaceAll(' ', '-') }
+    const logged = { kind: 'sign-in', client: buyer.name, path: '/v1/account/sign-in', body }
+    return clients.send({ ip: `10.${200 + (n >> 8)}.${n & 255}.1`, logged })
+  },
+}
+const PER_KIND = 2
+
+const CALL_KINDS = [...Object.keys(KEYED), ...Object.keys(KEYLESS)]
+
+/** Creates and funds the buyers; those with a key register and buy credits. */
+export async function createBuyers(deps: BuyerDeps): Promise<readonly Buyer[]> {
+  const kinds = CALL_KINDS.flatMap((kind) =>
+    Array.from({ length: PER_KIND }, (_, n) => ({ kind, name: `${kind} ${n}` })),
+  )
+  const buyers: Buyer[] = []
+  for (const [n, { kind, name }] of kinds.entries()) {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(deps.deployment.rpcUrl, account.address, { usdc: FUNDED_MICROS })
+    const buyer = { name, account, funded: FUNDED_MICROS, ip: `10.${n}.0.1` }
+    buyers.push(kind in KEYED ? await register(buyer, deps) : buyer)
+  }
+  return buyers
+}
+
+async function register(buyer: Buyer, deps: BuyerDeps): Promise<Buyer> {
+  const { url } = deps.deployment
+  const wallet = { account: buyer.account, sandbox: true }
+  const { apiKey, keyId } = await new HubClient({ baseUrl: url, wallet }).register()
+  const keyed = { ...buyer, apiKey, keyId }
+  await pay('top-up', '/v1/credits/purchase', firstPurchase(buyer), keyed, deps)
+  const body = { url: `http://${WEBHOOK_HOST}/${keyId}`, events: ['call.refunded'] }
+  await deps.clients.ask({ path: '/v1/webhooks', body, apiKey, ip: buyer.ip })
+  return keyed
+}
+
+const firstPurchase = ({ name }: Buyer) => ({
+  amount_microdollars: FIRST_CREDITS_MICROS,
+  purchase_id: `${name} first`.replaceAll(' ', '-'),
+})
+
+/**
+ * Sends requests of the buyer's kind until `hasEnded`, and waits until all have final answers. A
+ * request that is repeated for long does not hold up the next one.
+ */
+export async function runBuyer(
+  buyer: Buyer,
+  deps: BuyerDeps,
+  hasEnded: () => boolean,
+): Promise<void> {
+  const kind = buyer.name.replace(/ \d+$/, '')
+  const send = (KEYED[kind] ?? KEYLESS[kind])!
+  const sending = new Set<Promise<unknown>>()
+  for (let n = 0; !hasEnded(); n++) {
+    const sent = send(buyer, deps, n).finally(() => sending.delete(sent))
+    sending.add(sent)
+    const isBusy = kind === 'sub-key' || sending.size === OPEN_MAX
+    await (isBusy ? Promise.race(sending) : Promise.race([sent, sleep(TIMEOUT_MS)]))
+    await sleep(PAUSE_MS)
+  }
+  await Promise.all(sending)
+}
+
+function nameOf({ name }: Buyer, { random }: BuyerDeps, n: number): string | undefined {
+  return random.chance(UNNAMED_SHARE) ? undefined : `${name}-${n}`.replaceAll(' ', '-')
+}
+
+function sendCall(kind: string, path: string, buyer: Buyer, deps: BuyerDeps, n: number) {
+  const idempotencyKey = nameOf(buyer, deps, n)
+  const { name: client, keyId, apiKey, ip } = buyer
+  const logged = { kind, client, keyId, path, body: { n }, idempotencyKey }
+  return deps.clients.send({ apiKey, ip, logged })
+}
+
+function sendExternal(buyer: Buyer, deps: BuyerDeps, n: number): Promise<Answer> {
+  const { random, deployment, clients } = deps
+  const seller = random.pick(BEHAVIORS)
+  const amount = BigInt(random.between(1_001, 9_999))
+  const url = deployment.market.urlOf({ offer: 'version 2', behavior: seller, amount }, random)
+  const idempotencyKey = nameOf(buyer, deps, n)
+  const { name: client, keyId, apiKey, ip } = buyer
+  const call = { kind: 'external', path: '/proxy/external', body: { url }, seller, idempotencyKey }
+  return clients.send({ apiKey, ip, logged: { ...call, client, keyId } })
+}
+
+/** Asks for the offer, signs it, and sends the payment until the final answer. */
+async function pay(
+  kind: string,
+  path: string,
+  body: LoggedRequest['body'],
+  buyer: Buyer,
+  { clients }: BuyerDeps,
+): Promise<Answer | undefined> {
+  const { name: client, keyId, apiKey, ip } = buyer
+  const offered = await clients.ask({ path, body, apiKey, ip })
+  if (offered.status !== 402 || !offered.headers?.['payment-required']) return undefined
+  const offer = { headers: offered.headers } as unknown as ApiResponse
+  const signed = { seconds: PAYMENT_SECONDS }
+  const paymentHeader = await signPayment(buyer.account, offer, systemClock.now(), { signed })
+  const { from, nonce, value } = readPayment(paymentHeader).payload.authorization
+  const payment = { payer: from.toLowerCase(), nonce, amount: value }
+  const logged = { kind, client, keyId, path, body, payment }
+  return clients.send({ apiKey, ip, paymentHeader, logged })
+}
+
+/** Spends a sub-key up to its limit, which must be exact. */
+async function exhaustSubKey(buyer: Buyer, deps: BuyerDeps, n: number): Promise<void> {
+  const { clients } = deps
+  const body = { max_total_microdollars: CAP_MICROS }
+  const made = await clients.ask({ path: '/v1/keys', body, apiKey: buyer.apiKey, ip: buyer.ip })
+  if (made.status !== 201) return
+  const { api_key: apiKey, key_id: subKeyId } = made.body as { api_key: string; key_id: string }
+  const calls = CAP_MICROS / 1_000 + 1
+  for (let m = 0; m < calls; m++) {
+    const call = { path: '/proxy/steady/work', body: { n: m }, idempotencyKey: `${n}-${m}` }
+    const logged = { kind: 'sub-key', client: buyer.name, keyId: buyer.keyId, subKeyId, ...call }
+    await clients.send({ apiKey, ip: buyer.ip, logged })
+    await sleep(PAUSE_MS)
+  }
+}

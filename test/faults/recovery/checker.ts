@@ -1,0 +1,311 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { checkConservation } from '../../conservation/checker.ts'
+import { groupBy, mismatch, netCharges, sum } from '../../conservation/checker-helpers.ts'
+import type { RecoveryFacts } from './collect.ts'
+import { checkExplanations } from './explanations.ts'
+import {
+  type Attempt,
+  type ClientLog,
+  codeOf,
+  finalAnswer,
+  isRepeatable,
+  type LoggedRequest,
+} from './request-log.ts'
+
+/**
+ * Compares what clients were told with the journal, the balances, the API and the chain. Returns
+ * one line per violation. Pure; knows prices and rules only from what clients can know.
+ */
+export function checkRecovery(log: ClientLog, facts: RecoveryFacts): string[] {
+  const truth = readTruth(facts)
+  const rules = [
+    checkFinalAnswers,
+    checkPayments,
+    checkNames,
+    checkFreeCalls,
+    checkStatements,
+    checkReceipts,
+    checkViews,
+    checkCaps,
+    checkMails,
+  ]
+  return [
+    ...checkConservation(facts),
+    ...rules.flatMap((rule) => rule(log, facts, truth)),
+    ...checkExplanations(log),
+  ]
+}
+
+/** Outcome of the money, from the journal and the chain. */
+interface Truth {
+  /** Net charge by call id. */
+  readonly net: ReadonlyMap<string, bigint>
+  /** Hashes of transactions by nonce of the authorization that they used. */
+  readonly used: ReadonlyMap<string, string>
+  /** Number of sales by nonce. */
+  readonly sales: ReadonlyMap<string, number>
+  /** Calls that were charged first, and refunded because the seller did not take the money. */
+  readonly refunded: ReadonlySet<string>
+}
+
+function readTruth(facts: RecoveryFacts): Truth {
+  const charges = [...netCharges(facts)].map(
+    ([key, amount]) => [key.split(' ')[1]!, amount] as const,
+  )
+  const sold = facts.database.entries.filter(({ event }) => SALES.includes(event))
+  const refunds = facts.database.entries.filter(({ event }) => event === 'external.refunded')
+  const byNonce = groupBy(sold, ({ nonce }) => nonce ?? '')
+  return {
+    net: new Map(charges),
+    used: new Map(facts.transfers.map(({ nonce, tx }) => [nonce ?? '', tx])),
+    sales: new Map([...byNonce].map(([nonce, entries]) => [nonce, entries.length])),
+    refunded: new Set(refunds.map(({ id }) => id)),
+  }
+}
+
+const SALES = ['credits.purchased', 'call.sold']
+
+type Rule = (log: ClientLog, facts: RecoveryFacts, truth: Truth) => string[]
+
+const titleOf = ({ kind, client, id }: LoggedRequest): string =>
+  `${kind} request ${id} of ${client}`
+const told = (attempt: Attempt, header: string): string | undefined => attempt.headers?.[header]
+const chargedIn = (attempt: Attempt): bigint => BigInt(told(attempt, 'x-charged-microdollars') ?? 0)
+
+/** Every request that may be repeated has a final answer. */
+const checkFinalAnswers: Rule = ({ requests }) =>
+  requests
+    .filter((request) => isRepeatable(request) && !finalAnswer(request))
+    .map((request) => {
+      const last = request.attempts.at(-1)
+      return `${titleOf(request)} has no final answer: ${last ? codeOf(last) : 'not sent'}`
+    })
+
+/** A payment that was answered with success is one sale and one transfer, and names it. */
+const checkPayments: Rule = ({ requests }, _, { used, sales }) =>
+  requests.flatMap((request) => {
+    const { payment } = request
+    const final = finalAnswer(request)
+    if (!payment || !final) return []
+    const transaction = used.get(payment.nonce)
+    const title = titleOf(request)
+    if (final.status !== 200 && final.status !== 201) {
+      return transaction === undefined
+        ? []
+        : [`${title} paid by ${transaction}, and its final answer is ${codeOf(final)}`]
+    }
+    if (transaction === undefined) return [`${title} was served, and not paid`]
+    return [
+      ...mismatch(`sales for ${title}`, sales.get(payment.nonce), 1),
+      ...mismatch(`transaction that ${title} was told`, transactionIn(final), transaction),
+    ]
+  })
+
+function transactionIn(answer: Attempt): unknown {
+  const header = told(answer, 'payment-response')
+  if (header === undefined) return answer.body?.['transaction']
+  return (JSON.parse(Buffer.from(header, 'base64').toString()) as { transaction: string })
+    .transaction
+}
+
+/** All attempts of one Idempotency-Key were charged at most once, and the charge was reported. */
+const checkNames: Rule = ({ requests }, _, { net }) => {
+  const named = requests.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
+  return named.flatMap((request) => {
+    const ids = new Set(request.attempts.flatMap(callIdsIn))
+    const charged = [...ids].filter((id) => (net.get(id) ?? 0n) > 0n)
+    const [call = ''] = charged
+    const final = finalAnswer(request)
+    const isSilent = final && final.status! < 400 && charged.length === 0
+    return [
+      ...(charged.length > 1
+        ? [`${titleOf(request)} was charged for ${charged.length} calls: ${charged.join(', ')}`]
+        : []),
+      ...(isSilent && isPaidKind(request)
+        ? [`${titleOf(request)} succeeded without a charge`]
+        : []),
+      ...(final && charged.length === 1 && told(final, 'x-receipt') === undefined
+        ? [`${titleOf(request)} was charged for ${call} without a receipt: ${codeOf(final)}`]
+        : []),
+    ]
+  })
+}
+
+/** Each call that was answered as free took one free call of the quota. */
+const checkFreeCalls: Rule = ({ requests }, _, { net }) =>
+  requests.flatMap((request) =>
+    request.attempts
+      .filter((attempt) => told(attempt, 'x-payment-source') === 'free' && attempt.status === 200)
+      .flatMap((attempt) => {
+        const call = told(attempt, 'x-call-id') ?? ''
+        return mismatch(`free calls charged for ${call}`, net.get(call) ?? 0n, 1n)
+      }),
+  )
+
+const isPaidKind = ({ kind }: LoggedRequest): boolean => kind !== 'free' && kind !== 'external'
+
+const callIdsIn = (attempt: Attempt): string[] =>
+  [told(attempt, 'x-call-id'), attempt.body?.['call_id']].filter((id) => typeof id === 'string')
+
+const NOTHING = /nothing was (?:paid|charged|done)|not charged/i
+
+/** Problems are true about money, in `charged_microdollars`, `advice` and `retryable`. */
+const checkStatements: Rule = ({ requests }, _, truth) =>
+  requests.flatMap((request) => {
+    const final = finalAnswer(request) ?? request.attempts.at(-1)
+    return request.attempts.flatMap((attempt) => {
+      const { body, status } = attempt
+      if (status === undefined || body?.['code'] === undefined) return []
+      const title = `${titleOf(request)} was told ${codeOf(attempt)}`
+      return [
+        ...checkMembers(title, attempt),
+        ...(attempt === final || !request.payment
+          ? checkOutcome(title, request, attempt, truth)
+          : []),
+      ]
+    })
+  })
+
+/** The members and headers of one problem agree with each other. */
+function checkMembers(title: string, attempt: Attempt): string[] {
+  const { body = {}, status, headers = {} } = attempt
+  const { state } = (body['payment'] ?? {}) as { readonly state?: unknown }
+  const charged = BigInt((body['charged_microdollars'] ?? 0) as number)
+  const advice = String(body['advice'])
+  const isOpen = state === 'taken' || state === 'unresolved' || state === 'paid'
+  const mayWait = status === 503 || (status === 409 && body['retryable'] === true)
+  return [
+    ...mismatch(`${title}: charge in body and header`, charged, chargedIn(attempt)),
+    ...(isOpen && body['retryable'] === true ? [`${title}: ${state} and retryable`] : []),
+    ...((isOpen || charged > 0n) && NOTHING.test(advice)
+      ? [`${title}: charged ${charged}, ${String(state)}, and "${advice}"`]
+      : []),
+    ...(mayWait && headers['retry-after'] === undefined ? [`${title}: no Retry-After`] : []),
+  ]
+}
+
+/** The money went where the problem says. */
+function checkOutcome(
+  title: string,
+  { payment }: LoggedRequest,
+  attempt: Attempt,
+  { net, used }: Truth,
+): string[] {
+  const { body = {} } = attempt
+  const { state } = (body['payment'] ?? {}) as { readonly state?: unknown }
+  const call = told(attempt, 'x-call-id') ?? ''
+  const charged = net.get(call) ?? 0n
+  const transaction = payment && used.get(payment.nonce)
+  const isUncharged = NOTHING.test(String(body['advice'])) || body['retryable'] === true
+  const isCharged = charged > 0n || transaction !== undefined
+  const isKept = state === 'kept'
+  return isUncharged && isCharged && !isKept && body['code'] !== 'payment_in_progress'
+    ? [`${title}: "${String(body['advice'])}", but ${transaction ?? `${call} cost ${charged}`}`]
+    : []
+}
+
+/** A receipt is signed by the hub, and states the call and the charge of the journal. */
+const checkReceipts: Rule = ({ requests }, { receiptKeys, database }, { net, refunded }) => {
+  const keys = new Map(
+    receiptKeys.map((key) => [key['kid'], createPublicKey({ key, format: 'jwk' })]),
+  )
+  const sales = new Map(database.claims.map(({ id, amount }) => [id, amount]))
+  return requests.flatMap((request) =>
+    request.attempts.flatMap((attempt) => {
+      const receipt = told(attempt, 'x-receipt')
+      if (receipt === undefined) return []
+      const [head = '', payload = '', signature = ''] = receipt.split('.')
+      const { kid } = decode(head)
+      const claims = decode(payload)
+      const { jti, charged_microdollars: charged } = claims
+      const title = `receipt ${String(jti)} of ${titleOf(request)}`
+      const key = keys.get(kid)
+      const signed = Buffer.from(`${head}.${payload}`)
+      const isSigned = key && verify(null, signed, key, Buffer.from(signature, 'base64url'))
+      return [
+        ...(isSigned ? [] : [`${title} is not signed by the hub`]),
+        ...mismatch(`call of ${title}`, jti, told(attempt, 'x-call-id')),
+        ...(claims['outcome'] === 'unresolved' || refunded.has(String(jti)) // decided later
+          ? []
+          : mismatch(`charge of ${title}`, BigInt(String(charged)), chargeOf(claims, net, sales))),
+      ]
+    }),
+  )
+}
+
+/** Charge that a receipt must state. */
+function chargeOf(
+  { source, jti, ledger_entry: entry }: Readonly<Record<string, unknown>>,
+  net: Truth['net'],
+  sales: ReadonlyMap<string, bigint>,
+): bigint {
+  if (source === 'free' || source === 'none') return 0n
+  return (source === 'x402' ? sales.get(String(entry)) : net.get(String(jti))) ?? 0n
+}
+
+const decode = (part: string): Readonly<Record<string, unknown>> =>
+  JSON.parse(Buffer.from(part, 'base64url').toString())
+
+/** The API tells the owner of a key what the journal says about its calls and its balance. */
+const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net }) => [
+  ...[...calls].flatMap(([id, view]) => {
+    if (view['status'] === 404 && view['code'] === 'not_found') {
+      return mismatch(`unknown call ${id} was charged`, net.get(id) ?? 0n, 0n)
+    }
+    if (view['source'] === 'x402' || view['source'] === 'free') return []
+    return [
+      ...mismatch(
+        `charge of call ${id}`,
+        BigInt(String(view['charged_microdollars'])),
+        net.get(id) ?? 0n,
+      ),
+      ...(view['state'] === 'held' ? [`call ${id} is still held`] : []),
+    ]
+  }),
+  ...keyBalances.flatMap(({ keyId, balance }) => {
+    const changes = histories.get(keyId) ?? []
+    const total = sum(changes.map((row) => BigInt(String(row['change_microdollars']))))
+    return mismatch(`history and balance of ${keyId}`, total, balance)
+  }),
+  ...database.entries
+    .filter(({ event }) => event === 'call.settled')
+    .filter(({ id, owner }) => {
+      const keyId = owner.split(':')[2] ?? ''
+      const rows = histories.get(keyId)
+      return (
+        rows &&
+        owner.endsWith(':credits') &&
+        !rows.some((row) => row['id'] === id && row['event'] === 'call.settled')
+      )
+    })
+    .map(({ id }) => `call ${id} was charged and is not in the history`),
+]
+
+const CAP = 30_000n
+const PRICE = 1_000n
+
+/** A sub-key spent no more than its limit, and was refused only when it was used up. */
+const checkCaps: Rule = ({ requests }, _, { net }) => {
+  const bySubKey = groupBy(
+    requests.filter(({ subKeyId }) => subKeyId !== undefined),
+    ({ subKeyId }) => subKeyId!,
+  )
+  return [...bySubKey].flatMap(([subKey, all]) => {
+    const ids = new Set(all.flatMap(({ attempts }) => attempts.flatMap(callIdsIn)))
+    const spent = sum([...ids].map((id) => net.get(id) ?? 0n))
+    const losses = all.flatMap(({ attempts }) => attempts).filter(({ status }) => status !== 200)
+    const isRefused = all.some((request) => finalAnswer(request)?.status === 403)
+    const left = CAP - spent - PRICE * BigInt(losses.length)
+    return [
+      ...(spent > CAP ? [`sub-key ${subKey} spent ${spent} of ${CAP}`] : []),
+      ...(isRefused && left >= PRICE ? [`sub-key ${subKey} was refused with ${left} left`] : []),
+    ]
+  })
+}
+
+/** A sign-in that was accepted is mailed. */
+const checkMails: Rule = ({ requests }, { mailedTo }) =>
+  requests
+    .filter(({ kind, attempts }) => kind === 'sign-in' && attempts.at(-1)?.status === 202)
+    .filter(({ body }) => !mailedTo.has(String(body['email'])))
+    .map((request) => `${titleOf(request)} was accepted, and no mail arrived`)

@@ -1,0 +1,104 @@
+import { request as sendHttp } from 'undici'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
+import {
+  type Answer,
+  type Attempt,
+  isFinal,
+  isRepeatable,
+  type LoggedRequest,
+  type RequestLog,
+} from './request-log.ts'
+
+/** Request that a client sends; only `logged` is in the log. */
+export interface Order {
+  readonly logged: Omit<LoggedRequest, 'attempts' | 'id'>
+  readonly apiKey?: string | undefined
+  /** Value of PAYMENT-SIGNATURE. */
+  readonly paymentHeader?: string | undefined
+  /** Client IP address, sent in X-Forwarded-For. */
+  readonly ip: string
+}
+
+/** Question that is not part of the log. */
+export type Question = Pick<LoggedRequest, 'path' | 'body'> & Pick<Order, 'apiKey' | 'ip'>
+
+const TIMEOUT_MS = 90_000
+const RETRY_MS = 400
+const LONGEST_WAIT_MS = 5_000
+/** Time after which a request that still has no final answer is given up; reported as violation. */
+const FINAL_ANSWER_MS = 240_000
+
+/** Clients of a hub; everything that they send and are told is in the log. */
+export class Clients {
+  readonly #url: string
+  readonly #log: RequestLog
+  #count = 0
+
+  constructor(url: string, log: RequestLog) {
+    this.#url = url
+    this.#log = log
+  }
+
+  /** Sends a request that is not part of the log, such as one for an offer. */
+  ask({ path, body, ...sender }: Question): Promise<Answer> {
+    const logged = { kind: 'question', client: '', path, body }
+    return transmit(this.#url, { ...sender, logged }).catch(toLoss)
+  }
+
+  /**
+   * Sends a request until it has its final answer; once if a repetition could pay again. Each
+   * attempt waits for the end of the one before.
+   */
+  async send(order: Order): Promise<Answer> {
+    const id = `${++this.#count}`
+    this.#log.begin({ ...order.logged, id })
+    const isRepeated = isRepeatable(order.logged)
+    for (const deadline = elapsedMs() + FINAL_ANSWER_MS; ; ) {
+      this.#log.sent(id)
+      const answer = await transmit(this.#url, order).catch(toLoss)
+      this.#log.told(id, answer)
+      if (isFinal(answer) || !isRepeated || elapsedMs() > deadline) return answer
+      await sleep(waitMs(answer))
+    }
+  }
+}
+
+const toLoss = (error: NodeJS.ErrnoException): Answer => ({ error: error.code ?? error.message })
+
+function waitMs({ headers }: Attempt | Answer): number {
+  const seconds = Number(headers?.['retry-after'] ?? Number.NaN)
+  return Number.isFinite(seconds) ? Math.min(seconds * 1_000, LONGEST_WAIT_MS) : RETRY_MS
+}
+
+async function transmit(url: string, order: Order): Promise<Answer> {
+  const { logged, apiKey, paymentHeader, ip } = order
+  const { path, body, idempotencyKey } = logged
+  const isRead = Object.keys(body).length === 0
+  const response = await sendHttp(new URL(path, url), {
+    method: isRead ? 'GET' : 'POST',
+    headers: {
+      'x-forwarded-for': ip,
+      ...(isRead ? {} : { 'content-type': 'application/json' }),
+      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+      ...(paymentHeader !== undefined && { 'payment-signature': paymentHeader }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    },
+    body: isRead ? null : JSON.stringify(body),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  const text = await response.body.text()
+  const headers = Object.entries({ ...response.headers, ...response.trailers })
+  return {
+    status: response.statusCode,
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, String(value)])),
+    body: parseBody(text),
+  }
+}
+
+function parseBody(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  } catch {}
+  return { text }
+}

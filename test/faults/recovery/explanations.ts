@@ -1,0 +1,90 @@
+import type { FaultName } from './fault-schedule.ts'
+import {
+  type Answer,
+  type Attempt,
+  type ClientLog,
+  codeOf,
+  type FaultWindow,
+  type LoggedRequest,
+} from './request-log.ts'
+
+/** Time after a repair in which its fault still explains an answer. */
+const AFTERMATH_MS = 15_000
+
+const REFUSALS = [
+  'lost',
+  '503 service_unavailable',
+  '409 idempotency_in_progress',
+  '409 payment_in_progress',
+  '410 answer_expired',
+]
+const CHAIN_REFUSALS = [
+  '503 facilitator_unavailable',
+  '503 chain_unavailable',
+  '503 service_unavailable',
+  '202 payment_pending',
+  '202 pending',
+  '409 payment_in_progress',
+  ...['error', 'payment_rejected', 'unreachable'].map((each) => `502 upstream_${each}`),
+  '504 upstream_timeout',
+]
+
+/** Answers that a fault explains, by status and code, or `lost`. */
+const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
+  'kill -9 of the hub': REFUSALS,
+  'kill -9 of a worker': REFUSALS,
+  'SIGTERM restart of the hub': REFUSALS,
+  'kill -9 of PostgreSQL': REFUSALS,
+  'SIGSTOP of PostgreSQL': REFUSALS,
+  'SIGSTOP of the chain': CHAIN_REFUSALS,
+  'restart of the chain': CHAIN_REFUSALS,
+  'kill -9 of the jobs': [],
+  'Redis is unreachable': [],
+  'mail server is unreachable': [],
+  'webhooks are refused': [],
+}
+
+/** Answers that follow from an earlier attempt that was cut off or left open. */
+const CONTINUED = new Set([...REFUSALS.slice(2), '202 payment_pending', '202 pending'])
+const SELLER = /^50[24] upstream_/
+
+/** Every lost connection and every 5xx, 202, 409 and 410 has a cause that explains it. */
+export function checkExplanations({ requests, faults }: ClientLog): string[] {
+  return requests.flatMap((request) =>
+    request.attempts.flatMap((attempt, n) => {
+      const answer = describe(attempt)
+      if (answer === undefined || (request.kind === 'sign-in' && attempt.status === 202)) return []
+      const earlier = request.attempts.slice(0, n)
+      if (isExplained(answer, attempt, { request, earlier, faults })) return []
+      const at = new Date(attempt.sentAt).toISOString()
+      return [`unexplained ${answer} of ${request.kind} request ${request.id} at ${at}`]
+    }),
+  )
+}
+
+/** Returns status and code of an answer that needs an explanation. */
+export function describe(answer: Answer): string | undefined {
+  const { status, error } = answer
+  if (status === undefined) return error === undefined ? undefined : 'lost'
+  if (status < 500 && ![202, 409, 410].includes(status)) return undefined
+  return codeOf(answer)
+}
+
+interface Circumstances {
+  readonly request: LoggedRequest
+  readonly earlier: readonly Attempt[]
+  readonly faults: readonly FaultWindow[]
+}
+
+function isExplained(
+  answer: string,
+  { sentAt, endedAt = sentAt }: Attempt,
+  { request, earlier, faults }: Circumstances,
+): boolean {
+  if (request.kind === 'external' && request.seller !== 'honest' && SELLER.test(answer)) return true
+  if (CONTINUED.has(answer) && earlier.some((each) => describe(each) !== undefined)) return true
+  return faults.some(({ name, begunAt, backAt }) => {
+    const isDuring = endedAt >= begunAt && sentAt <= backAt + AFTERMATH_MS
+    return isDuring && EXPLAINED[name as FaultName].includes(answer)
+  })
+}
