@@ -20,6 +20,8 @@ export function netCharges({ database: { entries } }: Facts): ReadonlyMap<string
     net.set(`${owner} ${id}`, (net.get(`${owner} ${id}`) ?? 0n) + amount)
   }
   for (const entry of entriesOf(entries, 'call.settled')) add(entry, entry.amount)
-  for (const entry of entriesOf(entries, 'external.refunded')) add(entry, -entry.amount)
+  for (const event of ['external.refunded', 'call.reversed']) {
+    for (const entry of entriesOf(entries, event)) add(entry, -entry.amount)
+  }
   return net
 }

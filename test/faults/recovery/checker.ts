@@ -1,8 +1,8 @@
-import { createPublicKey, verify } from 'node:crypto'
 import { checkConservation } from '../../conservation/checker.ts'
-import { groupBy, mismatch, netCharges, sum } from '../../conservation/checker-helpers.ts'
+import { groupBy, mismatch, sum } from '../../conservation/checker-helpers.ts'
 import type { RecoveryFacts } from './collect.ts'
 import { checkExplanations } from './explanations.ts'
+import { checkReceipts } from './receipt-checks.ts'
 import {
   type Attempt,
   type ClientLog,
@@ -11,6 +11,7 @@ import {
   isRepeatable,
   type LoggedRequest,
 } from './request-log.ts'
+import { chargedIn, type Rule, readTruth, type Truth, titleOf, told } from './truth.ts'
 
 /**
  * Compares what clients were told with the journal, the balances, the API and the chain. Returns
@@ -35,42 +36,6 @@ export function checkRecovery(log: ClientLog, facts: RecoveryFacts): string[] {
     ...checkExplanations(log),
   ]
 }
-
-/** Outcome of the money, from the journal and the chain. */
-interface Truth {
-  /** Net charge by call id. */
-  readonly net: ReadonlyMap<string, bigint>
-  /** Hashes of transactions by nonce of the authorization that they used. */
-  readonly used: ReadonlyMap<string, string>
-  /** Number of sales by nonce. */
-  readonly sales: ReadonlyMap<string, number>
-  /** Calls that were charged first, and refunded because the seller did not take the money. */
-  readonly refunded: ReadonlySet<string>
-}
-
-function readTruth(facts: RecoveryFacts): Truth {
-  const charges = [...netCharges(facts)].map(
-    ([key, amount]) => [key.split(' ')[1]!, amount] as const,
-  )
-  const sold = facts.database.entries.filter(({ event }) => SALES.includes(event))
-  const refunds = facts.database.entries.filter(({ event }) => event === 'external.refunded')
-  const byNonce = groupBy(sold, ({ nonce }) => nonce ?? '')
-  return {
-    net: new Map(charges),
-    used: new Map(facts.transfers.map(({ nonce, tx }) => [nonce ?? '', tx])),
-    sales: new Map([...byNonce].map(([nonce, entries]) => [nonce, entries.length])),
-    refunded: new Set(refunds.map(({ id }) => id)),
-  }
-}
-
-const SALES = ['credits.purchased', 'call.sold']
-
-type Rule = (log: ClientLog, facts: RecoveryFacts, truth: Truth) => string[]
-
-const titleOf = ({ kind, client, id }: LoggedRequest): string =>
-  `${kind} request ${id} of ${client}`
-const told = (attempt: Attempt, header: string): string | undefined => attempt.headers?.[header]
-const chargedIn = (attempt: Attempt): bigint => BigInt(told(attempt, 'x-charged-microdollars') ?? 0)
 
 /** Every request that may be repeated has a final answer. */
 const checkFinalAnswers: Rule = ({ requests }) =>
@@ -203,48 +168,6 @@ function checkOutcome(
     ? [`${title}: "${String(body['advice'])}", but ${transaction ?? `${call} cost ${charged}`}`]
     : []
 }
-
-/** A receipt is signed by the hub, and states the call and the charge of the journal. */
-const checkReceipts: Rule = ({ requests }, { receiptKeys, database }, { net, refunded }) => {
-  const keys = new Map(
-    receiptKeys.map((key) => [key['kid'], createPublicKey({ key, format: 'jwk' })]),
-  )
-  const sales = new Map(database.claims.map(({ id, amount }) => [id, amount]))
-  return requests.flatMap((request) =>
-    request.attempts.flatMap((attempt) => {
-      const receipt = told(attempt, 'x-receipt')
-      if (receipt === undefined) return []
-      const [head = '', payload = '', signature = ''] = receipt.split('.')
-      const { kid } = decode(head)
-      const claims = decode(payload)
-      const { jti, charged_microdollars: charged } = claims
-      const title = `receipt ${String(jti)} of ${titleOf(request)}`
-      const key = keys.get(kid)
-      const signed = Buffer.from(`${head}.${payload}`)
-      const isSigned = key && verify(null, signed, key, Buffer.from(signature, 'base64url'))
-      return [
-        ...(isSigned ? [] : [`${title} is not signed by the hub`]),
-        ...mismatch(`call of ${title}`, jti, told(attempt, 'x-call-id')),
-        ...(claims['outcome'] === 'unresolved' || refunded.has(String(jti)) // decided later
-          ? []
-          : mismatch(`charge of ${title}`, BigInt(String(charged)), chargeOf(claims, net, sales))),
-      ]
-    }),
-  )
-}
-
-/** Charge that a receipt must state. */
-function chargeOf(
-  { source, jti, ledger_entry: entry }: Readonly<Record<string, unknown>>,
-  net: Truth['net'],
-  sales: ReadonlyMap<string, bigint>,
-): bigint {
-  if (source === 'free' || source === 'none') return 0n
-  return (source === 'x402' ? sales.get(String(entry)) : net.get(String(jti))) ?? 0n
-}
-
-const decode = (part: string): Readonly<Record<string, unknown>> =>
-  JSON.parse(Buffer.from(part, 'base64url').toString())
 
 /** The API tells the owner of a key what the journal says about its calls and its balance. */
 const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net }) => [

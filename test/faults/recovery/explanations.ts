@@ -17,6 +17,7 @@ const REFUSALS = [
   '409 idempotency_in_progress',
   '409 payment_in_progress',
   '410 answer_expired',
+  '410 response_lost',
 ]
 const CHAIN_REFUSALS = [
   '503 facilitator_unavailable',
