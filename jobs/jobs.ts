@@ -71,7 +71,13 @@ export const jobs = {
   'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExpiredExports(pool) },
   'prune-answers': {
     everySeconds: 600,
-    run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
+    run: ({ pool }) =>
+      pool.query(
+        `WITH abandoned AS (
+           DELETE FROM hub.abandoned_attempt a USING hub.idempotent_call i
+           WHERE i.id = a.request AND i.done AND a.at < now() - interval '1 day')
+         DELETE FROM hub.kept_answer WHERE expires_at <= now()`,
+      ),
   },
   'prune-quotes': { everySeconds: 3_600, run: ({ pool }) => pruneQuotes(pool) },
   'prune-claims': { everySeconds: 3_600, run: ({ pool }) => pruneClaims(pool) },

@@ -29,6 +29,15 @@ CREATE TYPE hub.search_filter AS (
 CREATE DOMAIN hub.wallet AS text
   CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
 
+CREATE TABLE hub.abandoned_attempt (
+  call uuid NOT NULL,
+  request uuid NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT abandoned_attempt_pkey PRIMARY KEY (call)
+);
+CREATE INDEX abandoned_attempt_request ON hub.abandoned_attempt USING btree (request);
+GRANT DELETE, INSERT, SELECT ON hub.abandoned_attempt TO hub_app;
+
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,
@@ -460,6 +469,7 @@ CREATE TABLE hub.idempotent_call (
   call uuid NOT NULL,
   done boolean DEFAULT false NOT NULL,
   busy_until timestamp with time zone NOT NULL,
+  process uuid,
   CONSTRAINT idempotent_call_pkey PRIMARY KEY (id)
 );
 GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
@@ -820,6 +830,8 @@ CREATE TABLE hub.payment_claim (
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
   call uuid,
   deposited boolean DEFAULT false NOT NULL,
+  process uuid,
+  settling boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
@@ -871,6 +883,7 @@ CREATE TABLE hub.payment_intent (
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+CREATE TRIGGER refuse_payment_without_hold BEFORE INSERT ON hub.payment_intent FOR EACH ROW EXECUTE FUNCTION hub.refuse_payment_without_hold();
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
@@ -1117,6 +1130,14 @@ CREATE TABLE hub.principal (
   CONSTRAINT principal_wallet_address_key UNIQUE (wallet_address)
 );
 GRANT INSERT, SELECT ON hub.principal TO hub_app;
+
+CREATE TABLE hub.process (
+  id uuid NOT NULL,
+  beat_at timestamp with time zone DEFAULT now() NOT NULL,
+  steady_since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT process_pkey PRIMARY KEY (id)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.process TO hub_app;
 
 CREATE TABLE hub.provider (
   id text NOT NULL,
@@ -2072,6 +2093,18 @@ CREATE OR REPLACE FUNCTION hub.audit_hash(l hub.audit)
 RETURN sha256(((l).prev || convert_to((jsonb_build_array((l).seq, ((EXTRACT(epoch FROM (l).at) * (1000000)::numeric))::bigint, (l).name, (l).principal, (l).via, (l).role, (l).act, (l).subject, (l).before, (l).after, (l).reason, (l).request, (l).network))::text, 'UTF8'::name)));
 GRANT EXECUTE ON FUNCTION hub.audit_hash(hub.audit) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.beat(p_process uuid)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  INSERT INTO process AS p (id) VALUES (p_process)
+    ON CONFLICT (id) DO UPDATE SET beat_at = now(), steady_since =
+      CASE WHEN p.beat_at < now() - interval '3 seconds' THEN now() ELSE p.steady_since END;
+  DELETE FROM process WHERE beat_at < now() - interval '1 hour';
+$function$;
+GRANT EXECUTE ON FUNCTION hub.beat(uuid) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.begin_act()
  RETURNS void
  LANGUAGE sql
@@ -2522,6 +2555,20 @@ AS $function$
     AND wallet_address = ANY (p_admins)) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_configured_admin(text,text[]) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.is_gone(p_process uuid, p_me uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT p_process <> p_me
+    AND EXISTS (SELECT FROM process WHERE id = p_me AND beat_at > now() - interval '3 seconds'
+      AND steady_since < now() - interval '3 seconds')
+    AND NOT EXISTS (SELECT FROM process
+      WHERE id = p_process AND beat_at > now() - interval '3 seconds')
+$function$;
+GRANT EXECUTE ON FUNCTION hub.is_gone(uuid,uuid) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.is_only_root(p_person text[], p_admins text[])
  RETURNS boolean
  LANGUAGE sql
@@ -2708,6 +2755,18 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.lock_payment(p_call uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(p_call::text, 8408));
+  RETURN EXISTS (SELECT FROM payment_intent
+    WHERE call = p_call AND state IN ('signed', 'unresolved', 'paid'));
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.lock_payment(uuid) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.needs_second_person(p_principal text, p_kind text, p_terms jsonb, p_exposure bigint, p_alone_max bigint)
  RETURNS boolean
@@ -2940,6 +2999,22 @@ BEGIN
   RETURN v_changed;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.refresh_service_signals() TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.refuse_payment_without_hold()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM hub.lock_payment(NEW.call);
+  IF EXISTS (SELECT FROM ledger.journal WHERE owner = NEW.owner AND id = NEW.call AND phase = 2)
+      OR EXISTS (SELECT FROM abandoned_attempt WHERE call = NEW.call) THEN
+    RAISE EXCEPTION 'call % can no longer pay', NEW.call USING ERRCODE = 'AH014';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.refuse_payment_without_hold() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.remember_link()
  RETURNS trigger

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
-import { ASYNC_COMMIT } from '../db/transaction.ts'
+import type { ProcessLease } from '../db/process-lease.ts'
+import { ASYNC_COMMIT, inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { KeyCredits } from '../identity/main-keys.ts'
 import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { withRetry } from '../ledger/retry.ts'
 import { claimRequestName } from './request-names.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
@@ -18,6 +20,8 @@ export interface IdempotentRequest {
   readonly call: string
   /** Accounts that may hold money for an attempt that started at `start`. */
   readonly payersSince: (start: Date) => readonly Account[]
+  /** Nonce of the x402 payment that the request carries. */
+  readonly nonce: string | undefined
   /** Maximum duration of this attempt, including what a crash leaves behind. */
   readonly leaseSeconds: number
 }
@@ -28,6 +32,14 @@ export interface IdempotentAttempt {
   readonly response?: StoredResponse | undefined
   /** True if an earlier attempt failed or died; its payment pays for this one. */
   readonly isRetry?: boolean
+  /** Id of the attempt to continue: its payment to an external seller may not have been sent. */
+  readonly resumed?: string
+}
+
+interface IdempotencyDeps {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly lease: Pick<ProcessLease, 'id' | 'release'>
 }
 
 /**
@@ -38,44 +50,48 @@ export interface IdempotentAttempt {
  * between and the hold comes after, the claimed key still identifies the first attempt.
  */
 export class Idempotency {
-  readonly #pool: Pool
+  readonly #deps: IdempotencyDeps
   readonly #responses: StoredResponses
 
-  constructor(pool: Pool, responses: StoredResponses) {
-    this.#pool = pool
+  constructor(deps: IdempotencyDeps, responses: StoredResponses) {
+    this.#deps = deps
     this.#responses = responses
   }
 
   /**
+   * Begins an attempt, or finds the response of an earlier one. An attempt that is over, or whose
+   * process is gone, is taken over, and its hold released; but one that may have paid an external
+   * seller is continued with the same hold and payment while that is valid.
    * @throws Fault `idempotency_key_reused` for other inputs, `idempotency_in_progress` while an
-   *   attempt is pending, `answer_expired` if the stored response is gone
+   *   attempt or its payment is pending, `answer_expired` if the stored response is gone
    */
   async begin(keyed: IdempotentRequest): Promise<IdempotentAttempt> {
-    const { caller, key, inputs, call, payersSince: payersAt, leaseSeconds: seconds } = keyed
-    const id = await claimRequestName(this.#pool, caller, `call:${key}`, inputs, call)
+    const { caller, key, inputs, call, leaseSeconds: seconds } = keyed
+    const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
     if (id === undefined) throw new Fault('idempotency_key_reused')
-    const isFirst = await withRetry(() => this.#insert(id, seconds))
-    const { attempt, done, busy } = isFirst
-      ? { attempt: id, done: false, busy: true }
-      : await this.#read(id)
-    if (attempt === call) return { id }
-    if (done || (!busy && (await this.#wasCharged(attempt, payersAt(instantOf(attempt)))))) {
-      const kept = await this.#responses.find(attempt)
-      if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
-      return { id, response: kept }
+    if (id === call) {
+      await withRetry(() => this.#insert(id, seconds))
+      return { id }
     }
-    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id, isRetry: true }
-    throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
-  }
-
-  /** Stores the response of an attempt, before the charge: a charged caller can get it. */
-  storeResponse(call: string, response: StoredResponse): Promise<void> {
-    return this.#responses.storeAsync(call, response)
+    const { attempt, done, busy } = await this.#read(id)
+    if (done || (!busy && (await this.#wasPaid(attempt)))) return await this.#replay(id, attempt)
+    if (busy) throw inProgress(attempt)
+    if (await this.#resume(id, attempt, seconds)) return { id, resumed: attempt }
+    if (!(await this.#takeOver(id, attempt, keyed))) throw inProgress(attempt)
+    try {
+      const charged = await this.#releaseHolds(id, keyed.payersSince)
+      if (charged === undefined) return { id, isRetry: true }
+      await this.#giveBack(id, charged, call)
+      return await this.#replay(id, charged)
+    } catch (error) {
+      await this.#deps.lease.release(() => this.finish({ id }, call, false))
+      throw error
+    }
   }
 
   /** Ends an attempt. @param done false: the request may be attempted again */
   async finish({ id }: IdempotentAttempt, call: string, done: boolean): Promise<void> {
-    await this.#pool.query(
+    await this.#deps.pool.query(
       `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${ASYNC_COMMIT}
        WHERE id = $1 AND call = $2 AND NOT done`,
       [id, call, done],
@@ -85,67 +101,156 @@ export class Idempotency {
   /** Ends a charged attempt whose charge was given back. The request may be attempted again. */
   async reopen(keyed: IdempotentRequest, attempt: string): Promise<void> {
     const { caller, key, inputs, call } = keyed
-    const id = await claimRequestName(this.#pool, caller, `call:${key}`, inputs, call)
-    await this.#pool.query(
+    const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
+    await this.#deps.pool.query(
       `UPDATE hub.idempotent_call SET done = false, busy_until = now() WHERE id = $1 AND call = $2`,
       [id, attempt],
     )
   }
 
-  /** Inserts the first attempt. A missing row means that it is pending, or its row was lost. */
-  async #insert(id: string, seconds: number): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `INSERT INTO hub.idempotent_call (id, call, busy_until)
-       SELECT $1, $1, now() + make_interval(secs => $2) FROM ${ASYNC_COMMIT}
-       ON CONFLICT DO NOTHING`,
-      [id, seconds],
+  /** Inserts the first attempt, also if a retry noted it already. */
+  async #insert(id: string, seconds: number): Promise<void> {
+    const { pool, lease } = this.#deps
+    await pool.query(
+      `INSERT INTO hub.idempotent_call AS i (id, call, process, busy_until)
+       SELECT $1, $1, $3, now() + make_interval(secs => $2) FROM ${ASYNC_COMMIT}
+       ON CONFLICT (id) DO UPDATE SET process = excluded.process, busy_until = excluded.busy_until
+         WHERE i.call = i.id AND NOT i.done`,
+      [id, seconds, lease.id],
     )
-    return rowCount === 1
   }
 
+  /** Reads the last attempt. Notes one whose row is missing: it is about to begin, or was lost. */
   async #read(id: string) {
-    const { rows } = await this.#pool.query<{ attempt: string; done: boolean; busy: boolean }>(
-      `SELECT call AS attempt, done, busy_until > now() AS busy
+    const { pool, lease } = this.#deps
+    const { rows } = await pool.query<{ attempt: string; done: boolean; busy: boolean }>(
+      `WITH missing AS (
+         INSERT INTO hub.idempotent_call (id, call, busy_until)
+         SELECT $1, $1, now() + make_interval(secs => ${BEGIN_SECONDS})
+         WHERE NOT EXISTS (SELECT FROM hub.idempotent_call WHERE id = $1)
+         ON CONFLICT (id) DO NOTHING RETURNING call, done, true AS busy)
+       SELECT call AS attempt, done, busy FROM missing UNION ALL
+       SELECT call, done, busy_until > now() AND hub.is_gone(process, $2) IS NOT TRUE
        FROM hub.idempotent_call WHERE id = $1`,
-      [id],
+      [id, lease.id],
     )
-    return rows[0]!
+    return rows[0] ?? { attempt: id, done: false, busy: true } // noted by another retry just now
+  }
+
+  /** @throws Fault `answer_expired` if the response is not stored any more */
+  async #replay(id: string, attempt: string): Promise<IdempotentAttempt> {
+    const response = await this.#responses.find(attempt)
+    if (!response) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
+    return { id, response }
+  }
+
+  /** True if an x402 payment of an attempt has paid for a delivery. */
+  async #wasPaid(call: string): Promise<boolean> {
+    const { rowCount } = await this.#deps.pool.query(
+      `SELECT FROM hub.payment_claim c
+       WHERE call = $1 AND state IN ('settled', 'confirmed') AND NOT deposited
+         AND (delivered_at IS NOT NULL
+           OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))`,
+      [call],
+    )
+    return rowCount !== 0
+  }
+
+  /** Continues an attempt of which it is unknown if its payment to a seller was sent. */
+  async #resume(id: string, attempt: string, seconds: number): Promise<boolean> {
+    const { pool, lease } = this.#deps
+    const { rowCount } = await pool.query(
+      `UPDATE hub.idempotent_call i SET process = $4, busy_until = now() + make_interval(secs => $3)
+       FROM hub.payment_intent p
+       WHERE i.id = $1 AND i.call = $2 AND NOT i.done
+         AND (i.busy_until <= now() OR hub.is_gone(i.process, $4))
+         AND p.call = i.call AND p.state = 'signed'
+         AND p.valid_before > now() + make_interval(secs => ${SEND_SECONDS})`,
+      [id, attempt, seconds, lease.id],
+    )
+    return rowCount === 1
   }
 
   /**
-   * Returns true if an attempt whose process died was charged. A payment received without delivery
-   * pays for the next attempt.
-   * @throws Fault `idempotency_in_progress` while its hold is open or its payment may still arrive
+   * Replaces an attempt that is over and moves its payments to the new one. The process of the old
+   * one may be alive after all: from now on it can neither charge nor pay a seller. An x402 payment
+   * that was never sent is released, unless the request carries it again.
+   * @throws Fault `idempotency_in_progress` if a payment from or to others may still arrive
    */
-  async #wasCharged(call: string, payers: readonly Account[]): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ open: boolean | null; charged: boolean | null }>(
-      `SELECT bool_or(open) AS open, bool_or(charged) AS charged FROM (
-         SELECT bool_and(phase = 1), bool_or(kind = 2) FROM ledger.journal
-         WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2
-         UNION ALL
-         SELECT state IN ('claimed', 'pending'), state IN ('settled', 'confirmed')
-           AND NOT deposited AND (delivered_at IS NOT NULL
-             OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))
-         FROM hub.payment_claim c WHERE call = $2
-       ) AS funds (open, charged)`,
-      [payers, call],
-    )
-    const { open, charged } = rows[0]!
-    if (open) throw new Fault('idempotency_in_progress')
-    return charged ?? false
+  #takeOver(id: string, from: string, { call, nonce, leaseSeconds }: IdempotentRequest) {
+    const { pool, lease } = this.#deps
+    return inTransaction(pool, async (client) => {
+      const { rows: paying } = await client.query<{ open: boolean }>(
+        'SELECT hub.lock_payment($1) AS open',
+        [from],
+      )
+      if (paying[0]!.open) throw inProgress(from)
+      const { rowCount } = await client.query(
+        `WITH taken AS (
+           UPDATE hub.idempotent_call SET call = $3, process = $5,
+             busy_until = now() + make_interval(secs => $4)
+           WHERE id = $1 AND call = $2 AND NOT done
+             AND (busy_until <= now() OR hub.is_gone(process, $5)) RETURNING id)
+         INSERT INTO hub.abandoned_attempt (call, request) SELECT $2, $1 FROM taken`,
+        [id, from, call, leaseSeconds, lease.id],
+      )
+      if (rowCount === 0) return false
+      const { rows: claims } = await client.query<{ open: boolean }>(
+        `UPDATE hub.payment_claim SET call = $2,
+           state = CASE WHEN state = 'claimed' AND nonce <> $3 AND NOT settling
+             THEN 'released' ELSE state END
+         WHERE call = $1 RETURNING state = 'pending' OR state = 'claimed' AND nonce <> $3 AS open`,
+        [from, call, nonce ?? ''],
+      )
+      if (claims.some(({ open }) => open)) throw inProgress(from)
+      return true
+    })
   }
 
-  /** Replaces a dead attempt and moves its payments to the new one. */
-  async #takeOver(id: string, from: string, call: string, seconds: number): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `WITH taken AS (
-         UPDATE hub.idempotent_call SET call = $3, busy_until = now() + make_interval(secs => $4)
-         WHERE id = $1 AND call = $2 AND NOT done AND busy_until <= now() RETURNING id
-       ), moved AS (
-         UPDATE hub.payment_claim SET call = $3 FROM taken WHERE call = $2)
-       SELECT FROM taken`,
-      [id, from, call, seconds],
+  /**
+   * Releases the holds of all attempts that were taken over. What they reserve from now on expires,
+   * because it cannot be charged.
+   * @returns the attempt that was charged before
+   */
+  async #releaseHolds(
+    id: string,
+    payersSince: IdempotentRequest['payersSince'],
+  ): Promise<string | undefined> {
+    const { pool, ledger } = this.#deps
+    const { rows: attempts } = await pool.query<{ call: string }>(
+      'SELECT call FROM hub.abandoned_attempt WHERE request = $1',
+      [id],
     )
-    return rowCount === 1
+    const calls = attempts.map(({ call }) => call)
+    const { rows: holds } = await pool.query<{ call: string; payer: Account }>(
+      `SELECT j.id AS call, a.code AS payer
+       FROM ledger.account a JOIN ledger.journal j ON j.owner = a.id
+       WHERE a.code = ANY ($1) AND j.id = ANY ($2) AND j.phase = 1`,
+      [calls.flatMap((call) => payersSince(instantOf(call))), calls],
+    )
+    for (const { call, payer } of holds) {
+      const hold = { call, owner: await ledger.account(payer) }
+      await ledger.release(hold)
+      if ((await ledger.stateOf(hold)) === 'settled') return call
+    }
+    return undefined
+  }
+
+  /** Ends a takeover of an attempt that was charged: the request is done. */
+  async #giveBack(id: string, attempt: string, call: string): Promise<void> {
+    await this.#deps.pool.query(
+      `UPDATE hub.idempotent_call SET call = $2, done = true, busy_until = now()
+       WHERE id = $1 AND call = $3`,
+      [id, attempt, call],
+    )
   }
 }
+
+/** Minimum remaining validity of a payment that is sent to a seller once more. */
+const SEND_SECONDS = 10
+
+/** Seconds in which a request that has its id begins its first attempt. */
+const BEGIN_SECONDS = 5
+
+const inProgress = (attempt: string): Fault =>
+  new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })

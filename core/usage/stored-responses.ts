@@ -30,33 +30,47 @@ export class StoredResponses {
 
   /** Stores a response of at most 1 MiB; ignores larger ones and streams. */
   store(id: string, response: StoredResponse): Promise<void> {
-    return this.#insert(id, response, '')
+    return this.#insert(id, response, '').then(() => undefined)
   }
 
-  /** Like `store`, but becomes durable only with the charge that follows. */
-  storeAsync(id: string, response: StoredResponse): Promise<void> {
-    return this.#insert(id, response, `FROM ${ASYNC_COMMIT}`)
+  /**
+   * Stores the response of an attempt, which becomes durable only with the charge that follows.
+   * @returns false if another attempt has taken the request over: this one must not be charged
+   */
+  async storeAttempt(response: StoredResponse): Promise<boolean> {
+    const { call } = response
+    const from = `FROM ${ASYNC_COMMIT} WHERE NOT EXISTS (
+      SELECT FROM hub.abandoned_attempt WHERE call = $1)`
+    const rowCount = await this.#insert(call, response, from)
+    if (rowCount === 1) return true
+    const { rowCount: abandoned } = await this.#pool.query(
+      'SELECT FROM hub.abandoned_attempt WHERE call = $1',
+      [call],
+    )
+    return abandoned === 0
   }
 
+  /** Returns the number of rows inserted; undefined if the response is not stored. */
   async #insert(
     id: string,
     { call, status, headers, body }: StoredResponse,
     from: string,
-  ): Promise<void> {
+  ): Promise<number | null | undefined> {
     const bytes = bytesOf(body)
-    if (bytes === undefined || bytes.length > STORED_BYTES_MAX) return
+    if (bytes === undefined || bytes.length > STORED_BYTES_MAX) return undefined
     const isRaw = body instanceof Uint8Array
     const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(head.length)
     const { version, material } = this.#keys.current
     const sealed = seal(material, id, Buffer.concat([length, head, bytes]))
-    await this.#pool.query(
+    const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.kept_answer (id, sealed, expires_at, key_version)
        SELECT $1, $2, now() + make_interval(hours => $3), $4 ${from}
        ON CONFLICT (id) DO NOTHING`,
       [id, sealed, STORED_HOURS, version],
     )
+    return rowCount
   }
 
   /** Finds a response; undefined if none was stored or it expired. */

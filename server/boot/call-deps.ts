@@ -52,7 +52,8 @@ export const createCallDeps = (
 ): CallDeps => ({
   ...services,
   catalog: core.catalog,
-  idempotency: new Idempotency(core.pool, services.responses),
+  idempotency: new Idempotency(core, services.responses),
+  lease: core.lease,
   ledger: core.ledger,
   freeQuota: new FreeQuota(core.ledger),
   allowances: new Allowances(core.ledger),

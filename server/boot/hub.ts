@@ -12,6 +12,7 @@ import {
 import type { Clock } from '../../core/clock.ts'
 import { openDatabaseClock } from '../../core/db/clock.ts'
 import { createPool, type PoolOptions } from '../../core/db/pool.ts'
+import { ProcessLease } from '../../core/db/process-lease.ts'
 import { createBackends } from '../../core/egress/backends.ts'
 import { createEgress } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
@@ -97,12 +98,14 @@ async function openDatabases(options: HubOptions, meters: Meters) {
     onBatch: (operations) => meters.recordBatch(operations),
   })
   const databaseClock = await openDatabaseClock(pool)
+  const lease = await ProcessLease.open(pool)
   const removeChecks = addChecks(options, pool)
   const close = async () => {
     removeChecks()
+    await lease.close()
     await Promise.all([pool, ledgerPool, financePool].map(endPool))
   }
-  return { pool, financePool, ledger, databaseClock, close }
+  return { pool, lease, financePool, ledger, databaseClock, close }
 }
 
 const endPool = (pool: Pool): Promise<void> => pool.end()
@@ -179,8 +182,8 @@ function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, me
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { pool, ledger, databaseClock, ...database } = await openDatabases(options, meters)
-  const { financePool } = database
+  const { close, databaseClock, ...database } = await openDatabases(options, meters)
+  const { pool, lease, financePool, ledger } = database
   const clock = options.clock ?? databaseClock
   const secretKeys = await openSecretKeys(options, pool)
   const gates = openCredentialGates(pool, options)
@@ -189,8 +192,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openDiscovery({ ...options, clock }, pool, egress)
-  const payments = { claims: new Claims(pool, clock), intents: new Intents(pool) }
-  const core = { pool, financePool, ledger, ...payments, deposits: new Deposits(pool, ledger) }
+  const payments = { claims: new Claims(pool, clock, lease), intents: new Intents(pool) }
+  const core = { ...database, ...payments, deposits: new Deposits(pool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
@@ -232,7 +235,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
       await semanticSearch?.close()
       await windows.close()
       await gates.close()
-      await database.close()
+      await close()
     },
   }
 }

@@ -8,6 +8,7 @@ import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
+import type { ProcessLease } from '../../core/db/process-lease.ts'
 import type { EgressOptions } from '../../core/egress/egress.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { CredentialGates } from '../../core/identity/credential-gate.ts'
@@ -41,6 +42,7 @@ export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'> &
   Observers & {
     readonly pool: Pool
+    readonly lease: ProcessLease
     /** Connections that may post entries, for finance. */
     readonly financePool: Pool
     readonly offers: ReturnType<typeof createOffers>

@@ -5,10 +5,12 @@ import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
 import { logFailure } from '../../core/outages.ts'
 import type { Claim } from '../../core/payments/receiving/claim.ts'
+import { BadPayment, paymentKey } from '../../core/payments/receiving/offers.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { Attempt, PricedCall } from './call-types.ts'
+import { resumeCredits } from './funds/credits.ts'
 import { findPresentedClaim, resumeClaim } from './funds/x402.ts'
 import { explainMissingResponse } from './lost-response.ts'
 import { assertCallable } from './payment-required.ts'
@@ -32,6 +34,10 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
     const headers = { 'Idempotency-Replayed': 'true' }
     return { replayable: { response: keyed.response, source: 'none', headers }, isOpen: false }
   }
+  if (keyed?.resumed !== undefined && caller.keyId !== null) {
+    const prepaid = resumeCredits(deps, caller, keyed.resumed)
+    return { keyed, prepaid, resumed: keyed.resumed, isOpen: true }
+  }
   try {
     let claim = keyed?.isRetry ? await deps.claims.findPaidCall(priced.call) : undefined
     if (!claim) {
@@ -43,12 +49,14 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
     const { replayable } = resumed
     if (!replayable) return { ...resumed, keyed, isOpen: keyed !== undefined }
     if (keyed) {
-      await deps.idempotency.storeResponse(priced.call, replayable.response)
+      await deps.responses.store(priced.call, replayable.response)
       await markCharged(deps, keyed, priced.call)
     }
     return { replayable, isOpen: false }
   } catch (error) {
-    if (keyed) await deps.idempotency.finish(keyed, priced.call, false)
+    if (keyed) {
+      await deps.lease.release(() => deps.idempotency.finish(keyed, priced.call, false))
+    }
     throw error
   }
 }
@@ -76,6 +84,7 @@ function beginKeyed(
     inputs: priced.requestHash.toString('hex'),
     call: priced.call,
     payersSince: (begun: Date) => payersOf(caller, priced, begun),
+    nonce: nonceOf(deps, priced),
     leaseSeconds: deadlineOf(priced.offering.endpoint) + deps.holdMarginSeconds,
   }
   return deps.idempotency.begin(request).catch(async (error: unknown) => {
@@ -100,6 +109,17 @@ function resumePaid(deps: CallDeps, claim: Claim, priced: PricedCall) {
 
 const isExpired = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'answer_expired'
+
+/** Nonce of the request's x402 payment; undefined without one, or if it is unreadable. */
+function nonceOf({ offers }: CallDeps, { request: { payment } }: PricedCall): string | undefined {
+  if (payment === undefined) return undefined
+  try {
+    return paymentKey(offers.read(payment)).nonce
+  } catch (error) {
+    if (error instanceof BadPayment) return undefined
+    throw error
+  }
+}
 
 /** Accounts whose holds may pay: credits, and free calls of the month of `begun` or the next. */
 function payersOf({ credits, principal }: Caller, { offering }: PricedCall, begun: Date) {

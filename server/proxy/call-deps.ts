@@ -1,5 +1,6 @@
 import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { ProcessLease } from '../../core/db/process-lease.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { Log } from '../../core/log.ts'
@@ -28,6 +29,7 @@ export interface CallDeps {
   readonly catalog: Pick<Catalog, 'find'>
   readonly quotes: Pick<Quotes, 'find'>
   readonly idempotency: Idempotency
+  readonly lease: Pick<ProcessLease, 'release'>
   readonly responses: StoredResponses
   readonly ledger: Ledger
   readonly freeQuota: FreeQuota

@@ -84,6 +84,8 @@ export interface Attempt {
   readonly replayable?: ReplayableResponse
   /** Payment received for an earlier attempt whose work failed; it pays for this one. */
   readonly prepaid?: Funds
+  /** Id of the interrupted call that this attempt continues with the same hold. */
+  readonly resumed?: string
   /** State of the Idempotency-Key; undefined without one. */
   readonly keyed?: IdempotentAttempt | undefined
   /** True while a failure must release the Idempotency-Key for a new attempt. */

@@ -57,15 +57,16 @@ async function makeCall(deps: CallDeps, request: CallRequest): Promise<HttpRespo
     await limitRate(deps, caller, request) // 429
   }
   trace?.begin('quote')
-  const priced = await quote(deps, caller, request) // 404, 405, 402 price_exceeds_max
-  if (trace) trace.service = priced.offering.service.slug
-  if (!priced.inputError) onProgress?.({ stage: 'priced', price: priced.price })
+  const quoted = await quote(deps, caller, request) // 404, 405, 402 price_exceeds_max
+  if (trace) trace.service = quoted.offering.service.slug
+  if (!quoted.inputError) onProgress?.({ stage: 'priced', price: quoted.price })
   if (request.dryRun) {
     trace?.begin('foresee') // value of the metric label `step`
-    return await dryRun(deps, priced)
+    return await dryRun(deps, quoted)
   }
   trace?.begin('fund')
-  const attempt = await beginAttempt(deps, priced) // 402, 409, 410, 422
+  const attempt = await beginAttempt(deps, quoted) // 402, 409, 410, 422
+  const priced = attempt.resumed === undefined ? quoted : { ...quoted, call: attempt.resumed }
   if (attempt.replayable) {
     trace?.begin('respond')
     return await replay(deps, priced, attempt.replayable)

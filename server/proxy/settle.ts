@@ -1,16 +1,15 @@
 import { Fault } from '../../core/errors.ts'
+import { HoldExpired } from '../../core/ledger/hold-expired.ts'
 import { json } from '../../core/money.ts'
 import { discardBody } from '../http/response-stream.ts'
 import { markCharged } from './attempt.ts'
 import type { CallDeps } from './call-deps.ts'
 import { recordFailure } from './call-record.ts'
 import type { Attempt, Charge, Funds, HandledCall, PricedCall } from './call-types.ts'
-import { HoldExpired } from './funds/ledger-funds.ts'
 
 /**
  * Charges or releases the funds. Under an Idempotency-Key the response is stored before the charge,
- * and the key is marked as charged after it; an unresolved call keeps its key in progress. A
- * response that cannot be charged is discarded.
+ * and the key is marked as charged after it. A response that cannot be charged is discarded.
  * @throws HoldExpired, or the fault of an x402 payment that failed after the work
  */
 export async function settle(deps: CallDeps, handled: HandledCall): Promise<Charge> {
@@ -19,11 +18,12 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
   const isCharged = outcome.kind === 'delivered' || outcome.kind === 'taken'
   try {
     if (keyed && isCharged) {
-      await deps.idempotency.storeResponse(priced.call, { call: priced.call, ...outcome })
+      const isOurs = await deps.responses.storeAttempt({ call: priced.call, ...outcome })
+      if (!isOurs) throw new HoldExpired()
     }
     const charge = await funds.settle(outcome)
     if (keyed && isCharged) await markCharged(deps, keyed, priced.call)
-    if (keyed) attempt.isOpen = outcome.kind === 'failed'
+    if (keyed) attempt.isOpen = !isCharged
     return charge
   } catch (error) {
     discardBody(outcome.body)
@@ -36,14 +36,15 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
 
 /** Releases funds that were not settled, and then the Idempotency-Key for another attempt. */
 export function release(
-  { idempotency }: CallDeps,
+  { idempotency, lease }: CallDeps,
   { call }: PricedCall,
   { keyed, isOpen }: Attempt,
   funds: Funds | undefined,
-): PromiseLike<void> {
-  const released = funds?.[Symbol.asyncDispose]() ?? Promise.resolve()
-  if (!keyed || !isOpen || funds?.parked) return released
-  return released.then(() => idempotency.finish(keyed, call, false))
+): Promise<void> {
+  return lease.release(async () => {
+    await funds?.[Symbol.asyncDispose]()
+    if (keyed && isOpen) await idempotency.finish(keyed, call, false)
+  })
 }
 
 /** Adds to a fault what was refunded and why, so that programs can decide what to do next. */

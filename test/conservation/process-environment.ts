@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep, systemClock } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { ProcessLease } from '../../core/db/process-lease.ts'
 import { openShards } from '../../core/identity/shards.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
@@ -121,7 +122,7 @@ async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: s
     deps: {
       ledger,
       chain,
-      claims: new Claims(pool, systemClock),
+      claims: new Claims(pool, systemClock, await ProcessLease.open(pool)),
       intents: new Intents(pool),
       deposits: new Deposits(pool, ledger),
       clock: systemClock,

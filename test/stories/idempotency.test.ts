@@ -173,7 +173,7 @@ describe('the Idempotency-Key of a call', () => {
 
     describe('before the work', () => {
       beforeEach(async () => {
-        await hub().hub.paymentDeps.claims.distrust(eve.address, 'test')
+        await hub().hub.paymentDeps.claims.trust.distrust(eve.address, 'test')
         work.before = async () => {
           throw new Error('down')
         }

@@ -86,7 +86,8 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
     if (await claims.isPosted(claim)) await postVanishedReceipt(deps, claim)
     if (!isAbandoned) await claims.conclude(claim.key, 'failed')
     const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
-    if (isOwed && (await claims.wasServed(claim))) await claims.distrust(key.payer, 'never_settled')
+    if (isOwed && (await claims.wasServed(claim)))
+      await claims.trust.distrust(key.payer, 'never_settled')
     return true
   }
   const deposit = await isDeposit(claims, claim)

@@ -65,13 +65,13 @@ export function createBuyer(deps: BuyerDeps): Buyer {
       const start = elapsedMs()
       const order = { id, payer, url: input.url, terms: terms as Terms }
       const committed = await commitPayment(deps, order)
-      if (elapsedMs() - start > SEND_TIMEOUT_MS) {
+      if (committed.isNew && elapsedMs() - start > SEND_TIMEOUT_MS) {
         await intents.conclude(id, 'unused', { reason: 'timeout' })
         throw new Fault('timeout')
       }
       park?.(true)
       const outcome = await sendPaid(egress, withMethod(input), committed.signed)
-      if (outcome.outcome === 'unresolved' && !outcome.sent) {
+      if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
         await intents.conclude(id, 'unused', { reason: outcome.reason })
         park?.(false)
         throw new Fault(outcome.reason, outcome.note)
@@ -125,9 +125,14 @@ interface PurchaseOrder {
 interface CommittedPayment {
   readonly signed: SignedPayment
   readonly fromBlock: bigint
+  /** False if an earlier attempt at the call committed it and may have sent it. */
+  readonly isNew: boolean
 }
 
-/** Signs a payment and commits it to the database before any byte of it is sent. */
+/**
+ * Signs a payment and commits it to the database before any byte of it is sent. A call that was
+ * interrupted keeps its authorization, so that a seller can take the money only once.
+ */
 async function commitPayment(
   { account, chain, clock, intents, asset, caps, log }: BuyerDeps,
   order: PurchaseOrder,
@@ -136,16 +141,26 @@ async function commitPayment(
     if (!(error instanceof ChainUnavailable)) throw error
     throw new Fault('chain_unavailable', undefined, { cause: error })
   })
-  const signed = await signPayment(account, order.terms, clock.now()).catch((error: unknown) => {
-    if (!(error instanceof SignerUnavailable)) throw toFault(error)
-    throw new Fault('signer_unavailable', undefined, { cause: error })
-  })
-  outagesOf(log).succeed('signer')
   const { network, address } = asset
   const { id: call, payer, url, terms } = order
+  const sign = (earlier?: Parameters<typeof signPayment>[4]): Promise<SignedPayment> =>
+    signPayment(account, terms, clock.now(), undefined, earlier).catch((error: unknown) => {
+      if (!(error instanceof SignerUnavailable)) throw toFault(error)
+      throw new Fault('signer_unavailable', undefined, { cause: error })
+    })
+  const signed = await sign()
+  outagesOf(log).succeed('signer')
   const payment = { network, asset: address, fromBlock, signed }
-  await intents.commit({ call, payer, url, payeeAccepted: terms.payToChanged, ...payment }, caps)
-  return { signed, fromBlock }
+  const payeeAccepted = terms.payToChanged
+  const isNew = await intents.commit({ call, payer, url, payeeAccepted, ...payment }, caps)
+  if (isNew) return { signed, fromBlock, isNew }
+  const intent = await intents.findSigned(call)
+  if (intent?.payee !== signed.to || intent.amount !== signed.value) {
+    throw new Fault('upstream_payment_terms', 'The seller changed its terms after a payment.')
+  }
+  const validBefore = BigInt(intent.validBefore.getTime()) / 1_000n
+  const again = await sign({ nonce: intent.nonce, validBefore })
+  return { signed: again, fromBlock: intent.fromBlock, isNew }
 }
 
 /** Stores and returns the outcome of a payment; if it cannot be stored, a job resolves it. */

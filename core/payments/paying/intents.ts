@@ -1,5 +1,7 @@
 import { DatabaseError, type Pool } from 'pg'
 import { Fault } from '../../errors.ts'
+import { HoldExpired } from '../../ledger/hold-expired.ts'
+import { isDuplicateKey } from '../../ledger/retry.ts'
 import type { Hex } from '../chain/asset.ts'
 import { expiryOf, type SignedPayment } from './x402-client.ts'
 
@@ -64,6 +66,9 @@ export interface IntentResult {
   readonly reason?: string | undefined
 }
 
+const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
+  i.valid_before AS "validBefore", i.from_block AS "fromBlock"`
+
 /** Store of signed payments, each committed before it is sent: a signature is as good as paid. */
 export class Intents {
   readonly #pool: Pool
@@ -75,9 +80,10 @@ export class Intents {
   /**
    * Stores a signed payment and counts it against the caps of the day and of what is unresolved.
    * @throws Fault `payments_paused`; `outflow_cap_reached` or `unresolved_cap_reached` with `scope`
-   * @throws Error (unique violation) if the call already has an intent: one signature per call
+   * @throws Fault `service_unavailable` if the hold of the call was released meanwhile
+   * @returns false if the call already has an intent: one authorization per call
    */
-  async commit(order: PaymentOrder, caps: OutflowCaps & UnresolvedCaps): Promise<void> {
+  async commit(order: PaymentOrder, caps: OutflowCaps & UnresolvedCaps): Promise<boolean> {
     const { call, network, asset, payer, url, signed } = order
     const row = {
       call,
@@ -104,9 +110,21 @@ export class Intents {
         [JSON.stringify(row), capValues(caps), payer],
       )
       if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
+      return true
     } catch (error) {
+      if (isDuplicateKey(error)) return false
       throw toFault(error)
     }
+  }
+
+  /** Finds the intent of a call while its outcome is not known. */
+  async findSigned(call: string): Promise<Intent | undefined> {
+    const { rows } = await this.#pool.query<Intent>(
+      `SELECT ${INTENT_COLUMNS} FROM hub.payment_intent i JOIN ledger.account a ON a.id = i.owner
+       WHERE i.call = $1 AND i.state = 'signed'`,
+      [call],
+    )
+    return rows[0]
   }
 
   /** Stores the outcome of an intent. Final states do not change. */
@@ -160,8 +178,7 @@ export class Intents {
          SELECT call FROM hub.payment_intent WHERE state IN ('signed', 'unresolved', 'paid')
            AND changed_at < now() - make_interval(secs => $1)
          ORDER BY changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-       RETURNING i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
-         i.valid_before AS "validBefore", i.from_block AS "fromBlock"`,
+       RETURNING ${INTENT_COLUMNS}`,
       [olderThanSeconds, limit],
     )
     return rows
@@ -194,6 +211,7 @@ const capValues = (caps: OutflowCaps & UnresolvedCaps): readonly bigint[] => [
 const PAUSED = 'AH010'
 const ABOVE_CAP = 'AH011'
 const ABOVE_UNRESOLVED_CAP = 'AH012'
+const HOLD_RESOLVED = 'AH014'
 const CAP_OWNERS = { key: 'this key', host: 'this host', platform: 'the hub' } as const
 const UNRESOLVED_OWNERS = {
   principal: 'this account',
@@ -205,6 +223,7 @@ const UNRESOLVED_OWNERS = {
 function toFault(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return error
   if (error.code === PAUSED) return new Fault('payments_paused', undefined, { cause: error })
+  if (error.code === HOLD_RESOLVED) return new HoldExpired()
   const [scopeName = ''] = error.message.split(':')
   if (error.code === ABOVE_UNRESOLVED_CAP) {
     const scope = scopeName as keyof typeof UNRESOLVED_OWNERS

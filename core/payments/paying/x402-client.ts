@@ -105,19 +105,23 @@ async function sendUnpaid(egress: Egress, message: Parameters<Egress['request']>
  * allows. Sign once per call: a second signature is a second payment.
  * @param now start of the validity
  * @param lifetimeMax seconds; more than a minute only for a trusted seller
+ * @param earlier authorization to sign again: both signatures are the same payment
  */
 export async function signPayment(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
   terms: Terms,
   now: Date,
   lifetimeMax = LIFETIME_SECONDS_MAX,
+  earlier?: Pick<SignedPayment, 'nonce' | 'validBefore'>,
 ): Promise<SignedPayment> {
   const [from, to, value] = [account.address, terms.payTo, terms.amount]
   if (from.toLowerCase() === to.toLowerCase()) throw new PaymentTermsError('own_wallet')
   const allowed = BigInt(terms.maxTimeoutSeconds)
   const lifetime = allowed < lifetimeMax ? allowed : lifetimeMax
-  const validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime
-  const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+  const {
+    validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime,
+    nonce = `0x${randomBytes(32).toString('hex')}`,
+  } = earlier ?? {}
   const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
   const header = paymentHeader(terms, payload)
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`

@@ -67,9 +67,11 @@ export async function acceptPayment(
     isCall ? undefined : claims.find(key), // a call looks its claim up before it needs funds
     isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
-  if (known && known.state !== 'released') return { repeated: known }
+  const mayBeTaken = known?.state === 'released' || known?.state === 'claimed'
+  if (known && !mayBeTaken) return { repeated: known }
   const first = acceptTerms(offers, payment, terms, upfront)
   if (!first) {
+    if (known?.state === 'claimed') return { repeated: known }
     const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
@@ -83,20 +85,20 @@ export async function acceptPayment(
   if (!isNew) return { repeated: claimed }
   // Checked after the claim, so that concurrent payments of a wallet count each other.
   const isTrusted = isCall && terms.upfront && !upfront
-  const exceedsTrust = isTrusted && (await claims.requireUpfrontBeyondTrust(key))
+  const exceedsTrust = isTrusted && (await claims.trust.requireUpfrontBeyondTrust(key))
   const accepted = (exceedsTrust && acceptTerms(offers, payment, terms, true)) || first
   const claim = exceedsTrust ? { ...claimed, upfront: true } : claimed
   const { requirement, isExact } = accepted
   const verified = await offers
     .verify(accepted.payment, requirement, needSeconds)
     .catch((error: unknown) =>
-      claims.release(key).then((): never => {
+      claims.release(claim).then((): never => {
         throw new Fault('facilitator_unavailable', undefined, { cause: error })
       }),
     )
   if (verified.valid && isExact) return { claim, payment: accepted.payment, requirement }
   if (verified.valid) {
-    await claims.release(key)
+    await claims.release(claim)
     throw new PaymentRefused('upfront_required', upfront)
   }
   if (verified.reason === NONCE_USED) {
@@ -104,7 +106,8 @@ export async function acceptPayment(
     await claims.conclude(key, 'pending')
     throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
   }
-  await (UNUSABLE_REASONS.has(verified.reason ?? '') ? claims.forget(key) : claims.release(key))
+  const isUnusable = UNUSABLE_REASONS.has(verified.reason ?? '')
+  await (isUnusable ? claims.forget(claim) : claims.release(claim))
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
@@ -114,7 +117,7 @@ const mustPayUpfront = async (
   key: PaymentKey,
   { amount, upfront = false, trustsKnownPayers = false }: SaleTerms,
 ): Promise<boolean> =>
-  (upfront && !trustsKnownPayers) || claims.mustPayUpfront(key, upfront ? amount : undefined)
+  (upfront && !trustsKnownPayers) || claims.trust.mustPayUpfront(key, upfront ? amount : undefined)
 
 /**
  * Finds the requirement that the payment accepts. A payment that should have been upfront is not
@@ -160,11 +163,13 @@ function readOrRefuse(offers: Offers, header: string): Payment {
  * claimed, and the job `resolve-payments` posts it. Credits whose settlement reportedly failed stay
  * open until the chain decides, because the money may have arrived anyway.
  * @throws Fault `facilitator_unavailable` if nothing was sent; the same payment may be retried
+ * @throws Fault `payment_in_progress` if another process has taken the payment over
  */
 export async function settlePayment(
   { ledger, claims, offers, log }: AcceptDeps,
   { claim, payment, requirement }: AcceptedPayment,
 ): Promise<Settlement & { readonly booked: boolean }> {
+  if (!(await claims.beginSettlement(claim))) throw new Fault('payment_in_progress')
   const settled = await offers.settle(payment, requirement)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
@@ -186,11 +191,12 @@ export async function settlePayment(
   const fields = { err: reason, ...(component && { component }), claim: claim.id, tx }
   logFailure(log, 'warn', fields, `a payment is ${outcome}`)
   if (isUnsent) {
-    await claims.release(claim.key)
+    await claims.release(claim)
     throw new Fault('facilitator_unavailable')
   }
   const hasFailed = outcome === 'failed' && claim.purpose === 'call'
   await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
-  if (hasFailed && !claim.upfront) await claims.distrust(claim.key.payer, reason ?? 'not_settled')
+  if (hasFailed && !claim.upfront)
+    await claims.trust.distrust(claim.key.payer, reason ?? 'not_settled')
   return { ...settled, booked: false }
 }

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { PaymentKey } from './payment.ts'
 
@@ -81,3 +82,48 @@ export const attemptIds = (name: string): readonly string[] =>
   Array.from({ length: ATTEMPTS_MAX }, (_, attempt) =>
     attempt === 0 ? name : derivedUuid(instantOf(name), `payment ${attempt} of ${name}`),
   )
+
+/** A claim; `isNew` is true if this request made it. */
+export interface ClaimResult {
+  readonly isNew: boolean
+  readonly claim: Claim
+}
+
+/** Claims a payment for a process. Returns undefined if the payment is already claimed. */
+export async function insertClaim(
+  on: Pick<Pool, 'query'>,
+  key: PaymentKey,
+  purchase: Purchase & { readonly id: string },
+  process: string,
+): Promise<ClaimResult | undefined> {
+  const { rows } = await on.query<ClaimRow>(
+    `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
+       amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+     ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
+       purpose = excluded.purpose, request_hash = excluded.request_hash,
+       amount = excluded.amount, payee = excluded.payee, client = excluded.client,
+       commission_bps = excluded.commission_bps, upfront = excluded.upfront,
+       pay_to = excluded.pay_to, call = excluded.call, process = excluded.process,
+       state = 'claimed', settling = false,
+       claimed_at = now(), changed_at = now()
+       WHERE c.state = 'released'
+     RETURNING ${CLAIM_COLUMNS}`,
+    [
+      ...keyValues(key),
+      purchase.id,
+      purchase.purpose,
+      purchase.requestHash,
+      purchase.amount,
+      purchase.payee,
+      purchase.commissionBps,
+      purchase.validBefore,
+      purchase.upfront ?? false,
+      purchase.client ?? null,
+      purchase.payTo.toLowerCase(),
+      purchase.call ?? null,
+      process,
+    ],
+  )
+  return rows[0] && { isNew: true, claim: toClaim(rows[0]) }
+}

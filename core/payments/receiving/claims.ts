@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
+import type { ProcessLease } from '../../db/process-lease.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { uuidv7 } from '../../ids.ts'
 import { isPosted } from '../../ledger/idempotency.ts'
@@ -7,8 +8,10 @@ import {
   attemptIds,
   CLAIM_COLUMNS,
   type Claim,
+  type ClaimResult,
   type ClaimRow,
   IS_KEY,
+  insertClaim,
   isClosed,
   isSameKey,
   keyValues,
@@ -16,22 +19,21 @@ import {
   SELECT_CLAIM,
   toClaim,
 } from './claim.ts'
+import { PayerTrust } from './payer-trust.ts'
 import type { PaymentKey } from './payment.ts'
-
-/** A claim; `isNew` is true if this request made it. */
-interface ClaimResult {
-  readonly isNew: boolean
-  readonly claim: Claim
-}
 
 /** Store of received payments: each is claimed before verification, so that it is served once. */
 export class Claims {
   readonly #pool: Pool
   readonly #clock: Clock
+  readonly #lease: ProcessLease
+  readonly trust: PayerTrust
 
-  constructor(pool: Pool, clock: Clock) {
+  constructor(pool: Pool, clock: Clock, lease: ProcessLease) {
     this.#pool = pool
     this.#clock = clock
+    this.#lease = lease
+    this.trust = new PayerTrust(pool)
   }
 
   async find(key: PaymentKey): Promise<Claim | undefined> {
@@ -52,18 +54,34 @@ export class Claims {
     return rows[0] && toClaim(rows[0])
   }
 
-  /** Claims a payment, or returns its existing claim. */
+  /**
+   * Claims a payment, or returns its existing claim. That of the same purchase by a process that is
+   * gone is taken over: it is as good as new, and keeps its id, under which it may be posted.
+   */
   async claim(key: PaymentKey, purchase: Purchase): Promise<ClaimResult> {
     for (let tries = 0; tries < CLAIM_ATTEMPTS_MAX; tries++) {
       const claimed = await (purchase.id === undefined
-        ? this.#insert(this.#pool, key, purchase)
+        ? this.#claimUnnamed(key, purchase)
         : this.#claimNamed(key, purchase, purchase.id))
-      if (claimed) return claimed
-      const claim = await this.find(key)
+      if (claimed?.isNew) return claimed
+      const claim = claimed?.claim ?? (await this.find(key))
+      const taken = claim && (await this.#takeOver(claim, key, purchase))
+      if (taken) return { isNew: true, claim: taken }
       if (claim) return { isNew: false, claim }
       // Another request released it in between, because the payment was invalid then.
     }
     throw new Error('a claim was released each time it was read')
+  }
+
+  /** If it is unknown whether the claim was stored, it is released: its request fails. */
+  async #claimUnnamed(key: PaymentKey, purchase: Purchase): Promise<ClaimResult | undefined> {
+    const id = uuidv7(this.#clock.now().getTime())
+    try {
+      return await insertClaim(this.#pool, key, { ...purchase, id }, this.#lease.id)
+    } catch (error) {
+      void this.release({ id })
+      throw error
+    }
   }
 
   /** Finds the payment of a named purchase: an open or successful one, else any. */
@@ -93,45 +111,37 @@ export class Claims {
       if (open) return { isNew: false, claim: open }
       const same = all.find((claim) => isSameKey(claim.key, key))
       const free = attemptIds(name).find((id) => all.every((claim) => claim.id !== id))
-      if (!same && free === undefined) throw new Error(`purchase ${name} has failed too often`)
-      return this.#insert(client, key, { ...purchase, id: same?.id ?? free })
+      const id = same?.id ?? free
+      if (id === undefined) throw new Error(`purchase ${name} has failed too often`)
+      return insertClaim(client, key, { ...purchase, id }, this.#lease.id)
     })
   }
 
-  /** Returns undefined if the payment is already claimed. */
-  async #insert(
-    on: Pool | ClientBase,
-    key: PaymentKey,
-    purchase: Purchase,
-  ): Promise<ClaimResult | undefined> {
-    const { rows } = await on.query<ClaimRow>(
-      `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
-         amount, payee, commission_bps, valid_before, upfront, client, pay_to, call)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-       ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
-         purpose = excluded.purpose, request_hash = excluded.request_hash,
-         amount = excluded.amount, payee = excluded.payee, client = excluded.client,
-         commission_bps = excluded.commission_bps, upfront = excluded.upfront,
-         pay_to = excluded.pay_to, call = excluded.call, state = 'claimed',
-         claimed_at = now(), changed_at = now()
-         WHERE c.state = 'released'
-       RETURNING ${CLAIM_COLUMNS}`,
-      [
-        ...keyValues(key),
-        purchase.id ?? uuidv7(this.#clock.now().getTime()),
-        purchase.purpose,
-        purchase.requestHash,
-        purchase.amount,
-        purchase.payee,
-        purchase.commissionBps,
-        purchase.validBefore,
-        purchase.upfront ?? false,
-        purchase.client ?? null,
-        purchase.payTo.toLowerCase(),
-        purchase.call ?? null,
-      ],
+  /** Notes that a payment may be sent from now on. False if another process has it meanwhile. */
+  async beginSettlement({ id }: Claim): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET settling = true
+       WHERE id = $1 AND state = 'claimed' AND process = $2`,
+      [id, this.#lease.id],
     )
-    return rows[0] && { isNew: true, claim: toClaim(rows[0]) }
+    return rowCount === 1
+  }
+
+  /** Takes a claim over from a process that is gone. Undefined for that of another purchase. */
+  async #takeOver(
+    { id, state }: Claim,
+    key: PaymentKey,
+    { requestHash, client, call }: Purchase,
+  ): Promise<Claim | undefined> {
+    if (state !== 'claimed') return undefined
+    const { rows } = await this.#pool.query<ClaimRow>(
+      `UPDATE hub.payment_claim SET process = $6, call = $7, changed_at = now()
+       WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
+         AND client IS NOT DISTINCT FROM $9 AND hub.is_gone(process, $6)
+       RETURNING ${CLAIM_COLUMNS}`,
+      [...keyValues(key), id, this.#lease.id, call ?? null, requestHash, client ?? null],
+    )
+    return rows[0] && toClaim(rows[0])
   }
 
   /**
@@ -156,19 +166,23 @@ export class Claims {
   }
 
   /** Deletes the claim of an invalid payment that nobody can settle. */
-  async forget(key: PaymentKey): Promise<void> {
-    await this.#pool.query(
-      `DELETE FROM hub.payment_claim WHERE ${IS_KEY} AND state = 'claimed'`,
-      keyValues(key),
+  forget({ id }: Claim): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `DELETE FROM hub.payment_claim WHERE id = $1 AND state = 'claimed' AND process = $2`,
+        [id, this.#lease.id],
+      ),
     )
   }
 
   /** Releases a claim without delivery. It is watched, because others have seen the payment. */
-  async release(key: PaymentKey): Promise<void> {
-    await this.#pool.query(
-      `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
-       WHERE ${IS_KEY} AND state = 'claimed'`,
-      keyValues(key),
+  release({ id }: Pick<Claim, 'id'>): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
+         WHERE id = $1 AND state = 'claimed' AND process = $2`,
+        [id, this.#lease.id],
+      ),
     )
   }
 
@@ -203,63 +217,32 @@ export class Claims {
   /** Starts the work of a payment for a call. False if it is done or another request has it. */
   async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6,
+         process = $7
        WHERE ${IS_KEY} AND delivered_at IS NULL AND NOT deposited
-         AND (working_until IS NULL OR working_until < now())`,
-      [...keyValues(key), seconds, call],
+         AND (working_until IS NULL OR working_until < now() OR hub.is_gone(process, $7))`,
+      [...keyValues(key), seconds, call, this.#lease.id],
     )
     return rowCount === 1
   }
 
-  /** Ends that work. Failed work may be retried with the same payment. */
-  async finishWork(key: PaymentKey, delivered: boolean): Promise<void> {
+  /** Ends that work as delivered. */
+  async finishWork(key: PaymentKey): Promise<void> {
     await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = NULL,
-         delivered_at = CASE WHEN $5 THEN now() END WHERE ${IS_KEY} AND delivered_at IS NULL`,
-      [...keyValues(key), delivered],
-    )
-  }
-
-  /**
-   * Returns true if a payer must pay upfront, because an earlier payment failed after the work.
-   * @param unprovenAmount also true unless the payer has paid this amount at once before
-   */
-  async mustPayUpfront(
-    { network, asset, payer }: PaymentKey,
-    unprovenAmount?: bigint,
-  ): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()
-       UNION ALL
-       SELECT WHERE $2::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM hub.payment_claim
-         WHERE network = $3 AND asset = $4 AND payer = $1 AND amount >= $2
-           AND state IN ('settled', 'confirmed'))`,
-      [payer, unprovenAmount ?? null, network, asset],
-    )
-    return rowCount !== 0
-  }
-
-  /**
-   * Makes a claimed payment an upfront one if it and the other unsettled payments of its payer
-   * exceed what the payer has paid at once before. Returns true if so.
-   */
-  async requireUpfrontBeyondTrust(key: PaymentKey): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET upfront = true WHERE ${IS_KEY} AND NOT EXISTS (
-         SELECT FROM hub.payment_claim WHERE payer = $3 AND state IN ('settled', 'confirmed')
-           AND amount >= (SELECT sum(amount) FROM hub.payment_claim
-             WHERE payer = $3 AND state = 'claimed' AND NOT upfront))`,
+      `UPDATE hub.payment_claim SET working_until = NULL, delivered_at = now()
+       WHERE ${IS_KEY} AND delivered_at IS NULL`,
       keyValues(key),
     )
-    return rowCount === 1
   }
 
-  /** Requires upfront payment from a payer whose payment failed after the work was done. */
-  async distrust(payer: string, reason: string): Promise<void> {
-    await this.#pool.query(
-      `INSERT INTO hub.distrusted_payer VALUES ($1, now() + make_interval(days => $2), $3)
-       ON CONFLICT (payer) DO UPDATE SET until = excluded.until, reason = excluded.reason`,
-      [payer.toLowerCase(), DISTRUST_DAYS, reason],
+  /** Ends that work without a delivery: it may be tried again with the same payment. */
+  abandonWork(key: PaymentKey, call: string): Promise<void> {
+    return this.#lease.release(() =>
+      this.#pool.query(
+        `UPDATE hub.payment_claim SET working_until = NULL
+         WHERE ${IS_KEY} AND call = $5 AND process = $6 AND delivered_at IS NULL`,
+        [...keyValues(key), call, this.#lease.id],
+      ),
     )
   }
 
@@ -286,6 +269,4 @@ export class Claims {
   }
 }
 
-/** Period in which a payer who did not pay for delivered work must pay upfront. */
-const DISTRUST_DAYS = 30
 const CLAIM_ATTEMPTS_MAX = 20

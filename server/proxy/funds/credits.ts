@@ -32,18 +32,32 @@ export async function reserveCredits(
     if (enough) throw limitReached(caller.keyId, 'allowance')
     return undefined
   }
-  return new LedgerFunds(
+  return fundsOf({ ledger, accountStatus }, caller, call)
+}
+
+/** Funds of an interrupted call whose payment to a seller may have been sent. */
+export function resumeCredits(deps: CallDeps, caller: Caller, call: string): Funds {
+  const funds = fundsOf(deps, caller, call)
+  funds.park(true)
+  return funds
+}
+
+const fundsOf = (
+  { ledger, accountStatus }: Pick<CallDeps, 'ledger' | 'accountStatus'>,
+  { keyId, credits }: Caller,
+  call: string,
+): LedgerFunds =>
+  new LedgerFunds(
     'credits',
-    caller.keyId,
+    keyId,
     ledger,
-    { call, owner: caller.credits },
+    { call, owner: credits },
     (charged) => charged,
     (balance) => {
-      accountStatus.noteBalance(caller.credits.id, balance)
+      accountStatus.noteBalance(credits.id, balance)
       return balance as Micros
     },
   )
-}
 
 /** Dry run of `reserveCredits`: returns the same result without moving money. */
 export async function dryRunCredits(

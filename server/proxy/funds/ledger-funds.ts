@@ -1,4 +1,4 @@
-import { Fault } from '../../../core/errors.ts'
+import { HoldExpired } from '../../../core/ledger/hold-expired.ts'
 import type { HoldRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 import type { CallOutcome, Charge, FundingSource, Funds } from '../call-types.ts'
@@ -69,16 +69,7 @@ export class LedgerFunds implements Funds {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen || this.#isParked) return
-    this.#isOpen = false
     await this.#ledger.release(this.#hold)
-  }
-}
-
-/** The hold was released before its call was settled: nothing is charged or delivered. */
-export class HoldExpired extends Fault {
-  constructor() {
-    super('service_unavailable', 'The call outlasted its hold. Nothing was charged; try again.', {
-      extras: { reason: 'hold_expired' },
-    })
+    this.#isOpen = false
   }
 }

@@ -41,9 +41,9 @@ export class PostpaidFunds implements Funds {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, amount: ZERO, balance: undefined }
     }
-    this.#isOpen = false
     const { claim } = this.#accepted
     await this.#deps.responses.store(claim.id, { call: this.#priced.call, ...outcome })
+    this.#isOpen = false
     const settled = await settlePayment(this.#deps, this.#accepted)
     if (settled.outcome === 'failed') {
       const { code, message, extras, headers } = notSettled(settled, this.#priced)
@@ -58,7 +58,7 @@ export class PostpaidFunds implements Funds {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
-    await this.#deps.claims.release(this.#accepted.claim.key)
+    await this.#deps.claims.release(this.#accepted.claim)
   }
 }
 
@@ -96,7 +96,7 @@ export class PrepaidFunds implements Funds {
       return { source, amount: ZERO, balance: undefined, headers } // it pays for the next attempt
     }
     await this.#deps.responses.store(this.#claim.id, { call: this.#call, ...outcome })
-    await this.#deps.claims.finishWork(this.#claim.key, true)
+    await this.#deps.claims.finishWork(this.#claim.key)
     this.#isOpen = false
     const { id: entry, amount } = this.#claim
     return { source, amount: amount as Micros, balance: undefined, entry, headers }
@@ -127,7 +127,7 @@ export class PrepaidFunds implements Funds {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
-    await this.#deps.claims.finishWork(this.#claim.key, false)
+    await this.#deps.claims.abandonWork(this.#claim.key, this.#call)
   }
 }
 

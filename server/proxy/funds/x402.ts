@@ -102,17 +102,23 @@ function assertSamePurchase(
 
 /**
  * Continues with a payment that was presented before: returns its stored response, or the payment
- * as funds of another attempt if its work failed. Its payer is never asked for another payment.
+ * as funds of another attempt if its work failed or its process is gone. Its payer is never asked
+ * for another payment.
  * @throws Fault `payment_in_progress`, `payment_pending` or `answer_expired`
  */
 export async function resumeClaim(
-  { claims, responses }: CallDeps,
+  deps: CallDeps,
   claim: Claim,
   priced: PricedCall,
 ): Promise<Pick<Attempt, 'replayable' | 'prepaid'>> {
+  const { claims, responses } = deps
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
-  if (state === 'claimed') throw new Fault('payment_in_progress', undefined, { extras })
+  if (state === 'claimed') {
+    // Takes the claim over if its process is gone.
+    const prepaid = await reserveX402(deps, priced)
+    return { prepaid: prepaid! }
+  }
   if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
   const response = await responses.find(claim.id)
   if (response) {
@@ -132,7 +138,7 @@ export async function resumeClaim(
 /** Continues with a payment that another request claimed after `findPresentedClaim`. */
 async function resumeConcurrent(deps: CallDeps, claim: Claim, priced: PricedCall): Promise<Funds> {
   assertSamePurchase(deps, claim, priced)
-  const { prepaid } = await resumeClaim(deps, claim, priced)
+  const { prepaid } = claim.state === 'claimed' ? {} : await resumeClaim(deps, claim, priced)
   if (prepaid) return prepaid
   throw new Fault('payment_in_progress', undefined, { extras: { transaction: claim.transaction } })
 }

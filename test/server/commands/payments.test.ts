@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { openLogins } from '../../../core/db/logins.ts'
+import { ProcessLease } from '../../../core/db/process-lease.ts'
 import type { AccountRef } from '../../../core/ledger/ledger.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { Claims } from '../../../core/payments/receiving/claims.ts'
@@ -24,12 +25,17 @@ const inAMinute = () => new Date(systemClock.now().getTime() + 60_000)
 /** The commands that operators run, and their output, without a running hub. */
 describe('npm run payments', () => {
   let database: FreshDatabase
+  let lease: ProcessLease
   let owner: AccountRef
   before(async () => {
     database = await freshDatabase()
+    lease = await ProcessLease.open(database.pool)
     ;({ owner } = await sampleLedger(database.pool))
   })
-  after(() => database.drop())
+  after(async () => {
+    await lease.close()
+    await database.drop()
+  })
 
   const say = async (...args: string[]): Promise<{ code: number; said: string }> => {
     let said = ''
@@ -82,7 +88,7 @@ describe('npm run payments', () => {
       commissionBps: 0,
       validBefore: inAMinute(),
     }
-    return new Claims(database.pool, systemClock).claim(key, what)
+    return new Claims(database.pool, systemClock, lease).claim(key, what)
   }
   const cut = (text: string): string => text.replaceAll(/ +/g, ' ')
 

@@ -13,6 +13,7 @@ import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import type { Payment } from '../../../core/payments/receiving/payment.ts'
+import { privileged } from '../../../plugins/index.ts'
 import { type RunningHub, startHub } from '../../../server/boot/start.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
@@ -24,6 +25,8 @@ const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathnam
 /** Credits that the first agent of a sandbox buys. */
 const CREDITS = usd('5')
 const HOSTS = ['taker.test', 'keeper.test'] as const
+/** Seller that is asked again after the restart. */
+const AGAIN = 'again.test'
 
 interface Ready {
   readonly url: string
@@ -53,15 +56,17 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
   })
 
+  const sandboxHosts = () =>
+    [...HOSTS, AGAIN].map((host) => `${host}=127.0.0.1:${sellers.port}`).join()
+
   async function start(): Promise<Ready> {
-    const names = HOSTS.map((host) => `${host}=127.0.0.1:${sellers.port}`)
     child = spawn(process.execPath, [PROGRAM], {
       env: {
         PATH: '/usr/bin:/bin',
         HUB_DATA_DIR: dataDir,
         HUB_PORT: '0',
         DATABASE_URL: database.url,
-        HUB_SANDBOX_HOSTS: names.join(),
+        HUB_SANDBOX_HOSTS: sandboxHosts(),
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -104,14 +109,29 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     const calls = HOSTS.map((host) =>
       ask(first.url, '/proxy/external', { key: apiKey, body: { url: `http://${host}/` } }),
     )
-    const lost = Promise.allSettled(calls)
+    const visited = Promise.withResolvers<void>()
+    sellers.serve(AGAIN, { paid: () => visited.resolve() })
+    const askAgain = (url: string) =>
+      ask(url, '/proxy/external', {
+        key: apiKey,
+        body: { url: `http://${AGAIN}/` },
+        headers: { 'idempotency-key': 'again' },
+      })
+    const lost = Promise.allSettled([...calls, askAgain(first.url)])
     const [taken, kept] = await Promise.all(arrived)
+    await visited.promise
     await kill()
     for (const { status } of await lost) expect(status).to.equal('rejected')
 
     next = await startHub({
-      config: { ...readConfig({}), dataDir, port: 0, databaseUrl: database.url, jobs: false },
-      parts: { plugins: [], privileged: [], startJobs: () => expect.fail('no jobs') },
+      config: {
+        ...readConfig({ HUB_SANDBOX_HOSTS: sandboxHosts() }),
+        dataDir,
+        port: 0,
+        databaseUrl: database.url,
+        jobs: false,
+      },
+      parts: { plugins: [], privileged, startJobs: () => expect.fail('no jobs') },
       log: createLog('silent'),
     })
     const { hub, sandbox } = next
@@ -121,23 +141,41 @@ describe('A092 a hub that is killed while sellers have its signatures', function
       await resolvePayments(hub.paymentDeps, 0)
     }
     await resolves()
-    const both = Number(2n * PRICE)
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both, both])
+    const [one, both] = [Number(PRICE), Number(2n * PRICE)]
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, both + one])
 
     const before = await money.chain.balanceOf(money.spend.address)
     sellers.facilitator = money.facilitator
+    // As if some seconds had passed: the old process is gone, and the new one is steady.
+    await hub.pool.query(
+      `WITH old AS (DELETE FROM hub.process
+         WHERE steady_since < (SELECT max(steady_since) FROM hub.process))
+       UPDATE hub.process SET steady_since = now() - interval '1 hour'
+       WHERE steady_since = (SELECT max(steady_since) FROM hub.process)`,
+    )
+    sellers.serve(AGAIN)
+    const again = await askAgain(next.url)
+    expect([again.status, again.text], 'delivered by the same payment').to.deep.equal([
+      200,
+      'goods',
+    ])
+    const nonces = sellers.visits
+      .filter(({ host }) => host === AGAIN)
+      .flatMap(({ payment }) => payment?.payload.authorization.nonce ?? [])
+    expect([nonces.length, new Set(nonces).size]).to.deep.equal([2, 1])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, both])
     expect(await sellers.settle(taken!)).to.have.property('success', true)
     await resolves()
-    expect(await balances()).to.deep.equal([Number(CREDITS) - both, both / 2])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, one])
     await callRpc(rpcUrl, 'evm_increaseTime', [120])
     await callRpc(rpcUrl, 'evm_mine', [])
     expect(await sellers.settle(kept!)).to.have.property('success', false)
     await resolves()
-    expect(await balances()).to.deep.equal([Number(CREDITS - PRICE), 0])
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both, 0])
     expect([await stateOf(taken!), await stateOf(kept!)]).to.deep.equal(['confirmed', 'unused'])
     const { chain, spend } = money
-    expect(await chain.balanceOf(SHOP)).to.equal(PRICE)
-    expect(before - (await chain.balanceOf(spend.address))).to.equal(PRICE)
+    expect(await chain.balanceOf(SHOP)).to.equal(2n * PRICE)
+    expect(before - (await chain.balanceOf(spend.address))).to.equal(2n * PRICE)
     expect((await verifyLedger(hub.pool)).ok).to.equal(true)
   })
 })

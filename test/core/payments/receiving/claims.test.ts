@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { systemClock } from '../../../../core/clock.ts'
+import { ProcessLease } from '../../../../core/db/process-lease.ts'
 import { uuidv7 } from '../../../../core/ids.ts'
 import { Claims } from '../../../../core/payments/receiving/claims.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
@@ -13,15 +14,20 @@ const payment = () => ({ network: 'eip155:8453', asset, payer: hex(20), nonce: h
 describe('a named purchase', () => {
   let fresh: FreshDatabase
   let claims: Claims
+  let lease: ProcessLease
   let id: string
   before(async () => {
     fresh = await freshDatabase()
-    claims = new Claims(fresh.pool, systemClock)
+    lease = await ProcessLease.open(fresh.pool)
+    claims = new Claims(fresh.pool, systemClock, lease)
   })
   beforeEach(() => {
     id = uuidv7(systemClock.now().getTime())
   })
-  after(() => fresh.drop())
+  after(async () => {
+    await lease.close()
+    await fresh.drop()
+  })
   const claim = (key: ReturnType<typeof payment>) =>
     claims.claim(key, {
       id,
@@ -38,7 +44,9 @@ describe('a named purchase', () => {
     it(`is paid by one payment, also after a ${end} one`, async () => {
       const [lost, paid, late] = [payment(), payment(), payment()]
       expect(await claim(lost)).to.include({ isNew: true })
-      await (end === 'failed' ? claims.conclude(lost, 'failed') : claims.release(lost))
+      await (end === 'failed'
+        ? claims.conclude(lost, 'failed')
+        : claims.release((await claims.find(lost))!))
       const second = await claim(paid)
       expect(second, 'the name is free again').to.include({ isNew: true })
       await claims.conclude(paid, 'settled', hex(32))
@@ -57,7 +65,7 @@ describe('a named purchase', () => {
   it('is claimed by one of several concurrent payments after another one failed', async () => {
     const lost = payment()
     await claim(lost)
-    await claims.release(lost)
+    await claims.release((await claims.find(lost))!)
     const payments = Array.from({ length: 4 }, payment)
     const results = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
     expect(results.filter(({ isNew }) => isNew)).to.have.lengthOf(1)

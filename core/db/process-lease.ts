@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
+import { ASYNC_COMMIT } from './transaction.ts'
+
+const BEAT_EVERY_MS = 1_000
+/** Maximum number of releases that wait for the database. */
+const WAITING_MAX = 10_000
+
+/**
+ * Lease of this process on the attempts and payments that it works on. It is renewed each second;
+ * three seconds after the last renewal, `hub.is_gone` lets other processes take them over.
+ */
+export class ProcessLease {
+  readonly id = randomUUID()
+  readonly #pool: Pool
+  readonly #waiting = new Set<() => Promise<unknown>>()
+  #timer: NodeJS.Timeout | undefined
+  #isBeating = false
+
+  private constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /** Takes the lease, before anything is begun under it. */
+  static async open(pool: Pool): Promise<ProcessLease> {
+    const lease = new ProcessLease(pool)
+    await lease.#renew()
+    lease.#timer = setInterval(() => void lease.#beat(), BEAT_EVERY_MS).unref()
+    return lease
+  }
+
+  /**
+   * Runs a release of something that this process had begun. If the database is out of reach, runs
+   * it again each second until it succeeds: while this process lives, nobody else releases it.
+   */
+  async release(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch {
+      if (this.#waiting.size < WAITING_MAX) this.#waiting.add(work)
+    }
+  }
+
+  /** Ends the lease: others may take over at once what is left. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#pool.query('DELETE FROM hub.process WHERE id = $1', [this.id]).catch(() => {})
+  }
+
+  /** A failure is not logged: other code reports an unreachable database. */
+  async #beat(): Promise<void> {
+    if (this.#isBeating) return
+    this.#isBeating = true
+    try {
+      await this.#renew()
+      for (const work of this.#waiting) {
+        this.#waiting.delete(work)
+        void this.release(work) // not awaited: it may take longer than a beat
+      }
+    } catch {
+    } finally {
+      this.#isBeating = false
+    }
+  }
+
+  async #renew(): Promise<void> {
+    await this.#pool.query(`SELECT hub.beat($1) FROM ${ASYNC_COMMIT}`, [this.id])
+  }
+}

@@ -1,0 +1,58 @@
+import type { Pool } from 'pg'
+import { IS_KEY, keyValues } from './claim.ts'
+import type { PaymentKey } from './payment.ts'
+
+/** Period in which a payer who did not pay for delivered work must pay upfront. */
+const DISTRUST_DAYS = 30
+
+/** Store of the payers who must pay upfront. */
+export class PayerTrust {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /**
+   * Returns true if a payer must pay upfront, because an earlier payment failed after the work.
+   * @param unprovenAmount also true unless the payer has paid this amount at once before
+   */
+  async mustPayUpfront(
+    { network, asset, payer }: PaymentKey,
+    unprovenAmount?: bigint,
+  ): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()
+       UNION ALL
+       SELECT WHERE $2::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM hub.payment_claim
+         WHERE network = $3 AND asset = $4 AND payer = $1 AND amount >= $2
+           AND state IN ('settled', 'confirmed'))`,
+      [payer, unprovenAmount ?? null, network, asset],
+    )
+    return rowCount !== 0
+  }
+
+  /**
+   * Makes a claimed payment an upfront one if it and the other unsettled payments of its payer
+   * exceed what the payer has paid at once before. Returns true if so.
+   */
+  async requireUpfrontBeyondTrust(key: PaymentKey): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET upfront = true WHERE ${IS_KEY} AND NOT EXISTS (
+         SELECT FROM hub.payment_claim WHERE payer = $3 AND state IN ('settled', 'confirmed')
+           AND amount >= (SELECT sum(amount) FROM hub.payment_claim
+             WHERE payer = $3 AND state = 'claimed' AND NOT upfront))`,
+      keyValues(key),
+    )
+    return rowCount === 1
+  }
+
+  /** Requires upfront payment from a payer whose payment failed after the work was done. */
+  async distrust(payer: string, reason: string): Promise<void> {
+    await this.#pool.query(
+      `INSERT INTO hub.distrusted_payer VALUES ($1, now() + make_interval(days => $2), $3)
+       ON CONFLICT (payer) DO UPDATE SET until = excluded.until, reason = excluded.reason`,
+      [payer.toLowerCase(), DISTRUST_DAYS, reason],
+    )
+  }
+}

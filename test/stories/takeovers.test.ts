@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { ProcessLease } from '../../core/db/process-lease.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { HoldExpired } from '../../core/ledger/hold-expired.ts'
+import { usd } from '../../core/money.ts'
+import { Intents } from '../../core/payments/paying/intents.ts'
+import { StoredResponses } from '../../core/usage/stored-responses.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { type ApiResponse, ask, payFor } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+import { anew, counted, PRICE, work } from './counted-service.ts'
+
+/** Blocks the first work; returns a function that lets it go on. */
+function blockFirst(): { readonly started: () => boolean; readonly resume: () => void } {
+  const gate = Promise.withResolvers<void>()
+  let runs = 0
+  work.before = async () => {
+    if (++runs === 1) await gate.promise
+  }
+  return { started: () => runs > 0, resume: () => gate.resolve() }
+}
+
+describe('what a process that is gone had begun', () => {
+  const hub = useHub({ plugins: [counted] })
+  let ada: TestAgent
+  beforeEach(async () => {
+    anew()
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+    await isSteady(true)
+  })
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+  const pool = () => hub().hub.pool
+  const call = (key: string): Promise<ApiResponse> =>
+    ask(hub().url, '/proxy/counted/work', {
+      key: ada.apiKey,
+      body: {},
+      headers: { 'idempotency-key': key },
+    })
+  /** Makes this process one that has beaten for long, or one that has just come back. */
+  const isSteady = (steady: boolean) =>
+    pool().query(`UPDATE hub.process SET steady_since = now() - $1::interval`, [
+      steady ? '1 hour' : '0 s',
+    ])
+  /** Assigns everything begun to a process that does not beat. */
+  const lose = () =>
+    pool().query(
+      `WITH calls AS (UPDATE hub.idempotent_call SET process = gen_random_uuid() WHERE NOT done)
+       UPDATE hub.payment_claim SET process = gen_random_uuid()`,
+    )
+
+  const lastAttempt = async (): Promise<string> => {
+    const { rows } = await pool().query<{ call: string }>(
+      'SELECT call FROM hub.idempotent_call ORDER BY id DESC LIMIT 1',
+    )
+    return rows[0]!.call
+  }
+
+  it('is free at once for the same Idempotency-Key, and charged once', async () => {
+    const { started, resume } = blockFirst()
+    const first = call('once')
+    await eventually(started)
+    expect((await call('once')).body).to.include({ code: 'idempotency_in_progress' })
+    await lose()
+    const second = await call('once')
+    expect([second.status, second.body]).to.deep.equal([200, { done: 1 }])
+    resume()
+    expect((await first).body, 'it was alive after all').to.include({
+      code: 'service_unavailable',
+      reason: 'hold_expired',
+      charged_microdollars: 0,
+    })
+    expect(await spent()).to.equal(PRICE)
+    expect((await call('once')).headers).to.include({ 'idempotency-replayed': 'true' })
+  })
+
+  it('cannot be charged if it reserves after others took it over', async () => {
+    const { started, resume } = blockFirst()
+    const first = call('late')
+    await eventually(started)
+    await lose()
+    const response = { call: await lastAttempt(), status: 200, headers: {}, body: 1 }
+    await call('late')
+    const responses = new StoredResponses(pool(), hub().hub.secretKeys.of('stored-responses'))
+    expect(await responses.storeAttempt(response)).to.equal(false)
+    resume()
+    await first
+    expect(await spent()).to.equal(PRICE)
+  })
+  it('is not charged again if it was charged, also if the takeover was interrupted', async () => {
+    await call('charged')
+    await pool().query('UPDATE hub.idempotent_call SET done = false')
+    await lose()
+    // The next attempt died after it took over and before it saw the charge.
+    await pool().query(
+      `WITH abandoned AS (INSERT INTO hub.abandoned_attempt (call, request)
+         SELECT call, id FROM hub.idempotent_call)
+       UPDATE hub.idempotent_call SET call = $1`,
+      [uuidv7(Date.now())],
+    )
+    const again = await call('charged')
+    expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([again.body, work.done]).to.deep.equal([{ done: 1 }, 1])
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('is not taken over by a process that was cut off from the database itself', async () => {
+    const { started, resume } = blockFirst()
+    const first = call('cut')
+    await eventually(started)
+    await lose()
+    await isSteady(false)
+    const { status, body } = await call('cut')
+    expect([status, body['code']]).to.deep.equal([409, 'idempotency_in_progress'])
+    resume()
+    expect((await first).status).to.equal(200)
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('pays no seller once it was taken over', async () => {
+    const { started, resume } = blockFirst()
+    const first = call('seller')
+    await eventually(started)
+    await lose()
+    const attempt = await lastAttempt()
+    const eve = '0x1111111111111111111111111111111111111111'
+    await call('seller')
+    const signed = {
+      header: { name: 'X-PAYMENT', value: '' },
+      from: eve,
+      to: eve,
+      value: 1n,
+      nonce: `0x${'1'.repeat(64)}`,
+      validBefore: 1n,
+      payloadHash: '0x1',
+    } as const
+    const seller = { url: 'https://seller.test/', network: 'eip155:8453', asset: '0x1' }
+    const order = { call: attempt, payer: ada.keyId, fromBlock: 1n, payeeAccepted: false, signed }
+    const caps = { key: 9n, host: 9n, platform: 9n, principal: 9n, seller: 9n }
+    const error = await new Intents(pool())
+      .commit({ ...seller, ...order }, caps)
+      .catch((failed: Error) => failed)
+    expect(error).to.be.instanceOf(HoldExpired)
+    resume()
+    await first
+  })
+
+  describe('with an x402 payment', () => {
+    let eve: PrivateKeyAccount
+    beforeEach(async () => {
+      eve = privateKeyToAccount(generatePrivateKey())
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    })
+    const order = (payment?: string, key?: string) =>
+      ask(hub().url, '/proxy/counted/work', {
+        body: {},
+        key,
+        headers: {
+          'idempotency-key': 'x402', // ignored without an API key
+          ...(payment !== undefined && { 'payment-signature': payment }),
+        },
+      })
+    const sign = async () => payFor(eve, hub().url, await order())
+    const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
+
+    it('is served for the same payment, which is settled once', async () => {
+      const { started, resume } = blockFirst()
+      const payment = await sign()
+      const first = order(payment)
+      await eventually(started)
+      const waiting = await order(payment)
+      expect([waiting.status, waiting.body['code']]).to.deep.equal([409, 'payment_in_progress'])
+      await lose()
+      expect((await order(payment)).headers).to.include({ 'x-payment-source': 'x402' })
+      resume()
+      expect((await first).status).to.be.oneOf([200, 409])
+      expect(await paid()).to.equal(PRICE)
+      expect((await order(payment)).headers).to.include({ 'idempotency-replayed': 'true' })
+    })
+
+    it('is paid by credits if that payment was never sent', async () => {
+      const bob = await hub().agent()
+      const { started, resume } = blockFirst()
+      const first = order(await sign(), bob.apiKey)
+      await eventually(started)
+      await lose()
+      await hub().credit(bob.keyId, usd('1'))
+      expect((await order(undefined, bob.apiKey)).headers).to.include({
+        'x-payment-source': 'credits',
+      })
+      resume()
+      expect((await first).body, 'it cannot be settled any more').to.include({
+        charged_microdollars: 0,
+      })
+      expect(await paid()).to.equal(0n)
+      expect(await hub().balance(bob.keyId)).to.equal(usd('1') - PRICE)
+    })
+  })
+})
+
+describe('the lease of a process', () => {
+  const hub = useHub()
+
+  it('repeats a release until the database has it', async () => {
+    const { pool } = hub().hub
+    const lease = await ProcessLease.open(pool)
+    let tries = 0
+    await lease.release(async () => {
+      if (++tries < 3) throw new Error('the database is out of reach')
+    })
+    await eventually(() => tries === 3)
+    await lease.close()
+    const { rows } = await pool.query('SELECT FROM hub.process WHERE id = $1', [lease.id])
+    expect(rows, 'others may take over').to.have.length(0)
+  })
+})
