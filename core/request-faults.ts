@@ -157,6 +157,7 @@ export const REQUEST_FAULTS = {
   too_many_services: [409, 'Too many services', 'Retire some: the maximum is 50 per account.'],
   too_many_domains: [409, 'Too many domains', 'Delete some: the maximum is 200 per account.'],
   not_booked: [409, 'Not posted', 'See detail; nothing was changed.'],
+  already_refunded: [409, 'Already refunded', 'See detail: a call is refunded once.'],
   not_closable: [409, 'Not closed', 'See detail; nothing was changed.'],
   not_resolvable: [409, 'Not resolved', 'See detail; nothing was changed.'],
   last_administrator: [

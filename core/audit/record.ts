@@ -53,6 +53,8 @@ export const ACTS = [
   'entry.confirm',
   'entry.decline',
   'call.refund',
+  'debt.cancel',
+  'debt.recover',
   'credits.transfer',
   'period.close',
   'exception.resolve',

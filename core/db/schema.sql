@@ -1519,7 +1519,7 @@ CREATE TABLE hub.staff_act (
   CONSTRAINT staff_act_check4 CHECK (((state <> 'booked'::text) OR (decider <> ALL (person)))),
   CONSTRAINT staff_act_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_exposure_check CHECK ((exposure >= 0)),
-  CONSTRAINT staff_act_kind_check CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text]))),
+  CONSTRAINT staff_act_kind_check CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text]))),
   CONSTRAINT staff_act_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
   CONSTRAINT staff_act_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
@@ -2775,7 +2775,9 @@ CREATE OR REPLACE FUNCTION hub.needs_second_person(p_principal text, p_kind text
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
   SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
-      OR p_terms ->> 'credit' LIKE ANY ('{liabilities:agents:%,liabilities:providers:%}')))
+      OR p_terms ->> 'credit' LIKE ANY (
+        '{liabilities:agents:%,liabilities:providers:%,assets:receivable:providers}')))
+    OR p_kind = 'write-off'
     OR (p_kind = 'exception' AND p_terms ->> 'decision' = 'identified')
     OR done_alone(p_principal) + p_exposure > p_alone_max $function$;
 GRANT EXECUTE ON FUNCTION hub.needs_second_person(text,text,jsonb,bigint,bigint) TO PUBLIC;
@@ -3620,7 +3622,7 @@ CREATE INDEX journal_adjusted ON ONLY ledger.journal USING btree (at) WHERE (kin
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
 CREATE INDEX journal_rare ON ONLY ledger.journal USING btree (shard, kind, seq) WHERE (kind > 3);
-CREATE INDEX journal_receivable ON ONLY ledger.journal USING btree (kind, id) WHERE (kind = ANY (ARRAY[29, 38, 39]));
+CREATE INDEX journal_receivable ON ONLY ledger.journal USING btree (kind, id) WHERE (kind = ANY (ARRAY[29, 38, 39, 43]));
 CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -3706,6 +3708,56 @@ CREATE TABLE ledger.verified_balance (
   CONSTRAINT verified_balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
 );
 GRANT SELECT ON ledger.verified_balance TO hub_app;
+
+CREATE VIEW ledger.debt_change AS
+ SELECT r.shard,
+    r.seq,
+    r.id,
+    r.kind,
+    r.at,
+    (- u.amount) AS amount,
+    split_part(a.code, ':'::text, 3) AS provider
+   FROM (((ledger.journal r
+     CROSS JOIN LATERAL UNNEST(r.accounts, r.amounts) u(account, amount))
+     JOIN ledger.journal s ON (((s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))
+     JOIN ledger.account a ON ((a.id = s.payee)))
+  WHERE ((r.kind = 29) AND (u.account = 9))
+UNION ALL
+ SELECT r.shard,
+    r.seq,
+    r.id,
+    r.kind,
+    r.at,
+    (- u.amount) AS amount,
+    split_part(a.code, ':'::text, 3) AS provider
+   FROM ((ledger.journal r
+     CROSS JOIN LATERAL UNNEST(r.accounts, r.amounts) u(account, amount))
+     JOIN ledger.account a ON ((a.id = r.owner)))
+  WHERE ((r.kind = 43) AND (u.account = 9))
+UNION ALL
+ SELECT r.shard,
+    r.seq,
+    r.id,
+    r.kind,
+    r.at,
+    u.amount,
+    split_part(a.code, ':'::text, 3) AS provider
+   FROM ((ledger.journal r
+     CROSS JOIN LATERAL UNNEST(r.accounts, r.amounts) u(account, amount))
+     JOIN ledger.account a ON ((a.id = u.account)))
+  WHERE ((r.kind = 38) AND (u.account <> 9))
+UNION ALL
+ SELECT r.shard,
+    r.seq,
+    r.id,
+    r.kind,
+    r.at,
+    (- u.amount) AS amount,
+    COALESCE((r.meta ->> 'provider'::text), 'unattributed'::text) AS provider
+   FROM (ledger.journal r
+     CROSS JOIN LATERAL UNNEST(r.accounts, r.amounts) u(account, amount))
+  WHERE ((r.kind = ANY (ARRAY[39, 40])) AND (u.account = 9));
+GRANT SELECT ON ledger.debt_change TO hub_app;
 
 CREATE VIEW ledger.open_hold AS
  SELECT id,
@@ -3970,10 +4022,31 @@ AS $function$
   WHERE b.balance <> 0 GROUP BY 1, 2 $function$;
 GRANT EXECUTE ON FUNCTION ledger.by_group(bigint[],numeric[]) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.check_debt(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  debtor text := p_meta ->> 'provider';
+  cleared bigint;
+BEGIN
+  IF p_kind.id NOT IN (39, 40) OR NOT 9 = ANY (p_accounts) THEN RETURN; END IF;
+  IF coalesce(debtor, '') = '' THEN
+    RAISE EXCEPTION '% needs the provider whose debt it changes', p_kind.event
+      USING ERRCODE = 'check_violation';
+  END IF;
+  PERFORM FROM hub.provider WHERE id = debtor FOR NO KEY UPDATE;
+  PERFORM FROM balance WHERE account = 9 ORDER BY shard FOR UPDATE;
+  SELECT sum(u.amount) INTO cleared FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.account = 9;
+  IF cleared > (SELECT coalesce(sum(d.amount), 0) FROM debt_change d WHERE d.provider = debtor) THEN
+    RAISE EXCEPTION 'provider % owes less', debtor USING ERRCODE = 'check_violation';
+  END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION ledger.check_entry(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
  RETURNS void
  LANGUAGE plpgsql
- STABLE
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 DECLARE
@@ -3998,6 +4071,7 @@ BEGIN
   IF FOUND THEN
     RAISE EXCEPTION '% needs a % in its meta', p_kind.event, offender USING ERRCODE = 'check_violation';
   END IF;
+  PERFORM check_debt(p_kind, p_accounts, p_amounts, p_meta);
 END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.chunk_ids(p_shard smallint, p_from bigint, p_to bigint)
@@ -4469,6 +4543,29 @@ CREATE OR REPLACE FUNCTION ledger.open_since()
 RETURN (SELECT COALESCE(max(h.open_since), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.head h);
 GRANT EXECUTE ON FUNCTION ledger.open_since() TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.overdraws_asset(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  leg record;
+BEGIN
+  IF p_kind.event IN ('receipt.confirmed', 'receipt.vanished', 'external.confirmed', 'external.lost',
+      'payout.confirmed', 'gas.paid', 'wallet.moved') THEN
+    RETURN false;
+  END IF;
+  FOR leg IN SELECT u.account, sum(u.amount) AS credit FROM unnest(p_accounts, p_amounts) u(account, amount)
+      JOIN account a ON a.id = u.account AND a.class = 'assets'
+      GROUP BY u.account HAVING sum(u.amount) > 0 ORDER BY u.account LOOP
+    PERFORM FROM balance b WHERE b.account = leg.account ORDER BY b.shard FOR UPDATE;
+    IF leg.credit + (SELECT sum(b.balance) FROM balance b WHERE b.account = leg.account) > 0 THEN
+      RETURN true;
+    END IF;
+  END LOOP;
+  RETURN false;
+END $function$;
+
 CREATE OR REPLACE FUNCTION ledger.owners_of(p_id uuid)
  RETURNS TABLE(owner bigint, shard smallint, seq bigint)
  LANGUAGE sql
@@ -4518,7 +4615,7 @@ DECLARE
   link bytea;
   instant timestamptz;
   known journal;
-  settled journal;
+  refused smallint;
   entry journal;
   posted kind;
   updated integer;
@@ -4539,15 +4636,12 @@ BEGIN
     RAISE EXCEPTION 'the books of % are closed', to_char(p_effective_at AT TIME ZONE 'UTC', 'YYYY-MM')
       USING ERRCODE = 'AH001';
   END IF;
-  IF posted.phase = 3 THEN -- a call is reversed once, and by at most what was charged
-    SELECT * INTO settled FROM journal WHERE owner = p_owner AND id = p_id AND phase = 2 AND kind = 2;
-    IF NOT FOUND THEN RETURN 3; END IF;
-    IF (SELECT bool_or(u.account <> p_owner) OR sum(u.amount) > settled.amount
-        FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.amount > 0) THEN
-      RETURN 4;
-    END IF;
+  IF posted.phase = 3 THEN
+    refused := reversal_fault(p_owner, p_id, p_accounts, p_amounts);
+    IF refused IS NOT NULL THEN RETURN refused; END IF;
   END IF;
-  IF EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
+  IF overdraws_asset(posted, p_accounts, p_amounts)
+      OR EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
         FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
       JOIN balance b ON b.account = d.account AND b.shard = p_shard
       WHERE b.balance + d.delta < b.floor) THEN
@@ -4671,6 +4765,42 @@ BEGIN
     END LOOP;
   END LOOP;
   RETURN refused;
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.reversal_fault(p_owner bigint, p_id uuid, p_accounts bigint[], p_amounts bigint[])
+ RETURNS smallint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  settled journal;
+  is_sale boolean;
+  paid bigint;
+BEGIN
+  SELECT * INTO settled FROM journal WHERE owner = p_owner AND id = p_id
+    AND (phase = 2 AND kind = 2 OR phase = 0 AND kind = 18);
+  IF NOT FOUND THEN RETURN 3; END IF;
+  is_sale := settled.kind = 18;
+  paid := CASE WHEN is_sale THEN (SELECT sum(u) FROM unnest(settled.amounts) u WHERE u > 0)
+    ELSE settled.amount END;
+  IF (SELECT bool_or(NOT (CASE WHEN is_sale THEN u.account IN (8, 23) ELSE u.account = p_owner END))
+      OR sum(u.amount) > paid FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.amount > 0) THEN
+    RETURN 4;
+  END IF;
+  IF is_sale AND NOT EXISTS (SELECT FROM journal
+      WHERE owner = 4 AND id = p_id AND phase = 0 AND kind = 17) THEN
+    RAISE EXCEPTION 'the payment of the call is not final' USING ERRCODE = 'check_violation';
+  END IF;
+  IF settled.payee = 6 AND NOT EXISTS (SELECT FROM journal
+      WHERE owner = 6 AND id = p_id AND phase = 0 AND kind = 19) THEN
+    RAISE EXCEPTION 'the payment to the seller is not final' USING ERRCODE = 'check_violation';
+  END IF;
+  IF (CASE settled.payee WHEN 6 THEN 9 ELSE 15 END) = ANY (p_accounts) THEN
+    RAISE EXCEPTION 'a refund is a loss of the platform if an external seller was paid, and only then'
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
 END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.seal_batch(p_shard smallint, base bigint, size integer, link bytea, instant timestamp with time zone, first uuid, final uuid)

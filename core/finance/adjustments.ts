@@ -4,6 +4,7 @@ import { uuidv7 } from '../ids.ts'
 import { type Adjustment, adjust, claimEntryId, findOwner } from '../ledger/adjust.ts'
 import type { Asset } from '../ledger/events.ts'
 import { ledgerInTransaction } from '../ledger/in-transaction.ts'
+import { earningsPrefix } from '../ledger/postings.ts'
 import { readUsedValueDate } from '../ledger/value-date.ts'
 import { isNewEntry, withFaults } from './posting-faults.ts'
 import {
@@ -42,7 +43,7 @@ export const submitAdjustment = (
       kind: 'adjustment',
       subject: id,
       terms: toTerms(adjustment, asset),
-      accounts: [adjustment.debit, adjustment.credit],
+      accounts: accountsOf(adjustment),
       exposure: asset === 'USDC' ? adjustment.amount : 0n,
     } as const
     const submitted = await submitAct(context, order, executeAdjustment(deps, id, order.terms))
@@ -70,8 +71,12 @@ export const executeAdjustment =
     return isNewEntry(outcome) ? { act: 'entry.adjust', subject: id, after: terms } : undefined
   }
 
+/** Accounts that it changes, those of the debtor included. */
+const accountsOf = ({ debit, credit, provider }: Adjustment): readonly string[] =>
+  provider === undefined ? [debit, credit] : [debit, credit, earningsPrefix(provider)]
+
 const toTerms = (
-  { debit, credit, amount, shard, valueDate }: Adjustment,
+  { debit, credit, amount, shard, valueDate, provider }: Adjustment,
   asset: Asset,
 ): ActTerms => ({
   debit,
@@ -79,13 +84,22 @@ const toTerms = (
   amount: String(amount),
   shard,
   valueDate: valueDate?.toISOString(),
+  provider,
   asset,
 })
 
-const toAdjustment = ({ debit, credit, amount, shard, valueDate }: ActTerms): Adjustment => ({
+const toAdjustment = ({
+  debit,
+  credit,
+  amount,
+  shard,
+  valueDate,
+  provider,
+}: ActTerms): Adjustment => ({
   debit: String(debit),
   credit: String(credit),
   amount: BigInt(String(amount)),
   shard: shard === undefined ? undefined : Number(shard),
   valueDate: valueDate === undefined ? undefined : new Date(String(valueDate)),
+  provider: provider === undefined ? undefined : String(provider),
 })

@@ -1,8 +1,10 @@
 import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { executeAdjustment, withValueDate } from './adjustments.ts'
-import { executeRefund, executeResolution } from './decisions.ts'
+import { executeResolution } from './decisions.ts'
 import { executeAssignment } from './provider-owner.ts'
+import { executeRecovery, executeWriteOff } from './receivables.ts'
+import { executeRefund } from './refunds.ts'
 import { secondPersonFault } from './second-person.ts'
 import {
   type ActKind,
@@ -28,11 +30,14 @@ const PREPARE: {
   exception: (deps, { terms }) => executeResolution(deps, terms),
   transfer: (deps, { terms }) => prepareWalletTransfers(deps, terms),
   provider: (_, { terms }) => executeAssignment(terms),
+  'write-off': (deps, act) => executeWriteOff(deps, act),
+  recovery: (deps, act) => executeRecovery(deps, act),
 }
 
 /**
  * Carries out an act proposed by another person, or declines it. The proposer may only decline.
- * @throws Fault `not_found`, `second_person_required`, `own_account`, `admin_only`, `not_booked`
+ * @throws Fault `not_found`, `second_person_required`, `own_account`, `admin_only`, `not_booked`,
+ *   `already_refunded`
  */
 export async function decideAct(
   deps: DecisionDeps,
@@ -75,5 +80,5 @@ export async function decideAct(
 }
 
 /** Principals that an act favors, other than by its accounts. */
-const favoredBy = ({ terms: { owner } }: StaffAct): readonly string[] =>
-  typeof owner === 'string' ? [owner] : []
+const favoredBy = ({ terms: { owner, payer } }: StaffAct): readonly string[] =>
+  [owner, payer].filter((each) => typeof each === 'string')

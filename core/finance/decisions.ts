@@ -4,13 +4,9 @@ import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { closePeriod, NotClosable } from '../ledger/history/period.ts'
 import { ledgerInTransaction } from '../ledger/in-transaction.ts'
-import { reverseCall } from '../ledger/reverse.ts'
-import type { Micros } from '../money.ts'
 import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
 import { findException } from '../reconciliation/exceptions.ts'
 import { NotResolvable, type Resolution, resolveException } from '../reconciliation/resolve.ts'
-import { findOwners } from './journal.ts'
-import { isNewEntry, withFaults } from './posting-faults.ts'
 import {
   type ActTerms,
   type Execution,
@@ -20,65 +16,6 @@ import {
   submitAct,
   withActContext,
 } from './staff-acts.ts'
-
-/**
- * Refunds a settled call once, in full or in part, or proposes it: see `submitAct`.
- * @param refunded @defaultValue the amount charged
- * @throws Fault `not_found`, `not_booked`, `own_account`
- */
-export const refundCall = (
-  deps: FinanceDeps,
-  by: Staff,
-  call: string,
-  reason: string,
-  refunded?: Micros,
-): Promise<SubmittedAct> =>
-  withActContext(deps, by, reason, async (context) => {
-    const { code, payee, charged } = await findSettled(context.client, call)
-    const amount = refunded ?? charged
-    const order = {
-      id: uuidv7(deps.clock.now().getTime()),
-      kind: 'refund',
-      subject: call,
-      terms: { call, amount: String(amount), asset: 'USDC' },
-      accounts: [code, payee],
-      exposure: amount,
-    } as const
-    return submitAct(context, order, executeRefund(deps, order.terms))
-  })
-
-/** Execution of a refund. */
-export const executeRefund =
-  ({ ledger }: Pick<FinanceDeps, 'ledger'>, terms: ActTerms): Execution =>
-  async (client, decision) => {
-    const call = String(terms['call'])
-    const refunded = BigInt(String(terms['amount'])) as Micros
-    const { code, charged } = await findSettled(client, call)
-    const poster = ledgerInTransaction(ledger, client)
-    const hold = { call, owner: await poster.account(code) }
-    const outcome = await withFaults(() => reverseCall(client, poster, hold, decision, refunded))
-    if (!isNewEntry(outcome)) return undefined
-    return { act: 'call.refund', subject: call, before: { charged }, after: { refunded } }
-  }
-
-interface SettledCall {
-  /** Account that paid. */
-  readonly code: string
-  readonly payee: string
-  readonly charged: Micros
-}
-
-/** @throws Fault `not_found` */
-async function findSettled(client: ClientBase, call: string): Promise<SettledCall> {
-  const { rows } = await client.query<SettledCall>(
-    `SELECT a.code, p.code AS payee, j.amount AS charged FROM ledger.journal j
-     JOIN ledger.account a ON a.id = j.owner JOIN ledger.account p ON p.id = j.payee
-     WHERE j.owner = ANY ($1) AND j.id = $2 AND j.phase = 2 AND j.kind = 2`,
-    [await findOwners(client, call), call],
-  )
-  if (!rows[0]) throw new Fault('not_found', 'No charged call has this id.')
-  return rows[0]
-}
 
 /** Closes a month and all before. @returns those closed now. @throws Fault `not_closable` */
 export const closeMonth = (

@@ -1,6 +1,8 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset } from '../ledger/events.ts'
 import { ENTRY_COLUMNS, type StatementLine } from '../ledger/history/statement-lines.ts'
+import type { CallRecord } from '../usage/call-records.ts'
+import { type CallState, callState } from '../usage/call-state.ts'
 
 /** A posting of an entry, in units of its asset, credit-positive. */
 export interface EntryPosting {
@@ -141,8 +143,11 @@ export interface CallView {
   readonly endpoint: string
   readonly priceVersion: number
   readonly source: string
+  /** Charged, less what was refunded. */
   readonly charged: bigint
-  readonly outcome: string
+  readonly refunded: bigint
+  readonly state: CallState
+  readonly outcome: CallRecord['outcome']
   readonly status: number
   readonly latencyMs: number
   readonly reason: string | null
@@ -150,12 +155,35 @@ export interface CallView {
   readonly entry: string | null
 }
 
+/** Call as recorded, before its journal entries are known. */
+type RecordedCall = Omit<CallView, 'refunded' | 'state'>
+
+const RESOLUTION_KINDS: Readonly<Record<string, number>> = {
+  'call.settled': 2,
+  'call.released': 3,
+  'call.expired': 4,
+}
+const REFUNDS: readonly string[] = ['external.refunded', 'call.reversed', 'sale.reversed']
+
+/** Completes a call by its entries, as its caller sees it. */
+function withState(call: RecordedCall, entries: readonly JournalEntryView[]): CallView {
+  const resolved = entries.find(({ event }) => event in RESOLUTION_KINDS)
+  const hasHold = entries.some(({ event }) => event === 'call.reserved')
+  const resolution = resolved ? RESOLUTION_KINDS[resolved.event] : hasHold ? null : undefined
+  const credited = entries
+    .filter(({ event }) => REFUNDS.includes(event))
+    .flatMap(({ postings }) => postings.map(({ amount }) => BigInt(amount)))
+  const refunded = credited.reduce((sum, each) => (each > 0n ? sum + each : sum), 0n)
+  const state = callState({ resolution, outcome: call.outcome, refunded })
+  return { ...call, charged: call.charged - refunded, refunded, state }
+}
+
 /** Finds the call and all journal entries for an id, which may be that of either. */
 export async function findTrail(
   pool: Pool,
   id: string,
 ): Promise<{ readonly entries: readonly JournalEntryView[]; readonly call: CallView | null }> {
-  const { rows: calls } = await pool.query<CallView>(
+  const { rows: calls } = await pool.query<RecordedCall>(
     `SELECT c.id, c.at, c.request_id AS "requestId", c.key_id AS "keyId", c.principal,
        e.method || ' /' || e.service || e.path AS endpoint, c.price_version AS "priceVersion",
        c.source, c.charged, c.outcome, c.status, c.latency_ms AS "latencyMs", c.reason, c.entry
@@ -172,5 +200,5 @@ export async function findTrail(
      JOIN ledger.kind k ON k.id = j.kind ORDER BY j.at, j.shard, j.seq`,
     [ids],
   )
-  return { entries, call }
+  return { entries, call: call && withState(call, entries) }
 }

@@ -18,7 +18,15 @@ export interface FinanceDeps {
   readonly soloAdjustmentMax: Micros
 }
 
-export const ACT_KINDS = ['adjustment', 'refund', 'exception', 'transfer', 'provider'] as const
+export const ACT_KINDS = [
+  'adjustment',
+  'refund',
+  'exception',
+  'transfer',
+  'provider',
+  'write-off',
+  'recovery',
+] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 
 /** Terms of an act as JSON; amounts and instants are text. */

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
@@ -72,7 +72,10 @@ export async function isFreshlySigned(
 }
 
 /** Returns the principal of a wallet; creates it if new. @param wallet lower case */
-export async function findOrCreatePrincipal(pool: Pool, wallet: string): Promise<Principal> {
+export async function findOrCreatePrincipal(
+  pool: Pool | ClientBase,
+  wallet: string,
+): Promise<Principal> {
   await pool.query(
     `INSERT INTO hub.principal (id, wallet_address, shard)
      SELECT $1, $2, (hashtext($2) & 2147483647) % count(*) FROM ledger.head

@@ -14,6 +14,8 @@ export interface Adjustment {
   readonly amount: bigint
   /** Defaults to now. A date in a closed month becomes the time of posting; the entry stores it. */
   readonly valueDate?: Date | undefined
+  /** Provider whose debt changes: required for the receivables from providers. */
+  readonly provider?: string | undefined
   /** Shard to post on if both accounts exist on every shard. @defaultValue 0 */
   readonly shard?: number | undefined
 }
@@ -48,7 +50,7 @@ export async function adjust(
   { author, reason }: Decision,
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {
-  const { debit, credit, amount, valueDate } = adjustment
+  const { debit, credit, amount, valueDate, provider } = adjustment
   if (valueDate !== undefined) await assertPossible(pool, valueDate)
   const { owner, asset } = await findOwner(pool, ledger, adjustment)
   const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
@@ -57,7 +59,7 @@ export async function adjust(
   return ledger.post(event, {
     owner,
     id,
-    meta: { author, reason },
+    meta: { author, reason, ...(provider !== undefined && { provider }) },
     ...(valueDate === undefined ? {} : { effectiveAt: valueDate }),
   })
 }
@@ -91,12 +93,17 @@ export async function transferCredits(
 export async function claimEntryId(
   pool: Pool | ClientBase,
   ledger: PostingLedger,
-  { debit, credit, amount, valueDate, shard }: Adjustment,
+  { debit, credit, amount, valueDate, shard, provider }: Adjustment,
   asset: Asset,
   once: EntryIdentity,
 ): Promise<string | undefined> {
   const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
-  return entryIdFor(pool, await ledger.account(KEY_SCOPE), once, { ...event, valueDate, shard })
+  return entryIdFor(pool, await ledger.account(KEY_SCOPE), once, {
+    ...event,
+    valueDate,
+    shard,
+    provider,
+  })
 }
 
 /** Returns the shard of both accounts, its owner and their asset. @throws NotPostable */

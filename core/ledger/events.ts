@@ -63,6 +63,16 @@ export type LedgerEvent =
       /** Part of `refunded` that the payee was already paid out, and now owes. */
       readonly receivable: Micros
     }
+  /** A call paid per request is refunded, as a deposit of its payer. */
+  | {
+      readonly type: 'sale.reversed'
+      readonly payee: Account
+      /** `between-shards` if the payer is on another shard; a second entry moves it to suspense. */
+      readonly to: 'suspense' | 'between-shards'
+      readonly refunded: Micros
+      readonly commission: Micros
+      readonly receivable: Micros
+    }
   /** The platform pays a provider for a call that was free for the caller. */
   | { readonly type: 'call.sponsored'; readonly payee: Account; readonly amount: Micros }
   /** A payout to a provider is in transit. */

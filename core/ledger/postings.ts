@@ -13,7 +13,7 @@ export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}
 /** Returns true for cash: USDC counts as USD. */
 export const isCash = (account: Account): boolean => account.startsWith('assets:usdc:')
 
-export const COMMISSION = 'income:commission'
+const COMMISSION = 'income:commission'
 const TREASURY = walletOf('treasury')
 export const IN_TRANSIT = walletOf('in-transit')
 export const SPEND = walletOf('spend')
@@ -23,7 +23,7 @@ export const BETWEEN_SHARDS = 'equity:between-shards'
 /** Unidentified deposits. */
 export const SUSPENSE = 'liabilities:suspense'
 /** Debts of providers: refunds of amounts that had already been paid out. */
-const RECEIVABLE = 'assets:receivable:providers'
+export const RECEIVABLE = 'assets:receivable:providers'
 export const GAS = 'assets:eth:base:gas'
 const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
 const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
@@ -100,11 +100,8 @@ const RULES: {
     ...moveUsdc(IN_TRANSIT, COMMISSION, e.commission),
   ],
   'call.sponsored': (e) => moveUsdc(EXPENSE.freeTier, e.payee, e.amount),
-  'call.reversed': (e) => [
-    ...moveUsdc(e.payee, e.credits, e.refunded - e.commission - e.receivable),
-    ...moveUsdc(RECEIVABLE, e.credits, e.receivable),
-    ...moveUsdc(COMMISSION, e.credits, e.commission),
-  ],
+  'call.reversed': (e) => refund(e, e.credits),
+  'sale.reversed': (e) => refund(e, e.to === 'suspense' ? SUSPENSE : BETWEEN_SHARDS),
 
   'credits.purchased': (e) => moveUsdc(IN_TRANSIT, e.credits, e.amount),
   'credits.granted': (e) => moveUsdc(EXPENSE.freeTier, e.credits, e.amount),
@@ -166,6 +163,16 @@ function move(debit: Account, credit: Account, asset: Asset, amount: bigint): re
 
 const moveUsdc = (debit: Account, credit: Account, amount: bigint): readonly Posting[] =>
   move(debit, credit, 'USDC', amount)
+
+/** Refunds an amount from those who received it. */
+const refund = (
+  e: EventOf<'call.reversed' | 'sale.reversed'>,
+  credited: Account,
+): readonly Posting[] => [
+  ...moveUsdc(e.payee, credited, e.refunded - e.commission - e.receivable),
+  ...moveUsdc(RECEIVABLE, credited, e.receivable),
+  ...moveUsdc(COMMISSION, credited, e.commission),
+]
 
 /** Moves the amount from the owner, and from each guarding allowance, to the holds. */
 function reserveHold({ owner, asset, guards, held: amount }: HoldTerms): readonly Posting[] {

@@ -3,15 +3,15 @@ import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
 
 /**
- * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 commission, 9 receivables
- * from providers, which include the provider's part of a refund after a payout.
+ * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed. Accounts: 1 commission, 9
+ * receivables from providers, which include the provider's part of a refund after a payout.
  */
 const ADD_EARNINGS = `
   WITH entry AS MATERIALIZED (
     SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.accounts, j.amounts,
       (j.at AT TIME ZONE 'UTC')::date AS day
     FROM ledger.journal j
-    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30)
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30, 43)
   ), part(account, day, calls, gross, commission, refunded) AS (
     SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0
       FROM entry e WHERE e.kind = 2 AND e.amount > 0 GROUP BY 1, 2
@@ -26,6 +26,10 @@ const ADD_EARNINGS = `
       JOIN ledger.journal c ON c.owner = e.owner AND c.id = e.id AND c.phase = 2
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       WHERE e.kind = 29 AND u.account IN (c.payee, 9)
+    UNION ALL
+    SELECT e.owner, e.day, 0, 0, 0, -u.amount FROM entry e
+      CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
+      WHERE e.kind = 43 AND u.account IN (e.owner, 9)
   )
   INSERT INTO hub.earning AS s
   SELECT p.account, p.day, sum(p.calls), sum(p.gross), sum(p.commission), sum(p.refunded)

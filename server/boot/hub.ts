@@ -193,7 +193,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openDiscovery({ ...options, clock }, pool, egress)
   const payments = { claims: new Claims(pool, clock, lease), intents: new Intents(pool) }
-  const core = { ...database, ...payments, deposits: new Deposits(pool, ledger) }
+  const core = { ...database, ...payments, deposits: new Deposits(database.financePool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }

@@ -58,6 +58,7 @@ export const FINANCE_TABS: TabGroup = {
     'Trial balance': '/finance/trial-balance',
     Journal: '/finance/journal',
     Adjustments: '/finance/adjustments',
+    Receivables: '/finance/receivables',
     Transfers: '/finance/transfers',
     Exceptions: '/finance/exceptions',
     Payments: '/finance/payments',

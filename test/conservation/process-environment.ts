@@ -124,7 +124,7 @@ async function openForTests(database: FreshDatabase, wallets: Wallets, rpcUrl: s
       chain,
       claims: new Claims(pool, systemClock, await ProcessLease.open(pool)),
       intents: new Intents(pool),
-      deposits: new Deposits(pool, ledger),
+      deposits: new Deposits(ledgerPool, ledger),
       clock: systemClock,
       log: createLog('silent'),
       asset: USDC_BASE,

@@ -47,18 +47,37 @@ export function shardScope(
 const label = (j: string): string =>
   `format('shard %s seq %s id %s', ${j}.shard, ${j}.seq, ${j}.id)`
 
+const reversalCheck = ({ rows }: Scope): Checks => ({
+  'a reversal refunds at most the amount charged': `
+    SELECT v.shard, v.seq, ${label('v')} || format(': refunds %s of %s', v.given,
+      coalesce(v.charged::text, 'nothing charged')) AS example
+    FROM (SELECT j.shard, j.seq, j.id, s.shard AS home, s.seq AS settled,
+        CASE s.phase WHEN 2 THEN s.amount ELSE
+          (SELECT sum(u) FROM unnest(s.amounts) u WHERE u > 0) END AS charged,
+        (SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
+          WHERE u.amount > 0) AS given,
+        (SELECT bool_or(CASE s.phase WHEN 2 THEN u.account <> j.owner
+            ELSE u.account NOT IN (8, 23) END)
+          FROM unnest(j.accounts, j.amounts) u(account, amount) WHERE u.amount > 0) AS stray
+      FROM ledger.journal j LEFT JOIN ledger.journal s ON s.owner = j.owner AND s.id = j.id
+        AND (s.phase = 2 AND s.kind = 2 OR s.phase = 0 AND s.kind = 18)
+      WHERE ${rows('j')} AND j.phase = 3) v
+    WHERE v.charged IS NULL OR v.given > v.charged OR v.stray OR v.home <> v.shard
+      OR v.settled >= v.seq`,
+})
+
 /** Checks of single rows and the rows they refer to. */
-export const rowChecks = ({ rows }: Scope): Checks => ({
+export const rowChecks = (scope: Scope): Checks => ({
   'every row is as it was written': `
     SELECT j.shard, j.seq, ${label('j')} AS example
-    FROM ledger.journal j WHERE ${rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
+    FROM ledger.journal j WHERE ${scope.rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
 
   'every entry is balanced for each asset': `
     SELECT e.shard, e.seq, ${label('e')} || format(': %s in asset %s', e.total,
       coalesce(e.asset::text, 'unknown')) AS example
     FROM (SELECT j.shard, j.seq, j.id, a.asset, sum(l.amount) AS total
       FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
-      LEFT JOIN ledger.account a ON a.id = l.account WHERE ${rows('j')}
+      LEFT JOIN ledger.account a ON a.id = l.account WHERE ${scope.rows('j')}
       GROUP BY j.shard, j.seq, j.id, a.asset) e
     WHERE e.total <> 0 OR e.asset IS NULL`,
 
@@ -66,7 +85,7 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
   'every entry follows the rule of its event': `
     SELECT j.shard, j.seq, ${label('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
     FROM ledger.journal j LEFT JOIN ledger.kind k ON k.id = j.kind
-    WHERE ${rows('j')} AND (k.id IS NULL OR k.phase <> j.phase
+    WHERE ${scope.rows('j')} AND (k.id IS NULL OR k.phase <> j.phase
       OR least(j.amount, j.rest, j.fee) < 0 OR j.fee > j.amount
       OR CASE j.phase
         WHEN 1 THEN num_nonnulls(j.accounts, j.amounts) > 0 OR j.amount = 0 OR j.rest + j.fee > 0
@@ -88,25 +107,14 @@ export const rowChecks = ({ rows }: Scope): Checks => ({
         s.rest, r.amount) END AS example
     FROM ledger.journal s
     LEFT JOIN ledger.journal r ON r.owner = s.owner AND r.id = s.id AND r.phase = 1
-    WHERE ${rows('s')} AND s.phase = 2 AND (r.id IS NULL OR s.amount::numeric + s.rest <> r.amount
+    WHERE ${scope.rows('s')} AND s.phase = 2
+      AND (r.id IS NULL OR s.amount::numeric + s.rest <> r.amount
       OR s.fee <> div(s.amount::numeric * s.bps, 10000)
       OR s.seq <= r.seq
       OR (s.shard, s.payee, s.bps, s.asset, s.endpoint, s.price_version, s.guards) IS DISTINCT FROM
         (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
 
-  'a reversal refunds at most the amount charged': `
-    SELECT v.shard, v.seq, ${label('v')} || format(': refunds %s of %s', v.given,
-      coalesce(v.charged::text, 'nothing charged')) AS example
-    FROM (SELECT j.shard, j.seq, j.id, s.amount AS charged, s.shard AS home, s.seq AS settled,
-        (SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
-          WHERE u.amount > 0) AS given,
-        (SELECT bool_or(u.account <> j.owner) FROM unnest(j.accounts, j.amounts) u(account, amount)
-          WHERE u.amount > 0) AS stray
-      FROM ledger.journal j LEFT JOIN ledger.journal s ON s.owner = j.owner AND s.id = j.id
-        AND s.phase = 2 AND s.kind = 2
-      WHERE ${rows('j')} AND j.phase = 3) v
-    WHERE v.charged IS NULL OR v.given > v.charged OR v.stray OR v.home <> v.shard
-      OR v.settled >= v.seq`,
+  ...reversalCheck(scope),
 })
 
 /** Checks that closed months accept no entries. */

@@ -57,7 +57,11 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   27: single('balance.opened', 'assets:%', 'equity:opening,equity:opening-eth'),
   28: single('external.lost', 'expenses:x402-loss', SPEND),
   29: {
-    ...manual('call.reversed', `${EARNER},income:commission,${RECEIVABLE}`, AGENT),
+    ...manual(
+      'call.reversed',
+      `${EARNER},income:commission,${RECEIVABLE},expenses:x402-loss`,
+      AGENT,
+    ),
     phase: 3,
   },
   30: single('call.sponsored', 'expenses:free-tier', EARNER),
@@ -73,10 +77,21 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   36: manual('shortfall.found', 'expenses:reconciliation-difference', WALLET),
   37: manual('deposit.identified', SUSPENSE, AGENT),
   38: manual('receivable.recovered', PROVIDER, RECEIVABLE),
-  39: manual('receivable.written-off', 'expenses:bad-debt', RECEIVABLE),
+  39: {
+    ...manual('receivable.written-off', 'expenses:bad-debt', RECEIVABLE),
+    needs: ['author', 'reason', 'provider'],
+  },
   40: manual('balance.adjusted', ANY, ANY),
   41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, IN_TRANSIT),
   42: single('payout.gathered', GATHERING, GATHERING),
+  43: {
+    ...manual(
+      'sale.reversed',
+      `${EARNER},income:commission,${RECEIVABLE}`,
+      `${SUSPENSE},equity:between-shards`,
+    ),
+    phase: 3,
+  },
   50: { ...single('period.closed', '', ''), needs: ['month', 'author'] },
 }
 

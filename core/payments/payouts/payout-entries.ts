@@ -1,11 +1,13 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { uuidv7 } from '../../ids.ts'
 import type { SingleStepEvent } from '../../ledger/events.ts'
-import { ledgerInTransaction } from '../../ledger/in-transaction.ts'
-import type { AccountRef, EntryHeader, Ledger } from '../../ledger/ledger.ts'
+import { ledgerInTransaction, type PostingLedger } from '../../ledger/in-transaction.ts'
+import type { AccountRef, EntryHeader } from '../../ledger/ledger.ts'
 import { BETWEEN_SHARDS, PAYOUTS } from '../../ledger/postings.ts'
+import type { Decision } from '../../ledger/reverse.ts'
 import { type Micros, micros } from '../../money.ts'
+import { readDebt } from './debts.ts'
 import type { Payout } from './payout.ts'
 
 /** Earnings of a provider on one account and shard. */
@@ -37,7 +39,7 @@ type PayoutLedger = ReturnType<typeof payoutLedger>
 
 /** Ledger that posts inside the transaction of `client`. */
 export function payoutLedger(
-  { ledger, clock }: { readonly ledger: Ledger; readonly clock: Clock },
+  { ledger, clock }: { readonly ledger: PostingLedger; readonly clock: Clock },
   client: PoolClient,
 ) {
   const inner = ledgerInTransaction(ledger, client)
@@ -52,22 +54,25 @@ export function payoutLedger(
   }
 }
 
-/** Deducts a provider's debt from earnings. @returns the remaining earnings */
+/**
+ * Deducts a provider's debt from earnings. The row of the provider must be locked.
+ * @returns the remaining earnings
+ */
 export async function recoverDebt(
   client: PoolClient,
   ledger: PayoutLedger,
   provider: string,
   earned: readonly Earning[],
+  decision: Decision = { author: 'pay-providers', reason: 'Refunded after a payout.' },
 ): Promise<readonly Earning[]> {
-  const { rows } = await client.query<Debt>(DEBTS_SQL, [provider])
-  let open = rows[0]?.debt ?? 0n
+  let open = await readDebt(client, provider)
   const left: Earning[] = []
   for (const { owner, amount } of earned) {
     const part = open < amount ? open : amount
     open -= part
     if (part > 0n) {
       const event = { type: 'receivable.recovered', earnings: owner.code } as const
-      const meta = { author: 'pay-providers', reason: 'Refunded after a payout.', provider }
+      const meta = { ...decision, provider }
       await ledger.post({ ...event, amount: micros(part) }, { owner, id: ledger.newId(), meta })
     }
     if (part < amount) left.push({ owner, amount: micros(amount - part) })
@@ -124,36 +129,24 @@ export async function postPayoutStart(
   )
 }
 
-/** Debts of providers in microdollars: refunds after a payout minus `meta.provider` recoveries. */
-const DEBTS_SQL = `
-  WITH change(provider, amount) AS (
-    SELECT split_part(a.code, ':', 3), -u.amount
-    FROM ledger.journal r
-    CROSS JOIN LATERAL unnest(r.accounts, r.amounts) u(account, amount)
-    JOIN ledger.journal s ON s.owner = r.owner AND s.id = r.id AND s.phase = 2
-    JOIN ledger.account a ON a.id = s.payee
-    WHERE r.kind = 29 AND u.account = 9
-    UNION ALL
-    SELECT split_part(a.code, ':', 3), u.amount
-    FROM ledger.journal r
-    CROSS JOIN LATERAL unnest(r.accounts, r.amounts) u(account, amount)
-    JOIN ledger.account a ON a.id = u.account
-    WHERE r.kind = 38 AND u.account <> 9
-    UNION ALL
-    SELECT r.meta ->> 'provider', -u.amount
-    FROM ledger.journal r
-    CROSS JOIN LATERAL unnest(r.accounts, r.amounts) u(account, amount)
-    WHERE r.kind = 39 AND u.account = 9
+/** Locks the earnings of a provider until the transaction ends and returns them by shard. */
+export async function lockEarnings(
+  client: PoolClient,
+  provider: string,
+): Promise<readonly Earning[]> {
+  const earned = `FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+    WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1
+      AND b.balance > 0`
+  const { rows: places } = await client.query<{ shard: number }>(
+    `SELECT DISTINCT b.shard ${earned}`,
+    [provider],
   )
-  SELECT provider, sum(amount)::bigint AS debt FROM change
-  WHERE $1::text IS NULL OR provider = $1 GROUP BY 1 HAVING sum(amount) > 0`
-
-interface Debt {
-  readonly provider: string
-  readonly debt: bigint
-}
-
-export async function readDebts(pool: Pool): Promise<ReadonlyMap<string, bigint>> {
-  const { rows } = await pool.query<Debt>(DEBTS_SQL, [null])
-  return new Map(rows.map(({ provider, debt }) => [provider, debt]))
+  const shards = places.map(({ shard }) => shard)
+  await client.query('SELECT ledger.hold_still($1)', [shards])
+  const { rows } = await client.query<{ id: bigint; code: string; shard: number; amount: Micros }>(
+    `SELECT a.id, a.code, b.shard, b.balance AS amount ${earned} AND b.shard = ANY ($2)
+     ORDER BY b.shard, a.id`,
+    [provider, shards],
+  )
+  return rows.map(({ amount, ...account }) => ({ owner: { ...account, asset: 'USDC' }, amount }))
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { KeyManager } from '../../identity/sub-keys.ts'
+import { type DebtOrigin, listDebts } from './debts.ts'
 import type { PayoutDeps } from './payout.ts'
 import { OWED_SQL, rulesSql, ruleValues, type WaitingRule } from './rules.ts'
 
@@ -22,6 +23,8 @@ export interface ProviderBalance {
   readonly owed: bigint
   /** Amount of a payout that is not final yet. */
   readonly pending: bigint
+  /** Refunds of calls that were paid out already: deducted from later earnings. */
+  readonly debts: readonly DebtOrigin[]
   /** Sum of all final payouts. */
   readonly paid: bigint
   readonly waitsFor: PayoutBlocker
@@ -101,11 +104,16 @@ export async function readProviderBalances(
     pool.query<ConditionsRow>(CONDITIONS_SQL, [owner, ...ruleValues(rules)]),
     pool.query<{ provider: string; service: string; owed: bigint }>(OWED_BY_SERVICE_SQL, [owner]),
   ])
+  const debts = await listDebts(
+    pool,
+    standings.rows.map(({ provider }) => provider),
+  )
   return standings.rows.map((row) => {
     const { provider, pending, paid } = row
     const services = owed.rows.filter((each) => each.provider === provider)
     const sum = services.reduce((total, each) => total + each.owed, 0n)
     const [waitsFor, waitsUntil = null] = findBlocker({ ...row, owed: sum }, minimum)
-    return { provider, owed: sum, pending, paid, waitsFor, waitsUntil, services }
+    const owing = debts.filter((each) => each.provider === provider)
+    return { provider, owed: sum, debts: owing, pending, paid, waitsFor, waitsUntil, services }
   })
 }

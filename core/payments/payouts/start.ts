@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
-import type { Micros } from '../../money.ts'
 import { logFailure } from '../../outages.ts'
 import type { Hex } from '../chain/asset.ts'
 import type { ChainHead } from '../chain/chain.ts'
 import { blockBefore } from '../chain/verdict.ts'
 import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
+import { readDebts } from './debts.ts'
 import type { PayoutDeps } from './payout.ts'
 import {
-  type Earning,
+  lockEarnings,
   payoutLedger,
   postPayoutStart,
-  readDebts,
   recoverDebt,
   sumAmounts,
   takeUpTo,
@@ -187,25 +186,6 @@ async function readMaximum(
     [provider, payee, ...ruleValues(rules)],
   )
   return rows[0]!.maximum
-}
-
-/** Locks the earnings of a provider until the transaction ends and returns them by shard. */
-async function lockEarnings(client: PoolClient, provider: string): Promise<readonly Earning[]> {
-  const earned = `FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-    WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1
-      AND b.balance > 0`
-  const { rows: places } = await client.query<{ shard: number }>(
-    `SELECT DISTINCT b.shard ${earned}`,
-    [provider],
-  )
-  const shards = places.map(({ shard }) => shard)
-  await client.query('SELECT ledger.hold_still($1)', [shards])
-  const { rows } = await client.query<{ id: bigint; code: string; shard: number; amount: Micros }>(
-    `SELECT a.id, a.code, b.shard, b.balance AS amount ${earned} AND b.shard = ANY ($2)
-     ORDER BY b.shard, a.id`,
-    [provider, shards],
-  )
-  return rows.map(({ amount, ...account }) => ({ owner: { ...account, asset: 'USDC' }, amount }))
 }
 
 /** Derives the nonce from provider, day and attempt, so that the chain accepts one payment. */

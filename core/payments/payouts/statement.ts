@@ -36,8 +36,8 @@ export interface ServiceSums {
 export type LineCursor = readonly [account: string, shard: number, seq: string]
 
 /**
- * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. `n.amount` is the change of the account;
- * for calls paid by x402 the commission is a separate leg (account 1).
+ * Kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed. `n.amount` is the change of the
+ * account; for calls paid by x402 the commission is a separate leg (account 1).
  */
 const SOLD_FEE_SQL = `(SELECT coalesce(sum(u.amount), 0) FROM unnest(j.accounts, j.amounts)
   u(account, amount) WHERE u.account = 1)`
@@ -72,8 +72,8 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
            SELECT count(*) FILTER (WHERE j.kind IN (2, 18, 30)) AS calls,
              coalesce(sum(${GROSS_SQL}), 0)::bigint AS gross,
              coalesce(sum(${COMMISSION_SQL}), 0)::bigint AS commission,
-             coalesce(-sum(n.amount) FILTER (WHERE j.kind = 29), 0)::bigint AS refunded,
-             coalesce(sum(n.amount) FILTER (WHERE j.kind NOT IN (2, 18, 29, 30)), 0)::bigint
+             coalesce(-sum(n.amount) FILTER (WHERE j.kind IN (29, 43)), 0)::bigint AS refunded,
+             coalesce(sum(n.amount) FILTER (WHERE j.kind NOT IN (2, 18, 29, 30, 43)), 0)::bigint
                AS other
            FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1, ${NO_LIMIT}) n
            ${JOIN_ENTRY}) t) s

@@ -1,11 +1,13 @@
 import type { Pool } from 'pg'
+import { inTransaction } from '../../db/transaction.ts'
 import { findOrCreatePrincipal } from '../../identity/main-keys.ts'
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { COMMISSION, creditsOf, SUSPENSE } from '../../ledger/postings.ts'
-import { type Micros, split } from '../../money.ts'
+import { creditsOf, SUSPENSE } from '../../ledger/postings.ts'
+import type { Micros } from '../../money.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Claim, REFUND_HOURS } from './claim.ts'
+import { refundSale } from './refund-sale.ts'
 
 /** Money of a payer that arrived for no call. */
 interface Deposit {
@@ -18,12 +20,6 @@ interface Deposit {
   readonly isSuspended: boolean
 }
 
-/** Deposit of a sale that is being refunded, and the terms of that sale. */
-interface RefundedSale extends Deposit {
-  readonly payee: string
-  readonly commissionBps: number
-}
-
 const COLUMNS = `id, wallet, amount, credited_to AS "creditedTo", is_suspended AS "isSuspended"`
 /** SQL of the oldest usable main key of a wallet. @param wallet SQL of its address */
 const keyOf = (wallet: string): string => `
@@ -32,8 +28,11 @@ const keyOf = (wallet: string): string => `
     AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
   ORDER BY k.created_at, k.id LIMIT 1`
 
-/** Account through which refunds move from the shard of the provider to that of the payer. */
-const BETWEEN = 'equity:opening'
+const IS_UNDELIVERED = `upfront AND purpose = 'call' AND state = 'confirmed'
+  AND delivered_at IS NULL AND NOT deposited AND (working_until IS NULL OR working_until < now())
+  AND claimed_at < now() - make_interval(hours => ${REFUND_HOURS})`
+/** Refund that an earlier version could not post yet. */
+const IS_REFUND_DUE = 'refund_at <= now()'
 const BATCH_SIZE = 100
 const AUTHOR = 'resolve-payments'
 
@@ -71,55 +70,26 @@ export class Deposits {
 
   /**
    * Returns to its payer the money of every upfront payment whose work did not succeed in a day. It
-   * cannot pay for work any more. A provider without sufficient balance is asked again later.
+   * cannot pay for work any more. What the provider was already paid out becomes its debt.
    */
   async refundUndelivered(): Promise<void> {
-    await this.#pool.query(
-      `WITH due AS (SELECT id FROM hub.payment_claim
-         WHERE upfront AND purpose = 'call' AND state = 'confirmed' AND delivered_at IS NULL
-           AND NOT deposited AND (working_until IS NULL OR working_until < now())
-           AND claimed_at < now() - make_interval(hours => ${REFUND_HOURS})
-         ORDER BY claimed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED
-       ), claim AS (UPDATE hub.payment_claim c SET deposited = true FROM due WHERE c.id = due.id
-         RETURNING c.id, c.payer, c.amount)
-       INSERT INTO hub.wallet_deposit (id, wallet, amount, is_suspended, refund_at)
-       SELECT id, payer, amount, true, now() FROM claim`,
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `SELECT id FROM hub.payment_claim WHERE ${IS_UNDELIVERED}
+       UNION ALL SELECT id FROM hub.wallet_deposit WHERE ${IS_REFUND_DUE} LIMIT ${BATCH_SIZE}`,
     )
-    const { rows } = await this.#pool.query<RefundedSale>(
-      `UPDATE hub.wallet_deposit d SET refund_at = now() + interval '1 hour'
-       FROM hub.payment_claim c WHERE c.id = d.id AND d.id IN (SELECT id FROM hub.wallet_deposit
-         WHERE refund_at <= now() ORDER BY refund_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
-       RETURNING d.id, d.wallet, d.amount, c.payee, c.commission_bps AS "commissionBps"`,
-    )
-    for (const sale of rows) {
-      if (!(await this.#takeBack(sale))) continue
-      await this.#pool.query('UPDATE hub.wallet_deposit SET refund_at = NULL WHERE id = $1', [
-        sale.id,
-      ])
+    const decision = { author: AUTHOR, reason: 'the paid work did not succeed' }
+    for (const { id } of rows) {
+      await inTransaction(this.#pool, async (client) => {
+        const due = await client.query(
+          `SELECT FROM hub.payment_claim c WHERE id = $1 AND (${IS_UNDELIVERED}
+             OR EXISTS (SELECT FROM hub.wallet_deposit d WHERE d.id = c.id AND ${IS_REFUND_DUE}))
+           FOR UPDATE SKIP LOCKED`,
+          [id],
+        )
+        const outcome = due.rowCount === 1 && (await refundSale(client, this.#ledger, id, decision))
+        if (outcome && outcome !== 'applied') throw new Error(`refund of ${id}: ${outcome}`)
+      })
     }
-  }
-
-  /** Moves the money of a sale to suspense. Returns false if the provider has too little. */
-  async #takeBack({ id, wallet, amount, payee, commissionBps }: RefundedSale): Promise<boolean> {
-    const { commission } = split(amount, commissionBps)
-    const seller = await this.#ledger.account(payee)
-    const suspense = await this.#suspenseOf(wallet)
-    const steps = [
-      { owner: seller, debit: payee, credit: BETWEEN, amount: amount - commission },
-      { owner: seller, debit: COMMISSION, credit: BETWEEN, amount: commission },
-      { owner: suspense, debit: BETWEEN, credit: SUSPENSE, amount },
-    ].filter((step) => step.amount > 0n)
-    const meta = { payer: wallet, author: AUTHOR, reason: 'the paid work did not succeed' }
-    for (const { owner, ...step } of steps) {
-      const event = { type: 'balance.adjusted', asset: 'USDC', ...step } as const
-      const entry = derivedUuid(instantOf(id), `refund of ${id} from ${step.debit}`)
-      const outcome = await this.#ledger.post(event, { owner, id: entry, meta })
-      if (outcome === 'insufficient_funds' && owner === seller) return false
-      if (outcome !== 'applied' && outcome !== 'replayed') {
-        throw new Error(`refund of ${id} not posted: ${outcome}`)
-      }
-    }
-    return true
   }
 
   /** Credits deposits in suspense whose wallet has a key by now. */

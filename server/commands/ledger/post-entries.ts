@@ -33,6 +33,7 @@ const KEY_OPTION = { key: { type: 'string' } } as const
 export const adjustCommand: Command = {
   usage: '--debit ACCOUNT --credit ACCOUNT --amount 1.25 --author WHO --reason WHY',
   description: `post a correction [--date 2026-11-03: its value date] [--shard N]
+[--provider ID: whose debt it changes]
 [--key NAME: idempotency key; the same key posts once]`,
   options: {
     ...DECISION_OPTIONS,
@@ -42,6 +43,7 @@ export const adjustCommand: Command = {
     amount: { type: 'string' },
     date: { type: 'string' },
     shard: { type: 'string' },
+    provider: { type: 'string' },
   },
   async run(context, values) {
     const date = optional(values['date'])
@@ -52,6 +54,7 @@ export const adjustCommand: Command = {
       amount: amountOf(values),
       valueDate: date === undefined ? undefined : parseInstant(date),
       shard: shard === undefined ? undefined : Number(shard),
+      provider: optional(values['provider']),
     }
     const decision = decisionOf(values)
     const once = entryIdentityOf(values)

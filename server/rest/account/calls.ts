@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
+import { CALL_STATES, callState } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
 import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
@@ -33,14 +34,15 @@ const ResponseView = z.object({
 const Call = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
-  state: z.enum(['held', 'charged', 'released', 'expired', 'refunded']).meta({
+  state: z.enum(CALL_STATES).meta({
     description: 'held: outcome pending. released, expired, refunded: the money was returned.',
   }),
   source: z.enum(['free', 'credits', 'x402', 'none']).nullable().meta({
     description: 'Payment source. null: not known yet.',
   }),
   reserved_microdollars: amount,
-  charged_microdollars: amount,
+  charged_microdollars: amount.meta({ description: 'Charged, less what was refunded.' }),
+  refunded_microdollars: amount.meta({ description: 'Refunded after the charge.' }),
   price_version: z.int().nullable(),
   expires_at: z.iso.datetime().nullable(),
   endpoint: z.string().nullable(),
@@ -87,36 +89,27 @@ export async function readCall(deps: CallDeps, key: CallKey, id: string): Promis
   return showCall(deps, key, row)
 }
 
-/** State by the kind of the journal row that resolved the hold, or else by the recorded outcome. */
-const STATE_BY_KIND_OR_OUTCOME: Readonly<Record<string, CallJson['state']>> = {
-  2: 'charged',
-  3: 'released',
-  4: 'expired',
-  delivered: 'charged',
-  taken: 'charged',
-  failed: 'released',
-}
-
 async function showCall(
   { answers, receipts }: CallDeps,
   key: CallKey,
   row: CallRow,
 ): Promise<CallJson> {
   const { record } = row
-  const known = record ? STATE_BY_KIND_OR_OUTCOME[record.outcome] : undefined
-  const state = row.hold ? STATE_BY_KIND_OR_OUTCOME[row.hold.kind ?? 0] : known
+  const { hold, refunded } = row
+  const evidence = { resolution: hold && hold.kind, outcome: record?.outcome, refunded }
   // A response is stored before the charge; if charging failed, nobody may read it.
   const isReadable = record?.keyId === key.keyId && record.outcome !== 'failed'
   const stored = isReadable && row.answerId ? await answers.find(row.answerId) : undefined
   return {
     id: row.id,
     at: row.at.toISOString(),
-    state: row.refunded > 0n ? 'refunded' : (state ?? 'held'),
-    source: record?.source ?? (row.hold ? 'credits' : null),
-    reserved_microdollars: json(row.hold?.reserved ?? 0n),
-    charged_microdollars: json((row.hold?.charged ?? record?.charged ?? 0n) - row.refunded),
+    state: callState(evidence),
+    source: record?.source ?? (hold ? 'credits' : null),
+    reserved_microdollars: json(hold?.reserved ?? 0n),
+    charged_microdollars: json((hold?.charged ?? record?.charged ?? 0n) - refunded),
+    refunded_microdollars: json(refunded),
     price_version: record?.priceVersion ?? null,
-    expires_at: row.hold?.expiresAt.toISOString() ?? null,
+    expires_at: hold?.expiresAt.toISOString() ?? null,
     endpoint: row.endpoint,
     status: record?.status ?? null,
     reason: record?.reason ?? null,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { submitAdjustment } from '../../../core/finance/adjustments.ts'
-import { refundCall } from '../../../core/finance/decisions.ts'
+import { refundCall } from '../../../core/finance/refunds.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { micros } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
@@ -25,7 +25,7 @@ export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
       reason: auditReason,
     }),
     response: { status: 200, or: 202, schema: RefundView },
-    faults: ['not_found', 'not_booked', 'own_account'],
+    faults: ['not_found', 'already_refunded', 'not_booked', 'own_account'],
     handle: async (request) => {
       const call = idOf(request)
       const { amount_microdollars: part, reason } = request.body
@@ -50,6 +50,9 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
       shard: z.int().min(0).max(63).optional().meta({
         description: 'Shard to post to, if both accounts exist in all shards.',
       }),
+      provider_id: z.string().max(40).optional().meta({
+        description: 'Provider whose debt changes: required for assets:receivable:providers.',
+      }),
       key: z.string().min(1).max(200).optional().meta({
         description: 'Your idempotency key: the same key is the same adjustment.',
       }),
@@ -63,6 +66,7 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
         debit,
         credit,
         amount: BigInt(request.body.amount),
+        provider: request.body.provider_id,
         shard,
         valueDate: day === undefined ? undefined : new Date(`${day}T00:00:00Z`),
       }

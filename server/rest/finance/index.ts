@@ -9,6 +9,7 @@ import { overviewRoutes } from './overview.ts'
 import { type PaymentsDeps, paymentsRoutes } from './payments.ts'
 import { type FinancePayoutDeps, financePayoutRoutes } from './payouts.ts'
 import { proposalRoutes } from './proposals.ts'
+import { receivableRoutes } from './receivables.ts'
 import { reconciliationRoutes } from './reconciliation.ts'
 import { reportRoutes } from './reports.ts'
 import { statementRoutes } from './statements.ts'
@@ -35,6 +36,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...reportRoutes(deps),
   ...adjustmentRoutes(deps),
   ...proposalRoutes(deps),
+  ...receivableRoutes(deps),
   ...reconciliationRoutes(deps),
   ...walletTransferRoutes(deps),
   ...exportRoutes(deps),

@@ -8,6 +8,7 @@ import {
   listEntries,
 } from '../../../core/finance/journal.ts'
 import { json } from '../../../core/money.ts'
+import { CALL_STATES } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { dayBounds, dayFields } from '../days.ts'
 import { linkToNext, pageSchema, paging, readCursor, writeCursor } from '../paging.ts'
@@ -39,7 +40,9 @@ const Call = z.object({
   endpoint: z.string(),
   price_version: z.int(),
   source: z.string(),
-  charged_microdollars: z.int(),
+  state: z.enum(CALL_STATES).meta({ description: 'As the caller sees it.' }),
+  charged_microdollars: z.int().meta({ description: 'Charged, less what was refunded.' }),
+  refunded_microdollars: z.int(),
   outcome: z.string(),
   status: z.int(),
   latency_ms: z.int(),
@@ -128,7 +131,9 @@ const showCall = (call: CallView): z.infer<typeof Call> => ({
   endpoint: call.endpoint,
   price_version: call.priceVersion,
   source: call.source,
+  state: call.state,
   charged_microdollars: json(call.charged),
+  refunded_microdollars: json(call.refunded),
   outcome: call.outcome,
   status: call.status,
   latency_ms: call.latencyMs,

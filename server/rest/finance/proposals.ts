@@ -96,6 +96,7 @@ const decideRoute = (
     faults: [
       'not_found',
       'not_booked',
+      'already_refunded',
       'not_resolvable',
       'owner_not_possible',
       'chain_unavailable',

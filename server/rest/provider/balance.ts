@@ -25,8 +25,18 @@ const WAIT_REASONS = [
   'pause',
   'run',
 ] as const satisfies readonly PayoutBlocker[]
+const DebtView = z.object({
+  entry_id: z.uuid().meta({ description: 'Refunded call, or the correction.' }),
+  at: z.iso.datetime(),
+  amount_microdollars: amount,
+  open_microdollars: amount.meta({ description: 'Still owed.' }),
+})
+
 const balanceFields = {
   owed_microdollars: amount.meta({ description: 'Earned but not paid out.' }),
+  debt_microdollars: amount.meta({
+    description: 'You owe: refunds of calls that were paid out already. Deducted from earnings.',
+  }),
   under_way_microdollars: amount.meta({ description: 'In a payout that is not final yet.' }),
   paid_microdollars: amount.meta({ description: 'Total of final payouts.' }),
 }
@@ -53,6 +63,7 @@ const Balance = z.object({
         description: 'End of the wait. null: it ends by an event, or nothing waits.',
       }),
       services: z.array(z.object({ service: z.string(), owed_microdollars: amount })),
+      debts: z.array(DebtView).meta({ description: 'What you owe, the oldest first.' }),
     }),
   ),
 })
@@ -77,6 +88,7 @@ export const balanceRoutes = ({ pool, payouts }: BalanceDeps): readonly AnyRoute
         json(balances.reduce((total, balance) => total + of(balance), 0n))
       const totals = {
         owed_microdollars: sum(({ owed }) => owed),
+        debt_microdollars: sum(debtOf),
         under_way_microdollars: sum(({ pending }) => pending),
         paid_microdollars: sum(({ paid }) => paid),
       }
@@ -93,9 +105,13 @@ export const balanceRoutes = ({ pool, payouts }: BalanceDeps): readonly AnyRoute
   }),
 ]
 
+const debtOf = ({ debts }: ProviderBalance): bigint =>
+  debts.reduce((sum, { open }) => sum + open, 0n)
+
 const showBalance = (balance: ProviderBalance) => ({
   provider_id: balance.provider,
   owed_microdollars: json(balance.owed),
+  debt_microdollars: json(debtOf(balance)),
   under_way_microdollars: json(balance.pending),
   paid_microdollars: json(balance.paid),
   waits_for: balance.waitsFor,
@@ -103,5 +119,11 @@ const showBalance = (balance: ProviderBalance) => ({
   services: balance.services.map((each) => ({
     service: each.service,
     owed_microdollars: json(each.owed),
+  })),
+  debts: balance.debts.map((each) => ({
+    entry_id: each.id,
+    at: each.at.toISOString(),
+    amount_microdollars: json(each.amount),
+    open_microdollars: json(each.open),
   })),
 })

@@ -1,5 +1,6 @@
 import type { Account, SingleStepEvent } from '../../../core/ledger/events.ts'
-import { micros } from './fixture.ts'
+import type { Ledger } from '../../../core/ledger/ledger.ts'
+import { micros, newId } from './fixture.ts'
 
 /** Accounts used by the events below, besides the platform accounts. */
 export interface Parties {
@@ -18,8 +19,23 @@ const legsOfMove = (debit: Account, credit: Account, amount: bigint): Legs => [
   [credit, amount],
 ]
 
+/** Provider whose debt the samples write off: `meta.provider`. */
+export const DEBTOR = 'debtor'
+
+/** Posts what the samples take out of wallets and debts. */
+export async function fundAssets(ledger: Ledger): Promise<void> {
+  const owner = await ledger.account('equity:opening')
+  const meta = { author: 'finance', reason: 'a test', provider: DEBTOR }
+  const assets = ['usdc:base:treasury', 'usdc:base:spend', 'receivable:providers']
+  for (const name of assets) {
+    const sides = { debit: `assets:${name}`, credit: owner.code, asset: 'USDC' } as const
+    const event = { type: 'balance.adjusted', ...sides, amount: 90n } as const
+    await ledger.post(event, { owner, id: newId(), meta })
+  }
+}
+
 type SampleRows = {
-  readonly [Type in Exclude<SingleStepEvent['type'], 'call.reversed'>]: readonly [
+  readonly [Type in Exclude<SingleStepEvent['type'], 'call.reversed' | 'sale.reversed'>]: readonly [
     Omit<Extract<SingleStepEvent, { type: Type }>, 'type'>,
     Legs,
   ]
@@ -27,7 +43,8 @@ type SampleRows = {
 
 /**
  * Every single-step event with its expected legs, written by hand from the chart of accounts as a
- * reference for the code. The order can be posted on two funded keys and on earnings of 100.
+ * reference for the code. The order can be posted on two funded keys, on earnings of 100 and after
+ * `fundAssets`.
  * Reversals need a call, and are tested with calls.
  */
 export function eventSamples({ credits, other, free, earnings }: Parties): readonly {

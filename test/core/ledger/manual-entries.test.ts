@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { adjust, NotPostable, transferCredits } from '../../../core/ledger/adjust.ts'
 import { claimKey } from '../../../core/ledger/idempotency.ts'
-import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { reverseCall } from '../../../core/ledger/reverse.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
@@ -94,6 +94,36 @@ describe('manual entries', () => {
       expect(await ledger.balance('assets:receivable:providers')).to.equal(owed - 700n)
     })
 
+    it('of an external purchase is a loss, once its payment is final', async () => {
+      const sellers = await ledger.account('liabilities:x402-out:in-transit')
+      const opened = { type: 'balance.opened', account: 'assets:usdc:base:spend' } as const
+      await ledger.post({ ...opened, amount: micros(90n) }, { owner: sellers, id: newId() })
+      const owner = await openAgent(ledger, 90n)
+      const call = order(owner, sellers, 90n, { commissionBps: 0 })
+      await ledger.reserve(call)
+      await ledger.settle(call, 90n)
+      const refund = () => reverseCall(database.pool, ledger, call, DECISION)
+      expect(await failure(refund())).to.equal('the payment to the seller is not final')
+      const confirmed = { type: 'external.confirmed', amount: micros(90n) } as const
+      await ledger.post(confirmed, { owner: sellers, id: call.call })
+      const debts = await ledger.balance('assets:receivable:providers')
+      const loss = await ledger.balance('expenses:x402-loss')
+      expect(await refund()).to.equal('applied')
+      expect(await ledger.balance(owner.code)).to.equal(90n)
+      expect(await ledger.balance('assets:receivable:providers')).to.equal(debts)
+      expect(await ledger.balance('expenses:x402-loss')).to.equal(loss - 90n)
+    })
+
+    it('makes debtors of providers only, and losses of external sellers only', async () => {
+      const { call, owner } = await settledCall(50n, 0)
+      const parts = { refunded: micros(50n), commission: micros(0n), receivable: micros(0n) }
+      const loss = { credits: owner.code, payee: 'expenses:x402-loss', ...parts }
+      const entry = { owner, id: call.call, meta: DECISION }
+      expect(await failure(ledger.post({ type: 'call.reversed', ...loss }, entry))).to.match(
+        /^a refund is a loss/,
+      )
+    })
+
     it('requires a charged call, also in the database', async () => {
       const [owner, payee] = [await openAgent(ledger, 10n), await openProvider(ledger, 'released')]
       const call = order(owner, payee, 10n)
@@ -143,6 +173,53 @@ describe('manual entries', () => {
         expect(await failure(ledger.post(event, { owner, id: newId(), meta: half }))).to.match(
           /^balance.adjusted needs a (author|reason) in its meta/,
         )
+      }
+    })
+
+    it('cannot take more out of an asset than there is, also concurrently', async () => {
+      const receivable = 'assets:receivable:providers'
+      const treasury = 'assets:usdc:base:treasury'
+      const move = (debit: string, credit: string, amount: bigint) =>
+        adjust(database.pool, ledger, { debit, credit, amount }, DECISION, { id: newId() })
+      const writeOff = { type: 'receivable.written-off', amount: micros(1n) } as const
+      const owner = await ledger.account(receivable)
+      const entry = { owner, id: newId(), meta: DECISION }
+      const nobody = ledger.post(writeOff, entry)
+      expect(await failure(nobody)).to.match(/^receivable.written-off needs a provider/)
+      const stranger = { ...entry, meta: { ...DECISION, provider: 'stranger' } }
+      expect(await failure(ledger.post(writeOff, stranger))).to.equal('provider stranger owes less')
+      expect(await move('expenses:bad-debt', treasury, 1n)).to.equal('insufficient_funds')
+      expect(await move(treasury, 'equity:opening', 10n)).to.equal('applied')
+      const outcomes = await Promise.all(
+        [6n, 6n, 6n].map((amount) => move('expenses:bad-debt', treasury, amount)),
+      )
+      expect(outcomes.toSorted()).to.deep.equal([
+        'applied',
+        'insufficient_funds',
+        'insufficient_funds',
+      ])
+      const shortfall = { type: 'shortfall.found', wallet: 'treasury', amount: micros(5n) } as const
+      expect(await ledger.post(shortfall, { ...entry, id: newId() })).to.equal('insufficient_funds')
+      expect(await ledger.balance(treasury)).to.equal(-4n)
+    })
+
+    it('may use an asset of all shards, and no more', async () => {
+      const other = await freshDatabase()
+      try {
+        await other.admin.query('SELECT ledger.open_shard(1::smallint)')
+        const shards = new Ledger(other.pool, { shards: 2 })
+        const treasury = 'assets:usdc:base:treasury'
+        const move = (debit: string, credit: string, amount: bigint, shard: number) =>
+          adjust(other.pool, shards, { debit, credit, amount, shard }, DECISION, { id: newId() })
+        expect(await move(treasury, 'equity:opening', 10n, 1)).to.equal('applied')
+        const outcomes = await Promise.all([
+          move('expenses:bad-debt', treasury, 6n, 0),
+          move('expenses:bad-debt', treasury, 6n, 1),
+        ])
+        expect(outcomes.toSorted()).to.deep.equal(['applied', 'insufficient_funds'])
+        expect(await shards.balance(treasury)).to.equal(-4n)
+      } finally {
+        await other.drop()
       }
     })
 

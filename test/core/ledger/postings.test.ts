@@ -39,6 +39,14 @@ const EARNINGS = 'liabilities:providers:p:s'
 const of = <Fields extends object>(fields: Fields) =>
   amount.map((n) => ({ ...fields, amount: micros(n) }))
 
+const refunds = fc
+  .record({ refunded: amount, part: fc.bigInt({ min: 0n, max: 1_000n }), bps: fc.nat(10_000) })
+  .map(({ refunded, part, bps }) => {
+    const { commission } = split(refunded, bps)
+    const receivable = micros(((refunded - commission) * part) / 1_000n)
+    return { payee: EARNINGS, refunded: micros(refunded), commission, receivable }
+  })
+
 /** Every kind of event; the type makes this list complete. */
 const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'call.reserved': terms.map((hold) => ({ ...hold, type: 'call.reserved' })),
@@ -47,14 +55,10 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'call.expired': terms.map((hold) => ({ ...hold, type: 'call.expired' })),
   'call.sold': sold,
   'period.closed': fc.constant({ type: 'period.closed' }),
-  'call.reversed': fc
-    .record({ refunded: amount, part: fc.bigInt({ min: 0n, max: 1_000n }), bps: fc.nat(10_000) })
-    .map(({ refunded, part, bps }) => {
-      const { commission } = split(refunded, bps)
-      const receivable = ((refunded - commission) * part) / 1_000n
-      const amounts = { refunded: micros(refunded), commission, receivable: micros(receivable) }
-      return { type: 'call.reversed', credits: CREDITS, payee: EARNINGS, ...amounts }
-    }),
+  'call.reversed': refunds.map((parts) => ({ type: 'call.reversed', credits: CREDITS, ...parts })),
+  'sale.reversed': fc
+    .record({ parts: refunds, to: fc.constantFrom('suspense', 'between-shards') })
+    .map(({ parts, to }) => ({ type: 'sale.reversed', to, ...parts })),
   'call.sponsored': of({ type: 'call.sponsored', payee: EARNINGS }),
   'credits.purchased': of({ type: 'credits.purchased', credits: CREDITS }),
   'credits.granted': of({ type: 'credits.granted', credits: CREDITS }),

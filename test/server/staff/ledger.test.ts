@@ -238,20 +238,6 @@ describe('the ledger in the finance API', () => {
     expectRefused(await post('calls/nonsense/refund', {}), 422, 'validation_failed')
   })
 
-  it('refunds a call once, in full or in part', async () => {
-    const before = await balance(credits)
-    expect((await post(`calls/${call}/refund`, { amount_microdollars: 40 })).status).to.equal(200)
-    expect((await post(`calls/${call}/refund`, { amount_microdollars: 40 })).status).to.equal(200)
-    expectRefused(
-      await post(`calls/${call}/refund`, { amount_microdollars: 41 }),
-      409,
-      'not_booked',
-    )
-    expect(await balance(credits)).to.equal(before + 40)
-    const { body } = await get(`entries/${call}`)
-    expect((body['entries'] as Json[]).at(-1)).to.include({ event: 'call.reversed' })
-  })
-
   it('writes an export in a job, identical to that of the command line', async () => {
     const started = await post('exports', { format: 'hledger' })
     expect([started.status, started.body['state']]).to.deep.equal([202, 'waiting'])

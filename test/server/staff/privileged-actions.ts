@@ -1,5 +1,6 @@
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
+import { createDebt } from './debts.ts'
 import { type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
@@ -63,7 +64,7 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
 
 const NO_WALLET = `0x${'1'.repeat(40)}`
 
-/** Actions about payouts that wait for a person. */
+/** Actions about payouts that wait for a person, and about debts. */
 export const payoutActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
   'POST /v1/finance/payouts/{provider}/approve': {
     act: 'payout.approve',
@@ -84,5 +85,15 @@ export const payoutActions = (hub: () => TestHub): Readonly<Record<string, Privi
       return ['p-recover', { address: `0x${'5'.repeat(40)}`, reason }]
     },
     bad: ['nowhere', { address: NO_WALLET, reason }],
+  },
+  'POST /v1/finance/receivables/{provider}/recovery': {
+    act: 'debt.recover',
+    good: async () => [await createDebt(hub(), 'p-debtor', 5n, 3n), { reason }],
+    bad: ['nobody', { reason }],
+  },
+  'POST /v1/finance/receivables/{provider}/write-off': {
+    act: 'entry.propose',
+    good: async () => [await createDebt(hub(), 'p-insolvent', 5n, 0n), { reason }],
+    bad: ['nobody', { reason }],
   },
 })

@@ -74,6 +74,7 @@ const about = (call: CallJson): Html =>
     Endpoint: call.endpoint !== null && html`<code>${call.endpoint}</code>`,
     Status: call.status,
     Charged: formatDollars(call.charged_microdollars),
+    Refunded: call.refunded_microdollars > 0 && formatDollars(call.refunded_microdollars),
     Reserved: call.state === 'held' && formatDollars(call.reserved_microdollars),
     'Paid from': call.source,
     'Price version': call.price_version,

@@ -10,6 +10,7 @@ import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
 import { financePayoutsPage } from './payouts.ts'
 import { periodsPage } from './periods.ts'
+import { receivablesPage } from './receivables.ts'
 import { reportsPage } from './reports.ts'
 import { balancePage } from './trial-balance.ts'
 import { transfersPage } from './wallet-transfers.ts'
@@ -23,6 +24,7 @@ export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[
   journalPage(),
   entryPage(),
   adjustmentsPage(),
+  receivablesPage(),
   transfersPage(),
   exceptionsPage(),
   paymentsPage(),

@@ -173,7 +173,9 @@ function callPart({ call, entries }: TrailJson): Html | undefined {
     Endpoint: html`<code>${call.endpoint}</code>`,
     Key: call.key_id !== null && html`<code>${call.key_id}</code>`,
     'Paid from': call.source,
+    State: call.state,
     Charged: formatDollars(call.charged_microdollars),
+    Refunded: call.refunded_microdollars > 0 && formatDollars(call.refunded_microdollars),
     Outcome: `${call.outcome}, ${call.status}${call.reason === null ? '' : `, ${call.reason}`}`,
     Latency: formatDuration(call.latency_ms),
     'Price version': call.price_version,
@@ -184,9 +186,10 @@ function callPart({ call, entries }: TrailJson): Html | undefined {
   })}</section>`
 }
 
-function refundForm({ submission }: PageRequest, { entries }: TrailJson): Html | undefined {
-  const settled = entries.find(({ event }) => event === 'call.settled')
-  if (!settled || entries.some(({ event }) => event === 'call.reversed')) return undefined
+function refundForm({ submission }: PageRequest, { call, entries }: TrailJson): Html | undefined {
+  const settled = entries.find(({ event }) => event === 'call.settled' || event === 'call.sold')
+  if (!settled || call?.state === 'refunded') return undefined
+  if (entries.some(({ event }) => event.endsWith('.reversed'))) return undefined
   const fields = formFields('refund', submission)
   return html`<h2>Refund</h2>${form({
     act: 'refund',

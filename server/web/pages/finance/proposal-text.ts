@@ -16,9 +16,11 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
 const TEXTS: { readonly [Kind in ActJson['kind']]: (act: ActJson) => Html } = {
   adjustment: ({ terms }) => html`Debit ${accountLink(textOf(terms['debit']))}, credit
 ${accountLink(textOf(terms['credit']))}.`,
-  refund: ({ subject, accounts: [payer] }) => html`Refund call
+  refund: ({ subject, terms, accounts: [payer] }) => html`Refund call
 <a href="${entryPath(subject)}"><code>${subject}</code></a>, paid by ${
-    payer !== undefined && accountLink(payer)
+    terms['wallet'] === undefined
+      ? payer !== undefined && accountLink(payer)
+      : html`wallet ${breakableHex(textOf(terms['wallet']))}, as credits`
   }.`,
   exception: ({ subject, terms, accounts: [credits] }) => html`Resolve
 <a href="/finance/exceptions?state=all">exception ${subject}</a>:
@@ -27,6 +29,9 @@ ${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
 }.`,
   transfer: ({ subject }) => html`Post the transfers of transaction
 <a href="${transferPath(subject)}">${breakableHex(subject)}</a>.`,
+  'write-off': ({ subject }) => html`Write off what provider <code>${subject}</code> owes.`,
+  recovery: ({ subject }) => html`Take what provider <code>${subject}</code> owes out of its
+earnings.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to
 ${textOf(terms['name'])}, who would receive what it is owed.`,
 }

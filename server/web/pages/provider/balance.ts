@@ -38,6 +38,7 @@ export const balancePart = ({ totals, data, minimum_microdollars: minimum }: Pro
       Balance: formatDollars(totals.owed_microdollars),
       Pending: formatDollars(totals.under_way_microdollars),
       'Paid out': formatDollars(totals.paid_microdollars),
+      ...(totals.debt_microdollars > 0 && { 'You owe': formatDollars(totals.debt_microdollars) }),
     },
     'amounts',
   )}${data

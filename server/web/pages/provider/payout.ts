@@ -93,6 +93,7 @@ const EVENT_TEXTS: Readonly<Record<string, string>> = {
   'call.sold': 'call, paid per request',
   'call.sponsored': 'call, paid by the platform',
   'call.reversed': 'refund',
+  'sale.reversed': 'refund',
   'receivable.recovered': 'refund after an earlier payout',
   'payout.failed': 'failed payout, returned',
   'balance.adjusted': 'correction',

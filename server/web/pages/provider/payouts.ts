@@ -76,7 +76,8 @@ export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         tabs: SELLING_TABS,
         scripts: [WALLET_SCRIPT],
         main: html`<h1>Payouts</h1><p class="lead">Earnings are paid out once a day in USDC on Base
-to your wallet.</p>${balancePart(balance)}${byService(balance)}<h2>Payout history</h2>${
+to your wallet.</p>${balancePart(balance)}${byService(balance)}${debtsPart(balance)}
+<h2>Payout history</h2>${
           payouts.data.length === 0
             ? emptyState('No payouts yet.')
             : html`${payoutTable(payouts.data)}${pager(PATH, { cursor }, payouts.next_cursor)}`
@@ -108,6 +109,32 @@ const byService = ({ data }: ProviderBalanceJson): Html | undefined => {
         ],
         owed,
       )
+}
+
+/** Refunds that the provider owes, by call. */
+const debtsPart = ({ data }: ProviderBalanceJson): Html | undefined => {
+  const debts = data.flatMap((each) => each.debts)
+  return debts.length === 0
+    ? undefined
+    : html`<h2>You owe</h2><p>These calls were refunded after you had been paid for them. We deduct
+the amounts from your next earnings, the oldest first.</p>${table(
+        'Debts',
+        [
+          { head: 'Refunded', noWrap: true, cell: ({ at }) => formatTime(at) },
+          { head: 'Call', cell: (each) => html`<code>${each.entry_id}</code>` },
+          {
+            head: 'Your share',
+            number: true,
+            cell: alignedColumn(debts, (each) => each.amount_microdollars),
+          },
+          {
+            head: 'Open',
+            number: true,
+            cell: alignedColumn(debts, (each) => each.open_microdollars),
+          },
+        ],
+        debts,
+      )}`
 }
 
 const BADGES = { under_way: 'fair', sent: 'good', failed: 'bad' }

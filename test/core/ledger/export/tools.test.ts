@@ -11,7 +11,7 @@ import { exportLedger, type FormatName } from '../../../../core/ledger/export/wr
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { eventSamples } from '../event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets } from '../event-samples.ts'
 import {
   micros,
   newId,
@@ -92,8 +92,13 @@ describe('the accounting tools', function () {
       free: free.code,
       earnings: earnings.code,
     }
+    await fundAssets(ledger)
     for (const { event } of eventSamples(parties)) {
-      const meta = { author: 'a "quoted" \\ name', reason: 'line\nbreak; and = + @' }
+      const meta = {
+        author: 'a "quoted" \\ name',
+        reason: 'line\nbreak; and = + @',
+        provider: DEBTOR,
+      }
       await ledger.post(event, { owner: credits, id: newId(), meta })
     }
     const late = { owner: credits, id: newId(), effectiveAt: new Date('2026-11-02T03:04:05Z') }

@@ -1,0 +1,26 @@
+import { systemClock } from '../../../core/clock.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import type { TestHub } from '../../support/hub.ts'
+
+const RECEIVABLE = 'assets:receivable:providers'
+const OPENING = 'equity:opening'
+
+/** Makes a provider owe an amount, and earn another one. In microdollars. */
+export async function createDebt(
+  { hub: { ledger } }: TestHub,
+  provider: string,
+  debt: bigint,
+  earned: bigint,
+): Promise<string> {
+  const earnings = `liabilities:providers:${provider}:api`
+  await ledger.open(earnings, 'USDC')
+  const owner = await ledger.account(OPENING)
+  const meta = { author: 'a test', reason: 'a test', provider }
+  const post = async (debit: string, credit: string, amount: bigint) => {
+    const event = { type: 'balance.adjusted', asset: 'USDC', debit, credit, amount } as const
+    await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()), meta })
+  }
+  await post(RECEIVABLE, OPENING, debt)
+  if (earned > 0n) await post(OPENING, earnings, earned)
+  return provider
+}
