@@ -33,10 +33,9 @@ export const weekStart = (date: Date): Date =>
 export const daysBefore = (date: Date, days: number): Date =>
   new Date(date.getTime() - days * 86_400_000)
 
-export const sleep = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
+/** @throws AbortError when `signal` aborts */
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  delay(ms, undefined, signal && { signal })
 
 /** Sleeps without keeping the process alive; used as the timeout side of a race. */
 export const unrefSleep = (ms: number): Promise<void> =>

@@ -3,6 +3,7 @@ import type { LocalAccount } from 'viem'
 import type { JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
 import {
+  type ClientWait,
   HubError,
   type HubRequest,
   type HubResponse,
@@ -11,7 +12,7 @@ import {
 } from './transport.ts'
 
 export { usd } from '../money.ts'
-export { HubError, type HubResponse, HubUnreachable } from './transport.ts'
+export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
 /** A wallet that signs registrations and payments. */
 export interface ClientWallet {
@@ -29,6 +30,13 @@ export interface ClientOptions {
   readonly wallet?: ClientWallet | undefined
   /** Timeout per request. @defaultValue 120000 */
   readonly timeoutMs?: number
+  /**
+   * Time to wait for the final response of a request that is charged once: one with an idempotency
+   * key or a payment. @defaultValue 60000
+   */
+  readonly waitMs?: number
+  /** Called before each such pause. */
+  readonly onWait?: ((wait: ClientWait) => void) | undefined
 }
 
 export interface CallOptions {
@@ -66,6 +74,7 @@ interface SendOptions extends HubRequest {
 }
 
 const TIMEOUT_MS = 120_000
+const WAIT_MS = 60_000
 /** A 402 with this header is an offer; without it, paying does not help. */
 const OFFER_HEADER = 'payment-required'
 
@@ -144,15 +153,18 @@ export class HubClient {
   }
 
   /**
-   * Sends one request. With `payUpTo`, pays the offer of a 402 once and sends it again.
+   * Sends one request. With `payUpTo`, pays the offer of a 402 once and sends it again, repeatedly
+   * with the same payment until the response is final.
    * @throws HubError for a problem or any status other than 2xx
    */
   async send(path: string, order: SendOptions = {}): Promise<HubResponse> {
     const { payUpTo, retries = false, ...message } = order
-    const request = (more: Readonly<Record<string, string>> = {}): Promise<HubResponse> => {
-      const headers = { ...message.headers, ...more }
+    const { waitMs = WAIT_MS, onWait } = this.#options
+    const request = (payment?: Readonly<Record<string, string>>): Promise<HubResponse> => {
+      const headers = { ...message.headers, ...payment }
       const once = () => this.#exchange(path, { ...message, headers })
-      return retries ? sendWithRetries(once) : once()
+      if (!retries && !payment) return once()
+      return sendWithRetries(once, { waitMs, onWait, signal: message.signal })
     }
     const first = await request()
     const isOffer = first.status === 402 && OFFER_HEADER in first.headers && payUpTo !== undefined

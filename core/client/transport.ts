@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { sleep } from '../clock.ts'
+import { elapsedMs, sleep } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 
 /** Error response of the hub; `code` is stable, `body` is the whole problem. */
@@ -107,27 +107,73 @@ function parseBody(text: string): JsonObject {
   }
 }
 
-const ATTEMPTS_MAX = 4
-const FIRST_DELAY_MS = 250
-const LONGEST_DELAY_MS = 10_000
+/** A pause before a request is repeated. */
+export interface ClientWait {
+  readonly delayMs: number
+  /** What the client waits for, such as `First request in progress`. */
+  readonly reason: string
+}
 
-/** Repeats a request until its response is final, with exponential backoff or `Retry-After`. */
-export async function sendWithRetries(send: () => Promise<HubResponse>): Promise<HubResponse> {
+export interface RetryOptions {
+  /** Maximum time from the first response that is not final to the last repetition. */
+  readonly waitMs: number
+  readonly onWait?: ((wait: ClientWait) => void) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const FIRST_DELAY_MS = 250
+const LONGEST_DELAY_MS = 5_000
+
+/**
+ * Repeats a request until its response is final: after the time in `Retry-After`, or with
+ * exponential backoff while the hub is unreachable. When the time is up, returns the last response.
+ * @throws HubUnreachable if there was none
+ */
+export async function sendWithRetries(
+  send: () => Promise<HubResponse>,
+  { waitMs, onWait, signal }: RetryOptions,
+): Promise<HubResponse> {
+  let deadline: number | undefined
   for (let attempt = 1; ; attempt++) {
-    const response = await send().catch((error: unknown) => {
-      if (!(error instanceof HubUnreachable) || attempt === ATTEMPTS_MAX) throw error
-      return undefined
+    const result = await send().catch((error: unknown) => {
+      if (error instanceof HubUnreachable) return error
+      throw error
     })
-    if (response && (!isTemporary(response) || attempt === ATTEMPTS_MAX)) return response
-    await sleep(retryDelayMs(response, attempt))
+    const isAnswered = !(result instanceof HubUnreachable)
+    if (isAnswered && !isTemporary(result)) return attempt > 1 ? withEarlierCharge(result) : result
+    const delayMs = retryDelayMs(isAnswered ? result : undefined, attempt)
+    deadline ??= elapsedMs() + waitMs
+    if (elapsedMs() + delayMs > deadline) {
+      if (isAnswered) return result
+      throw result
+    }
+    const title = isAnswered ? result.body['title'] : undefined
+    onWait?.({ delayMs, reason: String(title ?? 'The hub does not respond') })
+    await sleep(delayMs, signal)
   }
 }
 
-const isTemporary = ({ status, body }: HubResponse): boolean =>
-  status === 429 || status === 503 || (status === 409 && body['code'] === 'idempotency_in_progress')
+const TEMPORARY: ReadonlySet<number> = new Set([202, 409, 425, 429, 503])
+
+/**
+ * Returns true if the same request will get another response soon. A refund ends an attempt. A
+ * gateway error without the hub's request id comes from a proxy in front of a hub that restarts.
+ */
+function isTemporary({ status, headers }: HubResponse): boolean {
+  if (headers['retry-after'] === undefined) {
+    return status >= 502 && status <= 504 && headers['x-request-id'] === undefined
+  }
+  return TEMPORARY.has(status) && headers['x-refund-reason'] === undefined
+}
+
+/** The repetition costs nothing, but its caller was never told of the charge. */
+function withEarlierCharge(response: HubResponse): HubResponse {
+  const earlier = response.headers['x-charged-earlier-microdollars']
+  return earlier === undefined ? response : { ...response, charged: BigInt(String(earlier)) }
+}
 
 function retryDelayMs(response: HubResponse | undefined, attempt: number): number {
   const seconds = Number(response?.headers['retry-after'] ?? Number.NaN)
-  const delayMs = Number.isFinite(seconds) ? seconds * 1_000 : FIRST_DELAY_MS * 2 ** (attempt - 1)
-  return Math.min(delayMs, LONGEST_DELAY_MS)
+  if (Number.isFinite(seconds)) return seconds * 1_000
+  return Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), LONGEST_DELAY_MS)
 }

@@ -1,4 +1,4 @@
-import { type ClientOptions, HubClient } from '../../core/client/index.ts'
+import { type ClientOptions, type ClientWait, HubClient } from '../../core/client/index.ts'
 import { readSettings, type Settings } from './config.ts'
 import { Store } from './store.ts'
 import { Terminal } from './terminal.ts'
@@ -25,12 +25,23 @@ export async function createContext(flags: CommonFlags): Promise<Context> {
   const store = new Store(settings)
   const hub = await store.hub()
   const { proxyUrl } = settings
+  const terminal = new Terminal(settings, flags)
+  const onWait = showWaits(terminal)
   return {
     settings,
     store,
-    terminal: new Terminal(settings, flags),
+    terminal,
     hub,
-    client: (more) => new HubClient({ baseUrl: hub, proxyUrl, ...more }),
+    client: (more) => new HubClient({ baseUrl: hub, proxyUrl, onWait, ...more }),
+  }
+}
+
+/** Shows what the client waits for, each reason once. */
+function showWaits(terminal: Terminal): (wait: ClientWait) => void {
+  const shown = new Set<string>()
+  return ({ reason }) => {
+    if (!shown.has(reason)) terminal.note(`${reason}: waiting for the response …`)
+    shown.add(reason)
   }
 }
 

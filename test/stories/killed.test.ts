@@ -28,9 +28,10 @@ const PROGRAM = new URL('../support/hub-process.ts', import.meta.url).pathname
 async function start(
   dataDir: string,
   stderr: 'inherit' | 'ignore' = 'inherit',
+  port = '0',
 ): Promise<{ child: ChildProcess; ready: Ready }> {
   const child = spawn(process.execPath, [PROGRAM], {
-    env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
+    env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: port },
     stdio: ['ignore', 'pipe', stderr],
   })
   const lines = createInterface({ input: child.stdout })
@@ -103,6 +104,33 @@ describe('kill -9', function () {
     }
   })
 
+  it('of the server during keyed calls delays their responses, each charged once', async () => {
+    const first = await start(dataDir)
+    running = first.child
+    const { url, apiKey } = first.ready
+    const client = new HubClient({ baseUrl: url, apiKey, waitMs: 150_000 })
+    let restarted: Promise<void> | undefined
+    const restart = async () => {
+      first.child.kill('SIGKILL')
+      await once(first.child, 'exit')
+      running = (await start(dataDir, 'inherit', new URL(url).port)).child
+    }
+    const makeCalls = async (caller: number): Promise<void> => {
+      for (let n = 0; n < CALLS_OF_CALLER; n++) {
+        const idempotencyKey = `caller-${caller}-${n}`
+        const sent = client.call('slow', '/work', { n }, { idempotencyKey })
+        if (n === CALLS_OF_CALLER / 2) restarted ??= restart()
+        const { body, charged } = await sent
+        expect([body, charged]).to.deep.equal([{ n }, usd('0.001')])
+      }
+    }
+    await Promise.all(Array.from({ length: KEYED }, (_, caller) => makeCalls(caller)))
+    await restarted
+    const { body } = await client.balance()
+    const spent = BigInt(KEYED * CALLS_OF_CALLER) * usd('0.001')
+    expect(BigInt(String(body['balance_microdollars']))).to.equal(5_000_000n - spent)
+  })
+
   it('of its database causes 503 until it runs again and moves no money', async () => {
     const { child, ready } = await start(dataDir, 'ignore') // the log is full of expected failures
     running = child
@@ -137,6 +165,7 @@ describe('kill -9', function () {
 })
 
 const KEYED = 4
+const CALLS_OF_CALLER = 20
 
 /** Makes calls one after another and repeats each under its key until it gets a response. */
 class KeyedCallers {
