@@ -19,6 +19,7 @@ import { resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
+import { recoverCalls } from '../core/usage/recover-calls.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
 import { accountGas } from './gas.ts'
 import type { Job, JobDeps } from './job.ts'
@@ -43,6 +44,7 @@ async function recheckProofs({ pool, egress, secretKeys, catalog }: JobDeps): Pr
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (deps) => resolvePayments(deps) },
+  'recover-calls': { everySeconds: 60, run: ({ pool, ledger }) => recoverCalls(pool, ledger) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
   'verify-ledger': {

@@ -472,6 +472,7 @@ CREATE TABLE hub.idempotent_call (
   process uuid,
   CONSTRAINT idempotent_call_pkey PRIMARY KEY (id)
 );
+CREATE INDEX idempotent_call_retried ON hub.idempotent_call USING btree (call) WHERE (call <> id);
 GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
 
 CREATE TABLE hub.identity_link (
@@ -847,7 +848,7 @@ CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (c
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
 CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_before) WHERE (state = 'released'::text);
-CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE (upfront AND (purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
+CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE ((purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
 CREATE INDEX payment_claim_unsettled ON hub.payment_claim USING btree (payer) WHERE ((state = 'claimed'::text) AND (NOT upfront));
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;

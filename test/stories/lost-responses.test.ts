@@ -3,6 +3,7 @@ import { defineService, Reply, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { CallLog } from '../../core/usage/calls.ts'
+import { recoverCalls } from '../../core/usage/recover-calls.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
@@ -137,6 +138,38 @@ describe('A220 a charged call whose process died', () => {
     expect([late.status, late.body['code']]).to.deep.equal([410, 'response_lost'])
     expect(late.body['refund']).to.have.property('amount_microdollars', Number(PRICE))
     expect(await spent()).to.equal(0n)
+  })
+
+  it('is found without a repetition: recorded, and refunded if its response was lost', async () => {
+    const { pool, ledger } = hub().hub
+    await recoverCalls(pool, ledger) // from now on
+    const unkeyed = await ask(hub().url, '/proxy/works/small', { key: ada.apiKey, body: {} })
+    const stored = await call('works/small', 'stored')
+    const lost = await call('works/large', 'lost')
+    const sold = await call('works/large', 'delivered')
+    const ids = [unkeyed, stored, lost].map(({ headers }) => headers['x-call-id'])
+    for (const id of ids) await loseRecord(id)
+    await recoverCalls(pool, ledger)
+    expect(await told(ids[2]), 'perhaps not recorded yet').to.have.property('receipt', null)
+    const { admin } = hub().database
+    await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
+    await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
+    try {
+      for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger)
+    } finally {
+      await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
+      await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
+    }
+    for (const id of ids.slice(0, 2)) {
+      const known = await told(id)
+      expect(known).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
+      expect(claimsOf(known['receipt'])).to.include({ outcome: 'delivered', source: 'credits' })
+    }
+    expect(await told(ids[2])).to.include({ state: 'refunded', reason: 'response_lost' })
+    expect(await told(sold.headers['x-call-id'])).to.include({ state: 'charged', reason: null })
+    expect(await spent()).to.equal(3n * PRICE)
+    expect((await call('works/large', 'lost')).body).to.have.property('code', 'response_lost')
+    expect(await spent()).to.equal(3n * PRICE)
   })
 
   it('gets a free call back', async () => {

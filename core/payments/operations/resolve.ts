@@ -98,7 +98,8 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
   const event = { type: 'receipt.confirmed', amount: value as Micros } as const
   const owner = await ledger.account(IN_TRANSIT)
   await postEntry(ledger, event, { owner, id: claim.id, meta: { tx } })
-  await claims.conclude(claim.key, 'confirmed', tx)
+  // Its request may have died after it stored the response, which the payer gets by its payment.
+  await claims.conclude(claim.key, 'confirmed', tx, await claims.wasServed(claim))
   return true
 }
 

@@ -208,10 +208,14 @@ export class Claims {
   }
 
   /** Returns true if the work was done. */
-  async wasServed({ id, deliveredAt }: Claim): Promise<boolean> {
+  async wasServed({ id, call, deliveredAt }: Claim): Promise<boolean> {
     if (deliveredAt) return true
-    const { rowCount } = await this.#pool.query('SELECT FROM hub.kept_answer WHERE id = $1', [id])
-    return rowCount === 1
+    const { rowCount } = await this.#pool.query(
+      `SELECT FROM hub.kept_answer WHERE id = $1
+       UNION ALL SELECT FROM hub.call WHERE id = $2 AND outcome = 'delivered'`,
+      [id, call ?? null],
+    )
+    return rowCount !== 0
   }
 
   /** Starts the work of a payment for a call. False if it is done or another request has it. */
@@ -261,7 +265,7 @@ export class Claims {
     await this.#pool.query(
       `UPDATE hub.payment_claim
        SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
-         delivered_at = CASE WHEN $7 THEN now() ELSE delivered_at END
+         delivered_at = CASE WHEN $7 THEN coalesce(delivered_at, now()) ELSE delivered_at END
        WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
          OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
       [...keyValues(key), state, transaction ?? null, served],

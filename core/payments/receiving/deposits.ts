@@ -28,9 +28,10 @@ const keyOf = (wallet: string): string => `
     AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
   ORDER BY k.created_at, k.id LIMIT 1`
 
-const IS_UNDELIVERED = `upfront AND purpose = 'call' AND state = 'confirmed'
+const IS_UNDELIVERED = `purpose = 'call' AND state = 'confirmed'
   AND delivered_at IS NULL AND NOT deposited AND (working_until IS NULL OR working_until < now())
-  AND claimed_at < now() - make_interval(hours => ${REFUND_HOURS})`
+  AND claimed_at < now() - make_interval(hours => ${REFUND_HOURS})
+  AND NOT EXISTS (SELECT FROM hub.call k WHERE k.id = call AND k.outcome = 'delivered')`
 /** Refund that an earlier version could not post yet. */
 const IS_REFUND_DUE = 'refund_at <= now()'
 const BATCH_SIZE = 100
@@ -69,7 +70,7 @@ export class Deposits {
   }
 
   /**
-   * Returns to its payer the money of every upfront payment whose work did not succeed in a day. It
+   * Returns to its payer the money of every payment for work that was not delivered in a day. It
    * cannot pay for work any more. What the provider was already paid out becomes its debt.
    */
   async refundUndelivered(): Promise<void> {
