@@ -110,7 +110,7 @@ function parseBody(text: string): JsonObject {
 /** A pause before a request is repeated. */
 export interface ClientWait {
   readonly delayMs: number
-  /** What the client waits for, such as `First request in progress`. */
+  /** Title of the last response, such as `First request in progress`. */
   readonly reason: string
 }
 
@@ -148,7 +148,8 @@ export async function sendWithRetries(
       throw result
     }
     const title = isAnswered ? result.body['title'] : undefined
-    onWait?.({ delayMs, reason: String(title ?? 'The hub does not respond') })
+    const reason = typeof title === 'string' ? title : 'The hub does not respond'
+    onWait?.({ delayMs, reason })
     await sleep(delayMs, signal)
   }
 }

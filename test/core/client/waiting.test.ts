@@ -4,7 +4,7 @@ import { type ClientWait, HubClient, HubError, HubUnreachable } from '../../../c
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { type Listening, listen } from '../../server/http.ts'
 
-/** What the server does with one request: a status with headers and a body, or a reset. */
+/** Reaction of the server to one request: a response, or a reset of the connection. */
 type Step =
   | 'reset'
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object }
