@@ -28,7 +28,7 @@ import { SANDBOX_FINALITY } from './sandbox/start.ts'
 const parts: Parts = { plugins, privileged, startJobs }
 const USAGE = `usage: node server/main.ts COMMAND
 
-  serve    run the hub (default)
+  serve    run the hub (default) [--reset-chain]: in a sandbox, replace the chain by a new one
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
   migrate  prepare the database with the login of its owner, and print the one to serve with
   demo     play the whole story once, in a sandbox of its own [--json]
@@ -38,6 +38,8 @@ const USAGE = `usage: node server/main.ts COMMAND
   listings status | discover | probe: for operators, see \`listings --help\`
   plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
   SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
+
+const RESET_CHAIN = '--reset-chain'
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
@@ -71,18 +73,21 @@ const writeError = (text: string): void => {
   process.stderr.write(text)
 }
 
-async function serve(): Promise<number> {
+async function serve(args: readonly string[]): Promise<number> {
+  const unknown = args.find((arg) => arg !== RESET_CHAIN)
+  if (unknown !== undefined) throw new ConfigError(`Unknown argument ${unknown}.\n${USAGE}`)
   const config = readConfig()
+  const resetsChain = args.includes(RESET_CHAIN)
   const log = createProcessLog(
     config,
     config.production ? config.logLevel : quieterLevel(config.logLevel),
   )
-  const options = { config, parts, log, print: writeError }
+  const options = { config, parts, log, print: writeError, resetsChain }
   const errors = watchUnhandledErrors(log, config.drain)
   if (isWorker()) process.exit(await runWorker(options, untilSignal(), errors))
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
-  const { sandbox, url } = running
+  const { sandbox, url, notice } = running
   const { dataDir, mcpUrl = url } = config
   const stopped = Promise.race([untilSignal(), errors.occurred])
   if (sandbox) {
@@ -92,6 +97,7 @@ async function serve(): Promise<number> {
       `${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl, pageUrl } })}\n`,
     )
   } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
+  if (notice !== undefined) await write(`${notice}\n`)
   await stopped
   await write('\nStopping after the requests in flight have finished.\n')
   await running.stop()

@@ -63,6 +63,7 @@ export const ACTS = [
   'payout.recover',
   'outgoing.pause',
   'outgoing.resume',
+  'chain.reset',
   'export.start',
   'act.refuse',
   'secret.rotate',

@@ -14,7 +14,7 @@ export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}
 export const isCash = (account: Account): boolean => account.startsWith('assets:usdc:')
 
 const COMMISSION = 'income:commission'
-const TREASURY = walletOf('treasury')
+export const TREASURY = walletOf('treasury')
 export const IN_TRANSIT = walletOf('in-transit')
 export const SPEND = walletOf('spend')
 export const EXTERNAL_SELLERS = 'liabilities:x402-out:in-transit'

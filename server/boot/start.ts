@@ -1,14 +1,12 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
-import type { Config } from '../../core/config.ts'
+import { type Config, ConfigError } from '../../core/config.ts'
 import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import { type HubDatabase, openLogins } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
-import { derivedUuid } from '../../core/ids.ts'
-import { SPEND } from '../../core/ledger/postings.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
@@ -20,12 +18,11 @@ import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
 import { drain, listen, reachableHost } from '../http/listen.ts'
-import { sellSamplePages } from '../sandbox/sell-pages.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
 import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
-import { listSampleSeller } from './open-discovery.ts'
 import type { HubOptions, Money } from './options.ts'
+import { prepareSandbox } from './prepare-sandbox.ts'
 import { openProductionMoney } from './production-money.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
@@ -67,6 +64,8 @@ export interface StartOptions {
   /** Sandbox started by another process of this hub, to join. */
   readonly sandboxPlace?: SandboxPlace | undefined
   readonly mergeMetrics?: HubOptions['mergeMetrics']
+  /** True to replace the chain of a sandbox by a new one. @defaultValue false */
+  readonly resetsChain?: boolean
   /** Chain that production money must be on. @defaultValue Base mainnet */
   readonly chainIdentity?: ChainIdentity | undefined
   /** See HubOptions. @defaultValue 60 */
@@ -81,12 +80,11 @@ export interface RunningHub {
   readonly databaseUrl: string
   /** Undefined in production. */
   readonly sandbox: Sandbox | undefined
+  /** Text for the operator of a sandbox, about its chain. */
+  readonly notice: string | undefined
   /** Drains requests and stops everything that was started. */
   stop(): Promise<void>
 }
-
-/** Time of the opening entry: before all other entries. */
-const LEDGER_OPENED_AT = new Date('2026-11-01T00:00:00Z')
 
 /**
  * Starts a hub with its environment, entry points and jobs.
@@ -129,7 +127,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox && !options.sandboxPlace) await addSamples(hub, sandbox, log)
+    const prepared = options.sandboxPlace ? undefined : sandbox
+    const notice = await prepareSandbox(prepared, hub, createPayoutDeps(config, hub, money), log)
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
       const jobs = await runJobs(options, hub, { database, money, baseUrl })
@@ -145,18 +144,11 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       address = localAddress(config, port)
     }
     const databaseUrl = database.ownerUrl ?? database.directUrl
-    return { url: config.baseUrl ?? address, port, hub, databaseUrl, sandbox, stop }
+    return { url: config.baseUrl ?? address, port, hub, databaseUrl, sandbox, notice, stop }
   } catch (error) {
     await stop()
     throw error
   }
-}
-
-/** Posts the opening balance of a new sandbox and lists its sample seller and pages. */
-async function addSamples(hub: Hub, sandbox: Sandbox, log: Log): Promise<void> {
-  await postSpendOpening(hub, sandbox)
-  await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
-  await sellSamplePages({ ...hub, proofKeys: hub.secretKeys.of('domain-proofs') }, sandbox)
 }
 
 /** Waits for load balancers to notice, then drains requests and background work. */
@@ -185,11 +177,14 @@ async function openEnvironment({
   log,
   sandboxPlace: place,
   chainIdentity: identity,
+  resetsChain = false,
 }: StartOptions): Promise<Environment> {
   const { production, dataDir, databaseUrl: url } = config
   const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
   const logins = url === undefined ? undefined : { url, directUrl, ownerUrl }
   if (production) {
+    if (resetsChain)
+      throw new ConfigError('--reset-chain is only for a sandbox: this is real money.')
     const database = await openLogins({ ...logins!, mustSeparate: true }, (text) => log.info(text))
     const { pooled } = database
     const opened = await openProductionMoney(production, database.url, log, { pooled, identity })
@@ -197,7 +192,7 @@ async function openEnvironment({
   }
   const sandbox = await (place
     ? joinSandbox(dataDir, place, log)
-    : startSandbox({ dataDir, logins, log }))
+    : startSandbox({ dataDir, logins, log, resetsChain }))
   const { database, money, rpcUrl } = sandbox
   return { database, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
 }
@@ -267,12 +262,3 @@ const egressRules = (config: Config, sandbox: Sandbox | undefined) => ({
 /** Returns the configured administrators; in a sandbox without any, the sample agent. */
 const administrators = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>
   admins.length > 0 || !sandbox ? admins : [sandbox.wallets.agent.account.address.toLowerCase()]
-
-/** Posts the spend wallet's opening balance, with the block that reconciliation starts from. */
-async function postSpendOpening({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
-  const owner = await ledger.account(SPEND)
-  const { number } = await money.chain.head()
-  const id = derivedUuid(LEDGER_OPENED_AT, money.spend.address)
-  const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
-  await ledger.post(event, { owner, id, meta: { block: String(number) } })
-}

@@ -1,7 +1,7 @@
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
-import { elapsedMs, sleep } from '../../core/clock.ts'
+import { elapsedMs, sleep, systemClock } from '../../core/clock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { MULTICALL3 } from '../../core/payments/chain/identity.ts'
 import { type ManagedProcess, startManagedProcess } from '../../core/runtime/managed-process.ts'
@@ -21,6 +21,8 @@ export interface ChainOptions {
   readonly dataDir: string
   /** Port on 127.0.0.1; 0 picks a free one. */
   readonly port: number
+  /** Number of the first block of a new chain. @defaultValue 0 */
+  readonly firstBlock?: bigint
   /** Reports that the chain died or lost its state. */
   readonly log?: (text: string) => void
 }
@@ -57,7 +59,7 @@ export async function startChain(options: ChainOptions): Promise<SandboxChain> {
   await mkdir(dataDir, { recursive: true })
   const program = anvilProgram()
   const files = await locateState(dataDir, log)
-  const { kept, rpcUrl } = await launchAnvil(program, options.port, files)
+  const { kept, rpcUrl } = await launchAnvil(program, options, files)
   const watch = logUnexpectedExit(kept, log)
   return {
     rpcUrl,
@@ -68,6 +70,17 @@ export async function startChain(options: ChainOptions): Promise<SandboxChain> {
       await adoptState(files)
     },
   }
+}
+
+/**
+ * Moves the state of a stopped chain aside, so that the next start begins a new chain.
+ * @returns the new name of its directory; undefined if there was none
+ */
+export async function archiveChain(dataDir: string): Promise<string | undefined> {
+  if (!(await exists(dataDir))) return undefined
+  const archive = `${dataDir}-until-${systemClock.now().toISOString().replaceAll(/[-:.]/g, '')}`
+  await rename(dataDir, archive)
+  return archive
 }
 
 /** State files: anvil writes `next` when it exits, so that an interrupted write spoils nothing. */
@@ -124,10 +137,11 @@ function anvilProgram(): string {
 /** Starts anvil; tries another port if the free one was taken meanwhile. */
 async function launchAnvil(
   program: string,
-  requestedPort: number,
+  { port: requestedPort, firstBlock = 0n }: ChainOptions,
   { state, next, hasState: exists }: StateFiles,
 ): Promise<{ kept: ManagedProcess; rpcUrl: string }> {
-  const files = ['--dump-state', next, ...(exists ? ['--load-state', state] : [])]
+  const begin = exists ? ['--load-state', state] : ['--number', String(firstBlock)]
+  const files = ['--dump-state', next, ...begin]
   for (let tries = 1; ; tries++) {
     const port = requestedPort === 0 ? await freePort() : requestedPort
     const rpcUrl = `http://127.0.0.1:${port}`

@@ -12,8 +12,9 @@ import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { openChain } from '../../core/payments/chain/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import type { Money } from '../boot/options.ts'
-import { startChain } from './chain.ts'
+import { type SandboxChain, startChain } from './chain.ts'
 import { type Magazine, startMagazine } from './magazine.ts'
+import { type ReplacedChain, replaceChain } from './replace-chain.ts'
 import { callRpc } from './rpc.ts'
 import { startSeller } from './seller.ts'
 import { fund, openWallets, type Wallets } from './wallets.ts'
@@ -47,6 +48,8 @@ export interface Sandbox extends SandboxPlace {
   readonly magazine?: Magazine
   /** Opening balance of the spend wallet, in microdollars. */
   readonly spendOpening: Micros
+  /** Set if this start replaced the chain by a new one. */
+  readonly replacedChain?: ReplacedChain | undefined
   stop(): Promise<void>
 }
 
@@ -63,8 +66,10 @@ export async function startSandbox(options: {
   /** Logins of an external database; undefined: the built-in one. */
   readonly logins: LoginOptions | undefined
   readonly log: Log
+  /** True to archive the chain and start a new one. @defaultValue false */
+  readonly resetsChain?: boolean
 }): Promise<Sandbox> {
-  const { dataDir } = options
+  const { dataDir, resetsChain = false } = options
   const log = (text: string): void => options.log.info(text)
   const warn = (text: string): void => options.log.warn(text)
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
@@ -73,19 +78,27 @@ export async function startSandbox(options: {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
+    const opened = openDatabase(options.logins ?? { dataDir, log, warn }).then(async (found) => {
+      stops.push(() => found.close())
+      const logins = options.logins ?? { url: found.url }
+      return { logins, database: await openLogins(logins, log) }
+    })
+    const place = { dataDir: join(dataDir, 'chain'), port: 0, log }
+    const started: Promise<SandboxChain & { readonly replaced?: ReplacedChain }> = resetsChain
+      ? opened.then((ledger) => replaceChain(place, ledger.database.url))
+      : startChain(place)
     const opening = [
-      openDatabase(options.logins ?? { dataDir, log, warn }),
-      startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
+      opened,
+      started.then((chain) => {
+        stops.push(() => chain.stop())
+        return chain
+      }),
       openWallets(dataDir),
     ] as const
-    const [opened, started] = await Promise.allSettled(opening) // a failure stops the others
-    if (opened.status === 'fulfilled') stops.push(() => opened.value.close())
-    if (started.status === 'fulfilled') stops.push(() => started.value.stop())
-    const [{ url }, chain, wallets] = await Promise.all(opening)
-    const logins = options.logins ?? { url }
-    const database = await openLogins(logins, log)
-    await fundWallets(chain.rpcUrl, wallets)
+    await Promise.allSettled(opening) // a failure stops the others
+    const [{ logins, database }, chain, wallets] = await Promise.all(opening)
     const { rpcUrl } = chain
+    await fundWallets(rpcUrl, wallets, !resetsChain)
     const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
     stops.push(() => pool.end())
     const money = createMoney(wallets, rpcUrl, pool)
@@ -97,13 +110,9 @@ export async function startSandbox(options: {
     stops.push(() => seller.stop())
     const magazine = await startMagazine()
     stops.push(() => magazine.stop())
-    const place = {
-      logins,
-      rpcUrl,
-      sellerPort: Number(new URL(seller.url).port),
-      magazinePort: magazine.port,
-    }
-    return { ...describeSandbox(place, wallets, money), database, magazine, stop }
+    const ports = { sellerPort: Number(new URL(seller.url).port), magazinePort: magazine.port }
+    const sandbox = describeSandbox({ logins, rpcUrl, ...ports }, wallets, money)
+    return { ...sandbox, database, magazine, replacedChain: chain.replaced, stop }
   } catch (error) {
     await stop()
     throw error
@@ -153,14 +162,18 @@ function createMoney(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
   }
 }
 
-/** Funds the gas, spend and agent wallets with test money, if they are empty. */
-async function fundWallets(rpcUrl: string, { gas, spend, agent }: Wallets): Promise<void> {
+/** Funds the gas, spend (if wanted) and agent wallets with test money, if they are empty. */
+async function fundWallets(
+  rpcUrl: string,
+  { gas, spend, agent }: Wallets,
+  fundsSpend: boolean,
+): Promise<void> {
   const chain = openChain({ rpcUrl, network: USDC_BASE.network })
   const newest = [gas.account.address, 'latest']
   if (BigInt(String(await callRpc(rpcUrl, 'eth_getBalance', newest))) === 0n) {
     await fund(rpcUrl, gas.account.address, { wei: GAS_WEI })
   }
-  if ((await chain.balanceOf(spend.account.address)) === 0n) {
+  if (fundsSpend && (await chain.balanceOf(spend.account.address)) === 0n) {
     await fund(rpcUrl, spend.account.address, { usdc: SPEND_MICROS })
   }
   if ((await chain.balanceOf(agent.account.address)) === 0n) {

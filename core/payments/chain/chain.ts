@@ -93,7 +93,7 @@ export interface Chain {
   head(): Promise<ChainHead>
   /** Time of the newest block, the clock by which authorizations expire. */
   blockTime(): Promise<Date>
-  /** Hash of block 0, which distinguishes a real network from a sandbox. */
+  /** Hash of the first block, which distinguishes a real network from a sandbox. */
   genesis(): Promise<Hex>
 }
 
@@ -151,7 +151,7 @@ export function openChain(options: ChainOptions): Chain {
     block: (number) => queryNode(() => fetchBlock(client, number)),
     head: () => queryNode(head),
     blockTime: () => queryNode(async () => (await head()).time),
-    genesis: () => queryNode(async () => (await client.getBlock({ blockNumber: 0n })).hash),
+    genesis: () => queryNode(async () => (await client.getBlock({ blockTag: 'earliest' })).hash),
   }
 }
 

@@ -41,7 +41,7 @@ async function connect() {
 
 /** A signature made for a sandbox would be valid on the real chain, too. */
 async function assertTestChain() {
-  const block = await callWallet('eth_getBlockByNumber', ['0x0', false]).catch(() => null)
+  const block = await callWallet('eth_getBlockByNumber', ['earliest', false]).catch(() => null)
   if (block?.hash !== genesis) {
     throw new PaymentError(
       'This hub is a sandbox, but your wallet is on the real chain. Nothing was signed. ' +
