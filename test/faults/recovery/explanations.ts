@@ -10,6 +10,8 @@ import {
 
 /** Time after a repair in which its fault still explains an answer. */
 const AFTERMATH_MS = 15_000
+/** Time in which sellers send the transactions again that a stopped node has lost. */
+const SELLER_AFTERMATH_MS = 120_000
 
 const REFUSALS = [
   'lost',
@@ -85,7 +87,8 @@ function isExplained(
   if (request.kind === 'external' && request.seller !== 'honest' && SELLER.test(answer)) return true
   if (CONTINUED.has(answer) && earlier.some((each) => describe(each) !== undefined)) return true
   return faults.some(({ name, begunAt, backAt }) => {
-    const isDuring = endedAt >= begunAt && sentAt <= backAt + AFTERMATH_MS
+    const aftermathMs = SELLER.test(answer) ? SELLER_AFTERMATH_MS : AFTERMATH_MS
+    const isDuring = endedAt >= begunAt && sentAt <= backAt + aftermathMs
     return isDuring && EXPLAINED[name as FaultName].includes(answer)
   })
 }
