@@ -14,11 +14,11 @@ const AFTERMATH_MS = 15_000
 const SELLER_AFTERMATH_MS = 120_000
 
 const REFUSALS = [
+  'refused',
   'lost',
   '503 service_unavailable',
   '409 idempotency_in_progress',
   '409 payment_in_progress',
-  '410 answer_expired',
   '410 response_lost',
 ]
 const CHAIN_REFUSALS = [
@@ -32,11 +32,12 @@ const CHAIN_REFUSALS = [
   '504 upstream_timeout',
 ]
 
-/** Answers that a fault explains, by status and code, or `lost`. */
+/** Answers that a fault explains, by status and code; `refused` and `lost` are connections. */
 const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'kill -9 of the hub': REFUSALS,
   'kill -9 of a worker': REFUSALS,
-  'SIGTERM restart of the hub': REFUSALS,
+  // A drain answers every request of the connections that it accepted.
+  'SIGTERM restart of the hub': REFUSALS.filter((each) => each !== 'lost'),
   'kill -9 of PostgreSQL': REFUSALS,
   'SIGSTOP of PostgreSQL': REFUSALS,
   'SIGSTOP of the chain': CHAIN_REFUSALS,
@@ -48,7 +49,7 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
 }
 
 /** Answers that follow from an earlier attempt that was cut off or left open. */
-const CONTINUED = new Set([...REFUSALS.slice(2), '202 payment_pending', '202 pending'])
+const CONTINUED = new Set([...REFUSALS.slice(3), '202 payment_pending', '202 pending'])
 const SELLER = /^50[24] upstream_/
 
 /** Every lost connection and every 5xx, 202, 409 and 410 has a cause that explains it. */
@@ -68,7 +69,8 @@ export function checkExplanations({ requests, faults }: ClientLog): string[] {
 /** Returns status and code of an answer that needs an explanation. */
 export function describe(answer: Answer): string | undefined {
   const { status, error } = answer
-  if (status === undefined) return error === undefined ? undefined : 'lost'
+  if (status === undefined && error === undefined) return undefined
+  if (status === undefined) return error === 'ECONNREFUSED' ? 'refused' : 'lost'
   if (status < 500 && ![202, 409, 410].includes(status)) return undefined
   return codeOf(answer)
 }
