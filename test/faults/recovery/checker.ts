@@ -173,7 +173,8 @@ function checkOutcome(
 const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net }) => [
   ...[...calls].flatMap(([id, view]) => {
     if (view['status'] === 404 && view['code'] === 'not_found') {
-      return mismatch(`unknown call ${id} was charged`, net.get(id) ?? 0n, 0n)
+      const isCharged = database.entries.some((entry) => entry.id === id && isCharge(entry))
+      return isCharged ? [`unknown call ${id} was charged ${net.get(id)}`] : []
     }
     if (view['source'] === 'x402' || view['source'] === 'free') return []
     return [
@@ -191,7 +192,7 @@ const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net 
     return mismatch(`history and balance of ${keyId}`, total, balance)
   }),
   ...database.entries
-    .filter(({ event }) => event === 'call.settled')
+    .filter(isCharge)
     .filter(({ id, owner }) => {
       const keyId = owner.split(':')[2] ?? ''
       const rows = histories.get(keyId)
@@ -203,6 +204,10 @@ const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net 
     })
     .map(({ id }) => `call ${id} was charged and is not in the history`),
 ]
+
+/** Returns true for charges of credits; a free call is known by its receipt alone. */
+const isCharge = ({ event, owner }: RecoveryFacts['database']['entries'][number]): boolean =>
+  event === 'call.settled' && owner.endsWith(':credits')
 
 const CAP = 30_000n
 const PRICE = 1_000n

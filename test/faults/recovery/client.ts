@@ -32,11 +32,19 @@ const FINAL_ANSWER_MS = 240_000
 export class Clients {
   readonly #url: string
   readonly #log: RequestLog
+  /** Repeated requests without a final answer. */
+  readonly #repeated = new Set<string>()
   #count = 0
 
   constructor(url: string, log: RequestLog) {
     this.#url = url
     this.#log = log
+  }
+
+  /** Waits until no request is repeated any more, or the time is over. */
+  async untilAnswered(timeoutMs: number): Promise<void> {
+    const deadline = elapsedMs() + timeoutMs
+    while (this.#repeated.size > 0 && elapsedMs() < deadline) await sleep(RETRY_MS)
   }
 
   /** Sends a request that is not part of the log, such as one for an offer. */
@@ -57,7 +65,11 @@ export class Clients {
       this.#log.sent(id)
       const answer = await transmit(this.#url, order).catch(toLoss)
       this.#log.told(id, answer)
-      if (isFinal(answer) || !isRepeated || elapsedMs() > deadline) return answer
+      if (isFinal(answer) || !isRepeated || elapsedMs() > deadline) {
+        this.#repeated.delete(id)
+        return answer
+      }
+      this.#repeated.add(id)
       await sleep(waitMs(answer))
     }
   }

@@ -1,6 +1,7 @@
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { assignInRounds, type Random } from '../../conservation/random.ts'
 import { childrenOf } from '../rig/cluster.ts'
+import type { Clients } from './client.ts'
 import { type Deployment, startAgain } from './deployment.ts'
 import type { RequestLog } from './request-log.ts'
 
@@ -29,6 +30,8 @@ export type FaultName = (typeof FAULT_NAMES)[number]
 
 const STOPPED_MS = 10_000
 const OUTAGE_MS = 3_000
+/** Maximum time that interrupted requests get before the next fault. */
+const ANSWERS_MS = 60_000
 const WORKER = /hub-process/
 
 const createFaults = (deployment: Deployment): Readonly<Record<FaultName, RecoveryFault>> => {
@@ -87,6 +90,7 @@ const createFaults = (deployment: Deployment): Readonly<Record<FaultName, Recove
 export interface ScheduleOptions {
   readonly deployment: Deployment
   readonly log: RequestLog
+  readonly clients: Clients
   readonly random: Random
   readonly seconds: number
   /** Pause between a repair and the next fault, in milliseconds. */
@@ -95,7 +99,7 @@ export interface ScheduleOptions {
 
 /** Injects all faults in random order, one after another, at least once and for `seconds`. */
 export async function injectFaults(options: ScheduleOptions): Promise<void> {
-  const { deployment, log, random, seconds, pauseMs } = options
+  const { deployment, log, clients, random, seconds, pauseMs } = options
   const faults = createFaults(deployment)
   const order = assignInRounds(random, FAULT_NAMES, { participants: 1, participant: 0 })
   const end = elapsedMs() + seconds * 1_000
@@ -108,6 +112,7 @@ export async function injectFaults(options: ScheduleOptions): Promise<void> {
     await sleep(holdMs)
     await repair()
     log.fault(name, 'back')
+    await clients.untilAnswered(ANSWERS_MS)
   }
   await sleep(pauseMs)
 }

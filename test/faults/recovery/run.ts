@@ -42,8 +42,8 @@ export async function runRecovery({
     let hasEnded = false
     const load = Promise.all(buyers.map((buyer) => runBuyer(buyer, deps, () => hasEnded)))
     const faults = random.fork('faults')
-    const schedule = { deployment, log: requestLog, random: faults, seconds, pauseMs: PAUSE_MS }
-    await injectFaults(schedule).finally(() => (hasEnded = true))
+    const schedule = { deployment, clients, log: requestLog, random: faults }
+    await injectFaults({ ...schedule, seconds, pauseMs: PAUSE_MS }).finally(() => (hasEnded = true))
     await load
     await deployment.market.idle()
     const isSettled = await waitUntilSettled(collecting, SETTLE_MS)
