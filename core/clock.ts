@@ -51,3 +51,10 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** Resolves with the result of `work`, or with undefined if it fails or takes longer than `ms`. */
 export const withTimeout = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
   Promise.race([work.catch(() => undefined), unrefSleep(ms).then(() => undefined)])
+
+/** Resolves with the result of `work`. @throws Error if it fails or takes longer than `ms` */
+export function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no result within ${ms / 1_000} s`)), ms)
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -29,8 +29,11 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
     ...SUPERVISION,
   })
   boss.on('error', (err) => logFailure(log, 'warn', { err }, 'the job queue reported an error'))
-  await boss.start()
   const stopping = new AbortController()
+  await using scope = new AsyncDisposableStack()
+  scope.defer(() => boss.stop({ graceful: true, timeout: STOP_MS }))
+  scope.defer(() => stopping.abort())
+  await boss.start()
   const runner = new Runner(boss, deps, stopping.signal)
   const all = Object.entries<Job>({ ...jobs, ...pluginJobs(deps) })
   for (const [name, job] of all) await runner.put(name, job)
@@ -42,14 +45,12 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
   await workLowBalanceQueue(boss, onLowBalance)
   const subscribers = await runSubscribers({ pool, subscribers: createSubscribers(boss), log })
   const queues = workQueues(deps, stopping.signal)
+  const running = scope.move()
   return {
     async stop() {
       stopping.abort()
       await subscribers.stop()
-      await Promise.all([
-        boss.stop({ graceful: true, timeout: STOP_MS }),
-        withTimeout(STOP_MS, queues),
-      ])
+      await Promise.all([running.disposeAsync(), withTimeout(STOP_MS, queues)])
     },
   }
 }

@@ -6,10 +6,10 @@ import { joinLogins, openLogins, servingUrl } from '../core/db/logins.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
-import { Refusal } from '../core/plugin/index.ts'
 import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './boot/banner.ts'
+import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
 import { FINALITY_BLOCKS } from './boot/production-money.ts'
 import { type Parts, startHub } from './boot/start.ts'
 import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
@@ -99,6 +99,7 @@ async function serve(args: readonly string[]): Promise<number> {
   } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
   if (notice !== undefined) await write(`${notice}\n`)
   await stopped
+  exitAfterDrain(log, config.drain)
   await write('\nStopping after the requests in flight have finished.\n')
   await running.stop()
   return errors.exitCode
@@ -112,6 +113,7 @@ async function jobs(): Promise<number> {
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, listens: false })
   await Promise.race([untilSignal(), errors.occurred])
+  exitAfterDrain(log, config.drain)
   await running.stop()
   return errors.exitCode
 }
@@ -249,11 +251,8 @@ try {
   const isServer = command === serve || command === jobs // these drain, and watch for themselves
   const log = createLog('error', process.stderr, secretValues())
   const errors = isServer ? undefined : watchUnhandledErrors(log, NO_DRAIN)
-  process.exitCode = (await command(args)) || (errors?.exitCode ?? 0)
+  await exitProcess((await command(args)) || (errors?.exitCode ?? 0))
 } catch (error) {
-  // A plugin throws Refusal for settings that it cannot use.
-  const isExpected = error instanceof ConfigError || error instanceof Refusal
-  const text = isExpected ? error.message : ((error as Error).stack ?? error)
-  process.stderr.write(`${scrub(String(text), secretValues())}\n`)
-  process.exitCode = 1
+  process.stderr.write(`${scrub(describeFailure(error), secretValues())}\n`)
+  await exitProcess(1)
 }

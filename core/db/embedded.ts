@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { Client } from 'pg'
 import { elapsedMs, pause, sleep } from '../clock.ts'
 import {
   type ManagedProcess,
@@ -9,6 +8,7 @@ import {
   startManagedProcess,
 } from '../runtime/managed-process.ts'
 import { freePort } from '../runtime/net.ts'
+import { connectClient } from './client.ts'
 import { type ClusterLocation, findClusterLocation } from './cluster-location.ts'
 import { lockFile } from './lock.ts'
 import { findPrograms, type Programs } from './programs.ts'
@@ -107,15 +107,14 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
 }
 
 async function isReachable(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 })
-  client.on('error', () => {})
   try {
-    await client.connect()
+    const client = await connectClient(connectionString, 'agenthub', {
+      connectionTimeoutMillis: 2_000,
+    })
+    await client.end().catch(() => {})
     return true
   } catch {
     return false
-  } finally {
-    await client.end().catch(() => {})
   }
 }
 

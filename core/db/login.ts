@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Client, type ClientBase } from 'pg'
+import type { Client, ClientBase } from 'pg'
+import { connectClient } from './client.ts'
 import { acquireMigrationLock, createRoleSql, grantToServingSql } from './migrate.ts'
 import { scramVerifier } from './scram.ts'
 
@@ -16,9 +17,7 @@ export async function createPluginLogin(
   schema: string,
   password: string,
 ): Promise<string> {
-  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connectClient(url, 'agenthub migrate')
   try {
     await acquireMigrationLock(client, 60_000)
     const name = client.escapeIdentifier(schema)

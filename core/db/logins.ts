@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
+import { connectClient } from './client.ts'
 import { type LoginPurpose, loginName } from './login-name.ts'
 import { acquireMigrationLock, assertMigrated, migrate } from './migrate.ts'
 import { scramVerifier } from './scram.ts'
@@ -201,11 +202,7 @@ export async function assertLimited(url: string): Promise<void> {
 }
 
 async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
-  client.on('error', () => {})
-  await client.connect().catch((cause: Error) => {
-    throw new ConfigError(`The database cannot be reached: ${cause.message}`, { cause })
-  })
+  const client = await connectClient(url, 'agenthub migrate')
   try {
     return await work(client)
   } finally {

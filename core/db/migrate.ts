@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Client, type DatabaseError } from 'pg'
+import type { Client, DatabaseError } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
+import { connectClient } from './client.ts'
 import { loginName } from './login-name.ts'
 import { assertLogin } from './pool.ts'
 
@@ -45,11 +46,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = DEFAULT_FOLDER, waitMs = 60_000, lockMs = 10_000, log = () => {} } = options
   const files = await readMigrations(folder)
-  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
-  client.on('error', () => {})
-  await client.connect().catch((cause: Error) => {
-    throw new ConfigError(`The database cannot be reached: ${cause.message}`, { cause })
-  })
+  const client = await connectClient(url, 'agenthub migrate')
   try {
     await acquireMigrationLock(
       client,
@@ -158,9 +155,7 @@ export async function assertMigrated(
   { folder = DEFAULT_FOLDER, schema = 'hub', role = 'hub_app' } = {},
 ): Promise<void> {
   const files = await readMigrations(folder)
-  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connectClient(url, 'agenthub migrate')
   try {
     const list = `${client.escapeIdentifier(schema)}.migration`
     await client.query(`SET ROLE ${client.escapeIdentifier(role)}`)

@@ -1,4 +1,4 @@
-import { Client } from 'pg'
+import { connectClient } from './client.ts'
 import { type EmbeddedOptions, runningUrl, startEmbedded } from './embedded.ts'
 
 /** Database of the hub. */
@@ -53,9 +53,7 @@ export function databaseUrl(url: string, database: string): string {
 }
 
 async function ensureDatabase(url: string, name: string): Promise<void> {
-  const client = new Client(url)
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connectClient(url, 'agenthub')
   try {
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name])
     if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`)

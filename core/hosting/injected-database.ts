@@ -1,9 +1,10 @@
 import { realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, type PoolClient } from 'pg'
+import type { Client, PoolClient } from 'pg'
 import { z } from 'zod'
 import { unrefSleep } from '../clock.ts'
+import { connectClient } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import type { Log } from '../log.ts'
 import { singleFlight } from '../runtime/cache.ts'
@@ -251,10 +252,9 @@ export class InjectedDatabase {
     const { servingUrl: connectionString, role, log } = this.#options
     const name = 'agenthub terminate'
     const options = `-c role=${role}`
-    const client = new Client({ connectionString, application_name: name, options })
-    client.on('error', () => undefined)
+    let client: Client | undefined
     try {
-      await client.connect()
+      client = await connectClient(connectionString, name, { options })
       await client.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE usename = $1 AND datname = current_database() AND pid = coalesce($2, pid)`,
@@ -263,7 +263,7 @@ export class InjectedDatabase {
     } catch (error) {
       log.warn({ err: error, role }, 'a session of a plugin could not be ended')
     } finally {
-      await client.end().catch(() => undefined)
+      await client?.end().catch(() => undefined)
     }
   }
 }

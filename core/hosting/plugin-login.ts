@@ -1,4 +1,5 @@
-import { Client, type Pool } from 'pg'
+import type { Pool } from 'pg'
+import { connectClient } from '../db/client.ts'
 import { createPluginLogin, pluginLoginUrl } from '../db/login.ts'
 import { createPool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
@@ -51,14 +52,9 @@ export async function openLogin(options: LoginOptions): Promise<Login> {
 async function findAccepted({ servingUrl, role, passwords }: LoginOptions): Promise<string> {
   const urls = passwords().map((each) => pluginLoginUrl(servingUrl, role, each))
   for (const url of urls.length > 1 ? urls : []) {
-    const client = new Client({ connectionString: url, application_name: `agenthub ${role}` })
-    client.on('error', () => {})
-    const isAccepted = await client.connect().then(
-      () => true,
-      () => false,
-    )
-    await client.end().catch(() => {})
-    if (isAccepted) return url
+    const client = await connectClient(url, `agenthub ${role}`).catch(() => undefined)
+    await client?.end().catch(() => {})
+    if (client) return url
   }
   return urls[0]!
 }

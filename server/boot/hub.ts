@@ -79,7 +79,7 @@ function addChecks({ money, log }: HubOptions, pool: Pool): () => void {
   return () => checks.forEach((remove) => remove())
 }
 
-async function openDatabases(options: HubOptions, meters: Meters) {
+async function openDatabases(options: HubOptions, meters: Meters, scope: AsyncDisposableStack) {
   const { databaseUrl, databaseDirectUrl, financeUrl, log } = options
   const onError = (err: Error) =>
     logFailure(log, 'warn', { err, component: 'database' }, 'database connection lost')
@@ -90,6 +90,7 @@ async function openDatabases(options: HubOptions, meters: Meters) {
   const ledgerPool = createPool(financeUrl, { max: 8, role: 'hub_finance', ...shared })
   // Apart from the ledger's: its transactions wait for those connections.
   const financePool = createPool(financeUrl, { max: 4, role: 'hub_finance', ...shared })
+  scope.defer(async () => void (await Promise.all([pool, ledgerPool, financePool].map(endPool))))
   meters.watchPools({ hub: pool, ledger: ledgerPool })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
@@ -98,14 +99,11 @@ async function openDatabases(options: HubOptions, meters: Meters) {
     onBatch: (operations) => meters.recordBatch(operations),
   })
   const databaseClock = await openDatabaseClock(pool)
+  scope.defer(() => databaseClock.close())
   const lease = await ProcessLease.open(pool)
-  const removeChecks = addChecks(options, pool)
-  const close = async () => {
-    removeChecks()
-    await lease.close()
-    await Promise.all([pool, ledgerPool, financePool].map(endPool))
-  }
-  return { pool, lease, financePool, ledger, databaseClock, close }
+  scope.defer(() => lease.close())
+  scope.defer(addChecks(options, pool))
+  return { pool, lease, financePool, ledger, databaseClock }
 }
 
 const endPool = (pool: Pool): Promise<void> => pool.end()
@@ -114,8 +112,10 @@ const endPool = (pool: Pool): Promise<void> => pool.end()
 async function openSecretKeys(
   { signingKeys: masters, log }: HubOptions,
   pool: Pool,
+  scope: AsyncDisposableStack,
 ): Promise<SecretKeys> {
   const keys = await SecretKeys.open(pool, { masters, log })
+  scope.defer(() => keys.close())
   await publishSigningKey(pool, keys.signingKey())
   return keys
 }
@@ -180,14 +180,27 @@ function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, me
 
 /** Opens a hub on a migrated database: opens the catalog and creates the entry points. */
 export async function openHub(options: HubOptions): Promise<Hub> {
+  await using scope = new AsyncDisposableStack()
+  const hub = await openParts(options, scope)
+  const opened = scope.move()
+  return { ...hub, close: () => opened.disposeAsync() }
+}
+
+/** @param scope releases what was opened, in reverse order */
+async function openParts(
+  options: HubOptions,
+  scope: AsyncDisposableStack,
+): Promise<Omit<Hub, 'close'>> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { close, databaseClock, ...database } = await openDatabases(options, meters)
+  const { databaseClock, ...database } = await openDatabases(options, meters, scope)
   const { pool, lease, financePool, ledger } = database
   const clock = options.clock ?? databaseClock
-  const secretKeys = await openSecretKeys(options, pool)
+  const secretKeys = await openSecretKeys(options, pool, scope)
   const gates = openCredentialGates(pool, options)
+  scope.defer(() => gates.close())
   const windows = await openWindows(options.rateStore, pool, log)
+  scope.defer(() => windows.close())
   const userAgent = `AgentHub/${options.version}`
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
@@ -196,18 +209,24 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const core = { ...database, ...payments, deposits: new Deposits(database.financePool, ledger) }
   const paymentDeps: ResolveDeps = { ...core, ...money, clock, log, asset: USDC_BASE }
   const browser = openBrowser(options, userAgent)
+  scope.defer(async () => {
+    await Promise.all([egress.close(), backends.close(), browser.close()])
+  })
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
   const privileges = {
     buyer: openBuyer(options, paymentDeps, egress, pool),
     domains: injectedDomains(pool, discovery.robots),
     upstreams: openUpstreams({ ...options, secretKeys }, { pool, http: egress, backends }),
   }
-  const opened = await openPluginCatalog(options, { ...core, secretKeys }, host, privileges)
-  const { catalog } = opened.pluginCatalog
+  const catalogDeps = { ...core, secretKeys, scope }
+  const pluginCatalog = await openPluginCatalog(options, catalogDeps, host, privileges)
+  const { catalog } = pluginCatalog
   const { network } = USDC_BASE
   const offers = createOffers({ ...money, payTo: money.treasury, network, clock })
   const calls = new CallLog(pool, log)
+  scope.defer(() => calls.flush())
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)
+  scope.defer(() => semanticSearch?.close())
   const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
   const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
@@ -223,19 +242,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     paymentDeps,
     secretKeys,
     discovery,
-    ...opened.pluginCatalog,
+    ...pluginCatalog,
     handler: (request, response) => void pendingTasks.add(handle(request, response)),
     idle: () => pendingTasks.idle(),
-    async close() {
-      databaseClock.close()
-      secretKeys.close()
-      await calls.flush()
-      await opened.close()
-      await Promise.all([egress.close(), backends.close(), browser.close()])
-      await semanticSearch?.close()
-      await windows.close()
-      await gates.close()
-      await close()
-    },
   }
 }

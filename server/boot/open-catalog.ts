@@ -26,22 +26,20 @@ interface CatalogDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly secretKeys: SecretKeys
-}
-
-interface OpenedCatalog {
-  readonly pluginCatalog: PluginCatalog
-  close(): Promise<void>
+  /** Closes the plugins. */
+  readonly scope: AsyncDisposableStack
 }
 
 /** Opens all plugins, first-party ones first, and the catalog. */
 export async function openPluginCatalog(
   options: HubOptions,
-  { pool, ledger, secretKeys }: CatalogDeps,
+  { pool, ledger, secretKeys, scope }: CatalogDeps,
   host: Host,
   privileges: Privileges,
-): Promise<OpenedCatalog> {
-  const firstParty = await openPlugins(options, host, privileges)
+): Promise<PluginCatalog> {
+  const firstParty = await openPlugins(options, host, privileges, scope)
   const set = await openHostedPlugins(options, secretKeys, host, firstParty, pool)
+  scope.defer(() => set.close())
   const declared = {
     ...splitDeclarations(firstParty),
     families: splitDeclarations([...firstParty, ...set.hosted]).families,
@@ -56,13 +54,7 @@ export async function openPluginCatalog(
     for (const listener of listeners) listener(service)
   })
   const onSold = (listener: (service: AnyService) => void): void => void listeners.push(listener)
-  return {
-    pluginCatalog: { ...splitDeclarations([...firstParty, ...set.hosted]), catalog, onSold },
-    async close() {
-      await set.close()
-      await Promise.all(firstParty.map((plugin) => plugin.close()))
-    },
-  }
+  return { ...splitDeclarations([...firstParty, ...set.hosted]), catalog, onSold }
 }
 
 const splitDeclarations = (opened: PluginSet['hosted'] | readonly OpenedPlugin[]) => ({
@@ -74,11 +66,13 @@ async function openPlugins(
   options: HubOptions,
   host: Host,
   privileges: Privileges,
+  scope: AsyncDisposableStack,
 ): Promise<OpenedPlugin[]> {
   const { databaseUrl, databaseDirectUrl, ownerUrl, plugins, privileged, log } = options
   const servingUrl = databaseDirectUrl ?? databaseUrl
   const lending = { host, databaseUrl: ownerUrl, servingUrl, log }
   const opened: OpenedPlugin[] = []
+  scope.defer(async () => void (await Promise.all(opened.map((plugin) => plugin.close()))))
   for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
   const trusted = { ...lending, host: { ...host, ...privileges } }
   for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))

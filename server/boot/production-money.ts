@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Pool } from 'pg'
 import { openChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
+import { withDeadline } from '../../core/clock.ts'
 import { isKnownAddress } from '../../core/config/published-keys.ts'
 import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../../core/config.ts'
 import { createPool } from '../../core/db/pool.ts'
@@ -53,7 +54,7 @@ export async function openProductionMoney(
   }: { readonly pooled?: boolean; readonly identity?: ChainIdentity | undefined } = {},
 ): Promise<ProductionMoney> {
   const { rpcUrl, treasury, facilitator: facilitatorSettings } = settings
-  const transport = await openNode(rpcUrl, identity, log)
+  const { transport, isProven } = await openNode(rpcUrl, identity, log)
   const chain = openChain({ rpcUrl, transport, network })
   const { spend, gas } = await openWallets(settings)
   const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled })
@@ -64,7 +65,7 @@ export async function openProductionMoney(
         : useOwnFacilitator({ rpcUrl, transport, key: gas!, network, pool })
     const chainLogs = openChainLogs(rpcUrl, transport)
     const environmentKeys = environmentKeysOf(settings, spend.address, settling.gas)
-    await refuseExcess(environmentKeys, chain, log)
+    if (isProven) await refuseExcess(environmentKeys, chain, log)
     const wallets = { treasury, spend, environmentKeys }
     const money = { chain, chainLogs, ...wallets, finality: FINALITY_BLOCKS, ...settling }
     return { money, transport, stop: () => pool.end() }
@@ -79,7 +80,7 @@ export async function openProductionMoney(
  * credits nor pays anything until the proof succeeds.
  * @throws ConfigError if it is on another chain
  */
-async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log): Promise<NodeTransport> {
+async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log) {
   const onRefused = (err: Error): void =>
     logFailure(
       log,
@@ -88,15 +89,18 @@ async function openNode(rpcUrl: string, identity: ChainIdentity, log: Log): Prom
       'RPC_URL serves another chain: nothing is credited or sent',
     )
   const node = provenNode(rpcUrl, identity, { onRefused })
-  await node.prove().catch((cause: Error) => {
-    if (!(cause instanceof WrongChain)) {
-      log.warn({ err: cause }, 'RPC_URL does not respond: no payment is accepted until it does')
-      return
-    }
-    const advice = 'Set RPC_URL to a node of Base mainnet, or unset it to run a sandbox.'
-    throw new ConfigError(`RPC_URL: ${cause.shortMessage} ${advice}`, { cause })
-  })
-  return node.transport
+  const isProven = await node.prove().then(
+    () => true,
+    (cause: Error) => {
+      if (!(cause instanceof WrongChain)) {
+        log.warn({ err: cause }, 'RPC_URL does not respond: no payment is accepted until it does')
+        return false
+      }
+      const advice = 'Set RPC_URL to a node of Base mainnet, or unset it to run a sandbox.'
+      throw new ConfigError(`RPC_URL: ${cause.shortMessage} ${advice}`, { cause })
+    },
+  )
+  return { transport: node.transport, isProven }
 }
 
 /** Opens the wallets. @throws ConfigError if a key cannot be used or two wallets are the same */
@@ -130,7 +134,10 @@ function environmentKeysOf(
   }
 }
 
-/** @throws ConfigError if a wallet holds more than a key in the environment may protect */
+/**
+ * A job checks the balances later, too.
+ * @throws ConfigError if a wallet holds more than a key in the environment may protect
+ */
 async function refuseExcess(keys: EnvironmentKeys, chain: Chain, log: Log): Promise<void> {
   const excess = await findExcessBalances(keys, chain).catch((err: unknown) => {
     log.warn({ err }, 'the balances of the wallets are unknown, and will be checked later')
@@ -160,13 +167,22 @@ async function useRemoteFacilitator(
   const { host: name } = new URL(url)
   try {
     const service = httpFacilitator({ url, ...(authHeaders && { authHeaders }) })
-    await assertSupports(service, network, wallets)
+    const supported = assertSupports(service, network, wallets)
+    await withDeadline(FACILITATOR_START_MS, supported).catch(toUnavailable)
     const facilitator = chainVerified(service, { chain, asset: USDC_BASE, name, log })
     return { facilitator, others: [] }
   } catch (cause) {
     if (!(cause instanceof FacilitatorUnavailable || cause instanceof TypeError)) throw cause
     throw new ConfigError(`X402_FACILITATOR_URL (${name}): ${cause.message}\n${ADVICE}`, { cause })
   }
+}
+
+/** Milliseconds in which the facilitator has to say what it supports. */
+const FACILITATOR_START_MS = 10_000
+
+const toUnavailable = (cause: Error): never => {
+  if (cause instanceof FacilitatorUnavailable) throw cause
+  throw new FacilitatorUnavailable(`The facilitator did not respond: ${cause.message}.`, { cause })
 }
 
 const ADVICE =
@@ -178,9 +194,14 @@ const bearerHeaders = (token: string): AuthHeaders => {
   return async () => headers
 }
 
+/** Milliseconds to load the module that authenticates at the facilitator. */
+const AUTH_MODULE_MS = 10_000
+
 async function loadAuthHeaders(file: string): Promise<AuthHeaders> {
-  const { default: make } = await import(pathToFileURL(file).href).catch((cause: unknown) => {
-    throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} cannot be loaded.`, { cause })
+  const loading = withDeadline(AUTH_MODULE_MS, import(pathToFileURL(file).href))
+  const { default: make } = await loading.catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} cannot be loaded: ${reason}.`, { cause })
   })
   if (typeof make === 'function') return make
   throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} has no function as its default export.`)

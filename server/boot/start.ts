@@ -86,21 +86,22 @@ export interface RunningHub {
   stop(): Promise<void>
 }
 
+/** Milliseconds that a failed start gets to stop what it has started. */
+const STOP_MS = 10_000
+
 /**
  * Starts a hub with its environment, entry points and jobs.
  * @throws ConfigError if the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {
   const { config, parts, log } = options
-  const stops: (() => Promise<void>)[] = []
-  const stop = async (): Promise<void> => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
+  const scope = new AsyncDisposableStack()
+  const stop = (): Promise<void> => scope.disposeAsync()
   try {
     const { sandbox, money, database, ...around } = await openEnvironment(options)
-    stops.push(() => around.stop())
+    scope.defer(() => around.stop())
     const spans = await openConfiguredSpans(config)
-    if (spans) stops.push(() => spans.close())
+    scope.defer(() => spans?.close())
     let port = 0
     let address = config.port === 0 ? '' : localAddress(config, config.port)
     let draining = false
@@ -126,17 +127,17 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       cacheNow: options.cacheNow,
       log,
     })
-    stops.push(() => hub.close())
+    scope.defer(() => hub.close())
     const prepared = options.sandboxPlace ? undefined : sandbox
     const notice = await prepareSandbox(prepared, hub, createPayoutDeps(config, hub, money), log)
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
       const jobs = await runJobs(options, hub, { database, money, baseUrl })
-      stops.push(() => jobs.stop())
+      scope.defer(() => jobs.stop())
     }
     if (options.listens ?? true) {
       const server = await listen(hub.handler, config)
-      stops.push(() => {
+      scope.defer(() => {
         draining = true
         return drainAndClose(server, hub, config.drain)
       })
@@ -146,7 +147,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const databaseUrl = database.ownerUrl ?? database.directUrl
     return { url: config.baseUrl ?? address, port, hub, databaseUrl, sandbox, notice, stop }
   } catch (error) {
-    await stop()
+    await withTimeout(STOP_MS, stop())
     throw error
   }
 }
@@ -216,12 +217,15 @@ async function runJobs(
 ): Promise<{ stop(): Promise<void> }> {
   const { database, money, baseUrl } = surroundings
   const { directUrl: direct, pooled } = database
+  await using scope = new AsyncDisposableStack()
   const pool = pooled ? createPool(direct, { max: 10, role: 'hub_app' }) : hub.pool
+  if (pooled) scope.defer(() => pool.end())
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const payouts = createPayoutDeps(config, hub, money)
   const { services, families, catalog, onSold, discovery, egress, embedding, secretKeys } = hub
   const mailing = openMailing({ config, pool, secretKeys, baseUrl, log, print })
+  scope.defer(() => mailing.transport.close())
   const sold = { services, families, catalog, onSold }
   const found = { discovery, embedding }
   const { environmentKeys } = money
@@ -229,13 +233,9 @@ async function runJobs(
   const retained = new RetainedCheckpoints(config.dataDir)
   const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, retained, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
-  return {
-    async stop() {
-      await running.stop()
-      await mailing.transport.close()
-      if (pool !== hub.pool) await pool.end()
-    },
-  }
+  scope.defer(() => running.stop())
+  const opened = scope.move()
+  return { stop: () => opened.disposeAsync() }
 }
 
 /** Creates the payout dependencies: paid from the spend wallet, settled by the facilitator. */

@@ -1,6 +1,7 @@
 import { Counter, Registry } from 'prom-client'
 import type { Drain } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
+import { exitAfterDrain } from '../boot/exit.ts'
 
 type Origin = NodeJS.UncaughtExceptionOrigin
 
@@ -12,19 +13,12 @@ export interface UnhandledErrors {
   readonly exitCode: 0 | 1
 }
 
-/** Milliseconds to stop, beyond the drain. */
-const STOP_MS = 15_000
-
 /**
  * Logs and counts exceptions and rejections that no code handles, instead of ending the process
  * with the work of its other callers. After the first one, the process has the time of a drain to
  * end; later ones do not change that.
  */
-export function watchUnhandledErrors(
-  log: Log,
-  { delaySeconds: delay, graceSeconds: grace }: Drain,
-  stopMs = STOP_MS,
-): UnhandledErrors {
+export function watchUnhandledErrors(log: Log, drain: Drain, stopMs?: number): UnhandledErrors {
   let exitCode: 0 | 1 = 0
   const occurred = new Promise<Origin>((resolve) => {
     // Without a listener for rejections, Node.js raises them as exceptions of that origin.
@@ -33,7 +27,7 @@ export function watchUnhandledErrors(
       log.error({ err: error, origin }, 'an error was not handled: the process drains and ends')
       if (exitCode === 1) return
       exitCode = 1
-      setTimeout(() => process.exit(1), (delay + grace) * 1_000 + stopMs).unref()
+      exitAfterDrain(log, drain, stopMs)
       resolve(origin)
     })
   })

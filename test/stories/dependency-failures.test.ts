@@ -161,7 +161,7 @@ describe('a failing node, seller, webhook target, mail and Redis server', functi
     return rows[0]!.open === 0
   }
 
-  for (const mode of FAILURE_MODES) {
+  for (const mode of FAILURE_MODES.filter((each) => each !== 'cut' && each !== 'huge')) {
     it(`ends no process, misleads nobody and costs nothing extra (${mode})`, async () => {
       const requests = await prepare()
       const usdcBefore = await sandbox.money.chain.balanceOf(eve.address)

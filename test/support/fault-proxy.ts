@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 /** Way in which a dependency fails. */
-export type FailureMode = 'refuses' | 'hangs' | 'resets' | 'drips' | 'garbage' | '429' | '503'
+export type FailureMode = (typeof FAILURE_MODES)[number]
 
-export const FAILURE_MODES: readonly FailureMode[] = [
+/** `cut` passes a request on and closes in the middle of the response; `huge` never ends. */
+export const FAILURE_MODES = [
   'refuses',
   'hangs',
   'resets',
@@ -12,9 +13,13 @@ export const FAILURE_MODES: readonly FailureMode[] = [
   'garbage',
   '429',
   '503',
-]
+  'cut',
+  'huge',
+] as const
 
 const DRIP_MS = 200
+const HUGE_BYTES = 1e12
+const CHUNK = Buffer.alloc(65_536, ' ')
 
 /** TCP proxy before a dependency, which can be made to fail. */
 export class FaultProxy {
@@ -56,16 +61,24 @@ export class FaultProxy {
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket)).on('error', () => {})
-      if (this.#mode) socket.once('data', () => fail(socket, this.#mode!))
-      else this.#pass(socket)
+      if (this.#mode === 'cut') this.#cut(socket)
+      else if (this.#mode) socket.once('data', () => fail(socket, this.#mode!))
+      else this.#connect(socket).pipe(socket)
     })
   }
 
-  #pass(socket: Socket): void {
+  #connect(socket: Socket): Socket {
     const target = connect(this.#targetPort, '127.0.0.1')
     target.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     socket.on('close', () => target.destroy())
-    socket.pipe(target).pipe(socket)
+    socket.pipe(target)
+    return target
+  }
+
+  #cut(socket: Socket): void {
+    this.#connect(socket).once('data', (bytes: Buffer) => {
+      socket.end(bytes.subarray(0, bytes.length / 2))
+    })
   }
 }
 
@@ -85,5 +98,13 @@ function fail(socket: Socket, mode: FailureMode): void {
     socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n')
     const timer = setInterval(() => socket.write(' '), DRIP_MS)
     socket.on('close', () => clearInterval(timer))
+  } else if (mode === 'huge') {
+    const flood = (): void => {
+      while (!socket.destroyed && socket.write(CHUNK)) continue
+    }
+    const type = 'Content-Type: application/json'
+    socket.write(`HTTP/1.1 200 OK\r\n${type}\r\nContent-Length: ${HUGE_BYTES}\r\n\r\n`)
+    socket.on('drain', flood)
+    flood()
   }
 }

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { withDeadline } from '../../clock.ts'
 import { FacilitatorUnavailable } from './facilitator.ts'
 
 export type FacilitatorOperation = 'verify' | 'settle' | 'supported'
@@ -52,7 +53,8 @@ export function openExchange(options: HttpFacilitatorOptions): Exchange {
       method: body === undefined ? ('GET' as const) : ('POST' as const),
       url: `${base}/${operation}`,
     }
-    const headers = await authHeaders(operation, target).catch((cause: unknown) => {
+    const authenticating = withDeadline(timeoutMs, authHeaders(operation, target))
+    const headers = await authenticating.catch((cause: unknown) => {
       throw new FacilitatorUnreachable('Failed to authenticate with the facilitator.', { cause })
     })
     const { statusCode: status, ...response } = await request(target.url, {

@@ -1,0 +1,34 @@
+import { Client, type ClientConfig } from 'pg'
+import { ConfigError } from '../runtime/config-error.ts'
+
+/** Time to connect and log in. */
+const CONNECT_MS = 10_000
+
+/**
+ * Opens one connection, outside of pools. A lost connection fails the current query only.
+ * @throws ConfigError if the database does not respond in time, or refuses the login
+ */
+export async function connectClient(
+  connectionString: string,
+  applicationName: string,
+  config: ClientConfig = {},
+): Promise<Client> {
+  const client = new Client({
+    connectionString,
+    application_name: applicationName,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    ...config,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return client
+  } catch (cause) {
+    await client.end().catch(() => {})
+    const { message } = cause as Error
+    const place = `${client.host}:${client.port}`
+    const at = message.includes(place) ? '' : ` (${place})`
+    throw new ConfigError(`The database cannot be reached: ${message}${at}`, { cause })
+  }
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { FaultProxy } from '../../support/fault-proxy.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { REAL_MONEY } from '../boot/real-money.ts'
+
+/** One call of each script of package.json that runs the hub on a database. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  start: ['serve'],
+  jobs: ['jobs'],
+  migrate: ['migrate'],
+  ledger: ['ledger', 'verify'],
+  payments: ['payments', 'status'],
+  listings: ['listings', 'status'],
+  keys: ['keys', 'list'],
+  plugins: ['plugins', 'list'],
+  tenders: ['tenders', 'status'],
+  analysis: ['analysis', 'costs'],
+}
+/** Scripts that need no database of the operator. */
+const OTHERS = ['demo']
+
+/** Module that leaves a rejection unhandled once the process watches for them. */
+const LEAK = `data:text/javascript,${encodeURIComponent(`
+  const timer = setInterval(() => {
+    if (process.listenerCount('uncaughtException') === 0) return
+    clearInterval(timer)
+    void Promise.reject(new Error('planted'))
+  }, 100)`)}`
+
+interface Ended {
+  readonly code: number | null
+  readonly output: string
+}
+
+describe('npm run', function () {
+  this.timeout(300_000)
+  let database: FreshDatabase
+  let dataDir: string
+  let proxy: FaultProxy
+  const children: ChildProcess[] = []
+  before(async () => {
+    database = await freshDatabase()
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    proxy = await FaultProxy.start(Number(new URL(database.url).port))
+  })
+  after(async () => {
+    for (const child of children) child.kill('SIGKILL')
+    await proxy.close()
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  const spawnHub = (
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    options: readonly string[] = [],
+  ): { readonly child: ChildProcess; readonly ended: Promise<Ended> } => {
+    const fixed = { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
+    const child = spawn(process.execPath, [...options, 'server/main.ts', ...args], {
+      env: { ...fixed, HUB_DRAIN_DELAY: '0', HUB_DRAIN_SECONDS: '1', ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    children.push(child)
+    const pieces: string[] = []
+    child.stderr.on('data', (piece: Buffer) => pieces.push(piece.toString()))
+    const ended = once(child, 'close').then(([code]) => ({
+      code: code as number | null,
+      output: pieces.join(''),
+    }))
+    return { child, ended }
+  }
+
+  it('knows every command on a database', async () => {
+    const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
+      readonly scripts: Readonly<Record<string, string>>
+    }
+    const running = Object.keys(scripts).filter((name) => scripts[name]!.includes('server/main.ts'))
+    expect(running).to.have.members([...Object.keys(COMMANDS), ...OTHERS])
+  })
+
+  it('ends with 1 while the database hangs, and logs rejections that no code handles', async () => {
+    await proxy.fail('hangs')
+    const url = new URL(database.url)
+    url.port = String(proxy.port)
+    const env = { ...REAL_MONEY, DATABASE_URL: url.href }
+    const names = Object.keys(COMMANDS)
+    const all = names.map((name) => spawnHub(COMMANDS[name]!, env, ['--import', LEAK]).ended)
+    for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
+      expect(code, `${names[i]}: ${output}`).to.equal(1)
+      expect(output, names[i]).to.match(/^The database cannot be reached: timeout expired/m)
+      expect(output, names[i]).to.include('"origin":"unhandledRejection"').and.include('planted')
+    }
+  })
+
+  it('ends with 1 and one sentence without a database', async () => {
+    const names = ['start', 'migrate', 'ledger', 'tenders'] as const
+    const all = names.map(
+      (name) => spawnHub(COMMANDS[name]!, { HUB_DATA_DIR: '/dev/null/none' }).ended,
+    )
+    for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
+      expect(code, names[i]).to.equal(1)
+      expect(output, names[i]).to.match(/^[A-Z].{10,200}\n$/)
+    }
+  })
+
+  it('jobs ends with 1 after a rejection that no code handles', async () => {
+    const { ended } = spawnHub(['jobs'], { ...REAL_MONEY, DATABASE_URL: database.url }, [
+      '--import',
+      LEAK,
+    ])
+    const { code, output } = await ended
+    expect([code, output]).to.deep.equal([1, output])
+    expect(output).to.include('"origin":"unhandledRejection"')
+  })
+
+  it('jobs ends with 1 when a job cannot be scheduled', async () => {
+    await database.admin.query('ALTER FUNCTION pgboss.create_queue RENAME TO no_queue')
+    const { ended } = spawnHub(['jobs'], { ...REAL_MONEY, DATABASE_URL: database.url })
+    const { code, output } = await ended
+    expect([code, output]).to.deep.equal([1, output])
+    expect(output).to.include('pgboss.create_queue').and.not.include('after calling end')
+  })
+})
