@@ -144,10 +144,14 @@ const costOf = (headers: HttpResponse['headers']): JsonObject => {
 /** `_meta` member of the hub's signed receipt (`POST /v1/receipts/verify`), for programs. */
 const RECEIPT_META = 'agenthub/receipt'
 
-/** Body of the hub's own problem response. Services may return problems of their own. */
+/**
+ * Body of the hub's own problem response, an object, or bytes if it was stored. Services may return
+ * problems of their own.
+ */
 function hubProblemOf({ status, headers, body }: HttpResponse): JsonObject | undefined {
-  if (headers['Content-Type'] !== PROBLEM_TYPE || !(body instanceof Uint8Array)) return
-  const problem = parseJsonText(Buffer.from(body).toString('utf8'), PROBLEM_TYPE)
+  if (headers['Content-Type'] !== PROBLEM_TYPE) return
+  const isStored = body instanceof Uint8Array
+  const problem = isStored ? parseJsonText(Buffer.from(body).toString('utf8'), PROBLEM_TYPE) : body
   if (!isJsonObject(problem)) return
   const code = String(problem['code'])
   if (!Object.hasOwn(FAULTS, code) || FAULTS[code as FaultCode][0] !== status) return

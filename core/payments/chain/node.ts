@@ -1,4 +1,4 @@
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 import {
   BaseError,
   createPublicClient,
@@ -22,7 +22,14 @@ export const trustedNode =
   (options) =>
     openHttp(rpcUrl, options)
 
-/** Transport whose timeout covers the whole response: that of viem ends at the headers. */
+/** Largest response that is read: more than the logs of a span of blocks. */
+const RESPONSE_BYTES_MAX = 64 * 1_048_576
+const dispatcher = new Agent({ maxResponseSize: RESPONSE_BYTES_MAX })
+
+/**
+ * Transport whose timeout covers the whole response, unlike that of viem, which ends at the
+ * headers, and whose responses have a maximum size.
+ */
 const openHttp = (rpcUrl: string, options: HttpTransportConfig) =>
   http(rpcUrl, { ...options, fetchFn: fetchWhole })
 
@@ -33,6 +40,7 @@ const fetchWhole = async (...[url, options]: Parameters<typeof fetch>): Promise<
     headers: Object.fromEntries(new Headers(headers)),
     body: body as string,
     signal: signal ?? null,
+    dispatcher,
   })
   const { statusCode: status } = response
   const type = String(response.headers['content-type'] ?? 'application/json')
