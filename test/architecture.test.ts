@@ -266,7 +266,7 @@ const INNOCENT: Readonly<Record<string, string>> = {
   'plugins/x/index.ts': "import { usd } from 'agenthub/plugin'\nimport('./a.ts')\n",
   'plugins/index.ts':
     "import type { Plugin } from 'agenthub/plugin'\nimport x from './x/index.ts'\n",
-  'server/main.ts': "import { p } from '../plugins/index.ts'\nimport j from '../jobs/index.ts'\n",
+  'server/program.ts': "import { p } from '../plugins/index.ts'\nimport j from '../jobs/index.ts'\n",
   'server/cli/main.ts': "console.log(1)\nimport { hub } from 'agenthub/client'\n",
   'test/a.test.ts': "const a = \"import b from '../../x.ts'\"\nmkdtemp('a-XXXXXX')\n",
 }

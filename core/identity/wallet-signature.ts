@@ -5,7 +5,7 @@ import {
   recoverMessageAddress,
   type Transport,
 } from 'viem'
-import { base } from 'viem/chains'
+import { base } from 'viem/op-stack'
 import { Fault } from '../errors.ts'
 
 export interface SignedMessage {

@@ -38,7 +38,7 @@ interface JobDeps {
   readonly payouts: Pick<PayoutDeps, 'pool' | 'account' | 'settle' | 'minimum' | 'rules'>
 }
 
-/** Plugins and jobs, passed on by main.ts, which alone imports them. */
+/** Plugins and jobs, passed on by program.ts, which alone imports them. */
 export interface Parts {
   readonly plugins: readonly Plugin[]
   readonly privileged: readonly Plugin[]
@@ -47,7 +47,12 @@ export interface Parts {
     ports: Hub['paymentDeps'] &
       Pick<Hub, 'pool' | 'services' | 'families' | 'catalog' | 'onSold' | 'discovery'> &
       JobDeps,
-  ) => Promise<{ stop(): Promise<void> }>
+  ) => Promise<Jobs>
+}
+
+/** Running jobs. */
+interface Jobs {
+  stop(): Promise<void>
 }
 
 export interface StartOptions {
@@ -59,8 +64,11 @@ export interface StartOptions {
   readonly cacheNow?: HubOptions['cacheNow']
   /** Prints what no log may contain: emails of a sandbox. @defaultValue discards it */
   readonly print?: (text: string) => void
-  /** False for a process that only runs jobs. @defaultValue true */
-  readonly listens?: boolean
+  /**
+   * Makes other processes serve, and returns their port; called before the jobs start.
+   * @defaultValue this process serves
+   */
+  readonly serve?: (sandbox: Sandbox | undefined) => Promise<number>
   /** Sandbox started by another process of this hub, to join. */
   readonly sandboxPlace?: SandboxPlace | undefined
   readonly mergeMetrics?: HubOptions['mergeMetrics']
@@ -90,65 +98,72 @@ export interface RunningHub {
 const STOP_MS = 10_000
 
 /**
- * Starts a hub with its environment, entry points and jobs.
+ * Starts a hub with its environment, entry points and jobs. It serves as soon as it can: what
+ * callers do not need is opened afterwards.
  * @throws ConfigError if the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {
-  const { config, parts, log } = options
+  const { config, log } = options
   const scope = new AsyncDisposableStack()
   const stop = (): Promise<void> => scope.disposeAsync()
   try {
-    const { sandbox, money, database, ...around } = await openEnvironment(options)
-    scope.defer(() => around.stop())
+    const environment = await openEnvironment(options)
+    scope.defer(() => environment.stop())
+    const { sandbox, database } = environment
     const spans = await openConfiguredSpans(config)
     scope.defer(() => spans?.close())
-    let port = 0
-    let address = config.port === 0 ? '' : localAddress(config, config.port)
+    let port = (await options.serve?.(sandbox)) ?? config.port
     let draining = false
-    const hub = await openHub({
-      ...config,
-      ...parts,
-      databaseUrl: database.url,
-      databaseDirectUrl: database.pooled ? database.directUrl : undefined,
-      financeUrl: database.financeUrl,
-      ownerUrl: database.ownerUrl,
-      signingKeys: await loadSigningKeys(config),
-      money,
-      sandbox: sandbox !== undefined,
-      admins: administrators(config, sandbox),
-      contracts: config.contractWallets ? createContractVerifier(around.transport) : undefined,
-      holdMarginSeconds: options.holdMarginSeconds ?? 60,
-      baseUrl: () => config.baseUrl ?? address,
-      draining: () => draining,
-      spans,
-      ...(options.mergeMetrics && { mergeMetrics: options.mergeMetrics }),
-      egress: egressRules(config, sandbox),
-      clock: options.clock,
-      cacheNow: options.cacheNow,
-      log,
-    })
+    const baseUrl = () => config.baseUrl ?? localAddress(config, port)
+    const inProcess = { baseUrl, draining: () => draining, spans }
+    const hub = await openHub(await createHubOptions(options, environment, inProcess))
     scope.defer(() => hub.close())
     const prepared = options.sandboxPlace ? undefined : sandbox
-    const notice = await prepareSandbox(prepared, hub, createPayoutDeps(config, hub, money), log)
-    if (config.jobs) {
-      const baseUrl = () => config.baseUrl ?? address
-      const jobs = await runJobs(options, hub, { database, money, baseUrl })
-      scope.defer(() => jobs.stop())
-    }
-    if (options.listens ?? true) {
+    const payouts = createPayoutDeps(config, hub, environment.money)
+    const notice = await prepareSandbox(prepared, hub, payouts, log)
+    let jobs: Jobs | undefined
+    scope.defer(async () => jobs?.stop())
+    if (!options.serve) {
       const server = await listen(hub.handler, config)
       scope.defer(() => {
         draining = true
         return drainAndClose(server, hub, config.drain)
       })
       port = (server.address() as AddressInfo).port
-      address = localAddress(config, port)
     }
+    if (config.jobs) jobs = await runJobs(options, hub, { ...environment, baseUrl })
     const databaseUrl = database.ownerUrl ?? database.directUrl
-    return { url: config.baseUrl ?? address, port, hub, databaseUrl, sandbox, notice, stop }
+    return { url: baseUrl(), port, hub, databaseUrl, sandbox, notice, stop }
   } catch (error) {
     await withTimeout(STOP_MS, stop())
     throw error
+  }
+}
+
+async function createHubOptions(
+  { config, parts, log, ...options }: StartOptions,
+  { database, money, sandbox, transport }: Environment,
+  inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'spans'>,
+): Promise<HubOptions> {
+  return {
+    ...config,
+    ...parts,
+    ...inProcess,
+    databaseUrl: database.url,
+    databaseDirectUrl: database.pooled ? database.directUrl : undefined,
+    financeUrl: database.financeUrl,
+    ownerUrl: database.ownerUrl,
+    signingKeys: await loadSigningKeys(config),
+    money,
+    sandbox: sandbox !== undefined,
+    admins: administrators(config, sandbox),
+    contracts: config.contractWallets ? createContractVerifier(transport) : undefined,
+    holdMarginSeconds: options.holdMarginSeconds ?? 60,
+    ...(options.mergeMetrics && { mergeMetrics: options.mergeMetrics }),
+    egress: egressRules(config, sandbox),
+    clock: options.clock,
+    cacheNow: options.cacheNow,
+    log,
   }
 }
 
@@ -214,7 +229,7 @@ async function runJobs(
     readonly money: Money
     readonly baseUrl: () => string
   },
-): Promise<{ stop(): Promise<void> }> {
+): Promise<Jobs> {
   const { database, money, baseUrl } = surroundings
   const { directUrl: direct, pooled } = database
   await using scope = new AsyncDisposableStack()

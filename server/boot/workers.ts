@@ -4,14 +4,13 @@ import { AggregatorRegistry } from 'prom-client'
 import { elapsedMs, sleep, unrefSleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
-import { reachableHost } from '../http/listen.ts'
 import type { Meters } from '../observability/meters.ts'
 import {
   countUnhandledError,
   type UnhandledErrors,
   unhandledErrorMetrics,
 } from '../observability/unhandled-errors.ts'
-import type { SandboxPlace } from '../sandbox/start.ts'
+import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
 import { type RunningHub, type StartOptions, startHub } from './start.ts'
 
 /**
@@ -40,20 +39,16 @@ const STOP_MS = 5_000
 
 /** Starts the first process and its workers, which are replaced. @throws ConfigError */
 export async function startWorkers(options: StartOptions): Promise<RunningHub> {
-  const { config, log } = options
-  const running = await startHub({ ...options, listens: false })
-  const crew = new WorkerPool(config, log, running.sandbox)
+  const crew = new WorkerPool(options.config, options.log)
   try {
-    const port = await crew.start()
-    const address = `http://${reachableHost(config.host)}:${port}`
+    const running = await startHub({ ...options, serve: (sandbox) => crew.serve(sandbox) })
     const stop = async (): Promise<void> => {
       await crew.stop()
       await running.stop()
     }
-    return { ...running, url: config.baseUrl ?? address, stop }
+    return { ...running, stop }
   } catch (error) {
     await crew.stop()
-    await running.stop()
     throw error
   }
 }
@@ -61,30 +56,37 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
 class WorkerPool {
   readonly #config: Config
   readonly #log: Log
-  readonly #sandbox: SandboxPlace | undefined
+  readonly #ports: Promise<readonly number[]>
+  readonly #sandbox = Promise.withResolvers<SandboxPlace | undefined>()
   readonly #registry = new AggregatorRegistry()
+  /** Workers that serve: the others have nothing to drain. */
+  readonly #ready = new WeakSet<Worker>()
   #exitTimes: number[] = []
   #stopping = false
 
-  constructor(config: Config, log: Log, sandbox: SandboxPlace | undefined) {
+  /**
+   * Starts the workers on one shared socket, so that no connection is lost if one dies. They load
+   * their code while the first process opens what they share.
+   */
+  constructor(config: Config, log: Log) {
     this.#config = config
     this.#log = log
-    this.#sandbox = sandbox && {
-      logins: sandbox.logins,
-      rpcUrl: sandbox.rpcUrl,
-      sellerPort: sandbox.sellerPort,
-      magazinePort: sandbox.magazinePort,
-    }
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    this.#ports = Promise.all(Array.from({ length: config.workers }, () => this.#fork()))
+    this.#ports.catch(() => {}) // `serve` reports it
   }
 
-  /**
-   * Starts the workers on one shared socket, so that no connection is lost if one dies.
-   * @returns the port that all listen on
-   */
-  async start(): Promise<number> {
-    cluster.schedulingPolicy = cluster.SCHED_NONE
-    const { workers } = this.#config
-    const [port] = await Promise.all(Array.from({ length: workers }, () => this.#fork()))
+  /** Makes the workers serve. @returns the port on which all listen */
+  async serve(sandbox: Sandbox | undefined): Promise<number> {
+    this.#sandbox.resolve(
+      sandbox && {
+        logins: sandbox.logins,
+        rpcUrl: sandbox.rpcUrl,
+        sellerPort: sandbox.sellerPort,
+        magazinePort: sandbox.magazinePort,
+      },
+    )
+    const [port] = await this.#ports
     return port!
   }
 
@@ -96,7 +98,7 @@ class WorkerPool {
     const ends = workers.map(async (worker) => {
       if (worker.isDead()) return
       const end = once(worker.process, 'exit')
-      worker.process.kill('SIGTERM')
+      worker.process.kill(this.#ready.has(worker) ? 'SIGTERM' : 'SIGKILL')
       await Promise.race([end, unrefSleep((delay + grace) * 1_000 + STOP_MS)])
       if (worker.isDead()) return
       worker.process.kill('SIGKILL')
@@ -109,7 +111,7 @@ class WorkerPool {
     const worker = cluster.fork()
     const port = await new Promise<number>((resolve, reject) => {
       worker.on('message', (said: WorkerMessage) => {
-        if (said.hub === 'hello') this.#sendSandboxPlace(worker)
+        if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
         else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
         else if (said.hub === 'ready') resolve(said.port)
         else if (said.hub === 'failed') {
@@ -120,6 +122,7 @@ class WorkerPool {
         reject(new Error(`a worker exited before it was ready (${signal ?? code})`))
       })
     })
+    this.#ready.add(worker)
     this.#watch(worker)
     return port
   }
@@ -155,8 +158,8 @@ class WorkerPool {
     })
   }
 
-  #sendSandboxPlace(worker: Worker): void {
-    sendTo(worker, { hub: 'place', sandbox: this.#sandbox })
+  async #sendSandboxPlace(worker: Worker): Promise<void> {
+    sendTo(worker, { hub: 'place', sandbox: await this.#sandbox.promise })
   }
 
   async #sendMetrics(worker: Worker, question: number): Promise<void> {

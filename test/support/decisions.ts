@@ -27,7 +27,7 @@ export const LAYERS: readonly Layer[] = [
   {
     files: /^jobs\//,
     may: '^(core|jobs)/|^package[.]json$',
-    instead: 'share it through core; server/main.ts passes what plugins declare',
+    instead: 'share it through core; server/program.ts passes what plugins declare',
   },
   {
     files: /^server\/cli\//,
@@ -35,14 +35,14 @@ export const LAYERS: readonly Layer[] = [
     instead: 'the command line speaks HTTP: use core/client',
   },
   {
-    files: /^server\/main\.ts$/,
+    files: /^server\/program\.ts$/,
     may: '^(core|server)/|^(plugins|jobs)/index[.]ts$|^package[.]json$',
     instead: "import the folder's index.ts",
   },
   {
     files: /^server\//,
     may: '^(core|server)/|^package[.]json$',
-    instead: 'only server/main.ts sees plugins and jobs, and passes them on as values',
+    instead: 'only server/program.ts sees plugins and jobs, and passes them on as values',
   },
   // Real data is outside the repository; tests that need it are skipped without it.
   {

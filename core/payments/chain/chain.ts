@@ -9,7 +9,7 @@ import {
   TransactionReceiptNotFoundError,
   toEventSelector,
 } from 'viem'
-import { base } from 'viem/chains'
+import { base } from 'viem/op-stack'
 import { singleFlight } from '../../runtime/cache.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
 import { type NodeTransport, trustedNode } from './node.ts'

@@ -8,7 +8,7 @@ import {
   TimeoutError,
   type Transport,
 } from 'viem'
-import { base } from 'viem/chains'
+import { base } from 'viem/op-stack'
 import { elapsedMs } from '../../clock.ts'
 import { singleFlight } from '../../runtime/cache.ts'
 import { type ChainIdentity, findDifference } from './identity.ts'

@@ -6,7 +6,7 @@ import {
   type LocalAccount,
   RpcRequestError,
 } from 'viem'
-import { base } from 'viem/chains'
+import { base } from 'viem/op-stack'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import { type NodeTransport, trustedNode } from '../chain/node.ts'

@@ -96,7 +96,7 @@ describe('createPool', () => {
 describe('createKnex', () => {
   it('queries through the pool, with its role and types', async () => {
     const database = await freshDatabase()
-    const knex = createKnex(database.pool)
+    const knex = await createKnex(database.pool)
     const [row] = await knex('ledger.asset').select('code').count().where({ id: 1 }).groupBy('code')
     expect(row).to.deep.equal({ code: 'USDC', count: 1n })
     const role = await knex.transaction(async (trx) => {

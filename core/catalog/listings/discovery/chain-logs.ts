@@ -1,5 +1,5 @@
 import { createPublicClient, hexToBigInt, numberToHex } from 'viem'
-import { base } from 'viem/chains'
+import { base } from 'viem/op-stack'
 import type { Hex } from '../../../payments/chain/asset.ts'
 import { type NodeTransport, trustedNode } from '../../../payments/chain/node.ts'
 

@@ -1,0 +1,275 @@
+import { flushCompileCache } from 'node:module'
+import type { Pool } from 'pg'
+import { migratePlugins } from '../core/catalog/services/open-plugin.ts'
+import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
+import { loadSigningKeys } from '../core/crypto/signing-key.ts'
+import { joinLogins, openLogins, servingUrl } from '../core/db/logins.ts'
+import { joinDatabase } from '../core/db/open.ts'
+import { createPool } from '../core/db/pool.ts'
+import { createLog, scrub } from '../core/log.ts'
+import { plugins, privileged } from '../plugins/index.ts'
+import { banner } from './boot/banner.ts'
+import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
+import { FINALITY_BLOCKS } from './boot/production-money.ts'
+import { type Parts, startHub } from './boot/start.ts'
+import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
+import { watchUnhandledErrors } from './observability/unhandled-errors.ts'
+import { registerFirstAgent } from './sandbox/agent.ts'
+import { SANDBOX_FINALITY } from './sandbox/start.ts'
+
+/**
+ * Composition root: the only file that imports core, plugins, jobs and the server together. What a
+ * start does not need is imported when it is used, so that a killed hub serves again sooner.
+ */
+const parts: Parts = {
+  plugins,
+  privileged,
+  startJobs: async (...deps) => (await import('../jobs/index.ts')).startJobs(...deps),
+}
+const USAGE = `usage: node server/main.ts COMMAND
+
+  serve    run the hub (default) [--reset-chain]: in a sandbox, replace the chain by a new one
+  jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
+  migrate  prepare the database with the login of its owner, and print the one to serve with
+  demo     play the whole story once, in a sandbox of its own [--json]
+  ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
+  payments status | list | pause | resume: for operators, see \`payments --help\`
+  keys     list | rotate | retire | reseal | rewrap: for operators, see \`keys --help\`
+  listings status | discover | probe: for operators, see \`listings --help\`
+  plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
+  SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
+
+const RESET_CHAIN = '--reset-chain'
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  serve,
+  jobs,
+  demo: async (args) =>
+    (await import('./commands/demo/index.ts')).demo(parts, args, (text) => void write(text)),
+  migrate,
+  ledger,
+  listings,
+  payments,
+  keys,
+  plugins: runPlugins,
+}
+
+/** Resolves when the text is written, so that a long export waits for a slow pipe. */
+const write = (text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  })
+
+/** Exits quietly when the reader, such as `head`, closes the pipe. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+
+/** A closed log must not end the process with the calls in flight. */
+process.stderr.on('error', () => {})
+
+const writeError = (text: string): void => {
+  process.stderr.write(text)
+}
+
+async function serve(args: readonly string[]): Promise<number> {
+  const unknown = args.find((arg) => arg !== RESET_CHAIN)
+  if (unknown !== undefined) throw new ConfigError(`Unknown argument ${unknown}.\n${USAGE}`)
+  const config = readConfig()
+  const resetsChain = args.includes(RESET_CHAIN)
+  const log = createProcessLog(
+    config,
+    config.production ? config.logLevel : quieterLevel(config.logLevel),
+  )
+  const options = { config, parts, log, print: writeError, resetsChain }
+  const errors = watchUnhandledErrors(log, config.drain)
+  const signaled = untilSignal()
+  if (isWorker()) process.exit(await runWorker(options, signaled, errors))
+  for (const sentence of config.misspelledVariables) log.warn(sentence)
+  const running = await (config.workers > 1 ? startWorkers : startHub)(options)
+  const { sandbox, url, notice } = running
+  const { dataDir, mcpUrl = url } = config
+  flushCompileCache() // a killed process stores nothing
+  if (sandbox) {
+    const apiKey = await registerFirstAgent(dataDir, url, sandbox.wallets.agent)
+    const { sellerUrl, rpcUrl, pageUrl } = sandbox
+    await write(
+      `${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl, pageUrl } })}\n`,
+    )
+  } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
+  if (notice !== undefined) await write(`${notice}\n`)
+  await Promise.race([signaled, errors.occurred])
+  exitAfterDrain(log, config.drain)
+  await write('\nStopping after the requests in flight have finished.\n')
+  await running.stop()
+  return errors.exitCode
+}
+
+async function jobs(): Promise<number> {
+  const config = readConfig()
+  if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
+  const log = createProcessLog(config, config.logLevel)
+  const errors = watchUnhandledErrors(log, config.drain)
+  for (const sentence of config.misspelledVariables) log.warn(sentence)
+  const running = await startHub({ config: { ...config, jobs: true }, parts, log, serve: async () => 0 })
+  await Promise.race([untilSignal(), errors.occurred])
+  exitAfterDrain(log, config.drain)
+  await running.stop()
+  return errors.exitCode
+}
+
+/** Applies all migrations as the owner, and creates the logins that the hub serves with. */
+async function migrate(): Promise<number> {
+  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl } = readConfig()
+  const url = databaseOwnerUrl ?? databaseDirectUrl ?? databaseUrl
+  if (!url) throw new ConfigError('Set DATABASE_OWNER_URL to the login that owns the database.')
+  const { ownerUrl } = await openLogins({ url }, (text) => void write(`${text}\n`))
+  if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
+  await migratePlugins(plugins, ownerUrl)
+  await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)
+  return 0
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** Resolves at the first Ctrl-C or SIGTERM; a second one kills the process. */
+const untilSignal = (): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = (): void => {
+      for (const signal of SIGNALS) process.off(signal, stop)
+      resolve()
+    }
+    for (const signal of SIGNALS) process.on(signal, stop)
+  })
+
+const createProcessLog = ({ secrets }: Config, level: Config['logLevel']) =>
+  createLog(level, process.stderr, secrets)
+
+/** Raises info to warn, so that the banner is not lost among start-up lines. */
+const quieterLevel = (level: Config['logLevel']) => (level === 'info' ? 'warn' : level)
+
+async function ledger(args: readonly string[]): Promise<number> {
+  const { ledgerCommand } = await import('./commands/ledger/index.ts')
+  const run = (connect: () => Promise<Pool>) => ledgerCommand(connect, args, write, writeError)
+  return withDatabase(run, 'hub_finance')
+}
+
+async function listings(args: readonly string[]): Promise<number> {
+  const { listingsCommand } = await import('./commands/listings/index.ts')
+  return withDatabase((connect) => listingsCommand(connect, args, write, writeError))
+}
+
+async function payments(args: readonly string[]): Promise<number> {
+  const { paymentsCommand } = await import('./commands/payments/index.ts')
+  const finality = readConfig().production ? FINALITY_BLOCKS : SANDBOX_FINALITY
+  return withDatabase((connect) => paymentsCommand(finality, connect, args, write, writeError))
+}
+
+async function keys(args: readonly string[]): Promise<number> {
+  const { keysCommand } = await import('./commands/keys/index.ts')
+  const config = readConfig()
+  const signingKeys = () => loadSigningKeys(config)
+  const deps = { signingKeys, sealingKeys: config.listing.sealingKeys }
+  return withDatabase((connect) => keysCommand(deps, connect, args, write, writeError))
+}
+
+async function runPlugins(args: readonly string[]): Promise<number> {
+  const { createCommandHost, unavailable } = await import('./commands/plugin-command.ts')
+  const { pluginsCommand } = await import('./commands/plugins/index.ts')
+  const config = readConfig()
+  const host = createCommandHost({ config, tell: writeError }, unavailable, unavailable)
+  const run = (connect: () => Promise<Pool>) =>
+    pluginsCommand({ config, parts, host, connect, write, tell: writeError }, args)
+  return withDatabase(run, 'owner')
+}
+
+/** Finds the operator commands of a plugin with a database. */
+function findPluginCommand(
+  slug: string,
+): ((args: readonly string[]) => Promise<number>) | undefined {
+  const plugin = plugins.find((each) => 'open' in each && each.slug === slug)
+  if (!plugin || !('open' in plugin)) return undefined
+  return async (args) => {
+    const { pluginCommand } = await import('./commands/plugin-command.ts')
+    const stop = new AbortController()
+    void untilSignal().then(() => stop.abort())
+    return pluginCommand(plugin, args, {
+      config: readConfig(),
+      write,
+      tell: writeError,
+      signal: stop.signal,
+    })
+  }
+}
+
+/** Runs a command on the hub's database, which is opened on first use. */
+async function withDatabase(
+  command: (connect: () => Promise<Pool>) => Promise<number>,
+  role: Role = 'hub_app',
+): Promise<number> {
+  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl, dataDir } = readConfig()
+  const url = databaseDirectUrl ?? databaseUrl
+  let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
+  const connect = async (): Promise<Pool> => {
+    opened ??= openDatabase(url ? { url } : { dataDir }, databaseOwnerUrl, role)
+    return (await opened).pool
+  }
+  try {
+    return await command(connect)
+  } finally {
+    await (await opened)?.close()
+  }
+}
+
+type Role = 'hub_app' | 'hub_finance' | 'owner'
+
+async function openDatabase(
+  place: Parameters<typeof joinDatabase>[0],
+  ownerUrl: string | undefined,
+  role: Role,
+) {
+  const database = await joinDatabase(place)
+  const logins = await joinLogins({ url: database.url, ownerUrl }).catch(async (error: unknown) => {
+    await database.close()
+    throw error
+  })
+  const urls = {
+    hub_app: logins.directUrl,
+    hub_finance: logins.financeUrl,
+    owner: logins.ownerUrl ?? database.url,
+  }
+  const own = role === 'owner' ? {} : { role }
+  const pool = createPool(urls[role], { max: 4, ...own, statementMs: 3_600_000 })
+  const close = async (): Promise<void> => {
+    await pool.end()
+    await database.close()
+  }
+  try {
+    await pool.query('SELECT FROM ledger.head')
+  } catch (error) {
+    await close()
+    const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
+    throw new ConfigError(`No ledger found. ${advice}`, { cause: error })
+  }
+  return { pool, close }
+}
+
+/** A command has nothing to drain: it may finish its work. */
+const NO_DRAIN = { delaySeconds: 0, graceSeconds: 0 } as const
+
+const [name = 'serve', ...args] = process.argv.slice(2)
+const command = COMMANDS[name] ?? findPluginCommand(name)
+if (!command) {
+  process.stderr.write(`${USAGE}\n`)
+  process.exit(name === '--help' || name === 'help' ? 0 : 2)
+}
+try {
+  const isServer = command === serve || command === jobs // these drain, and watch for themselves
+  const log = createLog('error', process.stderr, secretValues())
+  const errors = isServer ? undefined : watchUnhandledErrors(log, NO_DRAIN)
+  await exitProcess((await command(args)) || (errors?.exitCode ?? 0))
+} catch (error) {
+  process.stderr.write(`${scrub(describeFailure(error), secretValues())}\n`)
+  await exitProcess(1)
+}
