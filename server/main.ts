@@ -1,10 +1,10 @@
 import { enableCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
 
 /**
- * Program of the hub. Compiled code is stored between starts, in a folder as trusted as the code
- * itself, because it takes two thirds of the time in which a killed hub serves again. Where the
- * folder cannot be written, NODE_COMPILE_CACHE names another one.
+ * Program of the hub. Compiled code is stored between starts, because compiling it would take most
+ * of the time until a killed hub serves again, and in a folder that is as trusted as the code. If
+ * that folder cannot be written, NODE_COMPILE_CACHE names another one.
  */
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/agenthub/code', import.meta.url)))
+enableCompileCache(join(dirname(import.meta.dirname), 'node_modules/.cache/agenthub/code'))
 await import('./program.ts')

@@ -112,7 +112,12 @@ async function jobs(): Promise<number> {
   const log = createProcessLog(config, config.logLevel)
   const errors = watchUnhandledErrors(log, config.drain)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
-  const running = await startHub({ config: { ...config, jobs: true }, parts, log, serve: async () => 0 })
+  const running = await startHub({
+    config: { ...config, jobs: true },
+    parts,
+    log,
+    serve: async () => 0,
+  })
   await Promise.race([untilSignal(), errors.occurred])
   exitAfterDrain(log, config.drain)
   await running.stop()

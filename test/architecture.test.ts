@@ -24,7 +24,7 @@ type Planted = readonly [Readonly<Record<string, string>>, RegExp]
 
 const long = `const a = '${'a'.repeat(100)}'\n`
 const comment = (text: string): string => `// ${text}\n`
-const main = (text: string): Planted[0] => ({ 'server/main.ts': text })
+const main = (text: string): Planted[0] => ({ 'server/program.ts': text })
 
 const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Planted>>>> = {
   'every import stays within its layer': {
@@ -62,11 +62,11 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
     ],
     'a door on a job': [
       { 'server/rest/a.ts': "import { jobs } from '../../jobs/index.ts'\n" },
-      /server\/rest\/a\.ts may not import jobs\/index\.ts: only server\/main\.ts/,
+      /server\/rest\/a\.ts may not import jobs\/index\.ts: only server\/program\.ts/,
     ],
     'the composition root on the inside of a plugin': [
       main("import { a } from '../plugins/x/a.ts'\n"),
-      /server\/main\.ts may not import plugins\/x\/a\.ts: .*index\.ts/,
+      /server\/program\.ts may not import plugins\/x\/a\.ts: .*index\.ts/,
     ],
     'the command line on the ledger': [
       { 'server/cli/a.ts': "import '../../core/ledger/ledger.ts'\n" },
@@ -266,7 +266,7 @@ const INNOCENT: Readonly<Record<string, string>> = {
   'plugins/x/index.ts': "import { usd } from 'agenthub/plugin'\nimport('./a.ts')\n",
   'plugins/index.ts':
     "import type { Plugin } from 'agenthub/plugin'\nimport x from './x/index.ts'\n",
-  'server/program.ts': "import { p } from '../plugins/index.ts'\nimport j from '../jobs/index.ts'\n",
+  'server/program.ts': "import p from '../plugins/index.ts'\nimport j from '../jobs/index.ts'\n",
   'server/cli/main.ts': "console.log(1)\nimport { hub } from 'agenthub/client'\n",
   'test/a.test.ts': "const a = \"import b from '../../x.ts'\"\nmkdtemp('a-XXXXXX')\n",
 }

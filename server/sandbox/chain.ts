@@ -1,7 +1,8 @@
-import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { elapsedMs, sleep, systemClock } from '../../core/clock.ts'
+import { processStartTime } from '../../core/db/lock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { MULTICALL3 } from '../../core/payments/chain/identity.ts'
 import { type ManagedProcess, startManagedProcess } from '../../core/runtime/managed-process.ts'
@@ -58,8 +59,11 @@ export async function startChain(options: ChainOptions): Promise<SandboxChain> {
   const dataDir = resolve(options.dataDir)
   await mkdir(dataDir, { recursive: true })
   const program = anvilProgram()
+  const pidFile = join(dataDir, 'chain.pid')
+  await waitForPredecessor(pidFile)
   const files = await locateState(dataDir, log)
   const { kept, rpcUrl } = await launchAnvil(program, options, files)
+  await writeFile(pidFile, `${kept.pid} ${await processStartTime(kept.pid)}`)
   const watch = logUnexpectedExit(kept, log)
   return {
     rpcUrl,
@@ -68,6 +72,7 @@ export async function startChain(options: ChainOptions): Promise<SandboxChain> {
       watch.stopping = true
       await kept.stop()
       await adoptState(files)
+      await rm(pidFile, { force: true })
     },
   }
 }
@@ -81,6 +86,18 @@ export async function archiveChain(dataDir: string): Promise<string | undefined>
   const archive = `${dataDir}-until-${systemClock.now().toISOString().replaceAll(/[-:.]/g, '')}`
   await rename(dataDir, archive)
   return archive
+}
+
+/** Longer than the chain of a killed hub lives: `startManagedProcess` kills it after ten seconds. */
+const PREDECESSOR_MS = 12_000
+
+/** Waits until the chain of a killed hub has written its state and ended. */
+async function waitForPredecessor(pidFile: string): Promise<void> {
+  const [pid = '', start] = (await readFile(pidFile, 'utf8').catch(() => '')).split(' ')
+  const isAlive = async () => start !== undefined && start === (await processStartTime(Number(pid)))
+  for (const end = elapsedMs() + PREDECESSOR_MS; elapsedMs() < end; await sleep(POLL_MS)) {
+    if (!(await isAlive())) return
+  }
 }
 
 /** State files: anvil writes `next` when it exits, so that an interrupted write spoils nothing. */

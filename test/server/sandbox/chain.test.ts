@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemClock } from '../../../core/clock.ts'
+import { sleep, systemClock } from '../../../core/clock.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../core/payments/chain/chain.ts'
 import { freePort } from '../../../core/runtime/net.ts'
@@ -67,19 +67,35 @@ describe('the sandbox chain', () => {
     await eventually(async () => (await view(chain.rpcUrl).blockTime()) > before)
     await chain.stop()
   })
-  it('dies with a hub that is killed, and keeps what it had', async () => {
+  const startInHub = async () => {
     const hub = spawn(
       process.execPath,
       ['--input-type=module', '-e', HUB, '--', chainModule, dataDir],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     )
     const [printed] = await once(hub.stdout, 'data')
-    const { rpcUrl } = JSON.parse(String(printed))
+    return { hub, ...(JSON.parse(String(printed)) as { rpcUrl: string; pid: number }) }
+  }
+  it('dies with a hub that is killed, and keeps what it had', async () => {
+    const { hub, rpcUrl } = await startInHub()
     await fund(rpcUrl, SOMEBODY, { usdc: 42n })
     hub.kill('SIGKILL')
     await once(hub, 'exit')
     await eventually(async () => !(await answers(rpcUrl)))
     const next = await startChain({ dataDir, port: 0 })
+    expect(await view(next.rpcUrl).balanceOf(SOMEBODY)).to.equal(42n)
+    await next.stop()
+  })
+  it('waits for the state of a killed hub, however long its chain takes to write it', async () => {
+    const { hub, rpcUrl, pid } = await startInHub()
+    await fund(rpcUrl, SOMEBODY, { usdc: 42n })
+    process.kill(pid, 'SIGSTOP')
+    hub.kill('SIGKILL')
+    await once(hub, 'exit')
+    const starting = startChain({ dataDir, port: 0 })
+    await sleep(500)
+    process.kill(pid, 'SIGCONT')
+    const next = await starting
     expect(await view(next.rpcUrl).balanceOf(SOMEBODY)).to.equal(42n)
     await next.stop()
   })
