@@ -25,6 +25,11 @@ export interface Config {
   readonly version: string
   readonly host: string
   readonly port: number
+  /**
+   * Listening socket: exclusively its own, shared with other hubs on the same port, or inherited
+   * from the supervisor of the process.
+   */
+  readonly socket: 'own' | 'shared' | 'inherited'
   readonly dataDir: string
   /** Public URL of the hub; undefined: the address that the server listens on. */
   readonly baseUrl: string | undefined
@@ -155,6 +160,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     version: packageVersion(),
     host: e.HUB_HOST,
     port: e.HUB_PORT,
+    socket: socketOf(e),
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
     mcpUrl: e.HUB_MCP_URL,
@@ -197,6 +203,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     secrets: secretValues(env),
     misspelledVariables: findMisspelledVariables(env, VARIABLE_NAMES),
   })
+}
+
+/** The supervisor names the process that it passes a socket to; workers are its children. */
+function socketOf({ LISTEN_FDS, LISTEN_PID = 0, HUB_REUSE_PORT, ...e }: Environment) {
+  if (LISTEN_FDS === 1 && [process.pid, process.ppid].includes(LISTEN_PID)) return 'inherited'
+  if (HUB_REUSE_PORT === 'off') return 'own'
+  if (e.HUB_PORT > 0) return 'shared'
+  throw new ConfigError('HUB_REUSE_PORT requires HUB_PORT: two hubs cannot share port 0.')
 }
 
 const drainOf = (e: Environment, isProduction: boolean): Drain => ({

@@ -1,4 +1,3 @@
-import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
@@ -17,7 +16,8 @@ import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
-import { drain, listen, reachableHost } from '../http/listen.ts'
+import type { HubServer } from '../http/hub-server.ts'
+import { listen, reachableHost } from '../http/listen.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
 import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
@@ -169,15 +169,12 @@ async function createHubOptions(
 
 /** Waits for load balancers to notice, then drains requests and background work. */
 async function drainAndClose(
-  server: Server,
+  server: HubServer,
   hub: Hub,
   { delaySeconds: delay, graceSeconds: grace }: Config['drain'],
 ): Promise<void> {
   await sleep(delay * 1_000)
-  await Promise.all([
-    drain(server, { graceSeconds: grace }),
-    withTimeout(grace * 1_000, hub.idle()),
-  ])
+  await Promise.all([server.drain({ graceSeconds: grace }), withTimeout(grace * 1_000, hub.idle())])
 }
 
 interface Environment {

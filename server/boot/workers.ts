@@ -4,6 +4,7 @@ import { AggregatorRegistry } from 'prom-client'
 import { elapsedMs, sleep, unrefSleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
+import { INHERITED_FD } from '../http/listen.ts'
 import type { Meters } from '../observability/meters.ts'
 import {
   countUnhandledError,
@@ -72,6 +73,9 @@ class WorkerPool {
     this.#config = config
     this.#log = log
     cluster.schedulingPolicy = cluster.SCHED_NONE
+    if (config.socket === 'inherited') {
+      cluster.setupPrimary({ stdio: ['inherit', 'inherit', 'inherit', INHERITED_FD, 'ipc'] })
+    }
     this.#ports = Promise.all(Array.from({ length: config.workers }, () => this.#fork()))
     this.#ports.catch(() => {}) // `serve` reports it
   }

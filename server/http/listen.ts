@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { unrefSleep } from '../../core/clock.ts'
-import { type Config, ConfigError, type Drain } from '../../core/config.ts'
+import type { RequestListener } from 'node:http'
+import type { ListenOptions } from 'node:net'
+import { type Config, ConfigError } from '../../core/config.ts'
 import { limitConnections } from './connection-limits.ts'
+import { HubServer } from './hub-server.ts'
 import { rejectMalformed } from './malformed.ts'
 
 /**
@@ -18,8 +19,8 @@ export const TIMEOUTS_MS = {
 } as const
 
 /** Address to listen on, and the limits of connections. @defaultValue no limits */
-type ListenOptions = Pick<Config, 'host' | 'port'> &
-  Partial<Pick<Config, 'connections' | 'proxies'>>
+type ServerSettings = Pick<Config, 'host' | 'port'> &
+  Partial<Pick<Config, 'connections' | 'proxies' | 'socket'>>
 
 /**
  * Starts an HTTP server with limits on the time and size of requests.
@@ -27,10 +28,10 @@ type ListenOptions = Pick<Config, 'host' | 'port'> &
  */
 export async function listen(
   handler: RequestListener,
-  { host, port, connections, proxies }: ListenOptions,
+  { host, port, connections, proxies, socket = 'own' }: ServerSettings,
   timeoutsMs: Readonly<Record<keyof typeof TIMEOUTS_MS, number>> = TIMEOUTS_MS,
-): Promise<Server> {
-  const server = createServer(
+): Promise<HubServer> {
+  const server = new HubServer(
     {
       headersTimeout: timeoutsMs.headers,
       requestTimeout: timeoutsMs.request,
@@ -43,32 +44,27 @@ export async function listen(
   server.timeout = timeoutsMs.idle
   if (connections) limitConnections(server, connections.max, proxies === 0)
   server.on('clientError', rejectMalformed)
-  server.on('checkExpectation', handler) // unknown ones may be ignored (RFC 9110 §10.1.1)
-  server.listen(port, host)
+  const places: Readonly<Record<typeof socket, ListenOptions & { readonly fd?: number }>> = {
+    own: { host, port },
+    shared: { host, port, reusePort: true },
+    inherited: { fd: INHERITED_FD, exclusive: true },
+  }
+  server.listen(places[socket])
   try {
     await once(server, 'listening')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`, { cause: error })
   }
+  if (typeof server.address() === 'string') {
+    server.close()
+    throw new ConfigError('The socket of LISTEN_FDS must be one of TCP, with a port.')
+  }
   return server
 }
 
-/** Milliseconds between checks for idle connections while draining. */
-const SWEEP_MS = 50
-
-/** Stops accepting connections; closes those still in use after the grace period (seconds). */
-export async function drain(
-  server: Server,
-  { graceSeconds: grace }: Pick<Drain, 'graceSeconds'>,
-): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-  await Promise.race([closed, unrefSleep(grace * 1_000)])
-  clearInterval(sweep)
-  server.closeAllConnections()
-}
+/** File descriptor of the listening socket that a supervisor passes (`LISTEN_FDS`). */
+export const INHERITED_FD = 3
 
 /** Returns the host to reach a listening address at: loopback for the unspecified address. */
 export const reachableHost = (host: string): string => {

@@ -88,7 +88,7 @@ export async function archiveChain(dataDir: string): Promise<string | undefined>
   return archive
 }
 
-/** Longer than the chain of a killed hub lives: `startManagedProcess` kills it after ten seconds. */
+/** Longer than a killed hub leaves its chain: `startManagedProcess` kills it after ten seconds. */
 const PREDECESSOR_MS = 12_000
 
 /** Waits until the chain of a killed hub has written its state and ended. */

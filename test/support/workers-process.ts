@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -151,6 +152,7 @@ const options = { config, parts, log, holdMarginSeconds: 1 }
 const errors = watchUnhandledErrors(log, config.drain)
 if (isWorker()) process.exit(await runWorker(options, stopped, errors))
 const running = await (config.workers > 1 ? startWorkers : startHub)(options)
+flushCompileCache()
 const { url, databaseUrl } = running
 process.stdout.write(`${JSON.stringify({ url, databaseUrl })}\n`)
 await Promise.race([stopped, errors.occurred])

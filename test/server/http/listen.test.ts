@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
-import { drain, listen, TIMEOUTS_MS } from '../../../server/http/listen.ts'
+import type { HubServer } from '../../../server/http/hub-server.ts'
+import { listen, TIMEOUTS_MS } from '../../../server/http/listen.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
@@ -25,7 +25,7 @@ async function drip(port: number, head: string, piece: string): Promise<string> 
 
 describe('callers that take their time', () => {
   realSockets()
-  let server: Server
+  let server: HubServer
   let port: number
   let asked = 0
   before(async () => {
@@ -41,7 +41,7 @@ describe('callers that take their time', () => {
     )
     port = (server.address() as AddressInfo).port
   })
-  after(() => drain(server, { graceSeconds: 1 }))
+  after(() => server.drain({ graceSeconds: 1 }))
 
   it('get ten seconds for their headers, thirty for all that they ask', () => {
     expect(TIMEOUTS_MS).to.include({ headers: 10_000, request: 30_000, checkInterval: 1_000 })
@@ -94,7 +94,7 @@ describe('an answer that nobody reads', () => {
     await once(held, 'close')
     expect(held.bytesWritten).to.be.above(0)
     socket.destroy()
-    await drain(server, { graceSeconds: 1 })
+    await server.drain({ graceSeconds: 1 })
   })
 })
 

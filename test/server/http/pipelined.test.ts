@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import type { Server, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
-import { drain, listen } from '../../../server/http/listen.ts'
+import type { HubServer } from '../../../server/http/hub-server.ts'
+import { listen } from '../../../server/http/listen.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -11,7 +12,7 @@ const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\
 
 describe('a broken request behind one that is being answered', () => {
   realSockets()
-  let server: Server
+  let server: HubServer
   let answers: ServerResponse[]
   before(async () => {
     server = await listen(
@@ -26,7 +27,7 @@ describe('a broken request behind one that is being answered', () => {
   beforeEach(() => {
     answers = []
   })
-  after(() => drain(server, { graceSeconds: 1 }))
+  after(() => server.drain({ graceSeconds: 1 }))
 
   /** Sends text over one connection and returns everything received until it closes. */
   function say(text: string) {
