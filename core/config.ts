@@ -25,11 +25,8 @@ export interface Config {
   readonly version: string
   readonly host: string
   readonly port: number
-  /**
-   * Listening socket: exclusively its own, shared with other hubs on the same port, or inherited
-   * from the supervisor of the process.
-   */
-  readonly socket: 'own' | 'shared' | 'inherited'
+  /** True if the supervisor of this process passes the listening socket (`INHERITED_FD`). */
+  readonly inheritsSocket: boolean
   readonly dataDir: string
   /** Public URL of the hub; undefined: the address that the server listens on. */
   readonly baseUrl: string | undefined
@@ -160,7 +157,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     version: packageVersion(),
     host: e.HUB_HOST,
     port: e.HUB_PORT,
-    socket: socketOf(e),
+    inheritsSocket: inheritsSocket(e),
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
     mcpUrl: e.HUB_MCP_URL,
@@ -206,12 +203,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 /** The supervisor names the process that it passes a socket to; workers are its children. */
-function socketOf({ LISTEN_FDS, LISTEN_PID = 0, HUB_REUSE_PORT, ...e }: Environment) {
-  if (LISTEN_FDS === 1 && [process.pid, process.ppid].includes(LISTEN_PID)) return 'inherited'
-  if (HUB_REUSE_PORT === 'off') return 'own'
-  if (e.HUB_PORT > 0) return 'shared'
-  throw new ConfigError('HUB_REUSE_PORT requires HUB_PORT: two hubs cannot share port 0.')
-}
+const inheritsSocket = ({ LISTEN_FDS, LISTEN_PID = 0 }: Environment): boolean =>
+  LISTEN_FDS === 1 && [process.pid, process.ppid].includes(LISTEN_PID)
 
 const drainOf = (e: Environment, isProduction: boolean): Drain => ({
   delaySeconds: e.HUB_DRAIN_DELAY ?? (isProduction ? 5 : 0),

@@ -85,7 +85,6 @@ const bps = z.coerce.number().int().min(0).max(10_000)
 const Variables = z.object({
   HUB_HOST: z.string().default('127.0.0.1'),
   HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
-  HUB_REUSE_PORT: z.enum(['on', 'off']).default('off'),
   LISTEN_FDS: z.coerce.number().int().max(1, 'the hub listens on one socket').optional(),
   LISTEN_PID: z.coerce.number().int().optional(),
   HUB_DATA_DIR: z.string().default('.agenthub'),

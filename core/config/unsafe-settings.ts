@@ -71,7 +71,6 @@ function addressFault(address: string, others: readonly (string | undefined)[] =
 export const SAFETY_RULES: SafetyRules = {
   HUB_HOST: 'The proxy that serves HUB_BASE_URL by TLS may be on this machine or another one.',
   HUB_PORT: 'Only the proxy in front of the hub uses it.',
-  HUB_REUSE_PORT: 'Linux shares a port only between processes of one user.',
   LISTEN_FDS: 'The supervisor that starts the hub passes the socket.',
   LISTEN_PID: 'The supervisor that starts the hub passes the socket.',
   HUB_DATA_DIR: 'In production it contains the profiles of browsers, and no money or keys.',

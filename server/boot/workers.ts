@@ -73,7 +73,7 @@ class WorkerPool {
     this.#config = config
     this.#log = log
     cluster.schedulingPolicy = cluster.SCHED_NONE
-    if (config.socket === 'inherited') {
+    if (config.inheritsSocket) {
       cluster.setupPrimary({ stdio: ['inherit', 'inherit', 'inherit', INHERITED_FD, 'ipc'] })
     }
     this.#ports = Promise.all(Array.from({ length: config.workers }, () => this.#fork()))

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import type { ListenOptions } from 'node:net'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { limitConnections } from './connection-limits.ts'
 import { HubServer } from './hub-server.ts'
@@ -20,7 +19,7 @@ export const TIMEOUTS_MS = {
 
 /** Address to listen on, and the limits of connections. @defaultValue no limits */
 type ServerSettings = Pick<Config, 'host' | 'port'> &
-  Partial<Pick<Config, 'connections' | 'proxies' | 'socket'>>
+  Partial<Pick<Config, 'connections' | 'proxies' | 'inheritsSocket'>>
 
 /**
  * Starts an HTTP server with limits on the time and size of requests.
@@ -28,7 +27,7 @@ type ServerSettings = Pick<Config, 'host' | 'port'> &
  */
 export async function listen(
   handler: RequestListener,
-  { host, port, connections, proxies, socket = 'own' }: ServerSettings,
+  { host, port, connections, proxies, inheritsSocket }: ServerSettings,
   timeoutsMs: Readonly<Record<keyof typeof TIMEOUTS_MS, number>> = TIMEOUTS_MS,
 ): Promise<HubServer> {
   const server = new HubServer(
@@ -44,12 +43,7 @@ export async function listen(
   server.timeout = timeoutsMs.idle
   if (connections) limitConnections(server, connections.max, proxies === 0)
   server.on('clientError', rejectMalformed)
-  const places: Readonly<Record<typeof socket, ListenOptions & { readonly fd?: number }>> = {
-    own: { host, port },
-    shared: { host, port, reusePort: true },
-    inherited: { fd: INHERITED_FD, exclusive: true },
-  }
-  server.listen(places[socket])
+  server.listen(inheritsSocket ? { fd: INHERITED_FD, exclusive: true } : { host, port })
   try {
     await once(server, 'listening')
   } catch (error) {

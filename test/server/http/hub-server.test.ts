@@ -51,7 +51,7 @@ describe('a server that drains', () => {
   })
 
   it('answers connections that it has not accepted yet', async () => {
-    const waiting = Promise.all(Array.from({ length: 40 }, open)) // sent before anything is accepted
+    const waiting = Promise.all(Array.from({ length: 40 }, open)) // before any is accepted
     const drained = server.drain({ ...GRACE, idleMs: 200 })
     const clients = await waiting
     for (const { socket } of clients) socket.write(GET)

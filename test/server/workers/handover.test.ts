@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { freePort } from '../../../core/runtime/net.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holdSocket } from '../../support/held-socket.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -26,23 +25,6 @@ describe('a hub that takes over from another one on the same machine', function 
     const hub = await ServingProcess.create({ ...options, env })
     hubs.push(hub)
     return hub
-  }
-
-  for (const workers of ['1', '2']) {
-    it(`on a shared port loses no request: HUB_REUSE_PORT, ${workers} processes`, async () => {
-      const port = await freePort()
-      const env = { HUB_REUSE_PORT: 'on', HUB_WORKERS: workers }
-      const [old, next] = [await create({ port, env }), await create({ port, env })]
-      await old.start()
-      const load = new SteadyLoad(port)
-      await eventually(() => load.count(200) > 100)
-      await next.start()
-      expect(await old.end('SIGTERM')).to.deep.equal([0, null])
-      const before = load.count(200)
-      await eventually(() => load.count(200) > before + 100)
-      await load.stop()
-      expect(load.failures).to.deep.equal({})
-    })
   }
 
   it('by a socket of the supervisor loses no request, even if it starts later', async () => {
