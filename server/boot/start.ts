@@ -112,7 +112,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const { sandbox, database } = environment
     const spans = await openConfiguredSpans(config)
     scope.defer(() => spans?.close())
-    let port = (await options.serve?.(sandbox)) ?? config.port
+    let { port } = config
     let draining = false
     const baseUrl = () => config.baseUrl ?? localAddress(config, port)
     const inProcess = { baseUrl, draining: () => draining, spans }
@@ -123,7 +123,9 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const notice = await prepareSandbox(prepared, hub, payouts, log)
     let jobs: Jobs | undefined
     scope.defer(async () => jobs?.stop())
-    if (!options.serve) {
+    // After this process has stored what each hub needs once, such as its first keys.
+    if (options.serve) port = await options.serve(sandbox)
+    else {
       const server = await listen(hub.handler, config)
       scope.defer(() => {
         draining = true
