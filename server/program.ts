@@ -116,7 +116,7 @@ async function jobs(): Promise<number> {
     config: { ...config, jobs: true },
     parts,
     log,
-    serve: async () => 0,
+    serve: async () => config.port,
   })
   await Promise.race([untilSignal(), errors.occurred])
   exitAfterDrain(log, config.drain)

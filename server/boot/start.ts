@@ -114,7 +114,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     scope.defer(() => spans?.close())
     let { port } = config
     let draining = false
-    const baseUrl = () => config.baseUrl ?? localAddress(config, port)
+    const baseUrl = () => config.baseUrl ?? (port === 0 ? '' : localAddress(config, port))
     const inProcess = { baseUrl, draining: () => draining, spans }
     const hub = await openHub(await createHubOptions(options, environment, inProcess))
     scope.defer(() => hub.close())

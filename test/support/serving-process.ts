@@ -49,9 +49,9 @@ export class ServingProcess {
 
   launch(): void {
     const { port, env, fd } = this.#options
-    const program = [process.execPath, PROGRAM] as const
+    const program: [string, string] = [process.execPath, PROGRAM]
     const [command, ...args] = fd === undefined ? program : ['sh', '-c', PASS_SOCKET, ...program]
-    const child = spawn(command!, args, {
+    const child = spawn(command, args, {
       env: {
         PATH: '/usr/bin:/bin',
         HUB_DATA_DIR: this.#dataDir,

@@ -93,7 +93,7 @@ const errors = watchUnhandledErrors(log, config.drain)
 const stopped = new Promise<void>((resolve) => process.once('SIGTERM', resolve))
 if (isWorker()) process.exit(await runWorker(options, stopped, errors))
 const running = await (mode === 'jobs'
-  ? startHub({ ...options, config: { ...config, jobs: true }, listens: false })
+  ? startHub({ ...options, config: { ...config, jobs: true }, serve: async () => config.port })
   : startWorkers(options)
 ).catch((error: Error) => {
   process.stderr.write(`${error.stack}\n`)
