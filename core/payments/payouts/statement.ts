@@ -14,6 +14,8 @@ export interface StatementLine {
   /** Price that the caller paid. */
   readonly gross: bigint
   readonly commission: bigint
+  /** Provider's share of a refund to the caller. */
+  readonly refunded: bigint
   /** Change of the provider's balance. The amounts of all lines add up to the transfer. */
   readonly amount: bigint
 }
@@ -143,7 +145,9 @@ const LINES_SQL = `
     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account
     WHERE p.payout = $1 AND p.account = $2 AND p.shard = $3)
   SELECT p.service, k.event, j.id, j.at, p.shard, n.seq, p.account,
-    (${GROSS_SQL})::bigint AS gross, (${COMMISSION_SQL})::bigint AS commission, n.amount
+    (${GROSS_SQL})::bigint AS gross, (${COMMISSION_SQL})::bigint AS commission,
+    CASE WHEN j.kind IN (29, 43) AND n.seq > p.after_seq AND n.seq < p.upto_seq THEN -n.amount
+      ELSE 0 END AS refunded, n.amount
   FROM p CROSS JOIN LATERAL (
     SELECT p.after_seq AS seq, ${CARRIED_IN_SQL} AS amount WHERE $4::bigint IS NULL
     UNION ALL

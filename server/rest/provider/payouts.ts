@@ -53,6 +53,7 @@ const StatementLineView = z.object({
   at: z.iso.datetime(),
   gross_microdollars: amount,
   commission_microdollars: amount,
+  refunded_microdollars: amount.meta({ description: 'Your share of a refund.' }),
   amount_microdollars: amount.meta({ description: 'All lines sum to the transfer.' }),
 })
 
@@ -92,6 +93,7 @@ const showLine = (line: StatementLine) => ({
   at: line.at.toISOString(),
   gross_microdollars: json(line.gross),
   commission_microdollars: json(line.commission),
+  refunded_microdollars: json(line.refunded),
   amount_microdollars: json(line.amount),
 })
 
@@ -181,6 +183,7 @@ const CSV_HEADER = [
   'at',
   'gross_usd',
   'commission_usd',
+  'refunded_usd',
   'amount_usd',
 ]
 
@@ -193,8 +196,8 @@ async function* csvPages(pool: Pool, payout: string): AsyncGenerator<string> {
   let after: LineCursor | undefined
   for (;;) {
     const lines = await readStatementLines(pool, payout, CSV_PAGE_LINES, after)
-    const texts = lines.map(({ id, service, event, at, gross, commission, amount }) => {
-      const amounts = [gross, commission, amount].map(decimal)
+    const texts = lines.map(({ id, service, event, at, ...line }) => {
+      const amounts = [line.gross, line.commission, line.refunded, line.amount].map(decimal)
       return csvLine([payout, id, service, event, at.toISOString(), ...amounts])
     })
     if (texts.length > 0) yield texts.join('')

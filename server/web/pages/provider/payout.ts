@@ -117,6 +117,11 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
         cell: alignedColumn(lines, (each) => each.commission_microdollars),
       },
       {
+        head: 'Refunded',
+        number: true,
+        cell: alignedColumn(lines, (each) => each.refunded_microdollars),
+      },
+      {
         head: 'Amount',
         number: true,
         cell: alignedColumn(lines, (each) => each.amount_microdollars),

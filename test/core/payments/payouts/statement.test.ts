@@ -94,6 +94,7 @@ describe('the statement of a payout', function () {
       expect(total((line) => line.amount)).to.equal(net)
       expect(total((line) => line.gross)).to.equal(sums.gross)
       expect(total((line) => line.commission)).to.equal(sums.commission)
+      expect(total((line) => line.refunded)).to.equal(sums.refunded)
       expect(new Set(lines.map(({ shard, seq }) => `${shard} ${seq}`)).size).to.equal(lines.length)
       const services = await readServiceSums(world.pool, rows[0].id)
       const sum = (of: 'calls' | 'gross' | 'commission' | 'refunded' | 'earned') =>
