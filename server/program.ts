@@ -156,7 +156,9 @@ const quieterLevel = (level: Config['logLevel']) => (level === 'info' ? 'warn' :
 
 async function ledger(args: readonly string[]): Promise<number> {
   const { ledgerCommand } = await import('./commands/ledger/index.ts')
-  const run = (connect: () => Promise<Pool>) => ledgerCommand(connect, args, write, writeError)
+  const { dataDir } = readConfig()
+  const run = (connect: () => Promise<Pool>) =>
+    ledgerCommand(connect, args, write, writeError, dataDir)
   return withDatabase(run, 'hub_finance')
 }
 

@@ -80,7 +80,8 @@ export function parseNote(note: string): Note | undefined {
   const [, origin, ledger, shard, seq, hash, at, balances, auditLines, auditHash] = found
   const signatures = lines.flatMap((line) => {
     const [, name, signature] = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? []
-    return name === origin ? [Buffer.from(signature!, 'base64')] : []
+    const bytes = toBytes(signature)
+    return name === origin && bytes.toString('base64') === signature ? [bytes] : []
   })
   return {
     ledger: ledger!,
@@ -106,7 +107,10 @@ export const isNewer = (a: Checkpoint, b: Checkpoint | undefined): boolean =>
 
 /** Splits a text as written by `exportCheckpoints` into its notes. */
 export const splitNotes = (text: string): readonly string[] =>
-  text.split(BETWEEN_NOTES).filter((note) => note.trim() !== '')
+  text
+    .trimStart()
+    .split(BETWEEN_NOTES)
+    .filter((note) => note.trim() !== '')
 
 /** Trusted Ed25519 public keys, each 32 bytes in base64. */
 export class Keyring {
@@ -169,4 +173,18 @@ export async function knownKeys(pool: Pick<Pool, 'query'>): Promise<readonly str
     `SELECT encode(public_key, 'base64') AS key FROM ledger.signing_key ORDER BY since, id`,
   )
   return rows.map(({ key }) => key)
+}
+
+/** Reads the newest checkpoint of each shard, or the newest before an instant. */
+export async function publishedCheckpoints(
+  pool: Pick<Pool, 'query'>,
+  before?: Date,
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ note: string }>(
+    `SELECT c.note FROM ledger.head h CROSS JOIN LATERAL (
+       SELECT note FROM ledger.checkpoint c WHERE c.shard = h.shard AND c.at < $1
+       ORDER BY c.seq DESC, c.audit DESC LIMIT 1) c ORDER BY h.shard`,
+    [before ?? 'infinity'],
+  )
+  return rows.map(({ note }) => note)
 }

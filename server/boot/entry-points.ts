@@ -26,6 +26,7 @@ import { externalListingRoutes } from '../rest/catalog/external-listings.ts'
 import { ownershipRoutes } from '../rest/catalog/ownership.ts'
 import { catalogRoutes } from '../rest/catalog/services.ts'
 import { submissionRoutes } from '../rest/catalog/submissions.ts'
+import { checkpointRoutes } from '../rest/checkpoints.ts'
 import { financeRoutes } from '../rest/finance/index.ts'
 import { healthRoutes } from '../rest/health.ts'
 import { inProcessApi } from '../rest/in-process.ts'
@@ -89,6 +90,7 @@ function createRoutes(
   const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
+    ...checkpointRoutes({ pool }),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),
     ...registrationRoutes(signing),
     ...createCatalogRoutes(core, options, proxyUrl),

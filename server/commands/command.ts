@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly pool: () => Promise<Pool>
   readonly ledger: () => Promise<Ledger>
   readonly write: Write
+  /** Data directory of the hub; undefined if the command has none. */
+  readonly dataDir?: string | undefined
   /** Writes progress and advice, which are not part of the output. */
   readonly log: Write
 }

@@ -25,6 +25,7 @@ export interface Invocation {
   readonly write: Write
   /** Writes progress and advice. @defaultValue discards them */
   readonly tell?: Write | undefined
+  readonly dataDir?: string | undefined
 }
 
 const EXIT_USAGE = 2
@@ -32,7 +33,7 @@ const INDENT = 24
 
 /** Runs one command. @returns the exit code of the command, or 2 for a usage error */
 export async function runProgram(program: Program, invocation: Invocation): Promise<number> {
-  const { connect, args, write, tell = () => {} } = invocation
+  const { args, write } = invocation
   const [name = '', ...rest] = args
   if (['', 'help', '--help', '-h'].includes(name)) {
     const help = helpOf(program)
@@ -50,7 +51,7 @@ export async function runProgram(program: Program, invocation: Invocation): Prom
       await write(usage)
       return 0
     }
-    return await command.run(contextOf(connect, write, tell), values, words)
+    return await command.run(contextOf(invocation), values, words)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     await write(`${error.message}\n\n${usage}`)
@@ -58,8 +59,14 @@ export async function runProgram(program: Program, invocation: Invocation): Prom
   }
 }
 
-const contextOf = (pool: () => Promise<Pool>, write: Write, tell: Write): CommandContext => ({
+const contextOf = ({
+  connect: pool,
+  write,
+  tell = () => {},
+  dataDir,
+}: Invocation): CommandContext => ({
   pool,
+  dataDir,
   ledger: async () => new Ledger(await pool(), { shards: await countShards(await pool()) }),
   write,
   log: tell,

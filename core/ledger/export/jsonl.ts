@@ -10,7 +10,12 @@ export const jsonl: Format = {
     const { period, accounts } = plan
     const filter = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }
     const spans = { from: bounds(plan, 'from'), to: bounds(plan, 'to') }
-    return line({ type: 'header', format: JSONL_FORMAT, ...spans, ...filter })
+    const notes = plan.checkpoints ?? []
+    const header = { type: 'header', format: JSONL_FORMAT, ...spans, ...filter }
+    return (
+      line(notes.length === 0 ? header : { ...header, checkpoints: notes.length }) +
+      notes.map((note) => line({ type: 'checkpoint', note })).join('')
+    )
   },
   account: ({ id, code, asset }) => line({ type: 'account', id, code, asset }),
   entry: ({ row, event, postings }) =>

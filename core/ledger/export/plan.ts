@@ -32,6 +32,8 @@ export interface ExportPlan {
   readonly spans: readonly Span[]
   readonly period?: { readonly from: string; readonly to: string }
   readonly accounts?: readonly Account[]
+  /** Signed checkpoints: the newest within each span, and the one that ends before it. */
+  readonly checkpoints?: readonly string[]
 }
 
 export async function planExport(
@@ -40,6 +42,7 @@ export async function planExport(
 ): Promise<ExportPlan> {
   const { shard, from = 1n, to } = range
   const spans = await findSpans(pool, { shard, from, to, period })
+  if (!period && !accounts) return { spans, checkpoints: await findCheckpoints(pool, spans) }
   return {
     spans,
     ...(period ? { period: { from: isoText(period.from), to: isoText(period.to) } } : {}),
@@ -80,4 +83,19 @@ async function findSpans(pool: Pool, { shard, from, to, period }: Bounds): Promi
     [shard ?? null, from, to ?? null, period?.from ?? null, period?.to ?? null],
   )
   return rows
+}
+
+async function findCheckpoints(pool: Pool, spans: readonly Span[]): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ note: string }>(
+    `SELECT c.note FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) s(shard, first, last)
+     CROSS JOIN LATERAL (
+       (SELECT c.seq, c.note FROM ledger.checkpoint c
+         WHERE c.shard = s.shard AND c.seq = s.first - 1 ORDER BY c.audit DESC LIMIT 1)
+       UNION ALL
+       (SELECT c.seq, c.note FROM ledger.checkpoint c
+         WHERE c.shard = s.shard AND c.seq BETWEEN s.first AND s.last
+         ORDER BY c.seq DESC, c.audit DESC LIMIT 1)) c ORDER BY s.shard, c.seq`,
+    [spans.map(({ shard }) => shard), spans.map(({ from }) => from), spans.map(({ to }) => to)],
+  )
+  return rows.map(({ note }) => note)
 }

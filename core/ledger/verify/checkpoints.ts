@@ -102,6 +102,7 @@ export class CheckpointVerifier {
    */
   async checkExternal(text: string, shard?: number): Promise<ReadonlyMap<number, Note>> {
     const newest = new Map<number, Note>()
+    const deleted: Note[] = []
     const notes = splitNotes(text).flatMap((source) => {
       const note = parseNote(source)
       if (note) return shard === undefined || note.shard === shard ? [note] : []
@@ -112,9 +113,12 @@ export class CheckpointVerifier {
       const page = notes.slice(i, i + PAGE_ROWS)
       const states = await this.#readStates(page)
       for (const [n, note] of page.entries()) {
-        if (this.#check(note, states[n]!) && !states[n]!.isStored) this.#reportDeleted(note)
+        if (this.#check(note, states[n]!) && !states[n]!.isStored) deleted.push(note)
         if (isNewer(note, newest.get(note.shard))) newest.set(note.shard, note)
       }
+    }
+    for (const note of deleted) {
+      this.#findings.add(SIGNED, `${checkpointName(note)}: it was deleted from the database`)
     }
     return newest
   }
@@ -181,10 +185,6 @@ export class CheckpointVerifier {
     const problem = this.#problemOf(note, state)
     if (problem !== undefined) this.#findings.add(SIGNED, `${checkpointName(note)}: ${problem}`)
     return problem === undefined
-  }
-
-  #reportDeleted(note: Note): void {
-    this.#findings.add(SIGNED, `${checkpointName(note)}: it was deleted from the database`)
   }
 
   #problemOf(note: Note, { sealed, audited }: SignedState): string | undefined {

@@ -3,7 +3,13 @@ import { parseInstant } from './leaf.ts'
 
 /** A line of an export in the format `agenthub-ledger/1`. */
 export type ExportLine =
-  | { readonly type: 'header'; readonly from: ShardBounds; readonly to: ShardBounds }
+  | {
+      readonly type: 'header'
+      readonly from: ShardBounds
+      readonly to: ShardBounds
+      /** Number of checkpoints, which follow the header. */
+      readonly checkpoints: number
+    }
   | {
       readonly type: 'account'
       readonly id: string
@@ -16,6 +22,7 @@ export type ExportLine =
       readonly postings: readonly PostingLine[]
       readonly row: JournalEntry
     }
+  | { readonly type: 'checkpoint'; readonly note: string }
   | SealLine
   | { readonly type: 'end'; readonly entries: bigint }
 
@@ -52,14 +59,22 @@ export function parseLine(text: string): ExportLine {
       if ('period' in value || 'accounts' in value) {
         throw new FormatError('an export of a period or of some accounts cannot be verified')
       }
-      const { format, from, to } = readMembers(value, 'type,format,from,to')
+      const names = 'checkpoints' in value ? HEADER_WITH_CHECKPOINTS : HEADER
+      const { format, from, to, checkpoints = 0 } = readMembers(value, names)
       if (format !== 'agenthub-ledger/1') throw new FormatError('not the format agenthub-ledger/1')
-      return { type, from: readBounds(from), to: readBounds(to) }
+      return {
+        type,
+        from: readBounds(from),
+        to: readBounds(to),
+        checkpoints: readInteger(checkpoints, INT2_MAX),
+      }
     }
     case 'account': {
       const { id, code, asset } = readMembers(value, 'type,id,code,asset')
       return { type, id: readId(id), code: readString(code), asset: readString(asset) }
     }
+    case 'checkpoint':
+      return { type, note: readString(readMembers(value, 'type,note')['note']) }
     case 'entry': {
       const { event, postings, row } = readMembers(value, 'type,event,postings,row')
       return {
@@ -78,6 +93,8 @@ export function parseLine(text: string): ExportLine {
   }
 }
 
+const HEADER = 'type,format,from,to'
+const HEADER_WITH_CHECKPOINTS = `${HEADER},checkpoints`
 const ROW =
   'id,owner,seq,at,amount,rest,fee,payee,expires_at,endpoint,price_version,bps,asset,shard,kind,' +
   'phase,guards,accounts,amounts,effective_at,meta,leaf'

@@ -1,8 +1,9 @@
-import { Keyring, type Note, parseNote, splitNotes } from '../checkpoint.ts'
+import type { Note } from '../checkpoint.ts'
 import type { JournalEntry } from '../entry.ts'
-import { SIGNED, SIGNED_BALANCES, type TrustAnchors } from './checkpoints.ts'
+import { SIGNED_BALANCES, type TrustAnchors } from './checkpoints.ts'
 import { type ExportLine, FormatError, parseLine, type ShardBounds } from './export-line.ts'
 import { Findings, type Verification } from './findings.ts'
+import { NoteReader } from './note-reader.ts'
 import { CHAIN, LEAF, SEALED, SEQUENCE, SealChain } from './seal-chain.ts'
 import {
   BALANCED,
@@ -21,11 +22,11 @@ const CHECKS = [LINE, LEAF, SEQUENCE, CHAIN, SEALED, POSTINGS, BALANCED, RULE, O
 
 /**
  * Verifies an export in the format `agenthub-ledger/1` without the database. Reports rows that were
- * changed, removed, added or moved. `notes` lists what cannot be verified: without `checkpoints`,
- * the end of the export and a completely rewritten history; without `keys`, the signatures; and for
- * an export that starts in the middle, everything before it. Two checks need the database: reuse of
- * the id of a resolved call, and a reversal above the amount charged. Memory holds open holds,
- * accounts with balances, and the ids of single-step entries.
+ * changed, removed, added or moved. `notes` lists what cannot be verified: without checkpoints,
+ * given or in the export, its end and a completely rewritten history; without `keys`, the
+ * signatures; and for an export that starts in the middle, everything before it. Two checks need
+ * the database: reuse of the id of a resolved call, and a reversal above the amount charged. Memory
+ * holds open holds, accounts with balances, and the ids of single-step entries.
  * @param lines without line ends
  * @throws RangeError for a malformed key
  */
@@ -34,7 +35,7 @@ export async function verifyExport(
   trust: TrustAnchors = {},
 ): Promise<Verification> {
   const findings = new Findings(CHECKS)
-  const audit = new ExportVerifier(findings, readNotes(findings, trust))
+  const audit = new ExportVerifier(findings, new NoteReader(findings, trust))
   for await (const line of lines) audit.line(line)
   audit.end()
   return findings.result()
@@ -51,34 +52,12 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
   if (rest !== '') yield rest
 }
 
-function readNotes(findings: Findings, { checkpoints, keys }: TrustAnchors): readonly Note[] {
-  if (checkpoints === undefined) {
-    findings.note('no checkpoints were given: a completely rewritten history would go undetected')
-    return []
-  }
-  findings.list(SIGNED)
-  const keyring = keys && new Keyring(keys)
-  if (!keyring) findings.note('the signatures of checkpoints were not checked: no keys were given')
-  const notes = splitNotes(checkpoints).flatMap((text) => {
-    const note = parseNote(text)
-    if (!note) findings.add(SIGNED, `not a checkpoint: ${text.slice(0, 80).trim()}`)
-    return note ? [note] : []
-  })
-  return notes.filter((note) => {
-    const name = `shard ${note.shard} checkpoint of seq ${note.seq}`
-    const isSameLedger = note.ledger === notes[0]!.ledger
-    const isSigned = !keyring || keyring.hasSigned(note)
-    if (!isSameLedger) findings.add(SIGNED, `${name}: of another ledger than the first`)
-    if (!isSigned) findings.add(SIGNED, `${name}: not signed by a trusted key`)
-    return isSameLedger && isSigned
-  })
-}
-
 /** Verifies an export in one pass, line by line. */
 class ExportVerifier {
   readonly #findings: Findings
   /** Checkpoints by shard and sequence number, in ascending order. */
-  readonly #notes: Map<number, Map<bigint, Note[]>>
+  readonly #notes = new Map<number, Map<bigint, Note[]>>()
+  readonly #reader: NoteReader
   readonly #accounts = new Map<string, NamedAccount>()
   #bounds: { readonly from: ShardBounds; readonly to: ShardBounds } | undefined
   /** Accounts declared since the last entry; the next entry must use them. */
@@ -87,17 +66,17 @@ class ExportVerifier {
   #replay: ShardReplay | undefined
   #pendingShards: number[] = []
   #lastNote: bigint | undefined
+  /** Checkpoints that the header announced and that were not read yet. */
+  #announced = 0
+  #lastRead: Note | undefined
   #lineNo = 0
   #entries = 0n
   #ended = false
 
-  constructor(findings: Findings, notes: readonly Note[]) {
+  constructor(findings: Findings, reader: NoteReader) {
     this.#findings = findings
-    this.#notes = new Map()
-    for (const note of [...notes].sort((a, b) => (a.seq < b.seq ? -1 : 1))) {
-      const shard = this.#notes.get(note.shard) ?? new Map<bigint, Note[]>()
-      this.#notes.set(note.shard, shard.set(note.seq, [...(shard.get(note.seq) ?? []), note]))
-    }
+    this.#reader = reader
+    for (const note of reader.external()) this.#addNote(note)
   }
 
   line(text: string): void {
@@ -111,6 +90,10 @@ class ExportVerifier {
   }
 
   end(): void {
+    this.#reader.end()
+    if (this.#announced !== 0) {
+      this.#findings.add(LINE, `line 1: ${this.#announced} checkpoints more than there are`)
+    }
     if (!this.#ended) this.#findings.add(LINE, `line ${this.#lineNo + 1}: the end is missing`)
     this.#closeShard()
     while (this.#pendingShards.length > 0) this.#openShard(this.#pendingShards[0]!)
@@ -127,7 +110,10 @@ class ExportVerifier {
     }
     switch (line.type) {
       case 'header':
+        this.#announced = line.checkpoints
         return this.#readHeader(line.from, line.to)
+      case 'checkpoint':
+        return this.#readCheckpoint(line.note)
       case 'account':
         if (this.#accounts.has(line.id)) throw new FormatError(`account ${line.id} again`)
         this.#accounts.set(line.id, { code: line.code, asset: line.asset })
@@ -147,6 +133,24 @@ class ExportVerifier {
           throw new FormatError(`${line.entries} entries announced, ${this.#entries} found`)
         }
     }
+  }
+
+  #readCheckpoint(text: string): void {
+    this.#announced--
+    if (this.#accounts.size > 0) throw new FormatError('a checkpoint after the first account')
+    const note = this.#reader.read(text)
+    if (!note) return
+    const last = this.#lastRead
+    this.#lastRead = note
+    const follows =
+      !last || last.shard < note.shard || (last.shard === note.shard && last.seq < note.seq)
+    if (!follows) throw new FormatError('checkpoints out of order')
+    this.#addNote(note)
+  }
+
+  #addNote(note: Note): void {
+    const shard = this.#notes.get(note.shard) ?? new Map<bigint, Note[]>()
+    this.#notes.set(note.shard, shard.set(note.seq, [...(shard.get(note.seq) ?? []), note]))
   }
 
   #readHeader(from: ShardBounds, to: ShardBounds): void {
@@ -203,7 +207,12 @@ class ExportVerifier {
 
   #startShard(bounds: { shard: number; from: bigint; to: bigint }): void {
     const notes = this.#notes.get(bounds.shard) ?? new Map<bigint, Note[]>()
-    this.#lastNote = [...notes.keys()].filter((seq) => seq <= bounds.to).at(-1)
+    this.#lastNote = [...notes.keys()]
+      .filter((seq) => seq <= bounds.to)
+      .reduce<bigint | undefined>(
+        (max, seq) => (max === undefined || seq > max ? seq : max),
+        undefined,
+      )
     this.#chain = new SealChain(this.#findings, bounds, notes)
     this.#replay = new ShardReplay(this.#findings, this.#accounts, bounds.from === 1n)
   }

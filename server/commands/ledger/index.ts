@@ -40,4 +40,5 @@ export const ledgerCommand = (
   args: readonly string[],
   write: Write,
   tell?: Write,
-): Promise<number> => runProgram(LEDGER, { connect: connect, args, write, tell })
+  dataDir?: string,
+): Promise<number> => runProgram(LEDGER, { connect, args, write, tell, dataDir })

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { Pool } from 'pg'
+import { request } from 'undici'
 import { exportCheckpoints } from '../../../core/ledger/checkpoint.ts'
-import type { TrustAnchors } from '../../../core/ledger/verify/checkpoints.ts'
+import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
+import { readLedgerId, type TrustAnchors } from '../../../core/ledger/verify/checkpoints.ts'
 import { linesOf, verifyExport } from '../../../core/ledger/verify/export-verifier.ts'
 import { verifySince } from '../../../core/ledger/verify/incremental.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
@@ -16,12 +19,14 @@ import {
 } from '../command.ts'
 
 export const verifyCommand: Command = {
-  usage: '[--since | --file EXPORT] [--checkpoints FILE] [--key BASE64] [--json]',
+  usage: '[--since | --file EXPORT] [--checkpoints FILE|URL] [--key BASE64] [--json]',
   description: `verify the ledger: rebuild every balance from the journal, check holds, sequence,
-seals and signed checkpoints; exit code 1 if anything is wrong
+seals, signed checkpoints and audit log; exit code 1 if anything is wrong
 --since     only entries since the newest checkpoint
 --file      a JSONL export, without a database
---checkpoints, --key  an auditor's own copies: checkpoints, and the hub's public key`,
+--checkpoints, --key  an auditor's own copies: checkpoints (a file, or a URL such as
+            https://HUB/v1/ledger/checkpoints), and the hub's public key
+The checkpoints in HUB_DATA_DIR are always compared, if there are any`,
   options: {
     since: { type: 'boolean' },
     file: { type: 'string' },
@@ -29,9 +34,12 @@ seals and signed checkpoints; exit code 1 if anything is wrong
     key: { type: 'string', multiple: true },
     json: { type: 'boolean' },
   },
-  async run({ pool, write }, values) {
-    const trust = await readTrustAnchors(values)
+  async run({ pool, write, dataDir }, values) {
     const file = optional(values['file'])
+    const given = await readTrustAnchors(values)
+    const retained = dataDir === undefined ? undefined : new RetainedCheckpoints(dataDir)
+    const trust =
+      file === undefined && retained ? await addRetained(given, await pool(), retained) : given
     const since = values['since'] === true
     if (file !== undefined && since) throw new UsageError('use either --since or --file')
     const result = await (file !== undefined
@@ -56,10 +64,10 @@ ledger, even by the database administrator`,
 }
 
 async function readTrustAnchors(values: OptionValues): Promise<TrustAnchors> {
-  const file = optional(values['checkpoints'])
+  const place = optional(values['checkpoints'])
   const keys = values['key']
   return {
-    ...(file === undefined ? {} : { checkpoints: await readText(file) }),
+    ...(place === undefined ? {} : { checkpoints: await readCheckpoints(place) }),
     ...(Array.isArray(keys) ? { keys: keys as string[] } : {}),
   }
 }
@@ -74,11 +82,31 @@ async function verifyFile(file: string, trust: TrustAnchors): Promise<Verificati
   return verifyExport(linesOf(stream as AsyncIterable<string>), trust)
 }
 
-async function readText(file: string): Promise<string> {
+/** Adds the retained checkpoints and keys of this ledger to those that were given. */
+async function addRetained(
+  { checkpoints = '', keys }: TrustAnchors,
+  pool: Pool,
+  retained: RetainedCheckpoints,
+): Promise<TrustAnchors> {
+  const ledger = await readLedgerId(pool)
+  const known = keys ?? (await retained.keys(ledger))
+  const newest = (await retained.newest(ledger)).map(({ note }) => note)
+  return {
+    checkpoints: [checkpoints, ...newest].join('\n'),
+    ...(known.length > 0 ? { keys: known } : {}),
+  }
+}
+
+/** @throws UsageError if the file or URL cannot be read */
+async function readCheckpoints(place: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8')
+    if (!/^https?:\/\//.test(place)) return await readFile(place, 'utf8')
+    const { statusCode, body } = await request(place)
+    const text = await body.text()
+    if (statusCode !== 200) throw new Error(`status ${statusCode}`)
+    return text
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`)
+    throw new UsageError(`cannot read ${place}: ${(error as Error).message}`)
   }
 }
 

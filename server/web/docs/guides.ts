@@ -134,7 +134,15 @@ href="/finance">overview</a>).</li>
 <li><a href="/finance/exports">Export</a> the month and store the file with its SHA-256. Repeated
 exports are byte-identical: CSV, JSON lines, hledger, ledger, beancount.</li>
 <li><a href="/finance/periods">Close the month</a>. It permanently rejects new entries. Later
-corrections are dated when posted and name the day that they belong to.</li></ol>
+corrections are dated when posted and name the day that they belong to.</li>
+<li>Store the signed checkpoints of the month end where the administrators of the hub and its
+database cannot change them, such as with the auditor. They prove later that no entry, closed month
+or line of the audit log was changed since, even with all hashes recomputed:</li></ol>
+${code(`curl '${baseUrl}/v1/ledger/checkpoints?day=2026-11-30' > checkpoints-2026-11
+npm run ledger -- verify --checkpoints checkpoints-2026-11 --key BASE64`)}
+<p>The key is the hub’s public key (<code>/.well-known/jwks.json</code>, <code>x</code> in base64),
+stored at the first audit. JSON lines exports contain the checkpoints of their range. Once a
+quarter, run this verification with the oldest stored file, also against a restored backup.</p>
 <h2>Audit</h2>
 <p>Every privileged action adds one line to the <a href="/finance/audit">audit log</a>, in the same
 database transaction: actor, action, before and after, reason and network. The database rejects

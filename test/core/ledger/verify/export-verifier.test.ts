@@ -66,6 +66,11 @@ async function richBooks(database: FreshDatabase): Promise<void> {
   await verifySince(pool, { key })
 }
 
+const withoutCheckpoints = (lines: readonly string[]): readonly string[] =>
+  lines
+    .filter((line) => !line.startsWith('{"type":"checkpoint"'))
+    .map((line) => line.replace(/,"checkpoints":\d+\}$/, '}'))
+
 describe('the verification of an export without the database', () => {
   let database: FreshDatabase
   let lines: string[]
@@ -104,15 +109,15 @@ describe('the verification of an export without the database', () => {
   })
 
   it('reports what it could not verify', async () => {
-    const blind = await verify(lines, { checkpoints: undefined, keys: undefined })
+    const none = { checkpoints: undefined, keys: undefined }
+    const blind = await verify(withoutCheckpoints(lines), none)
     expect(blind.ok).to.equal(true)
     expect(blind.notes).to.include(
-      'no checkpoints were given: a completely rewritten history would go undetected',
+      'there are no checkpoints: a completely rewritten history goes undetected',
     )
     const unsigned = await verify(lines, { keys: undefined })
     expect(unsigned.ok).to.equal(true)
     expect(unsigned.notes!.join()).to.match(/signatures of checkpoints were not checked/)
-
     const tail = await verify(await exported({ shard: 0, from: 16n }))
     expect(broken(tail)).to.deep.equal({})
     expect(tail.notes!.join('\n')).to.match(/^shard 0 starts at seq 16: earlier balances/)
@@ -191,7 +196,8 @@ describe('the verification of an export without the database', () => {
     const signed = 'every checkpoint is signed and matches its seal'
     expect(broken(await verify(open))).to.have.keys([signed])
     expect(broken(await verify(open))[signed]).to.match(/^shard 1 checkpoint of seq \d+: no seal/)
-    expect((await verify(open, { checkpoints: undefined })).ok).to.equal(true)
+    expect(broken(await verify(open, { checkpoints: undefined }))).to.have.keys([signed])
+    expect((await verify(withoutCheckpoints(open), { checkpoints: undefined })).ok).to.equal(true)
   })
 
   it('detects a rewritten history by checkpoints of a trusted key', async () => {
@@ -207,6 +213,7 @@ describe('the verification of an export without the database', () => {
       )
       const forged: string[] = []
       for await (const line of linesOf(exportLedger(copy.pool, 'jsonl'))) forged.push(line)
+      forged.splice(0, forged.length, ...withoutCheckpoints(forged))
       const terms = 'every outcome has an open reserve with the same terms'
       expect(Object.keys(broken(await verifyExport(each(forged))))).to.deep.equal([terms])
       const signed = 'every checkpoint is signed and matches its seal'

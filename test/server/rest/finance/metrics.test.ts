@@ -49,6 +49,7 @@ describe('metrics', () => {
       'hub_ledger_exceptions{wallet="spend"}': 0,
       hub_ledger_holds_microdollars: 10_000,
       hub_outgoing_paused: 1,
+      hub_ledger_sound: 1,
       hub_outflow_today_microdollars: 30_000,
       hub_database_up: 1,
       hub_chain_up: 1,
