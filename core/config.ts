@@ -5,6 +5,7 @@ import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/listings/discovery/settings.ts'
 import { type EmbedderSettings, embedderSettings } from './catalog/search/semantic/settings.ts'
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
+import { type CheckpointSettings, checkpointSettings } from './config/checkpoints.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
@@ -86,6 +87,8 @@ export interface Config {
     /** Gas wallet balance that triggers an alert. */
     readonly lowGwei: bigint
   }
+  /** Destinations of signed checkpoints. */
+  readonly checkpoints: CheckpointSettings
   /** Number of ledger shards of a new installation; existing installations keep theirs. */
   readonly shards: number
   /** True if the server also runs the jobs; false if `npm run jobs` runs them. */
@@ -189,7 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseOwnerUrl: e.DATABASE_OWNER_URL,
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
-    mail: mailOf(e),
+    ...destinationsOf(e),
     sandboxHosts,
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
@@ -212,7 +215,7 @@ const drainOf = (e: Environment, isProduction: boolean): Drain => ({
 })
 
 const SECRET_VARIABLES = new RegExp(
-  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +
+  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|HUB_CHECKPOINTS_WEBHOOK|' +
     '(DATABASE|DATABASE_DIRECT|DATABASE_OWNER|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
@@ -237,6 +240,11 @@ function passwordsOf(text: string): readonly string[] {
     return [password] // invalid percent-encoding
   }
 }
+
+const destinationsOf = (e: Environment): Pick<Config, 'mail' | 'checkpoints'> => ({
+  mail: mailOf(e),
+  checkpoints: checkpointSettings(e),
+})
 
 /** Mail settings. The default sender uses the public host, because receivers check the domain. */
 function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment): Config['mail'] {

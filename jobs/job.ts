@@ -5,6 +5,7 @@ import type { Catalog } from '../core/catalog/services/catalog.ts'
 import type { Egress } from '../core/egress/http.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
+import type { CheckpointDestination } from '../core/ledger/ship-checkpoints.ts'
 import type { Log } from '../core/log.ts'
 import type { MailSender } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
@@ -28,6 +29,7 @@ export interface JobDeps extends ResolveDeps {
   readonly secretKeys: Pick<SecretKeys, 'of' | 'signingKey'>
   /** Checkpoints outside the database. */
   readonly retained: RetainedCheckpoints
+  readonly checkpointDestinations?: readonly CheckpointDestination[]
   /** Handles credits that ran low. @defaultValue logs them */
   readonly onLowBalance?: OnLowBalance
   /** Services and families on sale, with the schedules their plugins declare. */

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { SigningKey } from '../core/crypto/signing-key.ts'
 import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
+import { type CheckpointDestination, shipCheckpoints } from '../core/ledger/ship-checkpoints.ts'
+import { readLedgerId } from '../core/ledger/verify/checkpoints.ts'
 import type { Verification } from '../core/ledger/verify/findings.ts'
 import { verifySince } from '../core/ledger/verify/incremental.ts'
 import { recordVerification } from '../core/ledger/verify/last-verification.ts'
@@ -19,15 +21,20 @@ export async function verifyLedgerJob({
   pool,
   signingKey,
   retained,
+  checkpointDestinations: destinations = [],
   log,
 }: {
   readonly pool: Pool
   readonly signingKey: SigningKey
   readonly retained: RetainedCheckpoints
+  readonly checkpointDestinations?: readonly CheckpointDestination[]
   readonly log: Log
 }): Promise<void> {
   const result = await verifySince(pool, { key: signingKey, retained })
   await raiseAlarm({ pool, log }, result)
+  if (result.ok && destinations.length > 0) {
+    await shipCheckpoints({ retained, log }, await readLedgerId(pool), destinations)
+  }
   const behind = result.shards.filter((shard) => shard.behind > 0n)
   if (behind.length > 0) {
     const rows = behind.map((shard) => `shard ${shard.shard}: ${shard.behind}`)

@@ -93,6 +93,14 @@ const Variables = z.object({
   HUB_MCP_ORIGINS: origins.prefault(''),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_ADMIN_WALLETS: addresses.optional(),
+  HUB_CHECKPOINTS_WEBHOOK: z.url({ protocol: /^https?$/ }).optional(),
+  HUB_CHECKPOINTS_MAIL: z.email().optional(),
+  HUB_CHECKPOINTS_BUCKET: z
+    .url()
+    .refine((text) => text.startsWith('s3://'), 'not a bucket, such as s3://bucket/prefix')
+    .optional(),
+  HUB_CHECKPOINTS_BUCKET_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  HUB_CHECKPOINTS_LOCK_DAYS: z.coerce.number().int().min(1).max(36_500).default(3_650),
   HUB_METRICS_TOKEN: z
     .string()
     .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')

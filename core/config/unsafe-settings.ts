@@ -73,10 +73,16 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_PORT: 'Only the proxy in front of the hub uses it.',
   LISTEN_FDS: 'The supervisor that starts the hub passes the socket.',
   LISTEN_PID: 'The supervisor that starts the hub passes the socket.',
-  HUB_DATA_DIR: 'In production it contains the profiles of browsers, and no money or keys.',
+  HUB_DATA_DIR: 'In production it contains browser profiles and checkpoints, and no money or keys.',
   HUB_BASE_URL: publicUrlFault,
   HUB_MCP_URL: publicUrlFault,
   HUB_MCP_ORIGINS: (origins) => first(origins, pageOriginFault),
+  HUB_CHECKPOINTS_WEBHOOK: (url) => encryptedUrlFault(url, ['private']),
+  HUB_CHECKPOINTS_MAIL: 'Checkpoints are public; only their readers lose by a wrong address.',
+  HUB_CHECKPOINTS_BUCKET: 'Checkpoints are public; the bucket of others refuses them.',
+  HUB_CHECKPOINTS_BUCKET_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
+  HUB_CHECKPOINTS_LOCK_DAYS: (days) =>
+    days < 365 ? 'must be at least 365: an audit of the year needs them' : undefined,
   HUB_LOG_LEVEL: (level) =>
     level === 'silent' ? 'must not be silent: nobody would learn of missing money' : undefined,
   HUB_ADMIN_WALLETS: (wallets, e) =>

@@ -10,6 +10,13 @@ export interface RetainedShard {
   readonly pending: Note | undefined
 }
 
+/** Checkpoints that a destination confirmed. */
+export interface ShippedCheckpoints {
+  readonly day: string
+  readonly text: string
+}
+
+const SHIPPED = 'shipped-'
 const KEYS = 'keys'
 const PENDING = 'pending'
 const PART = '.part'
@@ -19,6 +26,7 @@ const SHARD = /^\d{1,5}$/
  * Checkpoints that this hub signed, in its data directory, where the database cannot change them:
  *
  *     checkpoints/<ledger>/keys                 public keys that signed them, in base64
+ *     checkpoints/<ledger>/shipped-webhook      the last ones that a destination confirmed
  *     checkpoints/<ledger>/<shard>/2026-11-21   the last checkpoint of that day
  *     checkpoints/<ledger>/<shard>/pending      signed before it is stored in the database
  *
@@ -70,6 +78,22 @@ export class RetainedCheckpoints {
     const all = [...new Set([...known, ...keys])]
     if (all.length === known.length) return
     await this.#write(join(this.#directory, ledger), KEYS, `${all.join('\n')}\n`)
+  }
+
+  /** Returns what was sent to a destination last. */
+  async shipped(ledger: string, destination: string): Promise<ShippedCheckpoints | undefined> {
+    const file = join(this.#directory, ledger, `${SHIPPED}${destination}`)
+    const text = await readFile(file, 'utf8').catch(ignoreMissing)
+    return text === undefined ? undefined : (JSON.parse(text) as ShippedCheckpoints)
+  }
+
+  async recordShipped(
+    ledger: string,
+    destination: string,
+    shipped: ShippedCheckpoints,
+  ): Promise<void> {
+    const folder = join(this.#directory, ledger)
+    await this.#write(folder, `${SHIPPED}${destination}`, JSON.stringify(shipped))
   }
 
   /** Ids of the ledgers that have retained checkpoints. */

@@ -90,7 +90,6 @@ function createRoutes(
   const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
-    ...checkpointRoutes({ pool }),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),
     ...registrationRoutes(signing),
     ...createCatalogRoutes(core, options, proxyUrl),
@@ -195,6 +194,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
   const routes: readonly AnyRoute[] = [
     ...createRoutes(core, options, callDeps, services),
+    ...checkpointRoutes({ pool }),
     ...docsRoutes({
       catalog,
       site,

@@ -7,6 +7,7 @@ import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
+import type { CheckpointDestination } from '../../core/ledger/ship-checkpoints.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -19,6 +20,7 @@ import type { Plugin } from '../../core/plugin/index.ts'
 import type { HubServer } from '../http/hub-server.ts'
 import { listen, reachableHost } from '../http/listen.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
+import { openCheckpointDestinations } from './checkpoint-destinations.ts'
 import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
 import type { HubOptions, Money } from './options.ts'
@@ -29,6 +31,7 @@ import { openProductionMoney } from './production-money.ts'
 interface JobDeps {
   readonly secretKeys: Hub['secretKeys']
   readonly retained: RetainedCheckpoints
+  readonly checkpointDestinations: readonly CheckpointDestination[]
   readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
@@ -245,7 +248,10 @@ async function runJobs(
   const { environmentKeys } = money
   const paying = { wallets, gas, payouts, environmentKeys }
   const retained = new RetainedCheckpoints(config.dataDir)
-  const extras = { pool, ...sold, ...found, egress, mailing, secretKeys, retained, ...paying }
+  const checkpointDestinations = await openCheckpointDestinations(config, mailing.transport)
+  for (const { close } of checkpointDestinations) scope.defer(() => close?.())
+  const proof = { secretKeys, retained, checkpointDestinations }
+  const extras = { pool, ...sold, ...found, egress, mailing, ...proof, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   scope.defer(() => running.stop())
   const opened = scope.move()

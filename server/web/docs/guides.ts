@@ -127,7 +127,19 @@ hub reads the amount from the blockchain and posts it. Pending <a
 href="/finance/payments">payments</a> resolve automatically; overdue ones are marked. Payments to
 sellers can be paused in all processes at once. <a
 href="/finance/payouts">Payouts</a> lists those that wait by a rule, and approves large ones.</p>
-<h2>Month end</h2>
+${monthEnd(baseUrl)}
+<h2>Audit</h2>
+<p>Every privileged action adds one line to the <a href="/finance/audit">audit log</a>, in the same
+database transaction: actor, action, before and after, reason and network. The database rejects
+changes to existing lines. Each line contains the hash of the previous one, so a copy of the last
+hash, stored elsewhere, proves the whole log. The journal has its own seals: <code>npm run ledger --
+verify</code> recomputes every balance, and <code>verify --file export.jsonl</code> does so without
+a database.</p>
+<p>All of this is also available through REST: see <a href="/docs/reference/finance">finance</a> and
+<a href="/docs/reference/admin">admin</a> in the API reference.</p>`,
+  )
+
+const monthEnd = (baseUrl: string): Html => html`<h2>Month end</h2>
 <ol><li>Check that there are no open exceptions and no overdue payments (<a
 href="/finance">overview</a>).</li>
 <li>Check that the trial balance of the last day is zero for each asset.</li>
@@ -142,17 +154,7 @@ ${code(`curl '${baseUrl}/v1/ledger/checkpoints?day=2026-11-30' > checkpoints-202
 npm run ledger -- verify --checkpoints checkpoints-2026-11 --key BASE64`)}
 <p>The key is the hub’s public key (<code>/.well-known/jwks.json</code>, <code>x</code> in base64),
 stored at the first audit. JSON lines exports contain the checkpoints of their range. Once a
-quarter, run this verification with the oldest stored file, also against a restored backup.</p>
-<h2>Audit</h2>
-<p>Every privileged action adds one line to the <a href="/finance/audit">audit log</a>, in the same
-database transaction: actor, action, before and after, reason and network. The database rejects
-changes to existing lines. Each line contains the hash of the previous one, so a copy of the last
-hash, stored elsewhere, proves the whole log. The journal has its own seals: <code>npm run ledger --
-verify</code> recomputes every balance, and <code>verify --file export.jsonl</code> does so without
-a database.</p>
-<p>All of this is also available through REST: see <a href="/docs/reference/finance">finance</a> and
-<a href="/docs/reference/admin">admin</a> in the API reference.</p>`,
-  )
+quarter, run this verification with the oldest stored file, also against a restored backup.</p>`
 
 const roles = (baseUrl: string): Html => html`<h2>Roles</h2>
 <p>An <strong>auditor</strong> can read and export the ledger and the audit log.
