@@ -3620,10 +3620,12 @@ CASE phase
 END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_adjusted ON ONLY ledger.journal USING btree (at) WHERE (kind = 40);
+CREATE INDEX journal_author ON ONLY ledger.journal USING btree (shard, seq) WHERE ((kind > 4) AND (meta ? 'author'::text));
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
 CREATE INDEX journal_rare ON ONLY ledger.journal USING btree (shard, kind, seq) WHERE (kind > 3);
 CREATE INDEX journal_receivable ON ONLY ledger.journal USING btree (kind, id) WHERE (kind = ANY (ARRAY[29, 38, 39, 43]));
+CREATE INDEX journal_transaction ON ONLY ledger.journal USING btree (lower(COALESCE((meta ->> 'transaction'::text), (meta ->> 'tx'::text)))) WHERE ((kind > 4) AND (meta ?| '{tx,transaction}'::text[]));
 CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();

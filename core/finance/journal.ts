@@ -35,6 +35,8 @@ export type JournalCursor = readonly bigint[]
 
 export interface JournalFilter {
   readonly event?: string | undefined
+  /** Part of the author's name, regardless of case. */
+  readonly author?: string | undefined
   /** Time of posting: `from` inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
@@ -69,28 +71,34 @@ const pageQuery = (condition: string): string => `
   ORDER BY j.seq DESC LIMIT $5`
 const SCAN_PAGE = pageQuery('($4::smallint IS NULL OR j.kind = $4)')
 const RARE_PAGE = pageQuery(`j.kind = $4 AND j.kind > ${COMMON_KIND_MAX}`)
+const AUTHOR_PAGE = pageQuery(
+  `j.kind > 4 AND j.meta ? 'author' AND ($4::smallint IS NULL OR j.kind = $4)
+   AND position(lower($6) IN lower(j.meta ->> 'author')) > 0`,
+)
 
 /**
  * Reads entries by time of posting, the newest first. If an unindexed event is rare, a page may be
  * short or empty and still have a `next` cursor.
  */
 export async function listEntries(pool: Pool, filter: JournalFilter): Promise<JournalPage> {
-  const { event, from, to, limit, before } = filter
+  const { event, author, from, to, limit, before } = filter
   const values = [from ?? null, to ?? null]
   const [{ rows: bounds }, kind] = await Promise.all([
     pool.query<{ shard: number; first: bigint; last: bigint }>(SHARD_BOUNDS, values),
     event === undefined ? null : findKind(pool, event),
   ])
   if (kind === undefined) return { entries: [], next: undefined }
-  const isRare = kind !== null && kind > COMMON_KIND_MAX
+  const isRare = author !== undefined || (kind !== null && kind > COMMON_KIND_MAX)
   const scans = await Promise.all(
     bounds.map(async ({ shard, first, last }) => {
       const top = before?.[shard] === undefined ? last : lesser(last, before[shard])
       const bottom =
         !isRare && top - SCANNED_ENTRIES_MAX > first ? top - SCANNED_ENTRIES_MAX : first
       if (top <= bottom) return { first, reached: bottom, rows: [] as JournalEntryView[] }
-      const query = isRare ? RARE_PAGE : SCAN_PAGE
-      const { rows } = await pool.query<JournalEntryView>(query, [shard, bottom, top, kind, limit])
+      const query = author !== undefined ? AUTHOR_PAGE : isRare ? RARE_PAGE : SCAN_PAGE
+      const bounds = [shard, bottom, top, kind, limit]
+      const values = author === undefined ? bounds : [...bounds, author]
+      const { rows } = await pool.query<JournalEntryView>(query, values)
       const reached = rows.length === limit ? rows.at(-1)!.seq - 1n : bottom
       return { first, reached, rows }
     }),
@@ -193,12 +201,36 @@ export async function findTrail(
   )
   const [call = null] = calls
   const ids = [...new Set([id, call?.id, call?.entry].filter((each) => typeof each === 'string'))]
-  const { rows: entries } = await pool.query<JournalEntryView>(
+  const entries = await readEntriesOf(pool, ids)
+  return { entries, call: call && withState(call, entries) }
+}
+
+/** Reads all entries with these ids, in the order of posting. */
+async function readEntriesOf(pool: Pool, ids: readonly string[]): Promise<JournalEntryView[]> {
+  const { rows } = await pool.query<JournalEntryView>(
     `SELECT ${ENTRY_SELECT}
      FROM unnest($1::uuid[]) w(id) CROSS JOIN LATERAL ledger.owners_of(w.id) o
      JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq
      JOIN ledger.kind k ON k.id = j.kind ORDER BY j.at, j.shard, j.seq`,
     [ids],
   )
-  return { entries, call: call && withState(call, entries) }
+  return rows
+}
+
+/** More ids than one transaction settles. */
+const TRANSACTION_IDS_MAX = 500
+
+/** Finds all entries of the calls, purchases and payments of a transaction, the newest first. */
+export async function findByTransaction(pool: Pool, hash: string): Promise<JournalEntryView[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT DISTINCT j.id FROM ledger.journal j
+     WHERE lower(coalesce(j.meta ->> 'transaction', j.meta ->> 'tx')) = lower($1)
+       AND j.kind > 4 AND j.meta ?| '{tx,transaction}' LIMIT ${TRANSACTION_IDS_MAX}`,
+    [hash],
+  )
+  const entries = await readEntriesOf(
+    pool,
+    rows.map(({ id }) => id),
+  )
+  return entries.toSorted(newestFirst)
 }

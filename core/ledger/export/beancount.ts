@@ -18,12 +18,14 @@ export const beancount: Format = {
     )
     return lines.length === 0 ? '' : `\n${dayOf(instant)} * "opening balances"\n${lines.join('')}`
   },
-  entry: ({ row, event, postings }) => {
-    if (postings.length === 0) return ''
+  entry: ({ row, event, postings, evidence }) => {
     const value = valueAt(row)
     const booked = value === row.at ? '' : `  booked: ${quote(row.at)}\n`
-    let text = `\n${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"\n`
+    const { price } = evidence
+    const directive = price === undefined ? '' : `\n${dayOf(value)} price ETH  ${price} USDC\n`
+    let text = `${directive}\n${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"\n`
     text += `  id: "${row.id}"\n${booked}`
+    for (const [name, fact] of Object.entries(evidence)) text += `  ${name}: ${quote(fact)}\n`
     for (const { account, amount } of postings) {
       text += `  ${beancountAccount(account.code)}  ${debitPositive(amount, account.asset)}\n`
     }

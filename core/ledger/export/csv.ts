@@ -1,4 +1,5 @@
 import { valueAt } from '../entry.ts'
+import { EVIDENCE } from './evidence.ts'
 import { type Format, formatUnits } from './format.ts'
 
 const HEADER = [
@@ -12,20 +13,22 @@ const HEADER = [
   'asset',
   'debit',
   'credit',
+  ...EVIDENCE,
 ] as const
 
 /** CSV (RFC 4180) with one line per posting. Amounts are exact decimals of the asset. */
 export const csv: Format = {
   start: () => csvLine(HEADER),
-  entry: ({ row, event, postings }) => {
+  entry: ({ row, event, postings, evidence }) => {
     const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]
       .map(csvCell)
       .join(',')
+    const tail = EVIDENCE.map((name) => csvCell(evidence[name] ?? '')).join(',')
     let lines = ''
     for (const { account, amount } of postings) {
       const text = formatUnits(amount < 0n ? -amount : amount, account.decimals)
       const sides = amount < 0n ? `${text},` : `,${text}`
-      lines += `${head},${csvCell(account.code)},${account.asset},${sides}\r\n`
+      lines += `${head},${csvCell(account.code)},${account.asset},${sides},${tail}\r\n`
     }
     return lines
   },
@@ -36,7 +39,7 @@ export const csvLine = (values: readonly string[]): string => `${values.map(csvC
 
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9:._-]*$/
 
-/** Prefixes text that a spreadsheet would run as a formula with an apostrophe. */
+/** Quotes a cell. Prefixes text that a spreadsheet would run as a formula with an apostrophe. */
 function csvCell(value: string): string {
   if (PLAIN.test(value)) return value
   const formula = /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(?:\.\d+)?$/.test(value)

@@ -4,6 +4,8 @@ import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read-entrie
 /** Text format of an export. The concatenated texts of all members are the file. */
 export interface Format {
   start(plan: ExportPlan): string
+  /** True for the ledger's own units and assets; others are accounting formats. */
+  readonly isRaw?: boolean
   /** Written directly before the first entry that uses the account. */
   account?(account: ExportedAccount): string
   opening?(balances: readonly AccountBalance[], instant: string): string
@@ -20,7 +22,20 @@ export interface Format {
 
 const DECIMALS: Readonly<Record<string, number>> = { USDC: 6, GWEI: 0, FREECALL: 0, ALLOWANCE: 6 }
 export const ASSETS = Object.keys(DECIMALS)
-export const decimalsOf = (asset: string): number => DECIMALS[asset]!
+/** Symbol of gas in accounting formats: one gwei is 0.000000001 ETH. */
+const ETH = 'ETH'
+export const decimalsOf = (asset: string): number => (asset === ETH ? 9 : DECIMALS[asset]!)
+
+/** Assets that are permissions, not money. */
+const PERMISSIONS: ReadonlySet<string> = new Set(['FREECALL', 'ALLOWANCE'])
+
+/** Returns the symbol of an asset in accounting formats; undefined if they leave it out. */
+export const accountingSymbol = (asset: string, allAssets = false): string | undefined =>
+  asset === 'GWEI' ? ETH : PERMISSIONS.has(asset) && !allAssets ? undefined : asset
+
+/** Symbols that an export in an accounting format may contain. */
+export const symbolsOf = ({ allAssets }: Pick<ExportPlan, 'allAssets'>): readonly string[] =>
+  ASSETS.flatMap((asset) => accountingSymbol(asset, allAssets) ?? [])
 
 /** Formats an amount with all decimals of its asset: `formatUnits(-5n, 6)` is `-0.000005`. */
 export function formatUnits(amount: bigint, decimals: number): string {

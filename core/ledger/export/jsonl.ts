@@ -6,6 +6,7 @@ const JSONL_FORMAT = 'agenthub-ledger/1'
 const line = (value: object): string => `${JSON.stringify(value)}\n`
 /** Complete export, one JSON object per line, which `verifyExport` checks without the database. */
 export const jsonl: Format = {
+  isRaw: true,
   start: (plan) => {
     const { period, accounts } = plan
     const filter = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }

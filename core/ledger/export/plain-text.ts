@@ -1,20 +1,27 @@
 import { valueAt } from '../entry.ts'
 import { isCash } from '../postings.ts'
-import { ASSETS, dayOf, debitPositive, decimalsOf, type Format } from './format.ts'
+import { EVIDENCE } from './evidence.ts'
+import { dayOf, debitPositive, decimalsOf, type Format, symbolsOf } from './format.ts'
 import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read-entries.ts'
 
 /** Formats an entry, for hledger and ledger-cli alike: debit-positive amounts. */
-function transaction({ row, event, postings }: ExportedEntry): string {
-  if (postings.length === 0) return ''
+function transaction({ row, event, postings, evidence }: ExportedEntry): string {
   const value = valueAt(row)
   const bookedAt = value === row.at ? '' : `, booked:${row.at}`
-  let text = `\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}\n`
+  const { price } = evidence
+  const directive = price === undefined ? '' : `\nP ${dayOf(value)} ETH ${price} USDC\n`
+  let text = `${directive}\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}\n`
+  for (const [name, fact] of Object.entries(evidence)) text += `    ; ${name}: ${tagValue(fact)}\n`
   for (const { account, amount } of postings) {
     text += `    ${account.code}  ${debitPositive(amount, account.asset)}\n`
   }
   return text
 }
+
+/** Value of a tag: both tools read dates in brackets, and hledger ends it at a comma. */
+const tagValue = (fact: string): string =>
+  fact.replaceAll(',', ';').replaceAll('[', '(').replaceAll(']', ')')
 
 /** Formats the balances at the start of a period, which sum to zero for each asset. */
 function openingTransaction(balances: readonly AccountBalance[], instant: string): string {
@@ -39,8 +46,10 @@ const closingTransaction =
 /** Journal for hledger; accepted by `hledger check --strict`. */
 export const hledger: Format = {
   // hledger requires a decimal mark here, also for assets without decimals.
-  start: () =>
-    ASSETS.map((asset) => `commodity 1.${'0'.repeat(decimalsOf(asset))} ${asset}\n`).join(''),
+  start: (plan) =>
+    symbolsOf(plan)
+      .map((asset) => `commodity 1.${'0'.repeat(decimalsOf(asset))} ${asset}\n`)
+      .join(''),
   account: ({ code }) => `\naccount ${code}${isCash(code) ? '  ; type: C' : ''}\n`,
   opening: openingTransaction,
   entry: transaction,
@@ -49,12 +58,15 @@ export const hledger: Format = {
 
 /** Journal for ledger-cli; accepted by `ledger --strict --pedantic`. */
 export const ledgerCli: Format = {
-  start: () =>
-    ASSETS.map((asset) => {
-      const decimals = decimalsOf(asset)
-      const zeros = decimals === 0 ? '' : `.${'0'.repeat(decimals)}`
-      return `commodity ${asset}\n    format 1${zeros} ${asset}\n`
-    }).join(''),
+  start: (plan) =>
+    EVIDENCE.map((name) => `tag ${name}\n`).join('') +
+    symbolsOf(plan)
+      .map((asset) => {
+        const decimals = decimalsOf(asset)
+        const zeros = decimals === 0 ? '' : `.${'0'.repeat(decimals)}`
+        return `commodity ${asset}\n    format 1${zeros} ${asset}\n`
+      })
+      .join(''),
   account: ({ code }) => `\naccount ${code}\n`,
   opening: openingTransaction,
   entry: transaction,

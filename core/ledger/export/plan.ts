@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Account, Asset } from '../events.ts'
+import type { Account } from '../events.ts'
 
 /** Filters of an export; an omitted filter selects everything. */
 export interface ExportOrder {
@@ -9,6 +9,8 @@ export interface ExportOrder {
   readonly period?: { readonly from: Date; readonly to: Date }
   /** Entries that touch one of these accounts: codes, or prefixes that end in `:`. */
   readonly accounts?: readonly Account[]
+  /** True to include permissions (free calls, allowances) in accounting formats. */
+  readonly allAssets?: boolean | undefined
 }
 
 /** Entries of one shard that an export reads. Bounds are inclusive sequence numbers. */
@@ -23,7 +25,8 @@ export interface Span {
 /** Balance of an account, in units of its asset, credit-positive. */
 export interface AccountBalance {
   readonly code: Account
-  readonly asset: Asset
+  /** Asset, or its symbol in accounting formats. */
+  readonly asset: string
   readonly amount: bigint
 }
 
@@ -34,11 +37,12 @@ export interface ExportPlan {
   readonly accounts?: readonly Account[]
   /** Signed checkpoints: the newest within each span, and the one that ends before it. */
   readonly checkpoints?: readonly string[]
+  readonly allAssets?: boolean
 }
 
 export async function planExport(
   pool: Pool,
-  { range = {}, period, accounts }: ExportOrder,
+  { range = {}, period, accounts, allAssets = false }: ExportOrder,
 ): Promise<ExportPlan> {
   const { shard, from = 1n, to } = range
   const spans = await findSpans(pool, { shard, from, to, period })
@@ -47,6 +51,7 @@ export async function planExport(
     spans,
     ...(period ? { period: { from: isoText(period.from), to: isoText(period.to) } } : {}),
     ...(accounts ? { accounts } : {}),
+    ...(allAssets ? { allAssets } : {}),
   }
 }
 

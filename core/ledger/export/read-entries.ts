@@ -1,13 +1,16 @@
 import type { Pool } from 'pg'
 import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } from '../entry.ts'
-import type { Account, Asset, LedgerEvent } from '../events.ts'
+import type { Account, LedgerEvent } from '../events.ts'
 import { copyLines } from './copy-lines.ts'
+import { type CallFacts, type Evidence, evidenceOf } from './evidence.ts'
+import { accountingSymbol, decimalsOf } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
 export interface ExportedAccount {
   readonly id: string
   readonly code: Account
-  readonly asset: Asset
+  /** Asset, or its symbol in accounting formats. */
+  readonly asset: string
   readonly decimals: number
 }
 
@@ -21,6 +24,8 @@ export interface ExportedEntry {
   readonly row: JournalEntry
   readonly event: LedgerEvent['type']
   readonly postings: readonly ExportedPosting[]
+  /** Empty in the ledger's own format. */
+  readonly evidence: Evidence
   readonly seal?: ExportedSeal | undefined
 }
 
@@ -73,20 +78,22 @@ class NameCache {
       account: this.#accounts.get(account)!,
       amount,
     }))
-    return { row, event: this.#events.get(row.kind)!, postings, seal }
+    return { row, event: this.#events.get(row.kind)!, postings, evidence: {}, seal }
   }
 }
 
 export interface ReadOptions {
   readonly after?: { readonly shard: number; readonly seq: bigint } | undefined
   readonly seals?: boolean
+  /** True for the ledger's own units and all assets, without evidence. @defaultValue false */
+  readonly isRaw?: boolean | undefined
 }
 
 /** Reads the entries of a plan in order (shard, seq), in pages of one COPY per shard. */
 export async function* readEntries(
   pool: Pool,
   plan: ExportPlan,
-  { after, seals = false }: ReadOptions = {},
+  { after, seals = false, isRaw = false }: ReadOptions = {},
 ): AsyncGenerator<readonly ExportedEntry[]> {
   const names = new NameCache(pool)
   for (const span of plan.spans) {
@@ -97,7 +104,8 @@ export async function* readEntries(
       await names.load(selected)
       const ends = seals ? await readSeals(pool, span, rows) : undefined
       const entries = selected.map((row) => names.entry(row, ends?.get(row.seq)))
-      yield plan.accounts ? entries.filter(touchesAccounts(plan.accounts)) : entries
+      const touched = plan.accounts ? entries.filter(touchesAccounts(plan.accounts)) : entries
+      yield isRaw ? touched : await toAccounting(pool, touched, plan)
     }
   }
 }
@@ -142,6 +150,51 @@ const touchesAccounts =
     postings.some(({ account: { code } }) =>
       wanted.some((name) => (name.endsWith(':') ? code.startsWith(name) : code === name)),
     )
+
+/** Converts units, leaves out permissions and entries about them alone, and adds the evidence. */
+async function toAccounting(
+  pool: Pool,
+  entries: readonly ExportedEntry[],
+  { allAssets }: ExportPlan,
+): Promise<ExportedEntry[]> {
+  const facts = await readCallFacts(pool, entries)
+  return entries.flatMap((entry) => {
+    const postings = entry.postings.flatMap(({ account, amount }) => {
+      const asset = accountingSymbol(account.asset, allAssets)
+      if (asset === undefined) return []
+      if (asset === account.asset) return [{ account, amount }]
+      return [{ account: { ...account, asset, decimals: decimalsOf(asset) }, amount }]
+    })
+    if (postings.length === 0) return []
+    const codes = entry.postings.map(({ account }) => account.code)
+    const evidence = evidenceOf(entry.row, codes, facts.get(entry.row.id))
+    return [{ ...entry, postings, evidence }]
+  })
+}
+
+const SELLERS: Account = 'liabilities:x402-out:in-transit'
+
+/** Reads the calls of payments, and the sellers of external calls, by entry id. */
+async function readCallFacts(
+  pool: Pool,
+  entries: readonly ExportedEntry[],
+): Promise<ReadonlyMap<string, CallFacts>> {
+  const sold = entries.filter(({ event }) => event === 'call.sold').map(({ row }) => row.id)
+  const external = entries
+    .filter(
+      ({ event, postings }) =>
+        event.startsWith('external.') || postings.some(({ account }) => account.code === SELLERS),
+    )
+    .map(({ row }) => row.id)
+  if (sold.length + external.length === 0) return new Map()
+  const { rows } = await pool.query<{ id: string } & CallFacts>(
+    `SELECT entry AS id, id AS call, NULL AS seller FROM hub.call
+       WHERE entry = ANY ($1) AND entry <> id
+     UNION ALL SELECT call, call, host FROM hub.payment_intent WHERE call = ANY ($2)`,
+    [sold, external],
+  )
+  return new Map(rows.map(({ id, call, seller }) => [id, { call, seller: seller ?? undefined }]))
+}
 
 /** Reads the seals that end with one of these rows and lie within the span, by last number. */
 async function readSeals(

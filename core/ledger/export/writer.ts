@@ -4,7 +4,7 @@ import type { Account, Asset } from '../events.ts'
 import { beancount } from './beancount.ts'
 import { copyLines } from './copy-lines.ts'
 import { csv } from './csv.ts'
-import { dayOf, decimalsOf, type Format } from './format.ts'
+import { accountingSymbol, dayOf, decimalsOf, type Format } from './format.ts'
 import { IdSet } from './id-set.ts'
 import { jsonl } from './jsonl.ts'
 import { hledger, ledgerCli } from './plain-text.ts'
@@ -55,14 +55,16 @@ export async function* writeExport(
   const format: Format = FORMATS[name]
   let position: ExportPosition = resume ?? START_POSITION
   if (!resume) {
-    const before = opening && plan.period ? (format.opening?.(opening, plan.period.from) ?? '') : ''
+    const balances = opening && toSymbols(opening, plan)
+    const before =
+      balances && plan.period ? (format.opening?.(balances, plan.period.from) ?? '') : ''
     const names =
-      before === '' ? '' : await declareOpeningAccounts(pool, format, opening!, declared)
+      before === '' ? '' : await declareOpeningAccounts(pool, format, balances!, declared)
     yield { text: format.start(plan) + names + before }
   }
   const after = resume && { shard: resume.shard, seq: BigInt(resume.seq) }
   const seals = format.seal !== undefined && !plan.period && !plan.accounts
-  for await (const page of readEntries(pool, plan, { after, seals })) {
+  for await (const page of readEntries(pool, plan, { after, seals, isRaw: format.isRaw })) {
     const last = page.at(-1)?.row
     if (!last) continue
     let text = ''
@@ -80,7 +82,8 @@ export async function* writeExport(
   const { entries, lastDay } = position
   if (format.closing && entries > 0 && coversWholeJournal(plan)) {
     for await (const balances of closingBalances(pool, plan, declared)) {
-      yield { text: format.closing(balances, lastDay) }
+      const shown = toSymbols(balances, plan)
+      if (shown.length > 0) yield { text: format.closing(shown, lastDay) }
     }
   }
   if (format.end) yield { text: format.end(entries) }
@@ -95,6 +98,16 @@ export async function* exportLedger(
   const plan = await planExport(pool, order)
   for await (const { text } of writeExport(pool, name, plan, { opening })) yield text
 }
+
+/** Converts balances to the symbols of accounting formats. */
+const toSymbols = (
+  balances: readonly AccountBalance[],
+  { allAssets }: ExportPlan,
+): readonly AccountBalance[] =>
+  balances.flatMap((balance) => {
+    const asset = accountingSymbol(balance.asset, allAssets)
+    return asset === undefined ? [] : [{ ...balance, asset }]
+  })
 
 function declareNew(format: Format, { postings }: ExportedEntry, declared: IdSet): string {
   if (!format.account) return ''
@@ -114,17 +127,16 @@ async function declareOpeningAccounts(
   declared: IdSet,
 ): Promise<string> {
   const nonZero = opening.filter(({ amount }) => amount !== 0n)
-  const { rows } = await pool.query<{ id: string; code: string; asset: Asset; decimals: number }>(
-    `SELECT a.id::text AS id, a.code, s.code AS asset, s.decimals FROM ledger.account a
-     JOIN ledger.asset s ON s.id = a.asset WHERE a.code = ANY ($1) ORDER BY a.id`,
+  const { rows } = await pool.query<{ id: string; code: string }>(
+    'SELECT id::text AS id, code FROM ledger.account WHERE code = ANY ($1)',
     [nonZero.map(({ code }) => code)],
   )
   for (const { id } of rows) declared.add(id)
-  const posted = new Set(rows.map(({ code }) => code))
-  const computed = nonZero
-    .filter(({ code }) => !posted.has(code))
-    .map(({ code, asset }) => ({ id: '', code, asset, decimals: decimalsOf(asset) }))
-  return [...rows, ...computed].map((account) => format.account?.(account) ?? '').join('')
+  return nonZero
+    .map(({ code, asset }) =>
+      format.account?.({ id: '', code, asset, decimals: decimalsOf(asset) }),
+    )
+    .join('')
 }
 
 /**

@@ -4,7 +4,7 @@ import { Fault } from '../../errors.ts'
 import { derivedUuid } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { GAS } from '../../ledger/postings.ts'
-import type { Micros } from '../../money.ts'
+import { decimal, type Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Fee, type GasWallet, WEI_PER_ETH, WEI_PER_GWEI } from './gas-wallet.ts'
@@ -193,7 +193,7 @@ interface RecordedFee {
   readonly worth: bigint
 }
 
-async function postFees({ pool, ledger, wallet }: GasAccountingDeps): Promise<number> {
+async function postFees({ pool, ledger, wallet, ethPrice }: GasAccountingDeps): Promise<number> {
   const { rows } = await pool.query<RecordedFee>(
     `SELECT hash, mined_at, wei, gwei, worth FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND gwei IS NOT NULL ORDER BY nonce`,
@@ -208,7 +208,12 @@ async function postFees({ pool, ledger, wallet }: GasAccountingDeps): Promise<nu
         owner,
         id,
         effectiveAt,
-        meta: { tx: hash, wei: `${wei}` },
+        meta: {
+          tx: hash,
+          wei: `${wei}`,
+          price: decimal(ethPrice),
+          price_source: 'HUB_ETH_PRICE',
+        },
       })
     }
     await pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])

@@ -26,6 +26,7 @@ export const exportCommand: Command = {
   [--opening] start with the opening balances, for hledger, ledger and beancount
 [--account CODE] one account, or all that begin with CODE if it ends in ':'
 [--provider NAME] [--agent KEY_ID] complete entries that touch its accounts
+[--all-assets] with free calls and allowances, which accounting formats leave out
 --resume continues an interrupted file
 The audit log records it [--author WHO] [--reason WHY]`,
   options: {
@@ -36,6 +37,7 @@ The audit log records it [--author WHO] [--reason WHY]`,
     from: { type: 'string' },
     to: { type: 'string' },
     opening: { type: 'boolean' },
+    'all-assets': { type: 'boolean' },
     account: { type: 'string' },
     provider: { type: 'string' },
     agent: { type: 'string' },
@@ -108,7 +110,11 @@ function parseOrder(values: OptionValues): ExportOrder {
     ...textValues(values['agent']).map(creditsOf),
   ]
   const period = parsePeriod(values)
-  return { ...(period ? { period } : {}), ...(accounts.length > 0 ? { accounts } : {}) }
+  return {
+    ...(period ? { period } : {}),
+    ...(accounts.length > 0 ? { accounts } : {}),
+    ...(values['all-assets'] === true ? { allAssets: true } : {}),
+  }
 }
 
 const textValues = (value: OptionValues[string]): string[] =>

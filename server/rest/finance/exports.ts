@@ -100,12 +100,15 @@ const startRoute = (deps: FinanceDeps): AnyRoute =>
       opening: z.boolean().default(false).meta({
         description: 'Starts with the balances before the first day.',
       }),
+      all_assets: z.boolean().default(false).meta({
+        description: 'Includes free calls and allowances in accounting formats.',
+      }),
       reason: auditReason,
     }),
     response: { status: 202, schema: ExportView },
     faults: ['rate_limited'],
     handle: async (request) => {
-      const { format, from, to, account, opening, reason } = request.body
+      const { format, from, to, account, opening, all_assets: allAssets, reason } = request.body
       const days = dayBounds({ from, to })
       if (days.from && days.to && days.to <= days.from) {
         throw new Fault('validation_failed', '"from" must not be after "to".')
@@ -121,6 +124,7 @@ const startRoute = (deps: FinanceDeps): AnyRoute =>
         order: {
           ...((from !== undefined || to !== undefined) && { period }),
           ...(account !== undefined && { accounts: [account] }),
+          ...(allAssets && { allAssets }),
         },
       }
       return {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import {
   type CallView,
+  findByTransaction,
   findTrail,
   type JournalEntryView,
   listEntries,
@@ -65,7 +66,8 @@ export interface JournalDeps {
 /** Journal entries by time and event, and all entries of one call or payment. */
 export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/journal', {
-    summary: 'Lists entries with their postings by event and posting day, newest first.',
+    summary:
+      'Lists entries by event, author and day, or all of a call or transaction, newest first.',
     auth: 'finance',
     query: z.strictObject({
       ...paging,
@@ -73,16 +75,36 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
         .string()
         .regex(/^[a-z]+\.[a-z-]+$/, 'must be an event, such as call.settled')
         .optional(),
+      author: z.string().min(1).max(200).optional().meta({
+        description: 'Part of the name of an author.',
+      }),
+      call: z.uuid().optional().meta({ description: 'All entries of a call or payment.' }),
+      transaction: z
+        .string()
+        .regex(/^0x[0-9a-fA-F]{64}$/, 'must be a transaction hash')
+        .optional()
+        .meta({ description: 'All entries of the payments in a transaction on chain.' }),
       ...dayFields,
     }),
     response: { status: 200, schema: pageSchema(Entry) },
+    faults: ['validation_failed'],
     handle: async ({ query, url }) => {
-      const { limit, cursor, event } = query
+      const { limit, cursor, event, author, call, transaction } = query
+      if (call !== undefined || transaction !== undefined) {
+        assertSingleFilter(query)
+        if (call !== undefined) await calls.flush()
+        const found =
+          transaction === undefined
+            ? (await findTrail(pool, call!.toLowerCase())).entries.toReversed()
+            : await findByTransaction(pool, transaction)
+        return { body: { data: found.map(showEntry), next_cursor: null, has_more: false } }
+      }
       const place = readCursor(cursor, z.array(z.int().min(0)).max(64))
       const before = place?.map((seq) => BigInt(seq))
       const { entries, next } = await listEntries(pool, {
         limit,
         event,
+        author,
         before,
         ...dayBounds(query),
       })
@@ -110,6 +132,14 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
     },
   }),
 ]
+
+/** @throws Fault if a call or a transaction is combined with another filter */
+function assertSingleFilter(query: Readonly<Record<string, unknown>>): void {
+  const names = ['event', 'author', 'call', 'transaction', 'from', 'to', 'cursor']
+  const used = names.filter((name) => query[name] !== undefined)
+  if (used.length === 1) return
+  throw new Fault('validation_failed', `Use "${used[0]}" and "${used[1]}" separately.`)
+}
 
 const showEntry = (entry: JournalEntryView): z.infer<typeof Entry> => ({
   id: entry.id,

@@ -158,6 +158,22 @@ describe('the ledger in the finance API', () => {
     expect(await walk('&from=2020-01-01&to=2020-01-02')).to.have.length(0)
   })
 
+  it('finds the entries of a call, a transaction and an author', async () => {
+    const events = async (query: string): Promise<unknown[]> =>
+      dataOf(await get(`journal?${query}`)).map(({ event }) => event)
+    expect(await events(`call=${call}`)).to.deep.equal(['call.settled', 'call.reserved'])
+    expect(await events(`call=${randomUUID()}`)).to.deep.equal([])
+    expect(await events(`transaction=0x${'0'.repeat(64)}`)).to.deep.equal([])
+    await adjust(3n)
+    const name = fay.email.slice(0, 5).toUpperCase()
+    expect(await events(`author=${name}`)).to.deep.equal(['balance.adjusted'])
+    expect(await events(`author=${name}&event=call.reversed`)).to.deep.equal([])
+    expect(await events(`author=${encodeURIComponent("x' OR true")}`)).to.deep.equal([])
+    for (const query of ['transaction=0x12', 'call=x', `call=${call}&author=a`, 'author=']) {
+      expectRefused(await get(`journal?${query}`), 422, 'validation_failed')
+    }
+  })
+
   it('returns a statement with opening, movements and closing, also as CSV', async () => {
     const path = `accounts/${credits}/statement`
     const { body } = await get(`${path}?limit=100`)

@@ -33,6 +33,7 @@ export const exportsPage = (): AnyPage =>
           to: optionalDay,
           account: z.string().trim().max(300).default(''),
           opening: checkbox,
+          all_assets: checkbox,
           reason,
         }),
         run: async ({ api }, { account, ...body }) => {
@@ -126,6 +127,11 @@ function startForm({ submission }: PageRequest): Html {
         name: 'opening',
         label: 'Start with opening balances',
         hint: 'For hledger, ledger and beancount.',
+      }),
+      fields.check({
+        name: 'all_assets',
+        label: 'Include free calls and allowances',
+        hint: 'JSONL always includes them.',
       }),
       reasonField(fields),
     ],

@@ -10,6 +10,7 @@ import {
   formFields,
   periodFilters,
   selectFilter,
+  textFilter,
 } from '../../form.ts'
 import { optionalDay, requiredDollars } from '../../form-schemas.ts'
 import { formatDollars, formatDuration } from '../../format.ts'
@@ -41,17 +42,19 @@ const EVENT_OPTIONS = {
 export const journalPage = (): AnyPage =>
   page(PATH, {
     query: z.object({
-      id: z.string().trim().max(40).default(''),
+      id: z.string().trim().max(66).default(''),
+      author: z.string().trim().max(200).default(''),
       event: z.string().max(40).default(''),
       from: optionalDay,
       to: optionalDay,
       cursor: z.string().max(2_000).optional(),
     }),
     render: async ({ api, query }) => {
-      const { id, event, from, to, cursor } = query
-      if (id !== '') return { to: entryPath(encodeURIComponent(id)) }
+      const { id, event, author, from, to, cursor } = query
+      const isHash = /^0x[0-9a-fA-F]{64}$/.test(id)
+      if (id !== '' && !isHash) return { to: entryPath(encodeURIComponent(id)) }
       const found = await api<ListPage<EntryJson>>('GET /v1/finance/journal', {
-        query: { limit: PAGE_SIZE, event, from, to, cursor },
+        query: isHash ? { transaction: id } : { limit: PAGE_SIZE, event, author, from, to, cursor },
       })
       return {
         title: 'Journal',
@@ -60,10 +63,11 @@ export const journalPage = (): AnyPage =>
 entry and its call, accounts to their statement.</p>${filterBar(PATH, [
           filterField(
             'id',
-            'Call or entry',
+            'Call, entry or transaction',
             html`<input id="filter-id" name="id" size="20" placeholder="019…" autocomplete="off">`,
           ),
           selectFilter('event', 'Event', EVENT_OPTIONS, event),
+          textFilter('author', 'Author', author, 14),
           periodFilters(from, to),
         ])}${
           found.data.length === 0
@@ -73,7 +77,7 @@ entry and its call, accounts to their statement.</p>${filterBar(PATH, [
                   : 'No entries match these filters.',
               )
             : entryTable(found.data)
-        }${pager(PATH, { event, from, to, cursor }, found.next_cursor)}`,
+        }${pager(PATH, { event, author, from, to, cursor }, found.next_cursor)}`,
       }
     },
   })

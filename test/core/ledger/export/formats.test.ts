@@ -44,12 +44,13 @@ describe('exports of the ledger', () => {
   const exported = (format: FormatName, order?: ExportOrder): Promise<string> =>
     whole(exportLedger(database.pool, format, order))
   const lines = async (order?: ExportOrder): Promise<string[]> =>
-    (await exported('csv', order)).split('\r\n').slice(1, -1)
+    (await exported('csv', { ...order, allAssets: true })).split('\r\n').slice(1, -1)
 
   it('contain every posting exactly once, in the order of the journal', async () => {
     const text = await exported('csv')
     expect(text.split('\r\n')[0]).to.equal(
-      'shard,seq,booked_at_utc,value_at_utc,id,event,account,asset,debit,credit',
+      'shard,seq,booked_at_utc,value_at_utc,id,event,account,asset,debit,credit,' +
+        'author,reason,counterparty,service,transaction,call,payout,value_date,price,price_source',
     )
     const { rows: postings } = await database.pool.query<{ line: string }>(
       `SELECT concat_ws(',', p.shard, p.seq, p.id, p.event, p.account, p.asset, p.amount) AS line
@@ -144,7 +145,8 @@ describe('exports of the ledger', () => {
     })
     const period = { from: at, to: new Date('2100-01-01') }
     for (const format of ['hledger', 'ledger', 'beancount'] as const) {
-      const text = await whole(exportLedger(database.pool, format, { period }, opening))
+      const order = { period, allAssets: true }
+      const text = await whole(exportLedger(database.pool, format, order, opening))
       const sums = new Map<string, bigint>()
       for (const [, account = '', amount = ''] of text.matchAll(
         /^ {2,4}([A-Za-z]\S+) {2}(-?[\d.]+) [A-Z]+$/gm,
@@ -171,6 +173,15 @@ describe('exports of the ledger', () => {
     const free = await lines({ accounts: ['equity:free-calls:used'] })
     expect(free.every((line) => line.includes('FREECALL'))).to.equal(true)
     expect(await lines({ accounts: ['liabilities:providers:acme'] }), 'a code').to.deep.equal([])
+  })
+
+  it('leave out free calls and allowances unless asked, but never in JSONL', async () => {
+    for (const format of Object.keys(FORMATS) as FormatName[]) {
+      const permissions = /FREECALL|ALLOWANCE|free-calls|allowances/
+      const isRaw = format === 'jsonl'
+      expect(permissions.test(await exported(format)), format).to.equal(isRaw)
+      expect(permissions.test(await exported(format, { allAssets: true })), format).to.equal(true)
+    }
   })
 
   it('give beancount valid account names that can be decoded', () => {
@@ -215,9 +226,10 @@ describe('exports of the ledger', () => {
   })
 
   it('write hledger transactions debit-positive, with id and value date', async () => {
-    const journal = await exported('hledger')
+    const journal = await exported('hledger', { allAssets: true })
     const [first] = journal.split('\n\n').filter((part) => part.includes('(0/1)'))
-    const [head, debit, credit] = first!.split('\n')
+    const [head, counterparty, debit, credit] = first!.split('\n')
+    expect(counterparty).to.match(/^ {4}; counterparty: key_\d+$/)
     expect(head).to.match(/^\d{4}-\d\d-\d\d \* \(0\/1\) credits\.purchased  ; id:[0-9a-f-]{36}$/)
     expect(debit).to.equal('    assets:usdc:base:in-transit  1.000000 USDC')
     expect(credit).to.match(/^    liabilities:agents:key_\d+:credits  -1\.000000 USDC$/)
