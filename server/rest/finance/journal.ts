@@ -64,7 +64,12 @@ export interface JournalDeps {
 }
 
 /** Journal entries by time and event, and all entries of one call or payment. */
-export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[] => [
+export const journalRoutes = (deps: JournalDeps): readonly AnyRoute[] => [
+  listRoute(deps),
+  entryRoute(deps),
+]
+
+const listRoute = ({ pool, calls }: JournalDeps): AnyRoute =>
   route('GET /v1/finance/journal', {
     summary:
       'Lists entries by event, author and day, or all of a call or transaction, newest first.',
@@ -114,7 +119,9 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
         body: { data: entries.map(showEntry), next_cursor: after, has_more: after !== null },
       }
     },
-  }),
+  })
+
+const entryRoute = ({ pool, calls }: JournalDeps): AnyRoute =>
   route('GET /v1/finance/entries/{id}', {
     summary: 'Returns all entries of a call, purchase, payment or correction, and its call.',
     auth: 'finance',
@@ -130,8 +137,7 @@ export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[]
         throw new Fault('not_found', 'The ledger has no entry with this id.')
       return { body: { entries: entries.map(showEntry), call: call && showCall(call) } }
     },
-  }),
-]
+  })
 
 /** @throws Fault if a call or a transaction is combined with another filter */
 function assertSingleFilter(query: Readonly<Record<string, unknown>>): void {
