@@ -1520,12 +1520,13 @@ CREATE TABLE hub.staff_act (
   CONSTRAINT staff_act_check4 CHECK (((state <> 'booked'::text) OR (decider <> ALL (person)))),
   CONSTRAINT staff_act_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_exposure_check CHECK ((exposure >= 0)),
-  CONSTRAINT staff_act_kind_check CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text]))),
+  CONSTRAINT staff_act_kinds CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text, 'period'::text]))),
   CONSTRAINT staff_act_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
   CONSTRAINT staff_act_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
   CONSTRAINT staff_act_state_check CHECK ((state = ANY (ARRAY['proposed'::text, 'booked'::text, 'declined'::text]))),
-  CONSTRAINT staff_act_subject_check CHECK ((subject <> ''::text))
+  CONSTRAINT staff_act_subject_check CHECK ((subject <> ''::text)),
+  CONSTRAINT staff_act_two_people CHECK (((kind <> 'period'::text) OR (state <> 'booked'::text) OR (decider IS NOT NULL)))
 );
 CREATE INDEX staff_act_alone ON hub.staff_act USING btree (proposed_at) WHERE ((state = 'booked'::text) AND (decider IS NULL));
 CREATE UNIQUE INDEX staff_act_once ON hub.staff_act USING btree (kind, subject) WHERE (state = 'proposed'::text);

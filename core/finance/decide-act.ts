@@ -2,6 +2,7 @@ import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { executeAdjustment, withValueDate } from './adjustments.ts'
 import { executeResolution } from './decisions.ts'
+import { executeClosing } from './month-closing.ts'
 import { executeAssignment } from './provider-owner.ts'
 import { executeRecovery, executeWriteOff } from './receivables.ts'
 import { executeRefund } from './refunds.ts'
@@ -30,6 +31,7 @@ const PREPARE: {
   exception: (deps, { terms }) => executeResolution(deps, terms),
   transfer: (deps, { terms }) => prepareWalletTransfers(deps, terms),
   provider: (_, { terms }) => executeAssignment(terms),
+  period: (_, { terms }) => executeClosing(terms),
   'write-off': (deps, act) => executeWriteOff(deps, act),
   recovery: (deps, act) => executeRecovery(deps, act),
 }

@@ -2,7 +2,6 @@ import type { ClientBase } from 'pg'
 import { type Actor, withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
-import { closePeriod, NotClosable } from '../ledger/history/period.ts'
 import { ledgerInTransaction } from '../ledger/in-transaction.ts'
 import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
 import { findException } from '../reconciliation/exceptions.ts'
@@ -16,24 +15,6 @@ import {
   submitAct,
   withActContext,
 } from './staff-acts.ts'
-
-/** Closes a month and all before. @returns those closed now. @throws Fault `not_closable` */
-export const closeMonth = (
-  { pool }: Pick<FinanceDeps, 'pool'>,
-  by: Staff,
-  month: string,
-  reason: string,
-): Promise<readonly string[]> =>
-  withAudit(pool, by, reason, async (client, note) => {
-    try {
-      const closed = await closePeriod(client, month, by.name)
-      if (closed.length > 0) note({ act: 'period.close', subject: month, after: { closed } })
-      return closed
-    } catch (error) {
-      if (!(error instanceof NotClosable)) throw error
-      throw new Fault('not_closable', `${error.message}.`, { cause: error })
-    }
-  })
 
 /**
  * Resolves a chain difference, or proposes it: see `submitAct`.

@@ -26,6 +26,7 @@ export const ACT_KINDS = [
   'provider',
   'write-off',
   'recovery',
+  'period',
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 
@@ -114,7 +115,8 @@ export async function submitAct(
   const { id, kind, subject, terms } = order
   const pending = await findPending(client, order)
   if (pending) return pending
-  const isAlone = !(await needsSecondPerson(client, by, order, soloAdjustmentMax))
+  const isAlone =
+    kind !== 'period' && !(await needsSecondPerson(client, by, order, soloAdjustmentMax))
   await client.query('SAVEPOINT act')
   const change = await execute(client, { author: by.name, reason })
   if (!change || !isAlone) await client.query('ROLLBACK TO SAVEPOINT act')

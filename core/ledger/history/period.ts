@@ -41,7 +41,7 @@ export async function closePeriod(
 }
 
 /** Reads the closed months, in order. All months before the first one are closed too. */
-export async function closedPeriods(pool: Pool): Promise<ClosedPeriod[]> {
+export async function closedPeriods(pool: Pool | ClientBase): Promise<ClosedPeriod[]> {
   const { rows } = await pool.query<ClosedPeriod>(
     `SELECT to_char(month, 'YYYY-MM') AS month, closed_at AS "closedAt", author
      FROM ledger.period p ORDER BY p.month`,

@@ -1,4 +1,5 @@
 import { withAudit } from '../../../core/audit/record.ts'
+import { closingChecklist, missingItems } from '../../../core/finance/closing-checklist.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../../core/ledger/export/format.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
@@ -147,20 +148,33 @@ const JSON_LINES: StatementFormat = {
 }
 
 export const closeCommand: Command = {
-  usage: '2026-11 --author WHO [--reason WHY]',
-  description: `close a month, and all months before it, permanently; without a month, list the
-closed months`,
-  options: { author: { type: 'string' }, reason: { type: 'string' } },
+  usage: '2026-11 --author WHO [--reason WHY [--override]]',
+  description: `close a month, and all months before it, permanently, if its checklist is complete, or
+with --override and a reason; without a month, list the closed months`,
+  options: {
+    author: { type: 'string' },
+    reason: { type: 'string' },
+    override: { type: 'boolean' },
+  },
   words: 1,
   async run(context, values, [wanted]) {
     const pool = await context.pool()
     if (wanted === undefined) return listClosedMonths(context)
     try {
       const author = required(values['author'], '--author')
-      const reason = optional(values['reason']) ?? 'Closed on the command line.'
+      const override = values['override'] === true
+      const reason = override
+        ? required(values['reason'], '--reason')
+        : (optional(values['reason']) ?? 'Closed on the command line.')
       const closed = await withAudit(pool, actorNamed(author), reason, async (client, note) => {
         const months = await closePeriod(client, wanted, attributed({ author, reason }).author)
-        if (months.length > 0) note({ act: 'period.close', subject: wanted, after: { months } })
+        if (months.length === 0) return months
+        const missing = missingItems(await closingChecklist(client, wanted))
+        if (missing.length > 0 && !override) {
+          throw new NotClosable(`the checklist is not complete (${missing.join(', ')}); see --help`)
+        }
+        const after = { months, ...(missing.length > 0 && { override: missing }) }
+        note({ act: 'period.close', subject: wanted, after })
         return months
       })
       const said = closed.length > 0 ? `Closed: ${closed.join(', ')}.` : 'Already closed.'

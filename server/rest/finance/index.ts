@@ -8,6 +8,7 @@ import { type OutgoingDeps, outgoingRoutes } from './outgoing.ts'
 import { overviewRoutes } from './overview.ts'
 import { type PaymentsDeps, paymentsRoutes } from './payments.ts'
 import { type FinancePayoutDeps, financePayoutRoutes } from './payouts.ts'
+import { periodRoutes } from './periods.ts'
 import { proposalRoutes } from './proposals.ts'
 import { receivableRoutes } from './receivables.ts'
 import { reconciliationRoutes } from './reconciliation.ts'
@@ -31,6 +32,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...outgoingRoutes(deps),
   ...financePayoutRoutes(deps),
   ...ledgerRoutes(deps),
+  ...periodRoutes(deps),
   ...journalRoutes(deps),
   ...statementRoutes(deps),
   ...reportRoutes(deps),

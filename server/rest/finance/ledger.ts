@@ -1,13 +1,10 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { closeMonth } from '../../../core/finance/decisions.ts'
 import type { Asset } from '../../../core/ledger/events.ts'
-import { closedPeriods } from '../../../core/ledger/history/period.ts'
 import { trialLines } from '../../../core/ledger/history/trial-lines.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds } from '../days.ts'
-import { auditReason } from '../fields.ts'
-import { type AnyRoute, route, staffOf } from '../route.ts'
+import { type AnyRoute, route } from '../route.ts'
 
 const units = z.int().meta({
   description: 'Units of the asset (USDC: microdollars); credits are positive.',
@@ -37,18 +34,13 @@ const TrialBalance = z.object({
   more: z.boolean().meta({ description: 'True if there are more accounts; narrow the prefix.' }),
 })
 
-const Period = z.object({ month: z.string(), closed_at: z.iso.datetime(), author: z.string() })
-
 export type TrialBalanceJson = z.infer<typeof TrialBalance>
-export type PeriodJson = z.infer<typeof Period>
 
-const monthField = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11')
 const ACCOUNTS_MAX = 2_000
 const accountPrefix = z.string().regex(/^[\w:.-]{1,300}$/, 'must be the start of an account name')
 
 export const ledgerRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   trialBalanceRoute(pool),
-  ...periodRoutes(pool),
 ]
 
 const trialBalanceRoute = (pool: Pool): AnyRoute =>
@@ -103,37 +95,3 @@ const trialBalanceRoute = (pool: Pool): AnyRoute =>
 
 const sortByAsset = <Of>(sums: ReadonlyMap<Asset, Of>): [Asset, Of][] =>
   [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
-
-const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
-  route('GET /v1/finance/periods', {
-    summary: 'Lists the closed months, newest first.',
-    auth: 'finance',
-    response: { status: 200, schema: z.object({ data: z.array(Period) }) },
-    handle: async () => {
-      const periods = await closedPeriods(pool)
-      const data = periods.toReversed().map(({ closedAt, ...period }) => ({
-        ...period,
-        closed_at: closedAt.toISOString(),
-      }))
-      return { body: { data } }
-    },
-  }),
-  route('POST /v1/finance/periods', {
-    summary: 'Closes a month and all earlier ones permanently; no entry can be posted to them.',
-    auth: 'finance',
-    body: z.strictObject({ month: monthField, reason: auditReason }),
-    response: {
-      status: 201,
-      or: 200,
-      schema: z.object({ closed: z.array(z.string()) }).meta({
-        description: 'Months closed by this request; empty if they were already closed.',
-      }),
-    },
-    faults: ['not_closable'],
-    handle: async (request) => {
-      const { month: last, reason } = request.body
-      const closed = await closeMonth({ pool }, staffOf(request), last, reason)
-      return { status: closed.length > 0 ? 201 : 200, body: { closed } }
-    },
-  }),
-]

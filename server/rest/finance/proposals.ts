@@ -98,6 +98,7 @@ const decideRoute = (
       'not_booked',
       'already_refunded',
       'not_resolvable',
+      'not_closable',
       'owner_not_possible',
       'chain_unavailable',
       'second_person_required',

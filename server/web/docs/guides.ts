@@ -145,8 +145,9 @@ href="/finance">overview</a>).</li>
 <li>Check that the trial balance of the last day is zero for each asset.</li>
 <li><a href="/finance/exports">Export</a> the month and store the file with its SHA-256. Repeated
 exports are byte-identical: CSV, JSON lines, hledger, ledger, beancount.</li>
-<li><a href="/finance/periods">Close the month</a>. It permanently rejects new entries. Later
-corrections are dated when posted and name the day that they belong to.</li>
+<li><a href="/finance/periods">Close the month</a>: one person proposes it, another one confirms. A
+checklist shows what is missing. A closed month permanently rejects new entries. Later corrections
+are dated when posted and name the day that they belong to.</li>
 <li>Store the signed checkpoints of the month end where the administrators of the hub and its
 database cannot change them, such as with the auditor. They prove later that no entry, closed month
 or line of the audit log was changed since, even with all hashes recomputed:</li></ol>

@@ -174,6 +174,20 @@ describe('npm run ledger', () => {
     expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me \(os:\S+\)\n$/)
   })
 
+  it('closes a month with an incomplete checklist only with an override and a reason', async () => {
+    await database.admin.query(
+      `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
+       VALUES ('treasury', 'unknown_deposit', 'x', 700, 'Nobody knows.')`,
+    )
+    const close = (...more: string[]) => run('close', '2020-02', '--author', 'me', ...more)
+    const refused = await close()
+    expect(refused.code).to.equal(1)
+    expect(refused.said).to.match(/^Not closed: the checklist is not complete \(exceptions\)/)
+    expect((await close('--override')).said).to.match(/^--reason is required/)
+    const done = await close('--override', '--reason', 'the bank confirmed')
+    expect(done).to.deep.equal({ code: 0, said: 'Closed: 2020-02.\n' })
+  })
+
   it('verifies a sound ledger, entirely and since the last checkpoint', async () => {
     for (const args of [[], ['--since'], ['--json']]) {
       const { code, said } = await run('verify', ...args)

@@ -41,8 +41,8 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     bad: ['', { paused: true, reason: ' ' }],
   },
   'POST /v1/finance/periods': {
-    act: 'period.close',
-    good: withInput('', { month: lastMonth(), reason }),
+    act: 'entry.propose',
+    good: withInput('', { month: lastMonth(), override: true, reason }),
     bad: ['', { month: '2099-01', reason }],
   },
   'POST /v1/finance/adjustments': {

@@ -11,7 +11,7 @@ import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
-import { createStaff, createVisitor, dataOf, type Json } from '../staff/fixture.ts'
+import { createException, createStaff, createVisitor, dataOf } from '../staff/fixture.ts'
 import { auditTests } from './audit-tests.ts'
 import { flashMessageTests } from './flash-message-tests.ts'
 import { type TabOptions, useTabs } from './tabs.ts'
@@ -241,23 +241,26 @@ describe('pages of finance and administrators in a browser', function () {
   ] as const) {
     const how = scripts ? 'with' : 'without'
     it(`a month that has ended is closed after a confirmation, ${how} JavaScript`, async () => {
-      const { page, open, close, send: submit } = await tab(fay, { scripts })
+      const { text, open, close, send: submit } = await tab(fay, { scripts })
       const now = systemClock.now()
       const month = monthName(monthStart(now, -ago))
+      await createException(hub())
       await open('/finance/periods')
-      const early = await submit('close', {
-        month: monthName(monthStart(now, 0)),
-        sure: 'on',
-        reason: 'year end',
-      })
-      expect(early).to.include('is not over yet')
-      const said = await submit('close', { month })
-      expect(said).to.include('Month closed').and.to.include(fay.email)
-      const [line] = dataOf(await fay.ask('/v1/admin/audit?act=period'))
-      expect(line).to.deep.include({ subject: month, after: { closed: [month] } as Json })
+      expect(await text()).to.match(/\d open/)
+      const order = { month, sure: 'on', reason: 'year end' }
+      const refused = await submit('close', order)
+      expect(refused).to.include('The checklist is not complete: exceptions')
+      const said = await submit('close', { override: 'on' })
+      expect(said).to.include('Closing proposed')
+      const closer = await tab(ann, { scripts })
+      await closer.open('/finance/adjustments')
+      expect(await closer.text()).to.include(`Close ${month} and all`)
+      await closer.send('confirm', { reason: 'checked' })
+      await closer.close()
+      await open('/finance/periods')
+      expect(await text()).to.include(`${fay.email}, confirmed by ${ann.email}`)
       await open(`/finance/trial-balance?day=${month}-28`)
-      const balance = await page.$eval('main', (element) => element.textContent)
-      expect(balance).to.include('Debits and credits are equal')
+      expect(await text()).to.include('Debits and credits are equal')
       await close()
     })
   }

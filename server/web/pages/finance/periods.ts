@@ -1,52 +1,62 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore, monthName, monthStart } from '../../../../core/clock.ts'
-import type { PeriodJson } from '../../../rest/finance/ledger.ts'
-import type { OverviewJson } from '../../../rest/finance/overview.ts'
-import { form, formFields } from '../../form.ts'
+import type { ChecklistJson, PeriodJson } from '../../../rest/finance/periods.ts'
+import { filterBar, form, formFields, textFilter } from '../../form.ts'
 import { checkbox } from '../../form-schemas.ts'
-import { formatTime, pluralize } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable } from '../../table.ts'
+import { cardTable, table } from '../../table.ts'
 import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/periods'
 
-/** `/finance/periods`: closed months, and the form that closes one. */
+/** `/finance/periods`: closed months, the checklist of a month, and the form that closes it. */
 export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
+    query: z.object({
+      month: z
+        .string()
+        .regex(/^$|^20\d\d-(?:0[1-9]|1[0-2])$/, 'enter a month, such as 2026-11')
+        .default(''),
+    }),
     actions: {
       close: formAction({
         fields: z.object({
           month: z.string().regex(/^\d{4}-\d\d$/, 'enter a month, such as 2026-11'),
           sure: checkbox,
+          override: checkbox,
           reason,
         }),
-        run: async ({ api }, { month, sure, reason: why }) => {
+        run: async ({ api }, { month, sure, override, reason: why }) => {
           if (!sure) return { to: `${PATH}?done=unsure` }
-          await api('POST /v1/finance/periods', { body: { month, reason: why } })
-          return { to: `${PATH}?done=closed` }
+          const body = { month, override, reason: why }
+          const { state } = await api<{ state: string }>('POST /v1/finance/periods', { body })
+          return { to: `${PATH}?done=${state}` }
         },
       }),
     },
-    notices: { closed: 'Month closed.', unsure: 'Not closed. Tick the box to confirm.' },
+    notices: {
+      closed: 'The month is already closed.',
+      proposed: 'Closing proposed. Another person closes the month by confirming the proposal.',
+      unsure: 'Not closed. Tick the box to confirm.',
+    },
     render: async (request) => {
-      const { api } = request
-      const [periods, overview] = await Promise.all([
+      const { api, query } = request
+      const month = query.month === '' ? monthName(monthStart(clock.now(), -1)) : query.month
+      const [periods, checklist] = await Promise.all([
         api<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
-        api<OverviewJson>('GET /v1/finance/overview'),
+        api<ChecklistJson>('GET /v1/finance/periods/{month}/checklist', { params: { month } }),
       ])
       return {
         title: 'Periods',
         tabs: FINANCE_TABS,
         main: html`<h1>Periods</h1><p class="lead">A closed month accepts no more entries and
-cannot be reopened. Late entries get the date on which they are posted.</p>${closeForm(
-          request,
-          clock,
-          warnings(overview),
-        )}<h2>Closed months</h2>${
+cannot be reopened. Late entries get the date on which they are posted.</p>${checklistPart(
+          checklist,
+        )}${closeForm(request, checklist)}<h2>Closed months</h2>${
           periods.data.length === 0
             ? emptyState('No closed months yet.')
             : periodTable(periods.data)
@@ -55,37 +65,64 @@ cannot be reopened. Late entries get the date on which they are posted.</p>${clo
     },
   })
 
-/** Reasons to wait before closing; they do not prevent it. */
-function warnings({ sound, exceptions: open }: OverviewJson): Html | undefined {
-  const reasons = [
-    !sound && html`The <a href="/finance/trial-balance">trial balance</a> is not zero. `,
-    open > 0 &&
-      html`<a href="/finance/exceptions">${pluralize(open, 'exception')}</a> ${
-        open === 1 ? 'is' : 'are'
-      } open.`,
-  ].filter((text) => text !== false)
-  if (reasons.length === 0) return undefined
-  return html`<div class="box fair"><p>Before you close: ${reasons}</p></div>`
+/** Pages on which a missing item is dealt with. */
+const ITEM_PATHS: Readonly<Record<string, string>> = {
+  balanced: '/finance/trial-balance',
+  exceptions: '/finance/exceptions',
+  proposals: '/finance/adjustments',
+  payments: '/finance/payments',
 }
 
-function closeForm({ submission }: PageRequest, clock: Clock, warning: Html | undefined): Html {
+const checklistPart = ({ month, items }: ChecklistJson): Html =>
+  html`<h2 id="checklist">Checklist for ${month}</h2>${filterBar(PATH, [
+    textFilter('month', 'Month', month, 8),
+  ])}${table(
+    `Checklist for ${month}`,
+    [
+      {
+        head: 'Condition',
+        cell: ({ name, description }) =>
+          ITEM_PATHS[name] === undefined
+            ? description
+            : html`<a href="${ITEM_PATHS[name]}">${description}</a>`,
+      },
+      {
+        head: 'Status',
+        cell: ({ name, open }) =>
+          open === 0
+            ? html`<span class="badge good">met</span>`
+            : html`<span class="badge bad">${COUNTED.has(name) ? `${open} open` : 'not met'}</span>`,
+      },
+    ],
+    items,
+  )}`
+
+const COUNTED: ReadonlySet<string> = new Set(['verified', 'exceptions', 'proposals', 'payments'])
+
+function closeForm({ submission }: PageRequest, { month, complete }: ChecklistJson): Html {
   const fields = formFields('close', submission)
-  const lastMonth = monthName(monthStart(clock.now(), -1))
-  return html`<h2 id="close">Close a month</h2>${warning}${form({
+  return html`<h2 id="close">Close a month</h2><p>One person prepares the closing, another one
+confirms it on <a href="/finance/adjustments">Adjustments</a>.</p>${form({
     act: 'close',
-    submit: 'Close month permanently',
+    submit: 'Propose to close the month',
     kind: 'danger',
     fields: [
       fields.text({
         name: 'month',
         label: 'Month',
-        value: lastMonth,
+        value: month,
         hint: 'A month (UTC) that has ended. All earlier months are closed, too.',
         max: 7,
         size: 8,
         required: true,
       }),
       reasonField(fields),
+      !complete &&
+        fields.check({
+          name: 'override',
+          label: 'Close although the checklist is not complete',
+          hint: 'Both people take responsibility, with their reasons in the audit log.',
+        }),
       fields.check({
         name: 'sure',
         label: 'I understand that it cannot be reopened',

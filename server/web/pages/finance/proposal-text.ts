@@ -32,9 +32,16 @@ ${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
   'write-off': ({ subject }) => html`Write off what provider <code>${subject}</code> owes.`,
   recovery: ({ subject }) => html`Take what provider <code>${subject}</code> owes out of its
 earnings.`,
+  period: ({ subject, terms }) => html`Close <a href="/finance/periods">${subject}</a> and all
+months before it permanently${missingText(terms['override'])}.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to
 ${textOf(terms['name'])}, who would receive what it is owed.`,
 }
+
+const missingText = (missing: unknown): string =>
+  Array.isArray(missing) && missing.length > 0
+    ? `, although the checklist is not complete: ${missing.join(', ')}`
+    : ''
 
 /** Describes what a proposal would do. */
 export const proposalText = (act: ActJson): Html => TEXTS[act.kind](act)

@@ -1,0 +1,56 @@
+import type { ClientBase, Pool } from 'pg'
+import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
+
+const ITEMS = {
+  over: 'The month is over.',
+  balanced: 'Debits and credits are equal for each asset.',
+  verified: 'All entries of the month are verified, and nothing later waits for verification.',
+  exceptions: 'No difference between chain and ledger is unresolved.',
+  proposals: 'No proposal awaits a second person.',
+  payments: 'No payment or payout that began before the end of the month is unresolved.',
+} as const
+export type ChecklistItemName = keyof typeof ITEMS
+const NAMES = Object.keys(ITEMS) as ChecklistItemName[]
+
+/** Condition for closing a month. */
+export interface ChecklistItem {
+  readonly name: ChecklistItemName
+  readonly description: string
+  /** Number of what is missing; zero if the condition is met. */
+  readonly open: bigint
+}
+
+/** Verification runs every minute; entries that wait for longer show that it fails. */
+const VERIFICATION_MINUTES = 10
+
+const CHECKLIST = `
+  SELECT (e.at > clock_timestamp())::integer::bigint AS over,
+    (SELECT count(*) FROM (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
+      GROUP BY a.asset HAVING sum(b.balance) <> 0) wrong) AS balanced,
+    (SELECT coalesce(sum(greatest(0, s.seq - c.seq)), 0)::bigint FROM ledger.head h
+      CROSS JOIN LATERAL (SELECT coalesce(max(k.seq), 0) AS seq FROM ledger.checkpoint k
+        WHERE k.shard = h.shard) c
+      CROSS JOIN LATERAL (SELECT coalesce((SELECT s.seq_to FROM ledger.seal s
+        WHERE s.shard = h.shard AND s.at < greatest(e.at, clock_timestamp() - make_interval(mins => $2))
+        ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) s) AS verified,
+    (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
+    (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed' AND kind <> 'period') AS proposals,
+    (SELECT count(*) FROM (${OPEN_PAYMENTS_SQL}) o WHERE o.since < e.at)
+      + (SELECT count(*) FROM hub.payout WHERE state = 'started' AND started_at < e.at) AS payments
+  FROM (SELECT ($1::date + interval '1 month') AT TIME ZONE 'UTC' AS at) e`
+
+/** Reads the conditions for closing a month. @param month `2026-11` */
+export async function closingChecklist(
+  client: Pool | ClientBase,
+  month: string,
+): Promise<readonly ChecklistItem[]> {
+  const { rows } = await client.query<Record<ChecklistItemName, bigint>>(CHECKLIST, [
+    `${month}-01`,
+    VERIFICATION_MINUTES,
+  ])
+  return NAMES.map((name) => ({ name, description: ITEMS[name], open: rows[0]![name] }))
+}
+
+/** Returns the names of the conditions that are not met. */
+export const missingItems = (items: readonly ChecklistItem[]): readonly ChecklistItemName[] =>
+  items.filter(({ open }) => open !== 0n).map(({ name }) => name)
