@@ -155,7 +155,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     throw new ConfigError('DATABASE_DIRECT_URL requires DATABASE_URL: set it too.')
   }
   const production = productionOf(e)
-  const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
   return Object.freeze({
     version: packageVersion(),
     host: e.HUB_HOST,
@@ -193,7 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
     ...destinationsOf(e),
-    sandboxHosts,
+    sandboxHosts: hostsOf(e.HUB_SANDBOX_HOSTS),
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
     embeddings: embedderSettings(e),

@@ -31,7 +31,8 @@ const CHECKLIST = `
       CROSS JOIN LATERAL (SELECT coalesce(max(k.seq), 0) AS seq FROM ledger.checkpoint k
         WHERE k.shard = h.shard) c
       CROSS JOIN LATERAL (SELECT coalesce((SELECT s.seq_to FROM ledger.seal s
-        WHERE s.shard = h.shard AND s.at < greatest(e.at, clock_timestamp() - make_interval(mins => $2))
+        WHERE s.shard = h.shard
+          AND s.at < greatest(e.at, clock_timestamp() - make_interval(mins => $2))
         ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) AS seq) s) AS verified,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed' AND kind <> 'period') AS proposals,

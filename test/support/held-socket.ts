@@ -13,7 +13,7 @@ interface TcpWrap {
 export interface HeldSocket {
   readonly fd: number
   readonly port: number
-  close(): void
+  readonly close: () => void
 }
 
 /** Opens a socket on 127.0.0.1. `net.Server` would accept connections itself. */

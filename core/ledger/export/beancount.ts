@@ -1,5 +1,6 @@
 import { valueAt } from '../entry.ts'
-import { dayOf, debitPositive, decimalsOf, type Format, formatUnits, nextDay } from './format.ts'
+import type { Format } from './format.ts'
+import { dayOf, debitPositive, decimalsOf, formatUnits, nextDay } from './units.ts'
 
 /** Accounts are open from the epoch because value dates may precede their first use. */
 const OPEN_DATE = '1970-01-01'
@@ -23,7 +24,8 @@ export const beancount: Format = {
     const booked = value === row.at ? '' : `  booked: ${quote(row.at)}\n`
     const { price } = evidence
     const directive = price === undefined ? '' : `\n${dayOf(value)} price ETH  ${price} USDC\n`
-    let text = `${directive}\n${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"\n`
+    const head = `${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"`
+    let text = `${directive}\n${head}\n`
     text += `  id: "${row.id}"\n${booked}`
     for (const [name, fact] of Object.entries(evidence)) text += `  ${name}: ${quote(fact)}\n`
     for (const { account, amount } of postings) {

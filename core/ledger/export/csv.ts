@@ -1,6 +1,7 @@
 import { valueAt } from '../entry.ts'
 import { EVIDENCE } from './evidence.ts'
-import { type Format, formatUnits } from './format.ts'
+import type { Format } from './format.ts'
+import { formatUnits } from './units.ts'
 
 const HEADER = [
   'shard',

@@ -1,4 +1,4 @@
-import { type Format } from './format.ts'
+import type { Format } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
 const JSONL_FORMAT = 'agenthub-ledger/1'

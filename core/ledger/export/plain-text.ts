@@ -1,9 +1,10 @@
 import { valueAt } from '../entry.ts'
 import { isCash } from '../postings.ts'
 import { EVIDENCE } from './evidence.ts'
-import { dayOf, debitPositive, decimalsOf, type Format, symbolsOf } from './format.ts'
+import type { Format } from './format.ts'
 import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read-entries.ts'
+import { dayOf, debitPositive, decimalsOf, symbolsOf } from './units.ts'
 
 /** Formats an entry, for hledger and ledger-cli alike: debit-positive amounts. */
 function transaction({ row, event, postings, evidence }: ExportedEntry): string {
@@ -11,7 +12,8 @@ function transaction({ row, event, postings, evidence }: ExportedEntry): string 
   const bookedAt = value === row.at ? '' : `, booked:${row.at}`
   const { price } = evidence
   const directive = price === undefined ? '' : `\nP ${dayOf(value)} ETH ${price} USDC\n`
-  let text = `${directive}\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}\n`
+  const head = `${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}`
+  let text = `${directive}\n${head}\n`
   for (const [name, fact] of Object.entries(evidence)) text += `    ; ${name}: ${tagValue(fact)}\n`
   for (const { account, amount } of postings) {
     text += `    ${account.code}  ${debitPositive(amount, account.asset)}\n`

@@ -3,8 +3,8 @@ import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } f
 import type { Account, LedgerEvent } from '../events.ts'
 import { copyLines } from './copy-lines.ts'
 import { type CallFacts, type Evidence, evidenceOf } from './evidence.ts'
-import { accountingSymbol, decimalsOf } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
+import { accountingSymbol, decimalsOf } from './units.ts'
 
 export interface ExportedAccount {
   readonly id: string

@@ -4,7 +4,7 @@ import type { Account, Asset } from '../events.ts'
 import { beancount } from './beancount.ts'
 import { copyLines } from './copy-lines.ts'
 import { csv } from './csv.ts'
-import { accountingSymbol, dayOf, decimalsOf, type Format } from './format.ts'
+import type { Format } from './format.ts'
 import { IdSet } from './id-set.ts'
 import { jsonl } from './jsonl.ts'
 import { hledger, ledgerCli } from './plain-text.ts'
@@ -16,6 +16,7 @@ import {
   planExport,
 } from './plan.ts'
 import { type ExportedEntry, readEntries } from './read-entries.ts'
+import { accountingSymbol, dayOf, decimalsOf } from './units.ts'
 
 export const FORMATS = { jsonl, csv, hledger, ledger: ledgerCli, beancount } as const
 export type FormatName = keyof typeof FORMATS

@@ -10,7 +10,7 @@ import {
   type ReportPeriod,
 } from '../../../core/finance/report-period.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
-import { formatUnits } from '../../../core/ledger/export/format.ts'
+import { formatUnits } from '../../../core/ledger/export/units.ts'
 import {
   type Command,
   EXIT_FAILED,

@@ -1,7 +1,7 @@
 import { withAudit } from '../../../core/audit/record.ts'
 import { closingChecklist, missingItems } from '../../../core/finance/closing-checklist.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
-import { decimalsOf, formatUnits } from '../../../core/ledger/export/format.ts'
+import { decimalsOf, formatUnits } from '../../../core/ledger/export/units.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../core/ledger/history/period.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
@@ -149,8 +149,8 @@ const JSON_LINES: StatementFormat = {
 
 export const closeCommand: Command = {
   usage: '2026-11 --author WHO [--reason WHY [--override]]',
-  description: `close a month, and all months before it, permanently, if its checklist is complete, or
-with --override and a reason; without a month, list the closed months`,
+  description: `close a month, and all months before it, permanently, if its checklist is complete,
+or with --override and a reason; without a month, list the closed months`,
   options: {
     author: { type: 'string' },
     reason: { type: 'string' },

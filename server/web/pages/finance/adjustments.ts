@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
-import { decimalsOf } from '../../../../core/ledger/export/format.ts'
+import { decimalsOf } from '../../../../core/ledger/export/units.ts'
 import { PLATFORM_ACCOUNTS } from '../../../../core/ledger/postings.ts'
 import type { ActJson, DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { StatementJson } from '../../../rest/finance/statements.ts'

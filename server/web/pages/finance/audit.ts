@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ACTS } from '../../../../core/audit/record.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
-import { ASSETS } from '../../../../core/ledger/export/format.ts'
+import { ASSETS } from '../../../../core/ledger/export/units.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { filterBar, form, periodFilters, selectFilter, textFilter } from '../../form.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalsOf, formatUnits } from '../../../../core/ledger/export/format.ts'
+import { decimalsOf, formatUnits } from '../../../../core/ledger/export/units.ts'
 import type { EntryJson } from '../../../rest/finance/journal.ts'
 import type { formFields } from '../../form.ts'
 import { groupThousands } from '../../format.ts'

@@ -88,10 +88,11 @@ const checklistPart = ({ month, items }: ChecklistJson): Html =>
       },
       {
         head: 'Status',
-        cell: ({ name, open }) =>
-          open === 0
-            ? html`<span class="badge good">met</span>`
-            : html`<span class="badge bad">${COUNTED.has(name) ? `${open} open` : 'not met'}</span>`,
+        cell: ({ name, open }) => {
+          if (open === 0) return html`<span class="badge good">met</span>`
+          const state = COUNTED.has(name) ? `${open} open` : 'not met'
+          return html`<span class="badge bad">${state}</span>`
+        },
       },
     ],
     items,

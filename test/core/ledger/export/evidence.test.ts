@@ -113,8 +113,8 @@ describe('evidence in accounting formats', () => {
 
   it('is metadata of beancount', async function () {
     if (!(await isInstalled('bean-query'))) this.skip()
-    const select = `SELECT DISTINCT any_meta('author') AS a, any_meta('reason') AS r, any_meta('call')
-      AS c WHERE narration = 'call.reversed'`
+    const select = `SELECT DISTINCT any_meta('author') AS a, any_meta('reason') AS r,
+      any_meta('call') AS c WHERE narration = 'call.reversed'`
     const csv = await output('bean-query', '-f', 'csv', await fileOf('beancount'), select)
     expect(csv).to.include('"Fay, CFO"').and.to.include('a [2026-99] ""fix"" with: more, = +1')
     expect(csv).to.include(call)

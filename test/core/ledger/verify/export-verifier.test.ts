@@ -12,7 +12,6 @@ import { DEBTOR, eventSamples, fundAssets } from '../event-samples.ts'
 import { newId, openGranted, openProvider, order, sampleLedger } from '../fixture.ts'
 import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
-const MUTATIONS = 400
 const key = newSigner()
 const keys = [pinned(key)]
 
@@ -160,7 +159,7 @@ describe('the verification of an export without the database', () => {
         fc.pre(changed.join('\n') !== lines.join('\n'))
         await expectFound(changed)
       }),
-      { numRuns: MUTATIONS },
+      { numRuns: 400 },
     )
     const { checks } = await verify(lines)
     expect([...seen].sort()).to.deep.equal(checks.map(({ name }) => name).sort()) // each can fail
@@ -297,6 +296,5 @@ const movedLines = (): fc.Arbitrary<Mutation> =>
       const line = lines[from]!
       if (what === 'remove') return lines.toSpliced(from, 1)
       if (what === 'copy') return lines.toSpliced(to, 0, line)
-      if (what === 'append') return [...lines, line]
-      return lines.with(from, lines[to]!).with(to, line)
+      return what === 'append' ? [...lines, line] : lines.with(from, lines[to]!).with(to, line)
     })
