@@ -45,4 +45,22 @@ describe('the problem of an external call', () => {
     expect(body['advice']).to.include('same Idempotency-Key')
     expect(headers).to.include({ 'x-charged-microdollars': '0' })
   })
+  it('is a fault of the hub, not of the service, while the database is down', async () => {
+    const { pool } = hub().hub
+    const query = pool.query.bind(pool)
+    pool.query = (async (text: string, ...rest: unknown[]) => {
+      if (String(text).includes('hub.outgoing_state')) {
+        throw Object.assign(new Error('terminating connection'), { code: '57P01' })
+      }
+      return (query as (...values: unknown[]) => unknown)(text, ...rest)
+    }) as never
+    try {
+      const { status, body, headers } = await buy('none', 'key-down')
+      expect([status, body['code']]).to.deep.equal([503, 'service_unavailable'])
+      expect(body).to.include({ charged_microdollars: 0, retryable: true })
+      expect(headers).to.have.property('retry-after')
+    } finally {
+      pool.query = query as never
+    }
+  })
 })

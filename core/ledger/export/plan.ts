@@ -46,12 +46,12 @@ export async function planExport(
 ): Promise<ExportPlan> {
   const { shard, from = 1n, to } = range
   const spans = await findSpans(pool, { shard, from, to, period })
-  if (!period && !accounts) return { spans, checkpoints: await findCheckpoints(pool, spans) }
   return {
     spans,
     ...(period ? { period: { from: isoText(period.from), to: isoText(period.to) } } : {}),
     ...(accounts ? { accounts } : {}),
     ...(allAssets ? { allAssets } : {}),
+    ...(period || accounts ? {} : { checkpoints: await findCheckpoints(pool, spans) }),
   }
 }
 

@@ -5,7 +5,7 @@ import type { Egress } from '../../egress/http.ts'
 import { Fault, type FaultCode } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { json, type Micros, micros } from '../../money.ts'
-import { logFailure, outagesOf } from '../../outages.ts'
+import { isDatabaseDown, logFailure, outagesOf } from '../../outages.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../../plugin/index.ts'
 import type { Asset } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
@@ -53,32 +53,45 @@ export interface BuyerDeps {
  * commits it, sends it once and returns the outcome.
  */
 export function createBuyer(deps: BuyerDeps): Buyer {
-  const { egress, intents, maxAmount, outgoing } = deps
   return {
-    maxAmount,
-    quote: async (request) => {
-      await outgoing.assertNotPaused()
-      const terms = await quoteRequest(deps, withMethod(request))
-      return { amount: terms.amount, terms }
-    },
-    pay: async ({ id, input, payer, terms, park }) => {
-      const start = elapsedMs()
-      const order = { id, payer, url: input.url, terms: terms as Terms }
-      const committed = await commitPayment(deps, order)
-      if (committed.isNew && elapsedMs() - start > SEND_TIMEOUT_MS) {
-        await intents.conclude(id, 'unused', { reason: 'timeout' })
-        throw new Fault('timeout')
-      }
-      park?.(true)
-      const outcome = await sendPaid(egress, withMethod(input), committed.signed)
-      if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
-        await intents.conclude(id, 'unused', { reason: outcome.reason })
-        park?.(false)
-        throw new Fault(outcome.reason, outcome.note)
-      }
-      return conclude(deps, order, outcome, committed)
-    },
+    maxAmount: deps.maxAmount,
+    quote: (request) => quote(deps, request).catch(throwFault),
+    pay: (purchase) => pay(deps, purchase).catch(throwFault),
   }
+}
+
+/** An unavailable database is a fault of the hub, not of the service that buys. */
+function throwFault(error: unknown): never {
+  if (!isDatabaseDown(error)) throw error
+  throw new Fault('service_unavailable', undefined, { cause: error })
+}
+
+async function quote(deps: BuyerDeps, request: ExternalRequest) {
+  await deps.outgoing.assertNotPaused()
+  const terms = await quoteRequest(deps, withMethod(request))
+  return { amount: terms.amount, terms }
+}
+
+async function pay(
+  deps: BuyerDeps,
+  { id, input, payer, terms, park }: Parameters<Buyer['pay']>[0],
+): ReturnType<Buyer['pay']> {
+  const { egress, intents } = deps
+  const start = elapsedMs()
+  const order = { id, payer, url: input.url, terms: terms as Terms }
+  const committed = await commitPayment(deps, order)
+  if (committed.isNew && elapsedMs() - start > SEND_TIMEOUT_MS) {
+    await intents.conclude(id, 'unused', { reason: 'timeout' })
+    throw new Fault('timeout')
+  }
+  park?.(true)
+  const outcome = await sendPaid(egress, withMethod(input), committed.signed)
+  if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
+    await intents.conclude(id, 'unused', { reason: outcome.reason })
+    park?.(false)
+    throw new Fault(outcome.reason, outcome.note)
+  }
+  return conclude(deps, order, outcome, committed)
 }
 
 /** Time limit for signing and committing: later, the call's own deadline could free the money. */

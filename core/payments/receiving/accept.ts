@@ -195,8 +195,13 @@ export async function settlePayment(
     throw new Fault('facilitator_unavailable')
   }
   const hasFailed = outcome === 'failed' && claim.purpose === 'call'
-  await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
-  if (hasFailed && !claim.upfront)
-    await claims.trust.distrust(claim.key.payer, reason ?? 'not_settled')
+  try {
+    await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
+    if (hasFailed && !claim.upfront)
+      await claims.trust.distrust(claim.key.payer, reason ?? 'not_settled')
+  } catch (err) {
+    // The payer must learn the outcome, not of the database; the job asks the chain.
+    logFailure(log, 'error', { err, claim: claim.id, tx }, 'failed to store a payment outcome')
+  }
   return { ...settled, booked: false }
 }

@@ -12,6 +12,7 @@ import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
+import { toFault } from '../../http/problem.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
 import { SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
@@ -151,11 +152,15 @@ async function settleUpfront(
 ): Promise<Funds> {
   const settled = await settlePayment(deps, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
-  const { claim } = accepted
-  if (!(await deps.claims.startWork(claim.key, priced.call, leaseSecondsOf(priced)))) {
-    throw new Fault('payment_in_progress')
-  }
-  return new PrepaidFunds(deps, claim, priced.call, settled.responseHeader)
+  const claim = { ...accepted.claim, transaction: settled.tx ?? null }
+  const funds = new PrepaidFunds(deps, claim, priced.call, settled.responseHeader)
+  const isOurs = await deps.claims
+    .startWork(claim.key, priced.call, leaseSecondsOf(priced))
+    .catch((error: unknown): never => {
+      throw funds.explainFailure(toFault(error)) // it is paid
+    })
+  if (!isOurs) throw new Fault('payment_in_progress')
+  return funds
 }
 
 /** A 402 that refuses the payment and offers the terms of the next one. */
