@@ -67,6 +67,7 @@ describe('advice of a problem', () => {
       'too_many_services',
       'too_many_domains',
       'not_booked',
+      'already_refunded',
       'not_closable',
       'not_resolvable',
       'last_administrator',

@@ -4,8 +4,9 @@ import { openShards } from '../../../core/identity/shards.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
+import { SPEND } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
-import { eventSamples } from '../ledger/event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets } from '../ledger/event-samples.ts'
 
 /** The database's clock, set by the test: functions of the ledger read this one instead. */
 const CLOCK = `
@@ -71,6 +72,8 @@ export class BusinessYear {
     ]) {
       year.#payees.push(await year.#ledger.open(code, 'USDC'))
     }
+    const spend = await year.#ledger.account(SPEND)
+    await year.#post({ type: 'balance.opened', account: SPEND, amount: usd('10') }, spend)
     return year
   }
 
@@ -103,7 +106,11 @@ export class BusinessYear {
   }
 
   async #post(event: Parameters<Ledger['post']>[0], owner: AccountRef, effectiveAt?: Date) {
-    const meta = { author: 'a "quoted" \\ name', reason: 'line\nbreak; [2026-99], a: b, = + @' }
+    const meta = {
+      author: 'a "quoted" \\ name',
+      reason: 'line\nbreak; [2026-99], a: b, = + @',
+      provider: DEBTOR,
+    }
     const entry = {
       owner,
       id: uuidv7(this.#now.getTime()),
@@ -171,6 +178,7 @@ export class BusinessYear {
       free: free.code,
       earnings: this.#payees[0]!.code,
     }
+    await fundAssets(this.#ledger)
     for (const { event } of eventSamples(parties)) await this.#post(event, credits)
   }
 }
