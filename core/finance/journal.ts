@@ -22,8 +22,8 @@ export interface JournalEntryView extends Omit<StatementLine, 'amount' | 'contra
  * the planner does not know that an entry has few legs and would scan all accounts.
  */
 const ENTRY_SELECT = `j.shard, j.seq, ${ENTRY_COLUMNS},
-  (SELECT json_agg(json_build_object('account', a.code, 'asset', a.asset,
-      'amount', l.amount::text) ORDER BY l.n)
+  (SELECT coalesce(json_agg(json_build_object('account', a.code, 'asset', a.asset,
+      'amount', l.amount::text) ORDER BY l.n), '[]')
     FROM ledger.legs(j) l CROSS JOIN LATERAL (SELECT c.code, s.code AS asset
       FROM ledger.account c JOIN ledger.asset s ON s.id = c.asset
       WHERE c.id = l.account LIMIT 1) a) AS postings,

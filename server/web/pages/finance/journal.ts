@@ -90,10 +90,13 @@ const entryTable = (entries: readonly EntryJson[]): Html =>
 <th scope="col">Asset</th></tr></thead>${entries.map(entryRows)}</table></div>`
 
 const entryRows = ({ id, event, booked_at: at, postings }: EntryJson): Html => {
-  const rows = html` rowspan="${postings.length}"`
+  const rows = html` rowspan="${Math.max(1, postings.length)}"`
   const spanningCells = html`<td${rows} class="nowrap"><a
 href="${entryPath(id)}">${formatSeconds(at)}</a></td>
 <td${rows}>${event}</td>`
+  if (postings.length === 0) {
+    return html`<tbody><tr>${spanningCells}<td colspan="4">No postings.</td></tr></tbody>`
+  }
   return html`<tbody>${postings.map(
     (
       { account, amount, asset },
