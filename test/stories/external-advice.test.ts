@@ -48,8 +48,8 @@ describe('the problem of an external call', () => {
   it('is a fault of the hub, not of the service, while the database is down', async () => {
     const { pool } = hub().hub
     const query = pool.query.bind(pool)
-    pool.query = (async (text: string, ...rest: unknown[]) => {
-      if (String(text).includes('hub.outgoing_state')) {
+    pool.query = (async (text: unknown, ...rest: unknown[]) => {
+      if (typeof text === 'string' && text.includes('hub.outgoing_state')) {
         throw Object.assign(new Error('terminating connection'), { code: '57P01' })
       }
       return (query as (...values: unknown[]) => unknown)(text, ...rest)
@@ -60,7 +60,7 @@ describe('the problem of an external call', () => {
       expect(body).to.include({ charged_microdollars: 0, retryable: true })
       expect(headers).to.have.property('retry-after')
     } finally {
-      pool.query = query as never
+      pool.query = query
     }
   })
 })

@@ -248,7 +248,7 @@ describe('the ledger compared with a model', function () {
     const kinds = await database.pool.query('SELECT event FROM ledger.kind')
     const missing = new Set(kinds.rows.map(({ event }) => event as string))
     for (const { event } of rows) missing.delete(event)
-    // A closed month has no legs; reversals are tested in manual-entries.test.ts and refunds.test.ts.
+    // A closed month has no legs. Reversals: manual-entries.test.ts and refunds.test.ts.
     expect([...missing]).to.deep.equal(['period.closed', 'call.reversed', 'sale.reversed'])
   })
 
