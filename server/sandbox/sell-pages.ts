@@ -3,6 +3,7 @@ import { readRules, writeRules } from '../../core/catalog/domains/rules.ts'
 import { registerDomain } from '../../core/catalog/domains/store.ts'
 import type { OwnershipDeps } from '../../core/catalog/listings/ownership.ts'
 import type { Catalog } from '../../core/catalog/services/catalog.ts'
+import { Fault } from '../../core/errors.ts'
 import { findOrCreatePrincipal } from '../../core/identity/main-keys.ts'
 import { usd } from '../../core/money.ts'
 import type { PageRule } from '../../core/plugin/index.ts'
@@ -51,6 +52,12 @@ export async function sellSamplePages(
   if ((await readRules(pool, domain.id)).length === 0) await writeRules(pool, domain.id, RULES)
   if (domain.state === 'verified') return
   const resolveTxt = async () => [] // the sandbox has no name server
-  const { slug } = await verifyDomain({ ...deps, resolveTxt }, [owner], domain.id)
-  if (slug !== null) await catalog.refresh(slug)
+  const verified = await verifyDomain({ ...deps, resolveTxt }, [owner], domain.id).catch(
+    (error: unknown) => {
+      // Another sandbox on this database has just tried: the next start tries again.
+      if (error instanceof Fault && error.code === 'proof_too_soon') return undefined
+      throw error
+    },
+  )
+  if (verified?.slug != null) await catalog.refresh(verified.slug)
 }
