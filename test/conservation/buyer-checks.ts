@@ -1,6 +1,6 @@
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { groupBy, mismatch, netCharges, sum } from './checker-helpers.ts'
-import type { Facts, KeyBalance, PaymentAttempt } from './facts.ts'
+import { depositsOf, type Facts, type KeyBalance, type PaymentAttempt } from './facts.ts'
 import type { Charge } from './request-recorder.ts'
 
 /** Checks the responses that buyers received and their remaining balances against the database. */
@@ -75,7 +75,11 @@ const checkAttempts = (facts: Facts): string[] => {
   const treasury = facts.wallets.treasury.toLowerCase()
   const received = facts.transfers.filter(({ to }) => to === treasury)
   const paid = new Map(received.map(({ from, nonce, amount }) => [`${from} ${nonce}`, amount]))
-  return facts.attempts.flatMap((attempt) => checkAttempt(attempt, paid))
+  const deposits = depositsOf(facts.database)
+  return facts.attempts.flatMap((attempt) => {
+    const isDeposited = deposits.has(`${attempt.payer} ${attempt.nonce}`)
+    return checkAttempt(isDeposited ? { ...attempt, served: undefined } : attempt, paid)
+  })
 }
 
 function checkAttempt(
@@ -100,8 +104,10 @@ function checkWallets({ buyerWallets, database }: Facts): string[] {
     database.entries.filter(({ event }) => event === 'credits.purchased' || event === 'call.sold'),
     ({ payer }) => payer,
   )
+  const deposits = [...depositsOf(database)]
   return [...buyerWallets].flatMap(([wallet, { funded, left }]) => {
-    const sales = sold.get(wallet) ?? []
-    return mismatch(`sold to ${wallet}`, sum(sales.map(({ amount }) => amount)), funded - left)
+    const sales = (sold.get(wallet) ?? []).map(({ amount }) => amount)
+    const own = deposits.flatMap(([key, amount]) => (key.startsWith(`${wallet} `) ? amount : []))
+    return mismatch(`sold to ${wallet}`, sum([...sales, ...own]), funded - left)
   })
 }

@@ -1,7 +1,14 @@
 import { checkBuyers } from './buyer-checks.ts'
 import type { Transfer } from './chain-transfers.ts'
 import { entriesOf, groupBy, mismatch, netCharges, sum } from './checker-helpers.ts'
-import type { Account, Entry, Facts, Intent } from './facts.ts'
+import {
+  type Account,
+  depositsOf,
+  type Entry,
+  type Facts,
+  type Intent,
+  isDeposit,
+} from './facts.ts'
 
 /**
  * Checks that money was conserved, once nothing is pending. Returns one line per violation. Pure.
@@ -151,11 +158,16 @@ function checkIncoming({ transfers, database, wallets }: Facts): string[] {
   const receipts = groupBy(entriesOf(database.entries, 'receipt.confirmed'), ({ id }) => id)
   const claims = new Map(database.claims.map((claim) => [`${claim.payer} ${claim.nonce}`, claim]))
   const paid = new Set(received.map(({ from, nonce }) => `${from} ${nonce}`))
+  const deposits = depositsOf(database)
   return [
     ...received.flatMap(({ tx, from, nonce, amount }) => {
       const key = `${from} ${nonce}`
       const [claim, sold = []] = [claims.get(key), soldBy.get(key)]
       if (!claim && sold.length === 0) return [`received and not posted: ${amount} by ${tx}`]
+      const deposit = deposits.get(key)
+      if (deposit !== undefined) {
+        return mismatch(`deposit of ${tx}, also sold ${sold.length} times`, deposit, amount)
+      }
       return [
         ...mismatch(`received by ${tx} and sold`, sum(sold.map((sale) => sale.amount)), amount),
         ...mismatch(`sales of the payment of ${tx}`, sold.length, 1),
@@ -198,5 +210,5 @@ const BAD_EVENTS = [
 
 const checkCorrections = ({ database }: Facts): string[] =>
   database.entries
-    .filter(({ event }) => BAD_EVENTS.includes(event))
+    .filter(({ event, id }) => BAD_EVENTS.includes(event) && !isDeposit(database, event, id))
     .map(({ event, id, amount }) => `${event}: ${amount} of ${id}`)

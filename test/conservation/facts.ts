@@ -152,3 +152,29 @@ export async function readAccounts(pool: Pool): Promise<Account[]> {
   )
   return rows
 }
+
+/**
+ * Amounts of payments that bought nothing and are deposits of their payers, by payer and nonce: the
+ * payer paid for the same request again, or was told that the payment had failed.
+ */
+export const depositsOf = ({
+  entries,
+  claims,
+}: Pick<Facts['database'], 'entries' | 'claims'>): ReadonlyMap<string, bigint> => {
+  const found = new Map(
+    entries.filter(({ event }) => event === 'surplus.found').map(({ id, amount }) => [id, amount]),
+  )
+  return new Map(
+    claims.flatMap(({ id, payer, nonce }) => {
+      const amount = found.get(id)
+      return amount === undefined ? [] : [[`${payer} ${nonce}`, amount] as const]
+    }),
+  )
+}
+
+/** Returns true for the entry of a deposit. */
+export const isDeposit = (
+  { claims }: Pick<Facts['database'], 'claims'>,
+  event: string,
+  id: string,
+): boolean => event === 'surplus.found' && claims.some((claim) => claim.id === id)
