@@ -167,7 +167,7 @@ function isTemporary({ status, headers }: HubResponse): boolean {
   return TEMPORARY.has(status) && headers['x-refund-reason'] === undefined
 }
 
-/** The repetition costs nothing, but its caller was never told of the charge. */
+/** Returns the response with the charge of an earlier attempt, whose response was lost. */
 function withEarlierCharge(response: HubResponse): HubResponse {
   const earlier = response.headers['x-charged-earlier-microdollars']
   return earlier === undefined ? response : { ...response, charged: BigInt(String(earlier)) }

@@ -11,6 +11,10 @@ const LEDGER = join('test', 'core', 'ledger')
 /** Maximum time for a server to stop after its test process has ended. */
 const STOP_MS = 15_000
 
+// Workers report failed assertions to the main process as JSON, which has no bigints.
+const send = process.send?.bind(process)
+if (send) process.send = (message: object) => send(withoutBigints(message))
+
 /** Blocks the network except loopback. */
 export const mochaHooks = {
   beforeAll(): void {
@@ -54,4 +58,11 @@ export async function mochaGlobalTeardown(): Promise<void> {
 async function anyRuns(folder: string): Promise<boolean> {
   const files = await readdir(folder, { recursive: true })
   return files.some((file) => file.endsWith('postmaster.pid'))
+}
+
+function withoutBigints(message: object): object {
+  const json = JSON.stringify(message, (_name, value) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  )
+  return JSON.parse(json)
 }
