@@ -39,6 +39,7 @@ describe('the pending work of finance', () => {
   const waiting = () => pendingWork(database.pool, FINALITY)
   const NOTHING = {
     sound: true,
+    failures: [],
     exceptions: 0n,
     payments: 0n,
     overdue: 0n,

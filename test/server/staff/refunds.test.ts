@@ -1,4 +1,4 @@
-import { defineService, s, usd } from 'agenthub/plugin'
+import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../../core/client/index.ts'
@@ -14,20 +14,9 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
 import { createStaff, dataOf, expectRefused, type Json } from './fixture.ts'
+import { EARNINGS, PRICE, works } from './paid-service.ts'
 
-const PRICE = usd('0.01')
 const COMMISSION = PRICE / 10n
-const EARNINGS = 'liabilities:providers:example:works'
-const works = defineService({
-  slug: 'works',
-  name: 'Works',
-  category: 'test',
-  summary: 'Works at one price.',
-  provider: 'example',
-  endpoints: {
-    'POST /do': { summary: 'Works.', price: PRICE, input: s.object({}), handle: async () => ({}) },
-  },
-})
 
 describe('refunds by finance', () => {
   const admin = createAdmin()
