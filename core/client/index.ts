@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
 import type { JsonObject } from '../json.ts'
-import type { Micros } from '../money.ts'
+import { decimal, type Micros } from '../money.ts'
 import {
   type ClientWait,
   HubError,
@@ -63,6 +63,14 @@ export interface ExternalOrder {
   readonly accept_pay_to?: string | undefined
 }
 
+/** A transfer of credits between two main keys of one wallet. */
+export interface KeyTransferOrder {
+  /** Key id. */
+  readonly from: string
+  readonly to: string
+  readonly amount: Micros
+}
+
 /** Creates a unique idempotency key. */
 export const newIdempotencyKey = (): string => randomUUID()
 
@@ -101,16 +109,33 @@ export class HubClient {
     const { account } = await this.#wallet()
     const query = `?wallet_address=${account.address}`
     const { body: challenge } = await this.send(`/v1/register/challenge${query}`)
-    const message = String(challenge['message'])
-    if (!message.startsWith(`${new URL(this.#options.baseUrl).host} wants you to sign in`)) {
-      throw new Error('The challenge names another host, so it was not signed.')
-    }
-    const signature = await account.signMessage({ message })
-    const { nonce } = challenge
-    const body = { wallet_address: account.address, signature, nonce }
+    const body = { wallet_address: account.address, ...(await this.#sign(account, challenge)) }
     const { body: key } = await this.send('/v1/register', { method: 'POST', body })
     const apiKey = String(key['api_key'])
     return { client: this.withKey(apiKey), apiKey, keyId: String(key['key_id']) }
+  }
+
+  /** Moves credits between two main keys of the wallet, which signs the transfer. */
+  async transfer(order: KeyTransferOrder): Promise<HubResponse> {
+    const { account } = await this.#wallet()
+    const body = {
+      from_key_id: order.from,
+      to_key_id: order.to,
+      amount_microdollars: Number(order.amount),
+    }
+    const path = '/v1/credits/transfers'
+    const { body: challenge } = await this.send(`${path}/challenge`, { method: 'POST', body })
+    const message = String(challenge['message'])
+    const { from, to } = order
+    if (
+      !message.includes(
+        `Move ${decimal(order.amount)} USD of credits from key ${from} to key ${to}.`,
+      )
+    ) {
+      throw new Error('The challenge is for another transfer, so it was not signed.')
+    }
+    const signed = await this.#sign(account, challenge)
+    return this.send(path, { method: 'POST', body: signed, retries: true })
   }
 
   /** Buys `amount` microdollars of credits by x402, once per `purchaseId` however often sent. */
@@ -198,6 +223,15 @@ export class HubClient {
   #exchange(path: string, message: HubRequest): Promise<HubResponse> {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
     return sendRequest({ baseUrl, apiKey, timeoutMs }, path, message)
+  }
+
+  /** Signs a challenge of this hub. @throws Error if it names another host */
+  async #sign(account: LocalAccount, { message, nonce }: JsonObject) {
+    const text = String(message)
+    if (!text.startsWith(`${new URL(this.#options.baseUrl).host} wants you to sign in`)) {
+      throw new Error('The challenge names another host, so it was not signed.')
+    }
+    return { nonce, signature: await account.signMessage({ message: text }) }
   }
 
   async #paymentHeader(offered: HubResponse, path: string, maxAmount: bigint) {

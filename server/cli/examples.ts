@@ -13,6 +13,7 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
   register: [
     ['register', 'with a new wallet, readable to you only'],
     ['register --keystore ~/.ethereum/keystore/UTC--…', 'with an existing wallet'],
+    ['register --new', 'another key; `hub keys use KEY-ID` returns to an earlier one'],
   ],
   topup: [
     ['topup 5', 'asks, signs and waits for settlement'],
@@ -30,7 +31,11 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
     ['call weather', 'a saved tool'],
   ],
   add: [['add https://api.example/weather --name weather', 'then: hub call weather']],
-  keys: [['keys create --name shop --max-day 1 --services analysis', 'a sub-key with limits']],
+  keys: [
+    ['keys list', 'stored keys, which is in use, and their sub-keys'],
+    ['keys use KEY-ID', 'commands use this stored key from now on'],
+    ['keys create --name shop --max-day 1 --services analysis', 'a sub-key with limits'],
+  ],
   receipts: [['receipts verify CALL-ID', "with the hub's public keys, on this machine"]],
   install: [
     ['install', 'all assistants on this machine'],

@@ -1,18 +1,23 @@
 import { constants } from 'node:fs'
-import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { Failure } from './failure.ts'
 
 const OWNER_ONLY = 0o600
+const BACKUPS_MAX = 20
+const LOCK_RETRY_MS = 20
 
-/** Reads a JSON file; undefined if it does not exist. @throws Failure for invalid JSON */
-export async function readJson<T>(path: string): Promise<T | undefined> {
+/** Reads a JSON file; undefined if it does not exist. @throws Failure with `hint` if invalid */
+export async function readJson<T>(
+  path: string,
+  hint = 'Fix it, or move it away.',
+): Promise<T | undefined> {
   const text = await readText(path)
   if (text === undefined) return undefined
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Failure('error', `${path} is not valid JSON.`, 'Fix it, or move it away.', { cause })
+    throw new Failure('error', `${path} is not valid JSON.`, hint, { cause })
   }
 }
 
@@ -55,4 +60,53 @@ export async function isReadableByOthers(path: string): Promise<boolean> {
   if (process.platform === 'win32') return false
   const found = await stat(path).catch(() => undefined)
   return found !== undefined && (found.mode & 0o077) !== 0
+}
+
+/** Writes a text to `backups/` beside a file, readable to the owner only; prunes the oldest. */
+export async function storeBackup(path: string, text: string): Promise<void> {
+  const folder = join(dirname(path), 'backups')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const isOurs = (name: string): boolean => name.startsWith(`${basename(path)}.`)
+  const names = (await readdir(folder)).filter(isOurs).toSorted()
+  const number = Number(names.at(-1)?.slice(-6) ?? 0) + 1
+  await replaceFile(join(folder, `${basename(path)}.${String(number).padStart(6, '0')}`), text)
+  for (const name of names.slice(0, -BACKUPS_MAX)) await rm(join(folder, name), { force: true })
+}
+
+/** Runs work while no other process runs work under the same path. */
+export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const lock = `${path}.lock`
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  while (!(await createLock(lock))) {
+    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
+  }
+  try {
+    return await work()
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+/** Creates a lock file with the id of this process; removes that of a process that ended. */
+async function createLock(lock: string): Promise<boolean> {
+  try {
+    const file = await open(lock, 'wx', OWNER_ONLY)
+    await file.writeFile(String(process.pid))
+    await file.close()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const owner = Number(await readText(lock))
+  if (owner > 0 && !isRunning(owner)) await rm(lock, { force: true })
+  return false
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // runs as another user
+  }
 }

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { assistants } from './assistants.ts'
 import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
+import { KEYSTORE, keyCommands } from './key-commands.ts'
 import { pluginCommands } from './plugin/program.ts'
 
 /** Builds the command line. @param version of the package */
@@ -25,17 +26,12 @@ export function createProgram(version: string, run: Run): Command {
   addMoneyCommands(program, run)
   addSearchCommands(program, run)
   addCallCommands(program, run)
-  addKeyCommands(program, run)
+  keyCommands(program, run)
   addWalletCommands(program, run)
   assistants(program, run)
   pluginCommands(program, run)
   return program
 }
-
-const KEYSTORE = [
-  '--keystore <file>',
-  'a keystore of version 3, as geth and Foundry write it',
-] as const
 
 function addMoneyCommands(program: Command, run: Run): void {
   program
@@ -43,6 +39,7 @@ function addMoneyCommands(program: Command, run: Run): void {
     .description('register a wallet and store the API key')
     .option(...KEYSTORE)
     .option('--show-key', 'print the key')
+    .option('--new', 'add a key although one is stored, and use it')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/register.ts')).register(context, flags),
@@ -170,47 +167,6 @@ const collect = (value: string, before: readonly string[] = []): readonly string
   ...before,
   value,
 ]
-
-function addKeyCommands(program: Command, run: Run): void {
-  const group = program.command('keys').description('manage the key and its sub-keys')
-  group
-    .command('list')
-    .description('list this key and its sub-keys')
-    .action(run(async (context) => (await import('./commands/keys.ts')).listKeys(context)))
-  group
-    .command('create')
-    .description('create a sub-key; it is shown once')
-    .option('--name <name>')
-    .option('--max-call <usd>', 'maximum price of a call')
-    .option('--max-day <usd>', 'maximum spend per UTC day')
-    .option('--max-total <usd>', 'total limit')
-    .option('--services <slugs>', 'only these services, separated by commas')
-    .option('--expires <date>', 'such as 2027-01-31')
-    .action(
-      run(async (context, flags: object) =>
-        (await import('./commands/keys.ts')).createKey(context, flags),
-      ),
-    )
-  group
-    .command('rotate')
-    .argument('<key-id>')
-    .description('rotate the secret of a key')
-    .option('--overlap <seconds>', 'how long the old secret keeps working')
-    .action(
-      run(async (context, flags: object, id: string) =>
-        (await import('./commands/keys.ts')).rotateKey(context, id, flags),
-      ),
-    )
-  group
-    .command('revoke')
-    .argument('<key-id>')
-    .description('permanently revoke a key and its sub-keys')
-    .action(
-      run(async (context, _: object, id: string) =>
-        (await import('./commands/keys.ts')).revokeKey(context, id),
-      ),
-    )
-}
 
 function addWalletCommands(program: Command, run: Run): void {
   const group = program.command('wallet').description('manage the wallet that registers and pays')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DEFAULT_HUB, type Settings } from './config.ts'
 import { Failure } from './failure.ts'
-import { readJson, replaceFile } from './files.ts'
+import { readJson, readText, replaceFile, storeBackup, withFileLock } from './files.ts'
 
 export interface Credential {
   readonly api_key: string
@@ -10,10 +10,13 @@ export interface Credential {
   readonly sandbox: boolean
 }
 
-/** Keys by hub origin; a key is never sent to another hub. */
+/** Keys by hub origin; a key is never sent to another hub, and never removed. */
 interface Credentials {
   readonly current?: string
+  /** The key in use. */
   readonly hubs: Readonly<Record<string, Credential>>
+  /** The other stored keys. */
+  readonly others?: Readonly<Record<string, readonly Credential[]>>
 }
 
 /** A service saved under a name of the user's choice. */
@@ -73,10 +76,31 @@ export class Store {
     )
   }
 
+  /** Lists the stored keys of a hub, the one in use first. */
+  async credentialsOf(hub: string): Promise<readonly Credential[]> {
+    return listCredentials(await this.#credentials(), hub)
+  }
+
+  /**
+   * Stores a key and puts it in use. All other keys stay stored; one with the same id is updated.
+   * The previous file is backed up, and concurrent commands wait for each other.
+   */
   async saveCredential(hub: string, credential: Credential): Promise<void> {
-    const { hubs } = await this.#credentials()
-    const next: Credentials = { current: hub, hubs: { ...hubs, [hub]: credential } }
-    await replaceFile(this.path('credentials.json'), pretty(next))
+    const path = this.path('credentials.json')
+    await withFileLock(path, async () => {
+      const before = await this.#credentials()
+      const others = listCredentials(before, hub).filter(
+        ({ key_id: id }) => id !== credential.key_id,
+      )
+      const next: Credentials = {
+        current: hub,
+        hubs: { ...before.hubs, [hub]: credential },
+        others: { ...before.others, [hub]: others },
+      }
+      const text = await readText(path)
+      if (text !== undefined) await storeBackup(path, text)
+      await replaceFile(path, pretty(next))
+    })
   }
 
   async tools(): Promise<Readonly<Record<string, Tool>>> {
@@ -88,8 +112,14 @@ export class Store {
   }
 
   async #credentials(): Promise<Credentials> {
-    return (await readJson<Credentials>(this.path('credentials.json'))) ?? { hubs: {} }
+    const hint = `Fix it, or restore it from ${this.path('backups')}.`
+    return (await readJson<Credentials>(this.path('credentials.json'), hint)) ?? { hubs: {} }
   }
+}
+
+function listCredentials({ hubs, others }: Credentials, hub: string): readonly Credential[] {
+  const inUse = hubs[hub]
+  return [...(inUse ? [inUse] : []), ...(others?.[hub] ?? [])]
 }
 
 const pretty = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

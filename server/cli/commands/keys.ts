@@ -1,43 +1,9 @@
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { dollars, table } from '../terminal.ts'
+import { dollars } from '../terminal.ts'
 import { parsePrice } from './search.ts'
+import { findStored } from './stored-keys.ts'
 import { requireConsent } from './topup.ts'
-
-interface Key {
-  readonly key_id: string
-  readonly parent: string | null
-  readonly name: string | null
-  readonly balance_microdollars: number | null
-  readonly max_call_microdollars: number | null
-  readonly max_day_microdollars: number | null
-  readonly max_total_microdollars: number | null
-  readonly used_at: string | null
-  readonly revoked_at: string | null
-}
-
-/** Lists this key and its sub-keys. */
-export async function listKeys(context: Context): Promise<void> {
-  const { body } = await (await clientWithKey(context)).send('/v1/keys?limit=100')
-  const { data } = body as unknown as { readonly data: readonly Key[] }
-  const cap = (amount: number | null) => (amount === null ? '' : dollars(BigInt(amount)))
-  await context.terminal.result(body, () =>
-    table(
-      ['key', 'name', 'below', 'credits', 'call', 'day', 'total', 'last used', ''],
-      data.map((key) => [
-        key.key_id,
-        key.name ?? '',
-        key.parent ?? '',
-        cap(key.balance_microdollars),
-        cap(key.max_call_microdollars),
-        cap(key.max_day_microdollars),
-        cap(key.max_total_microdollars),
-        key.used_at?.slice(0, 10) ?? 'never',
-        key.revoked_at === null ? '' : 'revoked',
-      ]),
-    ),
-  )
-}
 
 export interface KeyFlags {
   readonly name?: string
@@ -80,8 +46,8 @@ export async function rotateKey(
   { overlap }: { readonly overlap?: string },
 ): Promise<void> {
   const { store, terminal, hub } = context
-  const own = await store.credential(hub)
-  const client = await clientWithKey(context)
+  const own = await findStored(context, id)
+  const client = own ? context.client({ apiKey: own.api_key }) : await clientWithKey(context)
   const seconds = overlap === undefined ? 0 : Number(overlap)
   if (!Number.isInteger(seconds) || seconds < 0)
     throw new Failure('usage', `Not seconds: ${overlap}`)
@@ -89,18 +55,27 @@ export async function rotateKey(
   const path = `/v1/keys/${encodeURIComponent(id)}/rotate`
   const { body: made } = await client.send(path, { method: 'POST', body })
   const apiKey = String(made['api_key'])
-  const isOwn = own?.key_id === id
-  if (isOwn) await store.saveCredential(hub, { ...own, api_key: apiKey })
-  const told = isOwn ? { key_id: id, kept: true } : made
+  const told = own ? { key_id: id, stored: true } : made
+  try {
+    if (own) await store.saveCredential(hub, { ...own, api_key: apiKey })
+  } catch (error) {
+    terminal.warn(`The new secret of ${id} could not be stored: ${apiKey}`)
+    throw error
+  }
   await terminal.result(told, () =>
-    isOwn ? `${id} has another secret, kept in ${store.path('credentials.json')}` : apiKey,
+    own ? `${id} has another secret, stored in ${store.path('credentials.json')}` : apiKey,
   )
 }
 
-/** Permanently revokes a key and its sub-keys. */
+/** Permanently revokes a key and its sub-keys, after naming the credits that are lost. */
 export async function revokeKey(context: Context, id: string): Promise<void> {
-  await requireConsent(context, `Revoke ${id}, and all keys below it, for good?`)
-  const client = await clientWithKey(context)
-  const { body } = await client.send(`/v1/keys/${encodeURIComponent(id)}`, { method: 'DELETE' })
+  const apiKey = (await findStored(context, id))?.api_key ?? (await context.store.apiKey())
+  const client = context.client({ apiKey })
+  const path = `/v1/keys/${encodeURIComponent(id)}`
+  const { balance_microdollars: credits } = (await client.send(path)).body
+  const lost = credits ? ` Its ${dollars(BigInt(Number(credits)))} of credits is lost:` : ''
+  const rescue = credits ? ' to keep it, decline and run `hub keys transfer` first.' : ''
+  await requireConsent(context, `Revoke ${id} and its sub-keys permanently?${lost}${rescue}`)
+  const { body } = await client.send(path, { method: 'DELETE' })
   await context.terminal.result(body, () => `Revoked ${id}.`)
 }

@@ -1,4 +1,4 @@
-import { usd } from '../../../core/money.ts'
+import { type Micros, usd } from '../../../core/money.ts'
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, stripControls, table } from '../terminal.ts'
@@ -78,7 +78,7 @@ export function formatPrice(price: Hit['price_microdollars']): string {
   return min === max ? dollars(min) : `${dollars(min)}–${dollars(max)}`
 }
 
-export function parsePrice(text: string): bigint {
+export function parsePrice(text: string): Micros {
   try {
     return usd(text.replace(/^\$/, ''))
   } catch (cause) {

@@ -58,7 +58,7 @@ function parseDollars(text: string): Micros {
 export async function requireConsent({ terminal }: Context, question: string): Promise<void> {
   const answer = await terminal.confirm(question)
   if (answer === true) return
-  if (answer === false) throw new Failure('declined', 'Nothing was paid.')
+  if (answer === false) throw new Failure('declined', 'Nothing was paid or changed.')
   throw new Failure('declined', `${question} There is no terminal to ask.`, 'Pass --yes to agree.')
 }
 
