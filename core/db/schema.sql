@@ -194,6 +194,16 @@ CREATE TABLE hub.challenge (
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
 
+CREATE TABLE hub.commission_rounding (
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  only_row boolean DEFAULT true NOT NULL,
+  CONSTRAINT commission_rounding_pkey PRIMARY KEY (only_row),
+  CONSTRAINT commission_rounding_only_row_check CHECK (only_row)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.commission_rounding FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.commission_rounding FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.commission_rounding TO hub_app;
+
 CREATE TABLE hub.commission_rule (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   provider text NOT NULL,
@@ -375,6 +385,7 @@ CREATE TABLE hub.earning (
   gross bigint NOT NULL,
   commission bigint NOT NULL,
   refunded bigint NOT NULL,
+  rounding bigint DEFAULT 0 NOT NULL,
   CONSTRAINT earning_pkey PRIMARY KEY (account, day),
   CONSTRAINT earning_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
 ) WITH (fillfactor=70);
@@ -1045,6 +1056,12 @@ CREATE TABLE hub.payout_part (
   refunded bigint,
   other bigint,
   carried bigint DEFAULT 0 NOT NULL,
+  rounding bigint DEFAULT 0 NOT NULL,
+  rounding_entry uuid,
+  refunds bigint,
+  commission_refunded bigint,
+  owed bigint,
+  recovered bigint,
   CONSTRAINT payout_part_pkey PRIMARY KEY (payout, account, shard),
   CONSTRAINT payout_part_account_entry_phase_fkey FOREIGN KEY (account, entry, phase) REFERENCES ledger.journal(owner, id, phase),
   CONSTRAINT payout_part_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
@@ -1055,13 +1072,20 @@ CREATE TABLE hub.payout_part (
   CONSTRAINT payout_part_calls_check CHECK ((calls >= 0)),
   CONSTRAINT payout_part_carried_check CHECK ((carried >= 0)),
   CONSTRAINT payout_part_check CHECK ((upto_seq > after_seq)),
-  CONSTRAINT payout_part_check1 CHECK (((commission >= 0) AND (commission <= gross))),
+  CONSTRAINT payout_part_check1 CHECK (((rounding = 0) = (rounding_entry IS NULL))),
+  CONSTRAINT payout_part_commission CHECK ((((commission - rounding) >= 0) AND ((commission - rounding) <= gross))),
+  CONSTRAINT payout_part_commission_refunded_check CHECK ((commission_refunded >= 0)),
   CONSTRAINT payout_part_gross_check CHECK ((gross >= 0)),
+  CONSTRAINT payout_part_owed_check CHECK ((owed >= 0)),
   CONSTRAINT payout_part_payout_fkey FOREIGN KEY (payout) REFERENCES hub.payout(id),
+  CONSTRAINT payout_part_recovered_check CHECK ((recovered >= 0)),
   CONSTRAINT payout_part_refunded_check CHECK ((refunded >= 0)),
-  CONSTRAINT payout_part_sums CHECK (((num_nulls(calls, gross, commission, refunded, other) = ANY (ARRAY[0, 5])) AND COALESCE((amount = (((gross - commission) - refunded) + other)), true)))
+  CONSTRAINT payout_part_refunds_check CHECK ((refunds >= 0)),
+  CONSTRAINT payout_part_rounding_check CHECK ((rounding >= 0)),
+  CONSTRAINT payout_part_sums CHECK (((num_nulls(calls, gross, commission, refunds, commission_refunded, owed, refunded, recovered, other) = ANY (ARRAY[0, 9])) AND COALESCE(((refunded = ((refunds - commission_refunded) - owed)) AND (amount = ((((gross - commission) - refunded) - recovered) + other))), true)))
 );
 CREATE INDEX payout_part_open ON hub.payout_part USING btree (payout) WHERE (calls IS NULL);
+CREATE TRIGGER admit BEFORE INSERT ON hub.payout_part FOR EACH ROW WHEN ((new.rounding <> 0)) EXECUTE FUNCTION hub.admit_payout_part();
 CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout_part FOR EACH ROW EXECUTE FUNCTION hub.keep_payout_part();
 GRANT INSERT, SELECT ON hub.payout_part TO hub_app;
 GRANT UPDATE ON hub.payout_part(calls) TO hub_app;
@@ -1069,6 +1093,10 @@ GRANT UPDATE ON hub.payout_part(gross) TO hub_app;
 GRANT UPDATE ON hub.payout_part(commission) TO hub_app;
 GRANT UPDATE ON hub.payout_part(refunded) TO hub_app;
 GRANT UPDATE ON hub.payout_part(other) TO hub_app;
+GRANT UPDATE ON hub.payout_part(refunds) TO hub_app;
+GRANT UPDATE ON hub.payout_part(commission_refunded) TO hub_app;
+GRANT UPDATE ON hub.payout_part(owed) TO hub_app;
+GRANT UPDATE ON hub.payout_part(recovered) TO hub_app;
 
 CREATE TABLE hub.person (
   principal text NOT NULL,
@@ -2062,6 +2090,22 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.admit_payout_approval() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.admit_payout_part()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.rounding > hub.commission_due(NEW.account) OR NOT EXISTS (SELECT FROM ledger.journal j
+      WHERE j.owner = NEW.account AND j.id = NEW.rounding_entry AND j.phase = 0 AND j.kind = 44
+        AND j.shard = NEW.shard AND j.seq BETWEEN NEW.after_seq AND NEW.upto_seq
+        AND j.accounts = ARRAY[NEW.account, 1] AND j.amounts = ARRAY[-NEW.rounding, NEW.rounding]) THEN
+    RAISE EXCEPTION 'payout %: commission of % is not due', NEW.payout, NEW.rounding
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.admit_payout_part() TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.announce_credential()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2178,6 +2222,14 @@ BEGIN
     FROM ledger.claim_key(p_owner, p_sub_key || ' ' || p_name, p_inputs, p_id) c;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.claim_sub_key_name(bigint,text,text,text,uuid) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.commission_due(p_account bigint)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  SELECT greatest(0, div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0),
+    10000) - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $function$;
+GRANT EXECUTE ON FUNCTION hub.commission_due(bigint) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())
  RETURNS smallint
@@ -2660,8 +2712,9 @@ CREATE OR REPLACE FUNCTION hub.keep_payout_part()
 AS $function$
 BEGIN
   IF TG_OP = 'DELETE' OR OLD.calls IS NOT NULL OR (NEW.payout, NEW.account, NEW.shard, NEW.amount,
-      NEW.entry, NEW.after_seq, NEW.upto_seq, NEW.carried) IS DISTINCT FROM (OLD.payout, OLD.account,
-      OLD.shard, OLD.amount, OLD.entry, OLD.after_seq, OLD.upto_seq, OLD.carried) THEN
+      NEW.entry, NEW.after_seq, NEW.upto_seq, NEW.carried, NEW.rounding, NEW.rounding_entry)
+    IS DISTINCT FROM (OLD.payout, OLD.account, OLD.shard, OLD.amount, OLD.entry, OLD.after_seq,
+      OLD.upto_seq, OLD.carried, OLD.rounding, OLD.rounding_entry) THEN
     RAISE EXCEPTION 'what payout % took stays as it is', OLD.payout USING ERRCODE = 'restrict_violation';
   END IF;
   RETURN NEW;
@@ -3622,6 +3675,7 @@ END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_adjusted ON ONLY ledger.journal USING btree (at) WHERE (kind = 40);
 CREATE INDEX journal_author ON ONLY ledger.journal USING btree (shard, seq) WHERE ((kind > 4) AND (meta ? 'author'::text));
+CREATE INDEX journal_debt ON ONLY ledger.journal USING btree (shard, seq) WHERE ((kind = ANY (ARRAY[29, 43])) AND (9 = ANY (accounts)));
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
 CREATE INDEX journal_rare ON ONLY ledger.journal USING btree (shard, kind, seq) WHERE (kind > 3);

@@ -118,6 +118,7 @@ const RULES: {
   'external.refunded': (e) => moveUsdc(EXTERNAL_SELLERS, e.credits, e.amount),
   'external.lost': (e) => moveUsdc(EXPENSE.x402Loss, SPEND, e.amount),
 
+  'commission.rounded': (e) => moveUsdc(e.earnings, COMMISSION, e.amount),
   'payout.started': (e) => moveUsdc(e.earnings, PAYOUTS, e.amount),
   'payout.gathered': ({ direction, amount }) =>
     direction === 'out'

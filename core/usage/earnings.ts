@@ -3,41 +3,62 @@ import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
 
 /**
- * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed. Accounts: 1 commission, 9
- * receivables from providers, which include the provider's part of a refund after a payout.
+ * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed, 44 rounding of commission.
+ * Accounts: 1 commission, 9 receivables from providers, which include the provider's part of a
+ * refund after a payout. `rounding` is what was not charged because commission is rounded down.
  */
 const ADD_EARNINGS = `
   WITH entry AS MATERIALIZED (
-    SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.accounts, j.amounts,
-      (j.at AT TIME ZONE 'UTC')::date AS day
-    FROM ledger.journal j
-    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30, 43)
-  ), part(account, day, calls, gross, commission, refunded) AS (
-    SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0
+    SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.bps, j.accounts, j.amounts,
+      (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= r.since AS rounds, j.meta ->> 'bps' AS sale_bps
+    FROM ledger.journal j CROSS JOIN hub.commission_rounding r
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30, 43, 44)
+  ), part(account, day, calls, gross, commission, refunded, rounding) AS (
+    SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0,
+        coalesce(sum(e.amount % 10000 * e.bps % 10000) FILTER (WHERE e.rounds), 0)
       FROM entry e WHERE e.kind = 2 AND e.amount > 0 GROUP BY 1, 2
     UNION ALL
-    SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0 FROM entry e
+    SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0,
+        CASE WHEN e.rounds THEN (u.amount + f.fee) % 10000 * coalesce(e.sale_bps::integer, 0) % 10000
+          ELSE 0 END
+      FROM entry e
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       CROSS JOIN LATERAL (SELECT coalesce(sum(l.amount), 0)::bigint AS fee
         FROM unnest(e.accounts, e.amounts) l(account, amount) WHERE l.account = 1) f
       WHERE e.kind IN (18, 30) AND u.amount > 0 AND u.account <> 1
     UNION ALL
-    SELECT c.payee, e.day, 0, 0, 0, -u.amount FROM entry e
+    SELECT c.payee, e.day, 0, 0, 0, -u.amount, 0 FROM entry e
       JOIN ledger.journal c ON c.owner = e.owner AND c.id = e.id AND c.phase = 2
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       WHERE e.kind = 29 AND u.account IN (c.payee, 9)
     UNION ALL
-    SELECT e.owner, e.day, 0, 0, 0, -u.amount FROM entry e
+    SELECT e.owner, e.day, 0, 0, 0, -u.amount, 0 FROM entry e
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       WHERE e.kind = 43 AND u.account IN (e.owner, 9)
+    UNION ALL
+    SELECT c.account, e.day, 0, 0, 0, 0, 10000 * f.fee - f.price::numeric * c.bps FROM entry e
+      JOIN LATERAL (
+        SELECT j.payee AS account, j.bps FROM ledger.journal j, hub.commission_rounding r
+          WHERE e.kind = 29 AND j.owner = e.owner AND j.id = e.id AND j.phase = 2 AND j.at >= r.since
+        UNION ALL
+        SELECT j.owner, (j.meta ->> 'bps')::integer FROM ledger.journal j, hub.commission_rounding r
+          WHERE e.kind = 43 AND j.owner = e.owner AND j.id = e.id AND j.phase = 0 AND j.at >= r.since
+      ) c ON c.bps > 0
+      CROSS JOIN LATERAL (SELECT sum(u.amount) FILTER (WHERE u.amount > 0) AS price,
+          coalesce(-sum(u.amount) FILTER (WHERE u.account = 1), 0) AS fee
+        FROM unnest(e.accounts, e.amounts) u(account, amount)) f
+      WHERE e.kind IN (29, 43)
+    UNION ALL
+    SELECT e.owner, e.day, 0, 0, e.amounts[2], 0, 0 FROM entry e WHERE e.kind = 44
   )
   INSERT INTO hub.earning AS s
-  SELECT p.account, p.day, sum(p.calls), sum(p.gross), sum(p.commission), sum(p.refunded)
+  SELECT p.account, p.day, sum(p.calls), sum(p.gross), sum(p.commission), sum(p.refunded),
+    sum(p.rounding)
   FROM part p JOIN ledger.account a ON a.id = p.account AND a.code LIKE 'liabilities:providers:%'
   GROUP BY 1, 2 ORDER BY 1, 2
   ON CONFLICT (account, day) DO UPDATE SET calls = s.calls + excluded.calls,
     gross = s.gross + excluded.gross, commission = s.commission + excluded.commission,
-    refunded = s.refunded + excluded.refunded`
+    refunded = s.refunded + excluded.refunded, rounding = s.rounding + excluded.rounding`
 
 /** Aggregates earnings of providers by service and UTC day. */
 export const earningsSubscriber: Subscriber = {

@@ -92,6 +92,7 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
     ),
     phase: 3,
   },
+  44: single('commission.rounded', PROVIDER, 'income:commission'),
   50: { ...single('period.closed', '', ''), needs: ['month', 'author'] },
 }
 

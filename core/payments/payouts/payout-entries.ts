@@ -20,6 +20,8 @@ export interface Earning {
 export interface PayoutPart extends Earning {
   /** Rest that stays on the account because of a limit. */
   readonly carried: bigint
+  /** Commission due on the sum of the sales, deducted first. */
+  readonly rounding: Micros
 }
 
 /** Takes earnings in order up to `maximum`; of the last one possibly a part. */
@@ -28,8 +30,39 @@ export function takeUpTo(earned: readonly Earning[], maximum: bigint): readonly 
   return earned.flatMap(({ owner, amount: there }) => {
     const amount = micros(there < room ? there : room)
     room -= amount
-    return amount > 0n ? [{ owner, amount, carried: there - amount }] : []
+    return amount > 0n ? [{ owner, amount, carried: there - amount, rounding: micros(0n) }] : []
   })
+}
+
+/**
+ * Deducts commission that rounding left with the provider. Every part stays above zero; the rest is
+ * due at the next payout.
+ * @param due microdollars by account
+ */
+export function deductRounding(
+  parts: readonly PayoutPart[],
+  due: ReadonlyMap<bigint, bigint>,
+): readonly PayoutPart[] {
+  const open = new Map(due)
+  return parts.map((part) => {
+    const left = open.get(part.owner.id) ?? 0n
+    const rounding = left < part.amount ? left : part.amount - 1n
+    open.set(part.owner.id, left - rounding)
+    return { ...part, amount: micros(part.amount - rounding), rounding: micros(rounding) }
+  })
+}
+
+/** Reads the commission that rounding left with a provider, by account. */
+export async function readRounding(
+  client: PoolClient,
+  parts: readonly PayoutPart[],
+): Promise<ReadonlyMap<bigint, bigint>> {
+  const accounts = [...new Set(parts.map(({ owner }) => owner.id))]
+  const { rows } = await client.query<{ account: bigint; due: bigint }>(
+    'SELECT a AS account, hub.commission_due(a) AS due FROM unnest($1::bigint[]) a',
+    [accounts],
+  )
+  return new Map(rows.map(({ account, due }) => [account, due]))
 }
 
 export const sumAmounts = (parts: readonly Earning[]): bigint =>
@@ -80,7 +113,10 @@ export async function recoverDebt(
   return left
 }
 
-/** Posts every part as in transit and gathers parts of other shards on `shard`. */
+/**
+ * Posts the commission of every part that rounding left, and the part as in transit, and gathers
+ * parts of other shards on `shard`.
+ */
 export async function postPayoutStart(
   client: PoolClient,
   ledger: PayoutLedger,
@@ -88,8 +124,16 @@ export async function postPayoutStart(
   parts: readonly PayoutPart[],
 ): Promise<void> {
   const meta = { payout: id, provider }
-  const entries = parts.map((part) => ({ ...part, entry: ledger.newId() }))
-  for (const { owner, amount, entry } of entries) {
+  const entries = parts.map((part) => ({
+    ...part,
+    entry: ledger.newId(),
+    roundingEntry: part.rounding > 0n ? ledger.newId() : null,
+  }))
+  for (const { owner, amount, entry, rounding, roundingEntry } of entries) {
+    if (roundingEntry !== null) {
+      const due = { type: 'commission.rounded', earnings: owner.code, amount: rounding } as const
+      await ledger.post(due, { owner, id: roundingEntry, meta })
+    }
     const event = { type: 'payout.started', earnings: owner.code, amount } as const
     await ledger.post(event, { owner, id: entry, meta })
   }
@@ -111,12 +155,14 @@ export async function postPayoutStart(
   }
   await client.query(
     `INSERT INTO hub.payout_part
-       (payout, account, shard, amount, carried, entry, after_seq, upto_seq)
-     SELECT $1, u.account, u.shard, u.amount, u.carried, u.entry,
+       (payout, account, shard, amount, carried, entry, rounding, rounding_entry, after_seq,
+        upto_seq)
+     SELECT $1, u.account, u.shard, u.amount, u.carried, u.entry, u.rounding, u.rounding_entry,
        coalesce((SELECT max(p.upto_seq) FROM hub.payout_part p
          WHERE p.account = u.account AND p.shard = u.shard), 0), j.seq
-     FROM unnest($2::bigint[], $3::smallint[], $4::bigint[], $5::uuid[], $6::bigint[])
-       u(account, shard, amount, entry, carried)
+     FROM unnest($2::bigint[], $3::smallint[], $4::bigint[], $5::uuid[], $6::bigint[],
+         $7::bigint[], $8::uuid[])
+       u(account, shard, amount, entry, carried, rounding, rounding_entry)
      JOIN ledger.journal j ON j.owner = u.account AND j.id = u.entry AND j.phase = 0`,
     [
       id,
@@ -125,6 +171,8 @@ export async function postPayoutStart(
       entries.map(({ amount }) => amount),
       entries.map(({ entry }) => entry),
       entries.map(({ carried }) => carried),
+      entries.map(({ rounding }) => rounding),
+      entries.map(({ roundingEntry }) => roundingEntry),
     ],
   )
 }

@@ -9,9 +9,11 @@ import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { readDebts } from './debts.ts'
 import type { PayoutDeps } from './payout.ts'
 import {
+  deductRounding,
   lockEarnings,
   payoutLedger,
   postPayoutStart,
+  readRounding,
   recoverDebt,
   sumAmounts,
   takeUpTo,
@@ -37,8 +39,8 @@ interface DuePayee {
 
 /**
  * Starts a payout for every provider that is owed the minimum, has an address and was not paid on
- * this UTC day, unless it waits by a rule. One transaction per provider recovers debts, posts the
- * earnings as in transit and stores the authorization that will pay them. Sends nothing.
+ * this UTC day, unless it waits by a rule. One transaction per provider recovers debts, deducts
+ * commission that rounding left, posts the earnings as in transit and stores the authorization that will pay them. Sends nothing.
  * @returns the number of payouts started
  */
 export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Promise<number> {
@@ -146,7 +148,8 @@ function startPayout(deps: PayoutDeps, order: PayoutOrder): Promise<bigint> {
     const earned = await lockEarnings(client, provider)
     const left = hasDebt ? await recoverDebt(client, ledger, provider, earned) : earned
     const recovered = sumAmounts(earned) - sumAmounts(left)
-    const parts = takeUpTo(left, await readMaximum(client, deps, terms.payee, provider))
+    const taken = takeUpTo(left, await readMaximum(client, deps, terms.payee, provider))
+    const parts = deductRounding(taken, await readRounding(client, taken))
     const amount = sumAmounts(parts)
     if (amount === 0n || amount < deps.minimum) return 0n
     const { shard } = parts[0]!.owner

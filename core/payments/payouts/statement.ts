@@ -2,8 +2,29 @@ import type { Pool } from 'pg'
 import { inTransaction, readSnapshot } from '../../db/transaction.ts'
 import type { LedgerEvent } from '../../ledger/events.ts'
 
-/** Journal entry as a line of a statement. Amounts in microdollars. */
-export interface StatementLine {
+/**
+ * Amounts of entries before netting, in microdollars. The change of the provider's balance is
+ * gross - commission - refunded - recovered + other.
+ */
+export interface StatementAmounts {
+  /** Prices that callers paid. */
+  readonly gross: bigint
+  /** Of each call, and on the sum of the sales what rounding had left. */
+  readonly commission: bigint
+  /** Prices refunded to callers. */
+  readonly refunds: bigint
+  /** Commission returned with them. */
+  readonly commission_refunded: bigint
+  /** Provider's share of refunds that had been paid out: it becomes a debt. */
+  readonly owed: bigint
+  /** Provider's share of refunds taken from its balance: refunds - commission_refunded - owed. */
+  readonly refunded: bigint
+  /** Debts deducted from earnings. */
+  readonly recovered: bigint
+}
+
+/** Journal entry as a line of a statement. */
+export interface StatementLine extends StatementAmounts {
   readonly service: string
   readonly event: LedgerEvent['type']
   /** Id of the entry: the call, or the payment that bought it. */
@@ -11,41 +32,53 @@ export interface StatementLine {
   readonly at: Date
   readonly shard: number
   readonly seq: bigint
-  /** Price that the caller paid. */
-  readonly gross: bigint
-  readonly commission: bigint
-  /** Provider's share of a refund to the caller. */
-  readonly refunded: bigint
   /** Change of the provider's balance. The amounts of all lines add up to the transfer. */
   readonly amount: bigint
 }
 
 /** Sums of the entries of one service. */
-export interface ServiceSums {
+export interface ServiceSums extends StatementAmounts {
   readonly service: string
   readonly calls: bigint
-  readonly gross: bigint
-  readonly commission: bigint
-  /** Provider's share of refunds to callers. */
-  readonly refunded: bigint
-  /** Recovered debts, earlier failed payouts, corrections, and what limits carried over. */
+  /** Earlier failed payouts, corrections, and what limits carried over. */
   readonly other: bigint
-  /** gross - commission - refunded + other */
   readonly earned: bigint
 }
 
 /** Entry after which a page of lines begins. */
 export type LineCursor = readonly [account: string, shard: number, seq: string]
 
+/** Sum of the legs of an entry on one account. */
+const legSql = (account: number) => `(SELECT coalesce(sum(u.amount), 0)
+  FROM unnest(j.accounts, j.amounts) u(account, amount) WHERE u.account = ${account})`
+const IS_REFUND = 'j.kind IN (29, 43)'
+
 /**
- * Kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed. `n.amount` is the change of the
- * account; for calls paid by x402 the commission is a separate leg (account 1).
+ * Amounts of an entry by column of `hub.payout_part`. Kinds: 2 settled, 18 sold, 30 sponsored, 29
+ * and 43 reversed, 38 recovered, 44 rounding. Accounts: 1 commission, 9 receivables. `n.amount` is
+ * the change of the provider's account.
  */
-const SOLD_FEE_SQL = `(SELECT coalesce(sum(u.amount), 0) FROM unnest(j.accounts, j.amounts)
-  u(account, amount) WHERE u.account = 1)`
-const COMMISSION_SQL = `CASE j.kind WHEN 2 THEN j.fee WHEN 18 THEN ${SOLD_FEE_SQL} ELSE 0 END`
-const GROSS_SQL = `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${SOLD_FEE_SQL}
-  WHEN 30 THEN n.amount ELSE 0 END`
+const AMOUNTS_SQL = {
+  gross: `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${legSql(1)}
+    WHEN 30 THEN n.amount ELSE 0 END`,
+  commission: `CASE j.kind WHEN 2 THEN j.fee WHEN 18 THEN ${legSql(1)} WHEN 44 THEN -n.amount
+    ELSE 0 END`,
+  refunds: `CASE WHEN ${IS_REFUND} THEN (SELECT sum(u) FROM unnest(j.amounts) u WHERE u > 0)
+    ELSE 0 END`,
+  commission_refunded: `CASE WHEN ${IS_REFUND} THEN -${legSql(1)} ELSE 0 END`,
+  owed: `CASE WHEN ${IS_REFUND} THEN -${legSql(9)} ELSE 0 END`,
+  refunded: `CASE WHEN ${IS_REFUND} THEN -n.amount ELSE 0 END`,
+  recovered: 'CASE j.kind WHEN 38 THEN -n.amount ELSE 0 END',
+} as const
+const AMOUNT_NAMES = Object.keys(AMOUNTS_SQL) as (keyof typeof AMOUNTS_SQL)[]
+const LINE_AMOUNTS = AMOUNT_NAMES.map((name) => `(${AMOUNTS_SQL[name]})::bigint AS ${name}`)
+
+/** Refunds of calls of an account that took nothing from it, because all had been paid out. */
+const debtsSql = (after: string) => `SELECT r.seq, 0::bigint AS amount FROM ledger.journal r
+  WHERE r.shard = p.shard AND r.seq > ${after} AND r.seq < p.upto_seq
+    AND r.kind IN (29, 43) AND 9 = ANY (r.accounts) AND NOT p.account = ANY (r.accounts)
+    AND (r.kind = 43 AND r.owner = p.account OR EXISTS (SELECT FROM ledger.journal s
+      WHERE s.owner = r.owner AND s.id = r.id AND s.phase = 2 AND s.payee = p.account))`
 const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
   WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`
 
@@ -62,37 +95,39 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
   await inTransaction(pool, async (client) => {
     await client.query(PLANNER_SETTINGS)
     await client.query(
-      `UPDATE hub.payout_part w SET calls = s.calls, gross = s.gross, commission = s.commission,
-         refunded = s.refunded, other = s.other
+      `UPDATE hub.payout_part w SET calls = s.calls, other = s.other,
+         ${AMOUNT_NAMES.map((name) => `${name} = s.${name}`).join(', ')}
        FROM (
-         SELECT p.payout, p.account, p.shard, t.calls, t.gross, t.commission, t.refunded,
-           t.other + ${CARRIED_IN_SQL} - p.carried AS other
+         SELECT p.payout, p.account, p.shard, t.*,
+           t.change - t.gross + t.commission + t.refunded + t.recovered
+             + ${CARRIED_IN_SQL} - p.carried AS other
          FROM (SELECT * FROM hub.payout_part WHERE calls IS NULL
            AND ($1::uuid IS NULL OR payout = $1)
            ORDER BY payout, account, shard FOR UPDATE) p
          CROSS JOIN LATERAL (
            SELECT count(*) FILTER (WHERE j.kind IN (2, 18, 30)) AS calls,
-             coalesce(sum(${GROSS_SQL}), 0)::bigint AS gross,
-             coalesce(sum(${COMMISSION_SQL}), 0)::bigint AS commission,
-             coalesce(-sum(n.amount) FILTER (WHERE j.kind IN (29, 43)), 0)::bigint AS refunded,
-             coalesce(sum(n.amount) FILTER (WHERE j.kind NOT IN (2, 18, 29, 30, 43)), 0)::bigint
-               AS other
-           FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1, ${NO_LIMIT}) n
-           ${JOIN_ENTRY}) t) s
+             coalesce(sum(n.amount), 0)::bigint AS change,
+             ${AMOUNT_NAMES.map(sumSql).join(', ')}
+           FROM (
+             SELECT * FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1,
+               ${NO_LIMIT})
+             UNION ALL ${debtsSql('p.after_seq')}) n ${JOIN_ENTRY}) t) s
        WHERE w.payout = s.payout AND w.account = s.account AND w.shard = s.shard`,
       [payout ?? null],
     )
   })
 }
 
+const sumSql = (name: keyof typeof AMOUNTS_SQL) =>
+  `coalesce(sum(${AMOUNTS_SQL[name]}), 0)::bigint AS ${name}`
+
 /** Reads what a payout paid, by service. */
 export async function readServiceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
   await sumPayoutParts(pool, payout)
   const { rows } = await pool.query<ServiceSums>(
     `SELECT split_part(a.code, ':', 4) AS service, sum(p.calls)::bigint AS calls,
-       sum(p.gross)::bigint AS gross, sum(p.commission)::bigint AS commission,
-       sum(p.refunded)::bigint AS refunded, sum(p.other)::bigint AS other,
-       sum(p.amount)::bigint AS earned
+       sum(p.amount)::bigint AS earned, sum(p.other)::bigint AS other,
+       ${AMOUNT_NAMES.map((name) => `sum(p.${name})::bigint AS ${name}`).join(', ')}
      FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
      GROUP BY 1 ORDER BY 1`,
     [payout],
@@ -145,15 +180,14 @@ const LINES_SQL = `
     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account
     WHERE p.payout = $1 AND p.account = $2 AND p.shard = $3)
   SELECT p.service, k.event, j.id, j.at, p.shard, n.seq, p.account,
-    (${GROSS_SQL})::bigint AS gross, (${COMMISSION_SQL})::bigint AS commission,
-    CASE WHEN j.kind IN (29, 43) AND n.seq > p.after_seq AND n.seq < p.upto_seq THEN -n.amount
-      ELSE 0 END AS refunded, n.amount
+    ${LINE_AMOUNTS.join(',\n    ')}, n.amount
   FROM p CROSS JOIN LATERAL (
     SELECT p.after_seq AS seq, ${CARRIED_IN_SQL} AS amount WHERE $4::bigint IS NULL
     UNION ALL
     SELECT * FROM ledger.next_entries(p.account, p.shard, coalesce($4::bigint, p.after_seq),
       p.upto_seq - 1, $5)
+    UNION ALL ${debtsSql('coalesce($4::bigint, p.after_seq)')}
     UNION ALL
     SELECT p.upto_seq, -p.carried WHERE coalesce($4::bigint, 0) < p.upto_seq
   ) n ${JOIN_ENTRY} JOIN ledger.kind k ON k.id = j.kind
-  WHERE n.amount <> 0 ORDER BY n.seq LIMIT $5`
+  WHERE n.amount <> 0 OR ${IS_REFUND} ORDER BY n.seq LIMIT $5`

@@ -25,6 +25,11 @@ export async function postPayment(
           commission: split(amount, claim.commissionBps).commission,
         } as const)
   const { payer, nonce } = claim.key
-  const meta = { payer, nonce, ...(transaction === undefined ? {} : { transaction }) }
+  const meta = {
+    payer,
+    nonce,
+    ...(event.type === 'call.sold' && { bps: claim.commissionBps }),
+    ...(transaction !== undefined && { transaction }),
+  }
   await postEntry(ledger, event, { owner, id: claim.id, meta })
 }

@@ -8,6 +8,7 @@ import {
   readServiceSums,
   readStatementLines,
   type ServiceSums,
+  type StatementAmounts,
   type StatementLine,
 } from '../../../core/payments/payouts/statement.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
@@ -34,16 +35,36 @@ const PayoutView = z.object({
   ended_at: z.iso.datetime().nullable(),
 })
 
+const amounts = {
+  gross_microdollars: amount.meta({ description: 'Paid by callers.' }),
+  commission_microdollars: amount.meta({
+    description:
+      'Rounded down at each call. `commission.rounded` is the rest that is due on the sum of the ' +
+      'sales of a service: fractions add up until they are a microdollar.',
+  }),
+  refunds_microdollars: amount.meta({ description: 'Prices refunded to callers, in full.' }),
+  commission_refunded_microdollars: amount.meta({
+    description: 'Commission returned with these refunds.',
+  }),
+  owed_microdollars: amount.meta({
+    description: 'Your share of refunds of calls that you had been paid for. It becomes a debt.',
+  }),
+  refunded_microdollars: amount.meta({
+    description: 'Your share of refunds, less what became a debt.',
+  }),
+  recovered_microdollars: amount.meta({ description: 'Debts deducted from your earnings.' }),
+}
+
 const ServiceSumsView = z.object({
   service: z.string(),
   calls: z.int(),
-  gross_microdollars: amount.meta({ description: 'Paid by callers.' }),
-  commission_microdollars: amount,
-  refunded_microdollars: amount.meta({ description: 'Your share of refunds.' }),
+  ...amounts,
   other_microdollars: amount.meta({
-    description: 'Recovered debts, failed earlier payouts and corrections.',
+    description: 'Failed earlier payouts, corrections and what limits carried over.',
   }),
-  earned_microdollars: amount,
+  earned_microdollars: amount.meta({
+    description: 'gross - commission - refunded - recovered + other',
+  }),
 })
 
 const StatementLineView = z.object({
@@ -51,9 +72,7 @@ const StatementLineView = z.object({
   service: z.string(),
   event: z.string(),
   at: z.iso.datetime(),
-  gross_microdollars: amount,
-  commission_microdollars: amount,
-  refunded_microdollars: amount.meta({ description: 'Your share of a refund.' }),
+  ...amounts,
   amount_microdollars: amount.meta({ description: 'All lines sum to the transfer.' }),
 })
 
@@ -76,12 +95,20 @@ const showPayout = (payout: PayoutInfo) => ({
   ended_at: payout.endedAt?.toISOString() ?? null,
 })
 
+const showAmounts = (amounts: StatementAmounts) => ({
+  gross_microdollars: json(amounts.gross),
+  commission_microdollars: json(amounts.commission),
+  refunds_microdollars: json(amounts.refunds),
+  commission_refunded_microdollars: json(amounts.commission_refunded),
+  owed_microdollars: json(amounts.owed),
+  refunded_microdollars: json(amounts.refunded),
+  recovered_microdollars: json(amounts.recovered),
+})
+
 const showSums = (sums: ServiceSums) => ({
   service: sums.service,
   calls: json(sums.calls),
-  gross_microdollars: json(sums.gross),
-  commission_microdollars: json(sums.commission),
-  refunded_microdollars: json(sums.refunded),
+  ...showAmounts(sums),
   other_microdollars: json(sums.other),
   earned_microdollars: json(sums.earned),
 })
@@ -91,9 +118,7 @@ const showLine = (line: StatementLine) => ({
   service: line.service,
   event: line.event,
   at: line.at.toISOString(),
-  gross_microdollars: json(line.gross),
-  commission_microdollars: json(line.commission),
-  refunded_microdollars: json(line.refunded),
+  ...showAmounts(line),
   amount_microdollars: json(line.amount),
 })
 
@@ -185,6 +210,10 @@ const CSV_HEADER = [
   'commission_usd',
   'refunded_usd',
   'amount_usd',
+  'refunds_usd',
+  'commission_refunded_usd',
+  'owed_usd',
+  'recovered_usd',
 ]
 
 /** Streams a statement as CSV in constant memory. No value needs quoting. */
@@ -197,7 +226,9 @@ async function* csvPages(pool: Pool, payout: string): AsyncGenerator<string> {
   for (;;) {
     const lines = await readStatementLines(pool, payout, CSV_PAGE_LINES, after)
     const texts = lines.map(({ id, service, event, at, ...line }) => {
-      const amounts = [line.gross, line.commission, line.refunded, line.amount].map(decimal)
+      const { gross, commission, refunded, amount, refunds, commission_refunded, owed } = line
+      const netted = [gross, commission, refunded, amount]
+      const amounts = [...netted, refunds, commission_refunded, owed, line.recovered].map(decimal)
       return csvLine([payout, id, service, event, at.toISOString(), ...amounts])
     })
     if (texts.length > 0) yield texts.join('')

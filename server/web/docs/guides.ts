@@ -73,7 +73,8 @@ headings. The hub respects robots.txt and your opt-out.</p>
 <h2>Prices</h2><p>Price decreases apply immediately, increases after a notice period. Every price
 has a version, which is named in every receipt.</p>
 <h2>Commission and payouts</h2><p>The hub keeps a commission on each paid call (10% unless agreed
-otherwise; see <code>GET ${baseUrl}/v1/provider/commission</code>), rounded down. The rest is yours.
+otherwise; see <code>GET ${baseUrl}/v1/provider/commission</code>). The rest is yours. Commission is
+rounded down at each call; the fractions add up and are due on the sum of the sales of a service.
 Set a <a href="/provider/payouts">payout address</a>, confirmed by a signature of that wallet.
 A change also needs a signature of the current wallet and takes effect after a waiting period, which
 protects you against theft; an administrator can help if that wallet is lost. Earnings above the

@@ -68,6 +68,10 @@ export function eventSamples({ credits, other, free, earnings }: Parties): reado
       ],
     ],
     'call.sponsored': [{ payee: earnings, amount }, legsOfMove('expenses:free-tier', earnings, 9n)],
+    'commission.rounded': [
+      { earnings, amount: micros(1n) },
+      legsOfMove(earnings, 'income:commission', 1n),
+    ],
     'external.confirmed': [
       { amount: micros(2n) },
       [

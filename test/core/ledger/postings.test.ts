@@ -74,6 +74,7 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'external.confirmed': of({ type: 'external.confirmed' }),
   'external.refunded': of({ type: 'external.refunded', credits: CREDITS }),
   'external.lost': of({ type: 'external.lost' }),
+  'commission.rounded': of({ type: 'commission.rounded', earnings: EARNINGS }),
   'payout.started': of({ type: 'payout.started', earnings: EARNINGS }),
   'payout.gathered': fc.record({ direction: fc.constantFrom('out', 'in'), amount }).map((part) => ({
     type: 'payout.gathered',

@@ -37,7 +37,9 @@ export const payoutPage = (): AnyPage =>
 <h1>Payout of ${payout.day} ${payoutBadge(payout)}</h1>${about(payout)}<h2>By
 service</h2>${serviceTable(
           payout.services,
-        )}<h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
+        )}<p>Commission is rounded down at each call. Fractions of a microdollar add
+up, and are due on the sum of the sales of a service. Refunds are prices in full; Owed is your share
+of refunds of calls that you had been paid for, which later payouts deduct.</p><h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
 amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
 Download CSV</a></p>${lineTable(lines.data)}${pager(path, query, lines.next_cursor)}`,
       }
@@ -59,7 +61,10 @@ const about = (payout: PayoutJson): Html =>
 const SUMS = {
   gross_microdollars: 'Callers paid',
   commission_microdollars: 'Commission',
-  refunded_microdollars: 'Refunded',
+  refunds_microdollars: 'Refunds',
+  commission_refunded_microdollars: 'Commission returned',
+  owed_microdollars: 'Owed',
+  recovered_microdollars: 'Debts deducted',
   other_microdollars: 'Other',
   earned_microdollars: 'Earned',
 } as const
@@ -95,6 +100,7 @@ const EVENT_TEXTS: Readonly<Record<string, string>> = {
   'call.reversed': 'refund',
   'sale.reversed': 'refund',
   'receivable.recovered': 'refund after an earlier payout',
+  'commission.rounded': 'commission on the sum of the sales',
   'payout.failed': 'failed payout, returned',
   'balance.adjusted': 'correction',
 }
@@ -117,9 +123,19 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
         cell: alignedColumn(lines, (each) => each.commission_microdollars),
       },
       {
-        head: 'Refunded',
+        head: 'Refunds',
         number: true,
-        cell: alignedColumn(lines, (each) => each.refunded_microdollars),
+        cell: alignedColumn(lines, (each) => each.refunds_microdollars),
+      },
+      {
+        head: 'Commission returned',
+        number: true,
+        cell: alignedColumn(lines, (each) => each.commission_refunded_microdollars),
+      },
+      {
+        head: 'Owed',
+        number: true,
+        cell: alignedColumn(lines, (each) => each.owed_microdollars),
       },
       {
         head: 'Amount',

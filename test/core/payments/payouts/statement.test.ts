@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import type { AccountRef } from '../../../../core/ledger/ledger.ts'
+import { advance, enroll } from '../../../../core/ledger/outbox/subscriber.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros, split } from '../../../../core/money.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
@@ -9,6 +11,7 @@ import {
   readStatementLines,
   type StatementLine,
 } from '../../../../core/payments/payouts/statement.ts'
+import { earningsSubscriber } from '../../../../core/usage/earnings.ts'
 import { newId, type PayoutFixture, startPayoutFixture } from './fixture.ts'
 
 const amount = fc.bigInt({ min: 1n, max: 300_000n })
@@ -35,21 +38,32 @@ describe('the statement of a payout', function () {
   /** Events that affect a provider's earnings, with an independent calculation. */
   async function happen(happenings: readonly Happening[]) {
     const provider = await world.provider(`p-random-${++providers}`, ['one', 'two'])
-    const sums = { calls: 0n, gross: 0n, commission: 0n, refunded: 0n }
+    const sums = { calls: 0n, gross: 0n, commission: 0n, refunds: 0n, commission_refunded: 0n }
+    /** Commission lost to rounding, in ten-thousandths, by service; balances by service and shard. */
+    const lost = [0n, 0n]
+    const balances = [0n, 0n, 0n, 0n]
     const { ledger, pool } = world
     for (const one of happenings) {
       const payee = provider.accounts[one.place]!
+      const add = (net: bigint, fraction = 0n): void => {
+        balances[one.place]! += net
+        lost[one.place >> 1]! += fraction
+      }
       sums.calls++
       sums.gross += one.amount
       if (one.what === 'sponsored') {
         await world.earn(payee, one.amount)
+        add(one.amount)
         continue
       }
       const { commission } = split(one.amount, one.bps)
+      const rate = BigInt(one.bps)
       sums.commission += commission
+      add(one.amount - commission, one.amount * rate - commission * 10_000n)
       if (one.what === 'sold') {
         const paid = micros(one.amount)
-        await world.post({ type: 'call.sold', payee: payee.code, paid, commission }, payee)
+        const sale = { type: 'call.sold', payee: payee.code, paid, commission } as const
+        await world.post(sale, payee, { bps: one.bps })
         continue
       }
       const hold = { call: newId(), owner: await world.agent(payee.shard, one.amount) }
@@ -59,9 +73,28 @@ describe('the statement of a payout', function () {
       const back = one.back < one.amount ? one.back : 0n
       if (back === 0n) continue
       expect(await reverseCall(pool, ledger, hold, author, micros(back))).to.equal('applied')
-      sums.refunded += back - (commission * back) / one.amount
+      const returned = (commission * back) / one.amount
+      sums.refunds += back
+      sums.commission_refunded += returned
+      add(returned - back, returned * 10_000n - back * rate)
     }
+    /** Deducted at the payout, which leaves something of every balance. */
+    const rounding = lost.map((fraction, service) => {
+      const due = fraction > 0n ? fraction / 10_000n : 0n
+      const most = balances
+        .slice(2 * service, 2 * service + 2)
+        .reduce((sum, balance) => (balance > 1n ? sum + balance - 1n : sum), 0n)
+      return due < most ? due : most
+    })
+    sums.commission += rounding[0]! + rounding[1]!
     return { provider, sums }
+  }
+
+  /** Lets the earnings subscriber read all entries. */
+  async function catchUp(): Promise<void> {
+    for (const shard of await enroll(world.pool, earningsSubscriber)) {
+      while ((await advance(world.pool, earningsSubscriber, shard)) > 0n);
+    }
   }
 
   /** Reads all lines in pages. */
@@ -80,26 +113,32 @@ describe('the statement of a payout', function () {
     const ports = { ...world.ports, minimum: micros(1n) }
     const property = async (happenings: readonly Happening[], size: number): Promise<void> => {
       const { provider, sums } = await happen(happenings)
+      await catchUp()
       await startPayouts(ports)
       const { rows } = await world.pool.query<{ id: string; amount: bigint }>(
         'SELECT id, amount FROM hub.payout WHERE provider = $1',
         [provider.id],
       )
-      const net = sums.gross - sums.commission - sums.refunded
+      const net = sums.gross - sums.commission - sums.refunds + sums.commission_refunded
       expect(rows.map((row) => row.amount)).to.deep.equal(net > 0n ? [net] : [])
       if (!rows[0]) return
       const lines = await linesOf(rows[0].id, size)
       const total = (of: (line: StatementLine) => bigint) =>
         lines.reduce((sum, line) => sum + of(line), 0n)
       expect(total((line) => line.amount)).to.equal(net)
-      expect(total((line) => line.gross)).to.equal(sums.gross)
-      expect(total((line) => line.commission)).to.equal(sums.commission)
-      expect(total((line) => line.refunded)).to.equal(sums.refunded)
+      const { calls, ...amounts } = sums
+      for (const [name, expected] of Object.entries(amounts)) {
+        expect(
+          total((line) => line[name as keyof typeof amounts]),
+          name,
+        ).to.equal(expected)
+      }
       expect(new Set(lines.map(({ shard, seq }) => `${shard} ${seq}`)).size).to.equal(lines.length)
       const services = await readServiceSums(world.pool, rows[0].id)
-      const sum = (of: 'calls' | 'gross' | 'commission' | 'refunded' | 'earned') =>
+      const sum = (of: keyof typeof sums | 'earned') =>
         services.reduce((all, each) => all + each[of], 0n)
-      for (const part of ['calls', 'gross', 'commission', 'refunded'] as const) {
+      expect(sum('calls')).to.equal(calls)
+      for (const part of Object.keys(amounts) as (keyof typeof amounts)[]) {
         expect(sum(part), part).to.equal(sums[part])
       }
       expect(sum('earned')).to.equal(net)
@@ -108,5 +147,65 @@ describe('the statement of a payout', function () {
     await fc.assert(fc.asyncProperty(many, fc.integer({ min: 1, max: 4 }), property), {
       numRuns: 12,
     })
+  })
+
+  it('takes commission on the sum of many cheap calls, which each round it to nothing', async () => {
+    const provider = await world.provider('p-cheap')
+    const payee = provider.accounts[1]!
+    const hold = (call: string, owner: AccountRef) => ({ call, owner })
+    const owner = await world.agent(1, 90n)
+    for (let i = 0; i < 10; i++) {
+      const call = newId()
+      const terms = { amount: 9n, payee, commissionBps: 1_000, ttlSeconds: 60 }
+      await world.ledger.reserve({ ...hold(call, owner), ...terms })
+      await world.ledger.settle(hold(call, owner), 9n)
+    }
+    await catchUp()
+    await startPayouts({ ...world.ports, minimum: micros(1n) })
+    const { rows } = await world.pool.query<{ id: string; amount: bigint }>(
+      `SELECT id, amount FROM hub.payout WHERE provider = 'p-cheap'`,
+    )
+    expect(rows[0]?.amount).to.equal(81n)
+    const [service] = await readServiceSums(world.pool, rows[0]!.id)
+    expect(service).to.include({ gross: 90n, commission: 9n, other: 0n, earned: 81n })
+    const lines = await linesOf(rows[0]!.id, 100)
+    expect(lines.at(-1)).to.include({ event: 'commission.rounded', commission: 9n, amount: -9n })
+    const claimed = `INSERT INTO hub.payout_part (payout, account, shard, amount, entry, after_seq,
+        upto_seq, rounding, rounding_entry)
+      SELECT payout, account, shard, amount, entry, upto_seq, upto_seq + 1, 1, rounding_entry
+      FROM hub.payout_part WHERE payout = '${rows[0]!.id}'`
+    const failure = await world.pool.query(claimed).catch((error: Error) => error.message)
+    expect(failure, 'deducted twice').to.match(/commission of 1 is not due/)
+  })
+
+  it('shows a refund of what was paid out as owed, and once more when it is deducted', async () => {
+    const provider = await world.provider('p-owing')
+    const [payee] = provider.accounts
+    const hold = { call: newId(), owner: await world.agent(0, 1_000n) }
+    const terms = { amount: 1_000n, payee: payee!, commissionBps: 1_000, ttlSeconds: 60 }
+    const ports = { ...world.ports, minimum: micros(1n) }
+    await world.ledger.reserve({ ...hold, ...terms })
+    await world.ledger.settle(hold, 1_000n)
+    await startPayouts(ports)
+    expect(await reverseCall(world.pool, world.ledger, hold, author)).to.equal('applied')
+    await world.admin.query(`ALTER TABLE hub.payout DISABLE TRIGGER keep;
+      UPDATE hub.payout SET state = 'failed', ended_at = now() WHERE provider = 'p-owing';
+      ALTER TABLE hub.payout ENABLE TRIGGER keep`)
+    await world.earn(payee!, 5_000n)
+    await startPayouts(ports)
+    const { rows } = await world.pool.query<{ id: string; amount: bigint }>(
+      `SELECT id, amount FROM hub.payout WHERE provider = 'p-owing' AND state = 'started'`,
+    )
+    expect(rows[0]?.amount).to.equal(4_100n)
+    const refund = { refunds: 1_000n, commission_refunded: 100n, owed: 900n, refunded: 0n }
+    const [service] = await readServiceSums(world.pool, rows[0]!.id)
+    expect(service).to.include({ gross: 5_000n, ...refund, recovered: 900n, other: 0n })
+    const lines = await linesOf(rows[0]!.id, 1)
+    expect(lines.map(({ event, amount }) => [event, amount])).to.deep.equal([
+      ['call.reversed', 0n],
+      ['call.sponsored', 5_000n],
+      ['receivable.recovered', -900n],
+    ])
+    expect(lines[0]).to.include(refund)
   })
 })
