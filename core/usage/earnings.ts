@@ -10,7 +10,8 @@ import type { SpendingRange } from './spending.ts'
 const ADD_EARNINGS = `
   WITH entry AS MATERIALIZED (
     SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.bps, j.accounts, j.amounts,
-      (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= r.since AS rounds, j.meta ->> 'bps' AS sale_bps
+      (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= r.since AS rounds,
+      (j.meta ->> 'bps')::integer AS sale_bps
     FROM ledger.journal j CROSS JOIN hub.commission_rounding r
     WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30, 43, 44)
   ), part(account, day, calls, gross, commission, refunded, rounding) AS (
@@ -19,7 +20,7 @@ const ADD_EARNINGS = `
       FROM entry e WHERE e.kind = 2 AND e.amount > 0 GROUP BY 1, 2
     UNION ALL
     SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0,
-        CASE WHEN e.rounds THEN (u.amount + f.fee) % 10000 * coalesce(e.sale_bps::integer, 0) % 10000
+        CASE WHEN e.rounds THEN (u.amount + f.fee) % 10000 * coalesce(e.sale_bps, 0) % 10000
           ELSE 0 END
       FROM entry e
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
@@ -38,11 +39,13 @@ const ADD_EARNINGS = `
     UNION ALL
     SELECT c.account, e.day, 0, 0, 0, 0, 10000 * f.fee - f.price::numeric * c.bps FROM entry e
       JOIN LATERAL (
-        SELECT j.payee AS account, j.bps FROM ledger.journal j, hub.commission_rounding r
-          WHERE e.kind = 29 AND j.owner = e.owner AND j.id = e.id AND j.phase = 2 AND j.at >= r.since
+        SELECT j.payee AS account, j.bps FROM ledger.journal j
+          JOIN hub.commission_rounding r ON j.at >= r.since
+          WHERE e.kind = 29 AND j.owner = e.owner AND j.id = e.id AND j.phase = 2
         UNION ALL
-        SELECT j.owner, (j.meta ->> 'bps')::integer FROM ledger.journal j, hub.commission_rounding r
-          WHERE e.kind = 43 AND j.owner = e.owner AND j.id = e.id AND j.phase = 0 AND j.at >= r.since
+        SELECT j.owner, (j.meta ->> 'bps')::integer FROM ledger.journal j
+          JOIN hub.commission_rounding r ON j.at >= r.since
+          WHERE e.kind = 43 AND j.owner = e.owner AND j.id = e.id AND j.phase = 0
       ) c ON c.bps > 0
       CROSS JOIN LATERAL (SELECT sum(u.amount) FILTER (WHERE u.amount > 0) AS price,
           coalesce(-sum(u.amount) FILTER (WHERE u.account = 1), 0) AS fee

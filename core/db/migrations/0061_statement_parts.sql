@@ -1,5 +1,5 @@
--- Why: commission is rounded down at every call, so that a seller of many cheap calls paid next to none. It is
--- now due on the sum of the sales: each payout first deducts what rounding left with the provider. And the
+-- Why: commission is rounded down at every call, so that a seller of many cheap calls paid next to none. It
+-- is now due on the sum of the sales: each payout first deducts what rounding left with the provider. And the
 -- statement of a payout shows gross sales, commission and refunds each before netting.
 
 INSERT INTO ledger.kind (id, event, phase, debits, credits, meaning) VALUES
@@ -39,15 +39,16 @@ ALTER TABLE hub.payout_part
   DROP CONSTRAINT payout_part_sums,
   ADD CONSTRAINT payout_part_commission CHECK (commission - rounding BETWEEN 0 AND gross),
   ADD CONSTRAINT payout_part_sums CHECK (
-    num_nulls(calls, gross, commission, refunds, commission_refunded, owed, refunded, recovered, other) IN (0, 9)
+    num_nulls(calls, gross, commission, refunds, commission_refunded, owed, refunded, recovered, other)
+      IN (0, 9)
     AND coalesce(refunded = refunds - commission_refunded - owed
       AND amount = gross - commission - refunded - recovered + other, true));
 GRANT UPDATE (refunds, commission_refunded, owed, recovered) ON hub.payout_part TO hub_app;
 
 -- Commission of an account that rounding left with its provider, less what payouts deducted, in microdollars.
 CREATE FUNCTION hub.commission_due(p_account bigint) RETURNS bigint LANGUAGE sql AS $$
-  SELECT greatest(0, div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0),
-    10000) - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $$;
+  SELECT greatest(0,
+    div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0), 10000) - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $$;
 
 -- A payout deducts no more than is due, by an entry of its own.
 CREATE FUNCTION hub.admit_payout_part() RETURNS trigger LANGUAGE plpgsql AS $$

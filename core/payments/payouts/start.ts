@@ -40,7 +40,8 @@ interface DuePayee {
 /**
  * Starts a payout for every provider that is owed the minimum, has an address and was not paid on
  * this UTC day, unless it waits by a rule. One transaction per provider recovers debts, deducts
- * commission that rounding left, posts the earnings as in transit and stores the authorization that will pay them. Sends nothing.
+ * commission that rounding left, posts the earnings as in transit and stores the authorization that
+ * will pay them. Sends nothing.
  * @returns the number of payouts started
  */
 export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Promise<number> {

@@ -9,7 +9,7 @@ import type { LedgerEvent } from '../../ledger/events.ts'
 export interface StatementAmounts {
   /** Prices that callers paid. */
   readonly gross: bigint
-  /** Of each call, and on the sum of the sales what rounding had left. */
+  /** Commission on calls, and what rounding had left of that on the sum of the sales. */
   readonly commission: bigint
   /** Prices refunded to callers. */
   readonly refunds: bigint

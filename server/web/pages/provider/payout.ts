@@ -37,9 +37,10 @@ export const payoutPage = (): AnyPage =>
 <h1>Payout of ${payout.day} ${payoutBadge(payout)}</h1>${about(payout)}<h2>By
 service</h2>${serviceTable(
           payout.services,
-        )}<p>Commission is rounded down at each call. Fractions of a microdollar add
-up, and are due on the sum of the sales of a service. Refunds are prices in full; Owed is your share
-of refunds of calls that you had been paid for, which later payouts deduct.</p><h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
+        )}<p>Commission is rounded down at each call. Fractions of a microdollar add up, and
+are due on the sum of the sales of a service. Refunds are prices in full; Owed is your share
+of refunds of calls that you had been paid for, which later payouts deduct.</p>
+<h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
 amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
 Download CSV</a></p>${lineTable(lines.data)}${pager(path, query, lines.next_cursor)}`,
       }

@@ -199,7 +199,7 @@ describe('payouts', () => {
     expect(await ledger.balance('assets:receivable:providers')).to.equal(0n)
     expect(await sumOf(second!)).to.equal(second!.amount)
     const [sums] = await readServiceSums(pool, second!.id)
-    expect(sums).to.include({ gross: 2n * USD, other: -900_000n, earned: 1_100_000n })
+    expect(sums).to.include({ gross: 2n * USD, recovered: 900_000n, other: 0n, earned: 1_100_000n })
   })
 
   it('wait and log an error while the spend wallet has insufficient funds', async () => {

@@ -39,7 +39,7 @@ describe('the statement of a payout', function () {
   async function happen(happenings: readonly Happening[]) {
     const provider = await world.provider(`p-random-${++providers}`, ['one', 'two'])
     const sums = { calls: 0n, gross: 0n, commission: 0n, refunds: 0n, commission_refunded: 0n }
-    /** Commission lost to rounding, in ten-thousandths, by service; balances by service and shard. */
+    /** Commission lost to rounding, in ten-thousandths, by service. */
     const lost = [0n, 0n]
     const balances = [0n, 0n, 0n, 0n]
     const { ledger, pool } = world
@@ -149,7 +149,7 @@ describe('the statement of a payout', function () {
     })
   })
 
-  it('takes commission on the sum of many cheap calls, which each round it to nothing', async () => {
+  it('takes commission on the sum of cheap calls, which each round it to nothing', async () => {
     const provider = await world.provider('p-cheap')
     const payee = provider.accounts[1]!
     const hold = (call: string, owner: AccountRef) => ({ call, owner })
