@@ -2228,7 +2228,8 @@ CREATE OR REPLACE FUNCTION hub.commission_due(p_account bigint)
  LANGUAGE sql
 AS $function$
   SELECT greatest(0,
-    div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0), 10000) - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $function$;
+    div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0), 10000)
+      - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $function$;
 GRANT EXECUTE ON FUNCTION hub.commission_due(bigint) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())

@@ -164,21 +164,13 @@ describe('a provider', () => {
     expect(payout).to.include({ state: 'sent', amount_microdollars: 1_080_000 })
     const path = `/v1/provider/payouts/${String(payout?.['payout_id'])}`
     const { body } = await as(owner.apiKey, path)
-    expect(body['services']).to.deep.equal([
-      {
-        service: 'vendor',
-        calls: 3,
-        gross_microdollars: 1_200_000,
-        commission_microdollars: 120_000,
-        refunds_microdollars: 0,
-        commission_refunded_microdollars: 0,
-        owed_microdollars: 0,
-        refunded_microdollars: 0,
-        recovered_microdollars: 0,
-        other_microdollars: 0,
-        earned_microdollars: 1_080_000,
-      },
-    ])
+    const [vendor, ...more] = body['services'] as Record<string, unknown>[]
+    expect(more).to.deep.equal([])
+    expect(vendor).to.include({ service: 'vendor', calls: 3, gross_microdollars: 1_200_000 })
+    expect(vendor).to.include({ commission_microdollars: 120_000, earned_microdollars: 1_080_000 })
+    for (const part of ['refunds', 'refunded', 'owed', 'recovered', 'other']) {
+      expect(vendor, part).to.have.property(`${part}_microdollars`, 0)
+    }
     const first = await as(owner.apiKey, `${path}/statement?limit=2`)
     const cursor = encodeURIComponent(String(first.body['next_cursor']))
     const second = await as(owner.apiKey, `${path}/statement?limit=2&cursor=${cursor}`)
@@ -189,7 +181,7 @@ describe('a provider', () => {
     const csv = await as(owner.apiKey, `${path}/statement.csv`)
     expect(csv.headers['content-type']).to.match(/^text\/csv/)
     const rows = csv.text.trim().split('\r\n')
-    expect(rows.map((row) => row.split(',').at(-1))).to.deep.equal([
+    expect(rows.map((row) => row.split(',')[8])).to.deep.equal([
       'amount_usd',
       ...Array(3).fill('0.360000'),
     ])

@@ -48,7 +48,8 @@ GRANT UPDATE (refunds, commission_refunded, owed, recovered) ON hub.payout_part 
 -- Commission of an account that rounding left with its provider, less what payouts deducted, in microdollars.
 CREATE FUNCTION hub.commission_due(p_account bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT greatest(0,
-    div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0), 10000) - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $$;
+    div(coalesce((SELECT sum(e.rounding) FROM hub.earning e WHERE e.account = p_account), 0), 10000)
+      - coalesce((SELECT sum(p.rounding) FROM hub.payout_part p WHERE p.account = p_account), 0))::bigint $$;
 
 -- A payout deducts no more than is due, by an entry of its own.
 CREATE FUNCTION hub.admit_payout_part() RETURNS trigger LANGUAGE plpgsql AS $$
