@@ -2,7 +2,7 @@ import { PgBoss } from 'pg-boss'
 import { withTimeout } from '../core/clock.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import { logFailure } from '../core/outages.ts'
-import type { Job, JobDeps } from './job.ts'
+import type { JobDeps } from './job.ts'
 import { jobs } from './jobs.ts'
 import { pluginJobs } from './plugin-jobs.ts'
 import { workQueues } from './queues.ts'
@@ -35,8 +35,7 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
   scope.defer(() => stopping.abort())
   await boss.start()
   const runner = new Runner(boss, deps, stopping.signal)
-  const all = Object.entries<Job>({ ...jobs, ...pluginJobs(deps) })
-  for (const [name, job] of all) await runner.put(name, job)
+  await runner.put({ ...jobs, ...pluginJobs(deps) })
   deps.onSold?.((service) => {
     runner.putService(service).catch((error: unknown) => {
       log.error({ err: error, service: service.slug }, 'failed to schedule plugin jobs')

@@ -28,22 +28,13 @@ export class Runner {
     this.#stopping = stopping
   }
 
-  /** Adds a job, or replaces the one of that name. */
-  async put(name: string, job: Job): Promise<void> {
-    const isKnown = this.#jobs.has(name)
-    this.#jobs.set(name, job)
-    if (isKnown) return
-    const limits = toQueueLimits(job)
-    const { share, minSeconds, maxSeconds } = POLLING
-    const pollingIntervalSeconds = Math.max(
-      minSeconds,
-      Math.min(job.everySeconds * share, maxSeconds),
-    )
-    await this.#boss.createQueue(name, { policy: 'stately', ...limits })
-    await this.#boss.work(name, { pollingIntervalSeconds }, () => this.#run(name))
-    await this.#boss.send(name, {}, limits)
-    // Restarts a job whose process died before it sent the next run.
-    await this.#boss.schedule(name, '*/5 * * * *', {}, limits)
+  /** Adds jobs, or replaces those of the same names. */
+  async put(jobs: Readonly<Record<string, Job>>): Promise<void> {
+    const added = Object.entries(jobs).filter(([name]) => !this.#jobs.has(name))
+    for (const [name, job] of Object.entries(jobs)) this.#jobs.set(name, job)
+    if (added.length === 0) return
+    const queues = new Set((await this.#boss.getQueues()).map(({ name }) => name))
+    await Promise.all(added.map(([name, job]) => this.#work(name, job, queues.has(name))))
   }
 
   /** Replaces the jobs of a service that was added or changed while the hub runs. */
@@ -52,7 +43,21 @@ export class Runner {
     for (const name of this.#jobs.keys()) {
       if (name.startsWith(`${service.slug}/`) && !(name in jobs)) this.#jobs.delete(name)
     }
-    for (const [name, job] of Object.entries(jobs)) await this.put(name, job)
+    await this.put(jobs)
+  }
+
+  async #work(name: string, job: Job, hasQueue: boolean): Promise<void> {
+    const limits = toQueueLimits(job)
+    const { share, minSeconds, maxSeconds } = POLLING
+    const pollingIntervalSeconds = Math.max(
+      minSeconds,
+      Math.min(job.everySeconds * share, maxSeconds),
+    )
+    if (!hasQueue) await this.#boss.createQueue(name, { policy: 'stately', ...limits })
+    await this.#boss.work(name, { pollingIntervalSeconds }, () => this.#run(name))
+    await this.#boss.send(name, {}, limits)
+    // Restarts a job whose process died before it sent the next run.
+    await this.#boss.schedule(name, '*/5 * * * *', {}, limits)
   }
 
   async #run(name: string): Promise<void> {

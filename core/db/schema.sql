@@ -3921,7 +3921,7 @@ CREATE OR REPLACE FUNCTION ledger.add_signing_key(p_id text, p_public_key bytea)
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
-  INSERT INTO signing_key (id, public_key) VALUES (p_id, p_public_key) ON CONFLICT (id) DO NOTHING $function$;
+  INSERT INTO signing_key (id, public_key) VALUES (p_id, p_public_key) ON CONFLICT DO NOTHING $function$;
 GRANT EXECUTE ON FUNCTION ledger.add_signing_key(text,bytea) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT owners bigint[], OUT balances bigint[])

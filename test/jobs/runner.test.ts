@@ -7,7 +7,7 @@ import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 const NAME = 'a-job'
 const { signal } = new AbortController()
 
-describe('a job whose process died during a run', () => {
+describe('the runner of jobs', () => {
   let database: FreshDatabase
   const stops: (() => Promise<void>)[] = []
   before(async () => {
@@ -19,29 +19,53 @@ describe('a job whose process died during a run', () => {
   })
 
   /** A process as the database sees it: silent once it is dead. */
-  async function open(): Promise<{ runner: Runner; die: () => void }> {
+  async function open() {
     let isDead = false
+    const pending = { count: 0, max: 0 }
+    const statements: string[] = []
     const executeSql = async (text: string, values?: unknown[]) => {
       if (isDead) throw new Error('this process is dead')
-      return database.admin.query(text, values)
+      statements.push(text)
+      pending.max = Math.max(pending.max, ++pending.count)
+      return database.admin.query(text, values).finally(() => pending.count--)
     }
     const boss = new PgBoss({ db: { executeSql }, ...SUPERVISION })
     boss.on('error', () => {})
     await boss.start()
     stops.push(() => boss.stop({ graceful: false }).catch(() => undefined))
-    return { runner: new Runner(boss, {} as JobDeps, signal), die: () => (isDead = true) }
+    const runner = new Runner(boss, {} as JobDeps, signal)
+    return { runner, pending, statements, die: () => (isDead = true) }
   }
 
-  it('is run by another process long before its deadline', async function () {
+  it('starts all jobs at once, and creates each queue only once', async () => {
+    const names = Array.from({ length: 10 }, (_, n) => `idle-${n}`)
+    const idle = { everySeconds: 3_600, run: async () => {} }
+    const [first, second] = [await open(), await open()]
+    for (const { runner, statements, pending } of [first, second]) {
+      statements.length = 0
+      await runner.put(Object.fromEntries(names.map((name) => [name, idle])))
+      expect(pending.max).to.be.at.least(names.length)
+    }
+    const created = [first, second].map(
+      ({ statements }) => statements.filter((text) => text.includes('.create_queue(')).length,
+    )
+    expect(created).to.deep.equal([names.length, 0])
+  })
+
+  it('runs the job of a process that died, long before its deadline', async function () {
     this.timeout(120_000)
     const [first, second] = [await open(), await open()]
     const started = Promise.withResolvers<void>()
     const never = new Promise<never>(() => {})
-    await first.runner.put(NAME, { everySeconds: 1, run: () => (started.resolve(), never) })
+    await first.runner.put({
+      [NAME]: { everySeconds: 1, run: () => (started.resolve(), never) },
+    })
     await started.promise
     first.die()
     const again = Promise.withResolvers<void>()
-    await second.runner.put(NAME, { everySeconds: 1, run: async () => again.resolve() })
+    await second.runner.put({
+      [NAME]: { everySeconds: 1, run: async () => again.resolve() },
+    })
     await again.promise
     const { rows } = await database.admin.query(
       `SELECT state FROM pgboss.job WHERE name = $1 AND state = 'failed'`,

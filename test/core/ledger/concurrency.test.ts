@@ -4,8 +4,10 @@ import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { publishSigningKey } from '../../../core/usage/receipts.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { micros, newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
+import { newSigner } from './verify/tampering.ts'
 
 describe('the ledger under concurrency and loss', () => {
   let database: FreshDatabase
@@ -209,5 +211,21 @@ describe('the ledger under concurrency and loss', () => {
     expect(await booked(calls, 1)).to.deep.equal(Array(1_000).fill(1))
     expect(await booked(calls, 2)).to.deep.equal(Array(1_000).fill(1))
     expect(await ledger.balance(owner.code)).to.equal(8_000n)
+  })
+
+  it('publishes one signing key for many processes that start at once', async () => {
+    for (let i = 0; i < 40; i++) {
+      const key = newSigner()
+      await Promise.all(
+        Array.from({ length: 8 }, (_, n) =>
+          publishSigningKey(n % 2 ? database.pool : otherPool, key),
+        ),
+      )
+      const { rowCount } = await database.pool.query(
+        'SELECT FROM ledger.signing_key WHERE id = $1 AND public_key = $2',
+        [key.id, key.publicKey],
+      )
+      expect(rowCount).to.equal(1)
+    }
   })
 })
