@@ -74,6 +74,19 @@ describe('A220 a charged call whose process died', () => {
       return (await admin.query('DELETE FROM hub.call WHERE id = $1', [id])).rowCount === 1
     })
   }
+  /** Recovers calls as if they had been charged three minutes ago. */
+  const recoverOldCalls = async () => {
+    const { pool, ledger } = hub().hub
+    const { admin } = hub().database
+    await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
+    await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
+    try {
+      for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger)
+    } finally {
+      await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
+      await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
+    }
+  }
 
   it('tells its cost with the stored response, and gets its record and receipt', async () => {
     const first = await call('works/small')
@@ -84,10 +97,13 @@ describe('A220 a charged call whose process died', () => {
     expect(again.headers).to.include({
       'x-charged-microdollars': '0',
       'x-charged-earlier-microdollars': String(PRICE),
-      'x-receipt': first.headers['x-receipt'],
     })
+    const { iat: recordedAt, ...recorded } = claimsOf(first.headers['x-receipt'])
+    const { iat: startedAt, ...recovered } = claimsOf(again.headers['x-receipt'])
+    expect(recovered).to.deep.equal(recorded)
+    expect(startedAt).to.be.within(recordedAt - 5, recordedAt)
     const known = await told(id)
-    expect(known).to.include({ state: 'charged', receipt: first.headers['x-receipt'] })
+    expect(known).to.include({ state: 'charged', receipt: again.headers['x-receipt'] })
     expect(await spent()).to.equal(PRICE)
   })
 
@@ -151,15 +167,7 @@ describe('A220 a charged call whose process died', () => {
     for (const id of ids) await loseRecord(id)
     await recoverCalls(pool, ledger)
     expect(await told(ids[2]), 'perhaps not recorded yet').to.have.property('receipt', null)
-    const { admin } = hub().database
-    await admin.query('ALTER TABLE ledger.journal DISABLE TRIGGER USER')
-    await admin.query(`UPDATE ledger.journal SET at = at - interval '3 minutes' WHERE kind = 2`)
-    try {
-      for (let times = 0; times < 2; times++) await recoverCalls(pool, ledger)
-    } finally {
-      await admin.query(`UPDATE ledger.journal SET at = at + interval '3 minutes' WHERE kind = 2`)
-      await admin.query('ALTER TABLE ledger.journal ENABLE TRIGGER USER')
-    }
+    await recoverOldCalls()
     for (const id of ids.slice(0, 2)) {
       const known = await told(id)
       expect(known).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
@@ -170,6 +178,29 @@ describe('A220 a charged call whose process died', () => {
     expect(await spent()).to.equal(3n * PRICE)
     expect((await call('works/large', 'lost')).body).to.have.property('code', 'response_lost')
     expect(await spent()).to.equal(3n * PRICE)
+  })
+
+  it('is found if it was free, by all keys of its principal and by nobody else', async () => {
+    const { pool, ledger } = hub().hub
+    await recoverCalls(pool, ledger) // from now on
+    const unkeyed = await ask(hub().url, '/proxy/gratis/large', { key: ada.apiKey, body: {} })
+    const lost = await call('gratis/large', 'lost')
+    const ids = [unkeyed, lost].map(({ headers }) => headers['x-call-id'])
+    const bob = await hub().agent()
+    const seenByBob = async (id: unknown) =>
+      (await ask(hub().url, `/v1/calls/${String(id)}`, { key: bob.apiKey })).status
+    const amounts = { charged_microdollars: 0, reserved_microdollars: 0 }
+    for (const id of ids) {
+      await loseRecord(id)
+      expect(await told(id)).to.include({ state: 'charged', source: 'free', ...amounts })
+      expect(await seenByBob(id)).to.equal(404)
+    }
+    await recoverOldCalls()
+    const [kept, returned] = [await told(ids[0]), await told(ids[1])]
+    expect(kept).to.include({ state: 'charged', source: 'free', status: 200, ...amounts })
+    expect(claimsOf(kept['receipt'])).to.include({ outcome: 'delivered', source: 'free' })
+    expect(returned).to.include({ state: 'released', reason: 'response_lost', ...amounts })
+    for (const id of ids) expect(await seenByBob(id)).to.equal(404)
   })
 
   it('gets a free call back', async () => {

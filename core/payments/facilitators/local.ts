@@ -63,7 +63,9 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
     const { facilitator, node } = attempt(readSignature(payload))
-    const response = await facilitator.settle(payload, requirements)
+    const response = await facilitator
+      .settle(payload, requirements)
+      .catch((error: unknown) => unsentResponse(asset, error))
     const isUnsent = !response.success && !response.transaction && node.failed
     return isUnsent ? asNotBroadcast(response) : response
   }
@@ -93,6 +95,12 @@ function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAc
 /** The scheme identifies a payment by its signature. */
 const readSignature = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
   typeof payload['signature'] === 'string' ? payload['signature'] : undefined
+
+/** Response of an attempt that failed before it sent anything. @throws other errors */
+function unsentResponse({ network }: Asset, error: unknown): SettleResponse {
+  if (!(error instanceof NotSent)) throw error
+  return asNotBroadcast({ success: false, transaction: '', network })
+}
 
 const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
   ...response,

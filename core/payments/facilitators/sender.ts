@@ -85,9 +85,14 @@ export function createSender(options: SenderOptions) {
     address,
     client,
     send,
-    /** Finds the pending transaction of a payment and sends it again, in case the node lost it. */
+    /**
+     * Finds the pending transaction of a payment and sends it again, in case the node lost it.
+     * @throws NotSent if that cannot be found out
+     */
     underWay: async (payment: string): Promise<Hex | undefined> => {
-      const sent = await outbox.findPending(payment)
+      const sent = await outbox.findPending(payment).catch((cause: unknown) => {
+        throw new NotSent('the outbox did not respond', { cause })
+      })
       if (sent) await broadcast(client, sent.raw)
       return sent?.hash
     },

@@ -17,9 +17,11 @@ export interface CallRow {
   readonly name: string
   /** Undefined if it is not written yet, or if the process died before writing it. */
   readonly record: CallRecord | undefined
-  /** Reserved credits of the caller, with the kind of the journal row that resolved the hold. */
+  /** Hold of the caller, with the kind of the journal row that resolved it. */
   readonly hold:
     | {
+        /** True if it holds a free call; its amounts are zero. */
+        readonly isFree: boolean
         readonly reserved: bigint
         readonly charged: bigint
         readonly kind: number | null
@@ -50,6 +52,7 @@ interface PaymentRow {
 type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly id: string
   readonly held_at: Date | null
+  readonly asset: number | null
   readonly reserved: bigint | null
   readonly expires_at: Date | null
   readonly kind: number | null
@@ -59,7 +62,7 @@ type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly payment: PaymentRow | null
 }
 
-const FIND_CALL = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
+const FIND_CALL = `SELECT q.id, h.at AS held_at, h.asset, h.amount AS reserved, h.expires_at,
     r.kind, r.amount AS taken,
     (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
       AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
@@ -73,10 +76,23 @@ const FIND_CALL = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires
   LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
   LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
   LEFT JOIN hub.call c ON c.id = q.id
-    AND (c.key_id = $3 OR c.key_id = ANY ($4::text[]) OR h.id IS NOT NULL AND $4 IS NULL)
+    AND (c.key_id = $3 OR c.key_id = ANY ($4::text[])
+      OR h.id IS NOT NULL AND ($4 IS NULL OR c.key_id IS NULL))
   LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
   WHERE c.id IS NOT NULL OR h.id IS NOT NULL
-    AND ($4::text[] IS NULL OR NOT EXISTS (SELECT FROM hub.call o WHERE o.id = q.id))`
+    AND ($4::text[] IS NULL OR NOT EXISTS (SELECT FROM hub.call o
+      WHERE o.id = q.id AND o.key_id IS NOT NULL))`
+
+/** Account of the free call that the principal of a key used or holds for a call. */
+const FIND_FREE_ACCOUNT = `SELECT a.id FROM hub.api_key k
+  JOIN ledger.account a
+    ON a.code COLLATE "C" >= 'liabilities:free-calls:' || k.principal || ':'
+    AND a.code COLLATE "C" < 'liabilities:free-calls:' || k.principal || ';'
+  JOIN ledger.journal j ON j.owner = a.id AND j.id = $2 AND j.phase = 1
+  WHERE k.id = $1`
+
+/** Ledger's number of the asset FREECALL. */
+const FREE_CALL = 3
 
 /** Key and the account of the credits that it spends. */
 export interface CallKey {
@@ -88,15 +104,24 @@ export interface CallKey {
 
 /**
  * Finds a call that the key made or that its credits paid; for a sub-key, a call of its own. A call
- * that is not recorded yet is found by its id alone, which only its caller knows.
+ * that is not recorded yet is found by its id alone, which only its caller knows; so is a free call
+ * that its process did not record, because the ledger knows only its principal.
  */
-export async function findCall(
+export async function findCall(pool: Pool, key: CallKey, id: string): Promise<CallRow | undefined> {
+  const known = await findByAccount(pool, key, key.credits.id, id)
+  if (known) return known
+  const { rows } = await pool.query<{ id: bigint }>(FIND_FREE_ACCOUNT, [key.keyId, id])
+  return rows[0] && findByAccount(pool, key, rows[0].id, id)
+}
+
+async function findByAccount(
   pool: Pool,
-  { credits, keyId, visibleKeys }: CallKey,
+  { keyId, visibleKeys }: CallKey,
+  account: bigint,
   id: string,
 ): Promise<CallRow | undefined> {
   const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [
-    credits.id,
+    account,
     id,
     keyId,
     visibleKeys ?? null,
@@ -106,6 +131,7 @@ export async function findCall(
 
 function toCallRow(row: CallQueryRow): CallRow {
   const { service, method, path, at, call } = row
+  const isFree = row.asset === FREE_CALL
   return {
     id: row.id,
     at: (row.held_at ?? at)!,
@@ -116,8 +142,9 @@ function toCallRow(row: CallQueryRow): CallRow {
       row.held_at === null
         ? undefined
         : {
-            reserved: row.reserved!,
-            charged: row.taken ?? 0n,
+            isFree,
+            reserved: isFree ? 0n : row.reserved!,
+            charged: isFree ? 0n : (row.taken ?? 0n),
             kind: row.kind,
             expiresAt: row.expires_at!,
           },

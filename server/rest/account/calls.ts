@@ -96,7 +96,9 @@ async function showCall(
 ): Promise<CallJson> {
   const { record } = row
   const { hold, refunded } = row
-  const evidence = { resolution: hold && hold.kind, outcome: record?.outcome, refunded }
+  // A free call that was given back stays resolved: the one that replaces it is granted.
+  const resolution = hold?.isFree && record ? undefined : hold?.kind
+  const evidence = { resolution, outcome: record?.outcome, refunded }
   // A response is stored before the charge; if charging failed, nobody may read it.
   const isReadable = record?.keyId === key.keyId && record.outcome !== 'failed'
   const stored = isReadable && row.answerId ? await answers.find(row.answerId) : undefined
@@ -104,7 +106,7 @@ async function showCall(
     id: row.id,
     at: row.at.toISOString(),
     state: callState(evidence),
-    source: record?.source ?? (hold ? 'credits' : null),
+    source: record?.source ?? (hold ? (hold.isFree ? 'free' : 'credits') : null),
     reserved_microdollars: json(hold?.reserved ?? 0n),
     charged_microdollars: json((hold?.charged ?? record?.charged ?? 0n) - refunded),
     refunded_microdollars: json(refunded),

@@ -170,44 +170,35 @@ function checkOutcome(
 }
 
 /** The API tells the owner of a key what the journal says about its calls and its balance. */
-const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net }) => [
-  ...[...calls].flatMap(([id, view]) => {
-    if (view['status'] === 404 && view['code'] === 'not_found') {
-      const isCharged = database.entries.some((entry) => entry.id === id && isCharge(entry))
-      return isCharged ? [`unknown call ${id} was charged ${net.get(id)}`] : []
-    }
-    if (view['source'] === 'x402' || view['source'] === 'free') return []
-    return [
-      ...mismatch(
-        `charge of call ${id}`,
-        BigInt(String(view['charged_microdollars'])),
-        net.get(id) ?? 0n,
-      ),
-      ...(view['state'] === 'held' ? [`call ${id} is still held`] : []),
-    ]
-  }),
-  ...keyBalances.flatMap(({ keyId, balance }) => {
-    const changes = histories.get(keyId) ?? []
-    const total = sum(changes.map((row) => BigInt(String(row['change_microdollars']))))
-    return mismatch(`history and balance of ${keyId}`, total, balance)
-  }),
-  ...database.entries
-    .filter(isCharge)
-    .filter(({ id, owner }) => {
-      const keyId = owner.split(':')[2] ?? ''
-      const rows = histories.get(keyId)
-      return (
-        rows &&
-        owner.endsWith(':credits') &&
-        !rows.some((row) => row['id'] === id && row['event'] === 'call.settled')
-      )
-    })
-    .map(({ id }) => `call ${id} was charged and is not in the history`),
-]
-
-/** Returns true for charges of credits; a free call is known by its receipt alone. */
-const isCharge = ({ event, owner }: RecoveryFacts['database']['entries'][number]): boolean =>
-  event === 'call.settled' && owner.endsWith(':credits')
+const checkViews: Rule = (_, { calls, histories, keyBalances, database }, { net }) => {
+  const settled = database.entries.filter(({ event }) => event === 'call.settled')
+  const settledIds = new Set(settled.map(({ id }) => id))
+  return [
+    ...[...calls].flatMap(([id, view]) => {
+      if (view['status'] === 404 && view['code'] === 'not_found')
+        return settledIds.has(id) ? [`unknown call ${id} was charged ${net.get(id)}`] : []
+      const { source, state, charged_microdollars: charged } = view
+      if (source === 'x402') return []
+      const expected = source === 'free' ? 0n : (net.get(id) ?? 0n)
+      return [
+        ...mismatch(`charge of call ${id}`, BigInt(String(charged)), expected),
+        ...(state === 'held' ? [`call ${id} is still held`] : []),
+      ]
+    }),
+    ...keyBalances.flatMap(({ keyId, balance }) => {
+      const changes = histories.get(keyId) ?? []
+      const total = sum(changes.map((row) => BigInt(String(row['change_microdollars']))))
+      return mismatch(`history and balance of ${keyId}`, total, balance)
+    }),
+    ...settled
+      .filter(({ id, owner }) => {
+        const rows = histories.get(owner.split(':')[2] ?? '')
+        const isListed = rows?.some((row) => row['id'] === id && row['event'] === 'call.settled')
+        return rows && owner.endsWith(':credits') && !isListed
+      })
+      .map(({ id }) => `call ${id} was charged and is not in the history`),
+  ]
+}
 
 const CAP = 30_000n
 const PRICE = 1_000n

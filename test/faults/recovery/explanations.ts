@@ -21,6 +21,8 @@ const REFUSALS = [
   '409 payment_in_progress',
   '410 response_lost',
 ]
+/** The own facilitator stores each transaction before it sends it. */
+const DATABASE_REFUSALS = [...REFUSALS, '503 facilitator_unavailable']
 const CHAIN_REFUSALS = [
   '503 facilitator_unavailable',
   '503 chain_unavailable',
@@ -38,8 +40,8 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'kill -9 of a worker': REFUSALS,
   // A drain answers every request of the connections that it accepted.
   'SIGTERM restart of the hub': REFUSALS.filter((each) => each !== 'lost'),
-  'kill -9 of PostgreSQL': REFUSALS,
-  'SIGSTOP of PostgreSQL': REFUSALS,
+  'kill -9 of PostgreSQL': DATABASE_REFUSALS,
+  'SIGSTOP of PostgreSQL': DATABASE_REFUSALS,
   'SIGSTOP of the chain': CHAIN_REFUSALS,
   'restart of the chain': CHAIN_REFUSALS,
   'kill -9 of the jobs': [],

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { request } from 'undici'
 import {
   assertSupports,
@@ -156,6 +157,17 @@ describe('facilitators', () => {
         outcome: 'failed',
         reason: 'not_broadcast',
       })
+    })
+    it('sends nothing while its database is down, and says so', async () => {
+      const down = () => Promise.reject(new Error('Connection terminated'))
+      const pool = { query: down, connect: down } as unknown as Pool
+      const offers = shop(stack.facilitatorWith({ pool }))
+      const args = await prepare()
+      const results = [await offers.settle(...args), await offers.settle(...args)]
+      for (const { outcome, reason } of results) {
+        expect({ outcome, reason }).to.deep.equal({ outcome: 'failed', reason: 'not_broadcast' })
+      }
+      expect(await stack.offers.settle(...args)).to.include({ outcome: 'settled' })
     })
     it('reports what it supports', async () => {
       await assertSupports(stack.facilitator, NETWORK)
