@@ -1,5 +1,4 @@
-import { Readable } from 'node:stream'
-import { defineService, Reply, s, usd } from 'agenthub/plugin'
+import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { CallLog } from '../../core/usage/calls.ts'
@@ -9,50 +8,13 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-
-const PRICE = usd('0.01')
-/** More than is stored for a repetition. */
-const LARGE = 'x'.repeat(1_200_000)
-
-let done = 0
-const endpoint = { summary: 'Works.', price: PRICE, input: s.object({}) }
-const work = { ...endpoint, handle: async () => ({ done: ++done }) }
-const works = defineService({
-  slug: 'works',
-  name: 'Works',
-  category: 'test',
-  summary: 'Responds in several sizes.',
-  provider: 'example',
-  endpoints: {
-    'POST /small': work,
-    'POST /large': { ...endpoint, handle: async () => ({ done: ++done, text: LARGE }) },
-    'POST /stream': {
-      ...endpoint,
-      streams: true,
-      handle: async () => {
-        done++
-        return new Reply(Readable.from([LARGE]), { headers: { 'content-type': 'text/plain' } })
-      },
-    },
-  },
-})
-const free = defineService({
-  slug: 'gratis',
-  name: 'Gratis',
-  category: 'test',
-  summary: 'Has free calls.',
-  provider: 'example',
-  freeCallsPerMonth: 2,
-  endpoints: {
-    'POST /large': { ...endpoint, handle: async () => ({ done: ++done, text: LARGE }) },
-  },
-})
+import { gratis, PRICE, work, works } from './lost-response-services.ts'
 
 describe('A220 a charged call whose process died', () => {
-  const hub = useHub({ plugins: [works, free] })
+  const hub = useHub({ plugins: [works, gratis] })
   let ada: TestAgent
   beforeEach(async () => {
-    done = 0
+    work.done = 0
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
@@ -135,7 +97,7 @@ describe('A220 a charged call whose process died', () => {
       }
       expect(await spent()).to.equal(0n)
       expect(await told(id)).to.include({ state: 'refunded', charged_microdollars: 0 })
-      expect(done).to.equal(1)
+      expect(work.done).to.equal(1)
       expect((await call(path, 'two')).status).to.equal(200)
       expect(await spent()).to.equal(PRICE)
     })
@@ -279,7 +241,7 @@ describe('A220 a charged call whose process died', () => {
       })
       const third = await order('works/small', headers)
       expect(third.headers['x-receipt']).to.equal(again.headers['x-receipt'])
-      expect([done, await paid()]).to.deep.equal([1, PRICE])
+      expect([work.done, await paid()]).to.deep.equal([1, PRICE])
     })
 
     for (const path of ['works/large', 'works/stream']) {
@@ -294,7 +256,7 @@ describe('A220 a charged call whose process died', () => {
         expect(expired.body['payment']).to.include({ amount_microdollars: Number(PRICE) })
         await loseRecord(first.headers['x-call-id'])
         const again = await order(path, headers)
-        expect([again.status, done]).to.deep.equal([200, 2])
+        expect([again.status, work.done]).to.deep.equal([200, 2])
         expect(await order(path, headers)).to.have.nested.property('body.code', 'answer_expired')
         expect(await paid()).to.equal(PRICE)
       })
@@ -307,13 +269,13 @@ describe('A220 a charged call whose process died', () => {
       const first = await buy({ 'payment-signature': await sign('works/large') })
       await loseRecord(first.headers['x-call-id'])
       const again = await buy({})
-      expect([again.status, again.headers['x-payment-source'], done]).to.deep.equal([
+      expect([again.status, again.headers['x-payment-source'], work.done]).to.deep.equal([
         200,
         'x402',
         2,
       ])
       expect(await buy({})).to.have.nested.property('body.code', 'answer_expired')
-      expect([done, await paid()]).to.deep.equal([2, PRICE])
+      expect([work.done, await paid()]).to.deep.equal([2, PRICE])
     })
   })
 })

@@ -1,0 +1,45 @@
+import { Readable } from 'node:stream'
+import { defineService, Reply, s, usd } from 'agenthub/plugin'
+
+export const PRICE = usd('0.01')
+/** More than is stored for a repetition. */
+const LARGE = 'x'.repeat(1_200_000)
+
+/** Counts the handled calls. */
+export const work = { done: 0 }
+
+const endpoint = { summary: 'Works.', price: PRICE, input: s.object({}) }
+const small = { ...endpoint, handle: async () => ({ done: ++work.done }) }
+
+/** Service with responses that are stored, and others. */
+export const works = defineService({
+  slug: 'works',
+  name: 'Works',
+  category: 'test',
+  summary: 'Responds in several sizes.',
+  provider: 'example',
+  endpoints: {
+    'POST /small': small,
+    'POST /large': { ...endpoint, handle: async () => ({ done: ++work.done, text: LARGE }) },
+    'POST /stream': {
+      ...endpoint,
+      streams: true,
+      handle: async () => {
+        work.done++
+        return new Reply(Readable.from([LARGE]), { headers: { 'content-type': 'text/plain' } })
+      },
+    },
+  },
+})
+/** Service with free calls, whose responses are not stored. */
+export const gratis = defineService({
+  slug: 'gratis',
+  name: 'Gratis',
+  category: 'test',
+  summary: 'Has free calls.',
+  provider: 'example',
+  freeCallsPerMonth: 2,
+  endpoints: {
+    'POST /large': { ...endpoint, handle: async () => ({ done: ++work.done, text: LARGE }) },
+  },
+})
