@@ -59,6 +59,7 @@ CREATE TABLE hub.api_key (
   frozen_reason text,
   role text DEFAULT 'agent'::text NOT NULL,
   signed_at timestamp with time zone,
+  sees_main_key boolean DEFAULT false NOT NULL,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),

@@ -23,6 +23,8 @@ export interface Caller {
   readonly ratePerMinute: number | null
   /** Limits of the key and of every sub-key above it. */
   readonly limits: readonly KeyLimits[]
+  /** True if it may see all movements and the balance of the credits that it spends. */
+  readonly seesMainKey: boolean
 }
 
 /** Spending limits of a sub-key, in microdollars; null: no limit. */
@@ -55,6 +57,7 @@ interface KeyRow {
   readonly revoked: boolean
   readonly frozen: boolean
   readonly limits: readonly LimitsRow[]
+  readonly sees: boolean
 }
 
 type KeyLookup = Caller | ProviderCaller | 'revoked' | 'frozen'
@@ -84,7 +87,9 @@ const FIND = {
       (SELECT l.rate_per_minute FROM line l WHERE l.parent IS NULL) AS rate,
       (SELECT coalesce(json_agg(json_build_object('id', l.id, 'call', l.max_call::text,
           'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services)), '[]')
-        FROM line l WHERE l.parent IS NOT NULL) AS limits
+        FROM line l WHERE l.parent IS NOT NULL) AS limits,
+      (SELECT coalesce(bool_and(l.sees_main_key), true) FROM line l
+        WHERE l.parent IS NOT NULL) AS sees
     FROM (SELECT * FROM line ORDER BY depth DESC LIMIT 1) k
     JOIN hub.principal p ON p.id = k.principal
     LEFT JOIN ledger.account a ON a.id = k.credits`,
@@ -213,6 +218,7 @@ const toCaller = (row: KeyRow, credits: AccountRef): Caller => ({
     maxTotal: parseBigint(total),
     services,
   })),
+  seesMainKey: row.sees,
 })
 
 const parseBigint = (text: string | null): bigint | null => (text === null ? null : BigInt(text))

@@ -19,6 +19,8 @@ export interface SubKeyOptions {
   readonly maxTotal: bigint | null
   readonly services: readonly string[] | null
   readonly expiresAt: Date | null
+  /** True if it may see what its parent key sees of the main key. */
+  readonly seesMainKey: boolean
 }
 
 export interface KeyInfo {
@@ -35,6 +37,7 @@ export interface KeyInfo {
   readonly max_total: bigint | null
   readonly services: readonly string[] | null
   readonly expires_at: Date | null
+  readonly sees_main_key: boolean
   readonly created_at: Date
   readonly used_at: Date | null
   readonly revoked_at: Date | null
@@ -58,8 +61,8 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
 
 /** Selects `KeyInfo` rows from `family`. */
 const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total,
-    f.services, f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
-    f.frozen_reason, p.wallet_address,
+    f.services, f.expires_at, f.sees_main_key, f.created_at, f.used_at, f.revoked_at,
+    f.frozen_at, f.frozen_by, f.frozen_reason, p.wallet_address,
     CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
       WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
     ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
@@ -84,14 +87,14 @@ export async function listKeys(
 }
 
 /**
- * Lists the ids of a sub-key and of the keys below it, whose calls it may see. Undefined for a main
- * key, which may see everything that its credits pay.
+ * Lists the ids of a sub-key and of the keys below it, whose calls it may see. Undefined for a key
+ * that may see everything that its credits pay.
  */
 export async function findVisibleKeys(
   pool: Pool,
-  { keyId, limits }: Pick<Caller, 'keyId' | 'limits'>,
+  { keyId, seesMainKey }: Pick<Caller, 'keyId' | 'seesMainKey'>,
 ): Promise<readonly string[] | undefined> {
-  if (limits.length === 0) return undefined
+  if (seesMainKey) return undefined
   const { rows } = await pool.query<{ id: string }>(`${MANAGED_KEYS} SELECT id FROM family`, [
     [keyId],
   ])
@@ -131,8 +134,8 @@ export async function createSubKey(
     if (managed.rowCount !== 1) throw keyNotFound()
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, parent, depth, credits, name, max_call, max_day,
-         max_total, services, expires_at)
-       SELECT $2, p.principal, p.id, p.depth + 1, p.credits, $3, $4, $5, $6, $7, $8
+         max_total, services, expires_at, sees_main_key)
+       SELECT $2, p.principal, p.id, p.depth + 1, p.credits, $3, $4, $5, $6, $7, $8, $11
        FROM hub.api_key p WHERE p.id = $1 AND p.depth < $9
          AND (SELECT count(*) FROM hub.api_key c WHERE c.parent = p.id) < $10`,
       [
@@ -146,6 +149,7 @@ export async function createSubKey(
         order.expiresAt,
         DEPTH_MAX,
         SUB_KEYS_MAX,
+        order.seesMainKey,
       ],
     )
     if (rowCount !== 1) {

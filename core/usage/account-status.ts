@@ -1,13 +1,32 @@
 import type { Pool } from 'pg'
 
+import { dayName } from '../clock.ts'
+import type { Caller } from '../identity/keys.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
+import { allowanceOf } from '../ledger/postings.ts'
 import type { Micros } from '../money.ts'
 import { ttlCache } from '../runtime/cache.ts'
 import type { Tier } from './rate-limit.ts'
 
 const TIER_MS = 1_000
 const CACHE_MAX = 10_000
+
+/** Key whose credits are looked up, with what limits it. */
+export type Spender = Pick<Caller, 'credits' | 'limits' | 'seesMainKey'>
+
+/** Allowance account of a limit, and the limit, in microdollars. */
+export interface AllowanceCap {
+  readonly account: Account
+  readonly cap: bigint
+}
+
+/** Lists the allowances that calls of a sub-key use today. */
+export const allowancesOf = (limits: Caller['limits'], now: Date): readonly AllowanceCap[] =>
+  limits.flatMap(({ keyId, maxDay, maxTotal }) => [
+    ...(maxTotal === null ? [] : [{ account: allowanceOf(keyId, 'total'), cap: maxTotal }]),
+    ...(maxDay === null ? [] : [{ account: allowanceOf(keyId, dayName(now)), cap: maxDay }]),
+  ])
 
 /** Current credits of a key, and the rate tier that they imply. */
 export class AccountStatus {
@@ -30,6 +49,36 @@ export class AccountStatus {
     const balance = rows[0]?.balance ?? 0n
     this.noteBalance(id, balance)
     return balance as Micros
+  }
+
+  /** Returns the credits that a caller may spend and see. See `cap`. */
+  async spendable(caller: Spender, now: Date): Promise<Micros> {
+    return await this.cap(caller, await this.balance(caller.credits), now)
+  }
+
+  /**
+   * Caps the credits of a main key at what the limits of a sub-key leave, unless the sub-key may
+   * see its main key.
+   */
+  cap({ limits, seesMainKey }: Spender, balance: Micros, now: Date): Micros | Promise<Micros> {
+    const caps = seesMainKey ? [] : allowancesOf(limits, now)
+    return caps.length === 0 ? balance : this.#least(balance, caps)
+  }
+
+  async #least(balance: Micros, caps: readonly AllowanceCap[]): Promise<Micros> {
+    const left = await this.remainingAllowances(caps)
+    return left.reduce((least, each) => (each < least ? each : least), balance) as Micros
+  }
+
+  /** Returns what is left of allowances; all of those that are not granted yet. */
+  async remainingAllowances(caps: readonly AllowanceCap[]): Promise<readonly bigint[]> {
+    const { rows } = await this.#pool.query<{ code: string; balance: bigint }>(
+      `SELECT a.code, b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+       WHERE a.code = ANY ($1)`,
+      [caps.map(({ account }) => account)],
+    )
+    const known = new Map(rows.map(({ code, balance }) => [code, balance]))
+    return caps.map(({ account, cap }) => known.get(account) ?? cap)
   }
 
   /** Returns the rest of a quota or allowance; undefined if it has not been granted yet. */

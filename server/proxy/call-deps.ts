@@ -60,5 +60,5 @@ export interface CallDeps {
 /** Dependencies for building a 402 response. */
 export type PaymentRequiredDeps = Pick<
   CallDeps,
-  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402' | 'prepaidAbove'
+  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402' | 'prepaidAbove' | 'clock'
 >

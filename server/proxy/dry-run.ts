@@ -18,7 +18,7 @@ export async function dryRun(deps: CallDeps, priced: PricedCall): Promise<HttpRe
   const forecast = price === 0n ? NO_CHARGE : await firstFundingSource(DRY_RUN, deps, priced)
   if (!forecast) throw await paymentRequired(deps, priced)
   const balance =
-    caller.keyId === null ? undefined : await deps.accountStatus.balance(caller.credits)
+    caller.keyId === null ? undefined : await deps.accountStatus.spendable(caller, deps.clock.now())
   return responseOf(priced, forecast, balance)
 }
 

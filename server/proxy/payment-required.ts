@@ -37,9 +37,9 @@ export async function paymentRequired(
   priced: PricedCall,
 ): Promise<Fault> {
   const { caller } = priced
-  const { offers, accountStatus, minTopUp, minX402, creditsOnly } = deps
+  const { offers, accountStatus, minTopUp, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
-  const available = hasKey ? await accountStatus.balance(caller.credits) : 0n
+  const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const isX402 = acceptsX402(deps, priced)
   const terms = { ...saleTermsOf(deps, priced), error: 'payment_required' }
   const offered = isX402 ? offers.offer(terms) : undefined

@@ -41,7 +41,9 @@ export async function replay(
 ): Promise<HttpResponse> {
   const { caller } = priced
   const hasBalance = source === 'none' && caller.keyId !== null
-  const balance = hasBalance ? await deps.accountStatus.balance(caller.credits) : undefined
+  const balance = hasBalance
+    ? await deps.accountStatus.spendable(caller, deps.clock.now())
+    : undefined
   const { record, name } = await findRepeatedCall(deps, priced, response)
   const headers = {
     ...responseHeaders(priced, response.headers),

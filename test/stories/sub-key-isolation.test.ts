@@ -6,6 +6,7 @@ import { claimKey } from '../../core/ledger/idempotency.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
 import { claimRequestName } from '../../core/usage/request-names.ts'
+import { callTool } from '../server/mcp/ask.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -131,6 +132,51 @@ describe('A210 a sub-key', () => {
     expect(await visible(main.apiKey)).to.deep.equal({ names: [...ids.keys()], others: true })
     expect(await visible(child.apiKey)).to.deep.equal({ names: ['child', 'below'], others: false })
     expect(await visible(sibling.apiKey)).to.deep.equal({ names: ['sibling'], others: false })
+  })
+
+  it('sees what it may spend and its own spending, by REST and MCP alike', async () => {
+    const child = await createSubKey({ max_total_microdollars: 5 * Number(PRICE) })
+    const sibling = await createSubKey()
+    const writeRecord = async (key: string, name: string) => {
+      const { headers } = await call(key, name)
+      await get(`/v1/calls/${String(headers['x-call-id'])}`, key)
+      return headers
+    }
+    await writeRecord(child.apiKey, 'x')
+    await writeRecord(sibling.apiKey, 'x')
+    const left = 4 * Number(PRICE)
+    const { body } = await get('/v1/wallet/balance', child.apiKey)
+    expect(body).to.include({ balance_microdollars: left, reserved_microdollars: null })
+    expect(body['spending']).to.have.deep.property('by_key', [
+      { key_id: child.keyId, calls: 1, free_calls: 0, charged_microdollars: Number(PRICE) },
+    ])
+    expect(body['key_limits']).to.include({ total_remaining_microdollars: left })
+    const { body: credits } = await get('/v1/credits/balance', child.apiKey)
+    expect(credits['balance_microdollars']).to.equal(left)
+    const again = await writeRecord(child.apiKey, 'y')
+    expect(again['x-balance-microdollars']).to.equal(String(left - Number(PRICE)))
+    const dry = await get('/proxy/counted/work?dry_run', child.apiKey, { body: { text: 'a' } })
+    expect(dry.body['balance_microdollars']).to.equal(left - Number(PRICE))
+    const { data } = await callTool(hub(), child.apiKey, 'hub_balance', {})
+    expect(Number(data['balance_usd'])).to.equal((left - Number(PRICE)) / 1_000_000)
+    expect(data['spending_this_month']).to.have.nested.property('by_service[0].calls', 2)
+    expect(JSON.stringify([body, data]))
+      .to.not.include(sibling.keyId)
+      .and.not.include(main.keyId)
+  })
+
+  it('sees its main key if every key above it may', async () => {
+    const child = await createSubKey({ sees_main_key: true, max_total_microdollars: 5_000 })
+    const blind = await createSubKey()
+    const below = await get('/v1/keys', blind.apiKey, { body: { sees_main_key: true } })
+    await call(main.apiKey, 'x')
+    const balanceOf = async (key: string) =>
+      (await get('/v1/wallet/balance', key)).body['balance_microdollars']
+    expect(await balanceOf(child.apiKey)).to.equal(await balanceOf(main.apiKey))
+    const rows = async (key: string) =>
+      ((await get('/v1/credits/history', key)).body['data'] as readonly unknown[]).length
+    expect(await rows(child.apiKey)).to.equal(await rows(main.apiKey))
+    expect(await rows(String(below.body['api_key']))).to.equal(0)
   })
 
   it('cannot take the listings of its main key’s host off the catalog', async () => {

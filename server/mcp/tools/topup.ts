@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../core/clock.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { dollars, MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
@@ -13,6 +14,7 @@ import { resultSchema } from './schemas.ts'
 export interface TopupDeps {
   readonly offers: Offers
   readonly accountStatus: AccountStatus
+  readonly clock: Clock
   readonly baseUrl: () => string
 }
 
@@ -51,7 +53,7 @@ export const topupTool = (deps: TopupDeps): AnyTool =>
   })
 
 async function instructions(
-  { offers, accountStatus, baseUrl }: TopupDeps,
+  { offers, accountStatus, clock, baseUrl }: TopupDeps,
   amount: Micros,
   { caller }: ToolContext,
 ): Promise<JsonObject> {
@@ -66,7 +68,7 @@ async function instructions(
   return {
     amount_usd: value,
     min_usd: DEFAULT,
-    balance_usd: dollars(await accountStatus.balance(caller.credits)),
+    balance_usd: dollars(await accountStatus.spendable(caller, clock.now())),
     key_id: caller.keyId,
     purchase_id: name,
     options: {

@@ -10,10 +10,11 @@ import { LedgerFunds } from './ledger-funds.ts'
 
 /** Reserves credits; undefined if they do not suffice. @throws Fault `key_limit_reached` */
 export async function reserveCredits(
-  { ledger, accountStatus, allowances, clock, holdMarginSeconds }: CallDeps,
+  deps: CallDeps,
   caller: Caller,
   { call, offering, price }: PricedCall,
 ): Promise<Funds | undefined> {
+  const { ledger, accountStatus, allowances, clock, holdMarginSeconds } = deps
   const guards = await allowances.accountsFor(caller, clock.now())
   const { outcome } = await ledger.reserve({
     call,
@@ -32,7 +33,7 @@ export async function reserveCredits(
     if (enough) throw limitReached(caller.keyId, 'allowance')
     return undefined
   }
-  return fundsOf({ ledger, accountStatus }, caller, call)
+  return fundsOf(deps, caller, call)
 }
 
 /** Funds of an interrupted call whose payment to a seller may have been sent. */
@@ -43,19 +44,19 @@ export function resumeCredits(deps: CallDeps, caller: Caller, call: string): Fun
 }
 
 const fundsOf = (
-  { ledger, accountStatus }: Pick<CallDeps, 'ledger' | 'accountStatus'>,
-  { keyId, credits }: Caller,
+  { ledger, accountStatus, clock }: CallDeps,
+  caller: Caller,
   call: string,
 ): LedgerFunds =>
   new LedgerFunds(
     'credits',
-    keyId,
+    caller.keyId,
     ledger,
-    { call, owner: credits },
+    { call, owner: caller.credits },
     (charged) => charged,
     (balance) => {
-      accountStatus.noteBalance(credits.id, balance)
-      return balance as Micros
+      accountStatus.noteBalance(caller.credits.id, balance)
+      return accountStatus.cap(caller, balance as Micros, clock.now())
     },
   )
 

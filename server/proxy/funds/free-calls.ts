@@ -40,7 +40,7 @@ export async function reserveFreeCall(
     ledger,
     { call, owner },
     (charged) => (charged > 0n ? 1n : 0n),
-    () => accountStatus.balance(caller.credits),
+    () => accountStatus.spendable(caller, clock.now()),
   )
 }
 

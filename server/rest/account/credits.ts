@@ -3,7 +3,6 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import type { Caller } from '../../../core/identity/keys.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { json, type Micros, micros } from '../../../core/money.ts'
@@ -15,9 +14,10 @@ import {
 } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
-import type { AccountStatus } from '../../../core/usage/account-status.ts'
+import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
 import { claimRequestName } from '../../../core/usage/request-names.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
+import { BALANCE, readBalances } from './key-account.ts'
 
 /** Below one dollar, gas costs more than the purchase is worth. */
 export const MIN_PURCHASE_MICROS = micros(1_000_000)
@@ -34,7 +34,7 @@ const Purchase = z.object({
   transaction: z.string().nullable(),
 })
 
-const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
+const Balance = z.object(BALANCE)
 
 export const purchaseAmount = z
   .int()
@@ -85,13 +85,15 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
     summary: 'Returns the available and reserved credits of this key.',
     auth: 'key',
     response: { status: 200, schema: Balance },
-    handle: async (request) => ({ body: await balances(deps, callerOf(request)) }),
+    handle: async (request) => ({ body: await readBalances(deps, callerOf(request)) }),
   }),
 ]
 
+/** Key that buys credits, or receives those that a person buys for it. */
+export type Buyer = KeyCredits & Spender
+
 interface PurchaseOrder {
-  /** Key that receives the credits. */
-  readonly buyer: KeyCredits
+  readonly buyer: Buyer
   readonly amount: Micros
   /** Id of the purchase chosen by the buyer. */
   readonly name: string | undefined
@@ -165,7 +167,7 @@ async function claimPurchaseId(
 /** Replies to a repeated payment. Rejects it if the earlier use was not this purchase. */
 async function replayPurchase(
   deps: CreditsDeps,
-  buyer: KeyCredits,
+  buyer: Buyer,
   claim: Claim,
   requestHash: Buffer,
 ): Promise<RestReply> {
@@ -176,8 +178,8 @@ async function replayPurchase(
 }
 
 async function purchaseReply(
-  { accountStatus }: CreditsDeps,
-  { credits }: KeyCredits,
+  { accountStatus, clock }: CreditsDeps,
+  buyer: Buyer,
   claim: Claim,
   headers: Readonly<Record<string, string>>,
 ): Promise<RestReply> {
@@ -189,24 +191,8 @@ async function purchaseReply(
       purchase_id: claim.id,
       state: settled ? 'settled' : 'pending',
       credited_microdollars: settled ? json(claim.amount) : 0,
-      balance_microdollars: json(await accountStatus.balance(credits)),
+      balance_microdollars: json(await accountStatus.spendable(buyer, clock.now())),
       transaction: claim.transaction,
     },
-  }
-}
-
-/** Available credits of a key and the amount reserved by its calls in flight. */
-export async function balances(
-  { pool, accountStatus }: Pick<CreditsDeps, 'pool' | 'accountStatus'>,
-  caller: Caller,
-) {
-  const { rows } = await pool.query<{ reserved: string }>(
-    `SELECT coalesce(sum(amount), 0)::text AS reserved FROM ledger.open_hold WHERE owner = $1
-       AND id >= ledger.first_id(now() - interval '1 day')`,
-    [caller.credits.id],
-  )
-  return {
-    balance_microdollars: json(await accountStatus.balance(caller.credits)),
-    reserved_microdollars: json(BigInt(rows[0]!.reserved)),
   }
 }

@@ -36,6 +36,11 @@ const Limits = {
     .nullable()
     .meta({ description: 'Services that the key may call. null: all.' }),
   expires_at: z.iso.datetime().nullable(),
+  sees_main_key: z.boolean().meta({
+    description:
+      'true: also sees the balance and all movements of its main key, if its parent does. ' +
+      'Default: only itself and its sub-keys.',
+  }),
 }
 
 const FrozenState = z
@@ -147,6 +152,7 @@ async function createKey({ pool, ledger }: KeyDeps, request: RestRequest<NewKey,
     maxTotal: toAmount(body.max_total_microdollars),
     services: body.services ?? null,
     expiresAt,
+    seesMainKey: body.sees_main_key ?? false,
   }
   if (parent !== undefined) return createSubKey(pool, managerOf(request), parent, order)
   const { maxCall, maxDay, maxTotal, services } = order
@@ -258,6 +264,7 @@ const showKey = (key: KeyInfo) => ({
   max_total_microdollars: jsonOrNull(key.max_total),
   services: key.services,
   expires_at: isoOrNull(key.expires_at),
+  sees_main_key: key.parent === null || key.sees_main_key,
   created_at: key.created_at.toISOString(),
   used_at: isoOrNull(key.used_at),
   revoked_at: isoOrNull(key.revoked_at),

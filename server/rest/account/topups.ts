@@ -53,7 +53,7 @@ export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
       const buyer = await findKeyCredits(deps.pool, order.key_id)
       if (!buyer) throw new Fault('not_found', 'The key does not exist or has been revoked.')
       const reply = await purchase(deps, {
-        buyer,
+        buyer: { ...buyer, limits: [], seesMainKey: true },
         amount: micros(order.amount_microdollars),
         name: order.purchase_id,
         url,

@@ -22,6 +22,7 @@ const caller = (more: Partial<Caller> = {}): Caller => {
     credits: { id, code, asset: 'USDC', shard: 0 },
     ratePerMinute: null,
     limits: [],
+    seesMainKey: true,
     ...more,
   }
 }

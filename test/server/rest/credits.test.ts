@@ -80,7 +80,9 @@ describe('credits of a key', () => {
     const [ada, bob] = [await agentWith('1'), await agentWith('0')]
     await ada.client.call('echo', '/say', { words: 'hi' })
     const { body } = await bob.get('/v1/wallet/balance')
-    expect(body).to.deep.include({ balance_microdollars: 0, free_calls: [] })
+    expect(body).to.include({ balance_microdollars: 0 })
+    const [unused] = body['free_calls'] as readonly object[]
+    expect(unused).to.include({ service: 'analysis', remaining: 15 })
     expect(body['rate_limit']).to.deep.equal({ tier: 'free', requests_per_minute: 100 })
     const { body: page } = await bob.get('/v1/credits/history')
     expect(page).to.deep.equal({ data: [], next_cursor: null, has_more: false })
