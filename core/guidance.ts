@@ -26,6 +26,12 @@ const GUIDANCE = {
       'same Idempotency-Key, or read the call; a new request may pay twice.',
     retryable: false,
   },
+  uncertain: {
+    advice:
+      'The call may have been charged: check /v1/credits/history before you try again. With an ' +
+      'Idempotency-Key you can always try again: it is charged once.',
+    retryable: false,
+  },
   kept: {
     advice: 'Send the same request with the same payment again: it is paid.',
     retryable: true,
@@ -52,11 +58,11 @@ const OUTCOMES: Partial<Record<FaultCode, MoneyOutcome>> = {
 /** Outcome of the money that a code implies, unless its fault states another one. */
 export const outcomeOfCode = (code: FaultCode): MoneyOutcome => OUTCOMES[code] ?? 'none'
 
+const isDecisive = (outcome: MoneyOutcome): outcome is keyof typeof GUIDANCE => outcome in GUIDANCE
+
 /** Determines advice and retryability from the outcome of the money, then from the code. */
 export function guidanceFor(code: FaultCode, outcome: MoneyOutcome): Guidance {
-  if (outcome === 'taken' || outcome === 'unresolved' || outcome === 'kept') {
-    return GUIDANCE[outcome]
-  }
+  if (isDecisive(outcome)) return GUIDANCE[outcome]
   const [, , advice, seconds]: FaultRow = FAULTS[code]
   const retryable = seconds !== undefined
   const retryAfter = seconds ?? (outcome === 'pending' ? PENDING_SECONDS : undefined)

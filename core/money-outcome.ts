@@ -4,10 +4,11 @@
  * - `taken`: the caller paid, because a seller has taken the money
  * - `unresolved`: the price stays reserved until the outcome of a payment is known
  * - `kept`: an x402 payment was received and pays for the next attempt
- * - `pending`: an x402 payment was sent whose outcome will be known soon
+ * - `pending`: an x402 payment was or may have been sent; the same payment returns the outcome
  * - `settled`: the caller has paid, and its response is no longer stored
  * - `refunded`: the caller had paid, and the charge was given back
  * - `unknown`: the failure does not tell; a dry run moves nothing
+ * - `uncertain`: the call may have been charged, and a repetition would be charged again
  */
 export type MoneyOutcome =
   | 'none'
@@ -18,3 +19,4 @@ export type MoneyOutcome =
   | 'pending'
   | 'settled'
   | 'refunded'
+  | 'uncertain'

@@ -10,7 +10,7 @@ import { assignRequestId, correlationHeaders, pathOf, send } from './http/exchan
 import { finalizeResponse } from './http/finalize-response.ts'
 import { assertWellFormed } from './http/malformed.ts'
 import type { PreKoaHandler } from './http/pre-koa.ts'
-import { methodNotAllowed, problem, reportFault } from './http/problem.ts'
+import { methodNotAllowed, problem, reportFault, withOutcome } from './http/problem.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
 import { type Observers, observe } from './observability/observe.ts'
 import { type ProxyDeps, proxyEntry } from './proxy/entry.ts'
@@ -79,7 +79,9 @@ const handleErrors =
       if (path === undefined || !isDecodable(path)) throw new Fault('malformed_path')
       await next()
     } catch (error) {
-      const fault = reportFault(error, log, { requestId, method: ctx.method, path })
+      const reported = reportFault(error, log, { requestId, method: ctx.method, path })
+      const isPaid = ctx.get('payment-signature') !== ''
+      const fault = isPaid ? withOutcome(reported, 'pending') : reported
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }

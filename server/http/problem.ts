@@ -3,6 +3,7 @@ import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
 import { json } from '../../core/money.ts'
+import type { MoneyOutcome } from '../../core/money-outcome.ts'
 import { componentOf, isDatabaseDown, logFailure } from '../../core/outages.ts'
 import type { HttpResponse } from './http-response.ts'
 
@@ -71,6 +72,14 @@ export function toFault(error: unknown): Fault {
     return new Fault('service_unavailable', undefined, { cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })
+}
+
+/** Adds the outcome of the money to a fault that does not tell it. */
+export function withOutcome(fault: Fault, money: MoneyOutcome): Fault {
+  const { code, message, extras, headers, charged } = fault
+  if ((fault.money ?? outcomeOfCode(code)) !== 'unknown') return fault
+  const cause = fault.cause ?? fault
+  return new Fault(code, message, { extras, headers, cause, charged, money })
 }
 
 /**

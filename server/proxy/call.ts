@@ -1,7 +1,7 @@
-import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import type { MoneyOutcome } from '../../core/money-outcome.ts'
 import type { HttpResponse } from '../http/http-response.ts'
-import { toFault } from '../http/problem.ts'
+import { toFault, withOutcome } from '../http/problem.ts'
 import { beginAttempt } from './attempt.ts'
 import { authenticate, limitRate } from './authenticate.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -37,16 +37,29 @@ import { stream } from './stream.ts'
  *   its hold was released is neither charged nor delivered.
  * - A stream settles at its end, before the caller sees that end; it then owns funds and attempt.
  */
-export const call = (deps: CallDeps, request: CallRequest): Promise<HttpResponse> =>
-  request.dryRun ? makeCall(deps, request).catch(throwUnmoved) : makeCall(deps, request)
-
-/** Failure of a dry run, which moves no money whatever the failure. */
-function throwUnmoved(error: unknown): never {
-  const { code, message, extras, headers, cause } = toFault(error)
-  throw new Fault(code, message, { extras, headers, cause, money: 'none' })
+export function call(deps: CallDeps, request: CallRequest): Promise<HttpResponse> {
+  const state = { isCharging: false }
+  return makeCall(deps, request, state).catch((error: unknown) => {
+    throw withOutcome(toFault(error), outcomeOfFailure(request, state.isCharging))
+  })
 }
 
-async function makeCall(deps: CallDeps, request: CallRequest): Promise<HttpResponse> {
+/** Outcome of a call whose failure does not tell it. */
+function outcomeOfFailure(
+  { dryRun, payment, idempotencyKey }: CallRequest,
+  isCharging: boolean,
+): MoneyOutcome {
+  if (dryRun) return 'none'
+  if (payment !== undefined) return 'pending'
+  if (idempotencyKey !== undefined) return 'unknown' // an earlier attempt may have been charged
+  return isCharging ? 'uncertain' : 'none'
+}
+
+async function makeCall(
+  deps: CallDeps,
+  request: CallRequest,
+  state: { isCharging: boolean },
+): Promise<HttpResponse> {
   const { trace, onProgress } = request
   let caller: Caller | AnonymousCaller | undefined = request.caller
   if (!caller) {
@@ -83,6 +96,7 @@ async function makeCall(deps: CallDeps, request: CallRequest): Promise<HttpRespo
     countBody(deps, priced, funds, outcome) // 403, 429
     const handled = { priced, attempt, funds, outcome }
     isStreaming = outcome.stream !== undefined
+    state.isCharging = true
     if (isStreaming) {
       trace?.begin('respond')
       return await stream(deps, handled)

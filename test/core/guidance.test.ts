@@ -3,7 +3,16 @@ import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import type { MoneyOutcome } from '../../core/money-outcome.ts'
 import { problem } from '../../server/http/problem.ts'
 
-const OUTCOMES = ['none', 'taken', 'unresolved', 'kept', 'pending', 'settled', 'refunded'] as const
+const OUTCOMES = [
+  'none',
+  'taken',
+  'unresolved',
+  'kept',
+  'pending',
+  'settled',
+  'refunded',
+  'uncertain',
+] as const
 const CODES = Object.keys(FAULTS) as FaultCode[]
 /** Claims that nothing was paid, and invitations to pay again. */
 const NOTHING_PAID = /nothing was|not charged|no credits are lost|buy credits|sign a new payment/i
@@ -24,7 +33,7 @@ describe('advice of a problem', () => {
         const { advice, retryable, charged_microdollars: charged } = body
         expect(headers['X-Charged-Microdollars'], code).to.equal(String(charged))
         expect(charged, code).to.equal(money === 'taken' ? CHARGED : 0)
-        if (money === 'taken' || money === 'unresolved') {
+        if (money === 'taken' || money === 'unresolved' || money === 'uncertain') {
           expect(retryable, code).to.equal(false)
           expect(advice, code).to.not.match(NOTHING_PAID)
         }
