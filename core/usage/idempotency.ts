@@ -70,31 +70,39 @@ export class Idempotency {
     const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
     if (id === undefined) throw new Fault('idempotency_key_reused')
     if (id === call) {
-      await withRetry(() => this.#insert(id, seconds))
+      await this.#begun(id, call, () => withRetry(() => this.#insert(id, seconds)))
       return { id }
     }
     const { attempt, done, busy } = await this.#read(id)
     if (done || (!busy && (await this.#wasPaid(attempt)))) return await this.#replay(id, attempt)
     if (busy) throw inProgress(attempt)
-    if (await this.#resume(id, attempt, seconds)) return { id, resumed: attempt }
-    if (!(await this.#takeOver(id, attempt, keyed))) throw inProgress(attempt)
-    try {
+    const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
+    if (isResumed) return { id, resumed: attempt }
+    return this.#begun(id, call, async () => {
+      if (!(await this.#takeOver(id, attempt, keyed))) throw inProgress(attempt)
       const charged = await this.#releaseHolds(id, keyed.payersSince)
       if (charged === undefined) return { id, isRetry: true }
       await this.#giveBack(id, charged, call)
-      return await this.#replay(id, charged)
+      return this.#replay(id, charged)
+    })
+  }
+
+  /** Begins an attempt. If that fails, it may have begun nevertheless: it is ended. */
+  async #begun<T>(id: string, call: string, begin: () => Promise<T>): Promise<T> {
+    try {
+      return await begin()
     } catch (error) {
       await this.#deps.lease.release(() => this.finish({ id }, call, false))
       throw error
     }
   }
 
-  /** Ends an attempt. @param done false: the request may be attempted again */
+  /** Ends an attempt of this process. @param done false: the request may be attempted again */
   async finish({ id }: IdempotentAttempt, call: string, done: boolean): Promise<void> {
     await this.#deps.pool.query(
       `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${ASYNC_COMMIT}
-       WHERE id = $1 AND call = $2 AND NOT done`,
-      [id, call, done],
+       WHERE id = $1 AND call = $2 AND NOT done AND process = $4`,
+      [id, call, done, this.#deps.lease.id],
     )
   }
 

@@ -61,16 +61,18 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
   }
 }
 
-/** Marks the key as charged. A failure is only logged: the journal shows the charge later. */
-export async function markCharged(
-  { idempotency, log }: CallDeps,
+/** Marks the key as charged, later if the database is out of reach. */
+export const markCharged = (
+  { idempotency, lease, log }: CallDeps,
   keyed: IdempotentAttempt,
   call: string,
-): Promise<void> {
-  await idempotency.finish(keyed, call, true).catch((err: unknown) => {
-    logFailure(log, 'error', { err, call }, 'failed to mark an idempotency key as charged')
-  })
-}
+): Promise<void> =>
+  lease.release(() =>
+    idempotency.finish(keyed, call, true).catch((err: unknown) => {
+      logFailure(log, 'error', { err, call }, 'failed to mark an idempotency key as charged')
+      throw err
+    }),
+  )
 
 function beginKeyed(
   deps: CallDeps,

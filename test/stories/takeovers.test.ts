@@ -1,9 +1,14 @@
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { sleep, systemClock } from '../../core/clock.ts'
 import { ProcessLease } from '../../core/db/process-lease.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
 import { usd } from '../../core/money.ts'
+import {
+  type Facilitator,
+  FacilitatorUnavailable,
+} from '../../core/payments/facilitators/facilitator.ts'
 import { Intents } from '../../core/payments/paying/intents.ts'
 import { StoredResponses } from '../../core/usage/stored-responses.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
@@ -11,7 +16,12 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
+import { signPayment } from './attacks/sign-payment.ts'
 import { anew, counted, PRICE, work } from './counted-service.ts'
+
+const POLL_MS = 200
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Blocks the first work; returns a function that lets it go on. */
 function blockFirst(): { readonly started: () => boolean; readonly resume: () => void } {
@@ -179,6 +189,43 @@ describe('what a process that is gone had begun', () => {
       expect((await first).status).to.be.oneOf([200, 409])
       expect(await paid()).to.equal(PRICE)
       expect((await order(payment)).headers).to.include({ 'idempotency-replayed': 'true' })
+    })
+
+    it('is pending, not refused, if that process may have sent the payment', async () => {
+      const { started, resume } = blockFirst()
+      const payment = await sign()
+      const first = order(payment)
+      await eventually(started)
+      await lose()
+      await pool().query(`UPDATE hub.payment_claim SET settling = true WHERE state = 'claimed'`)
+      const facilitator: Writable<Facilitator> = hub().sandbox!.money.facilitator
+      const { batched } = facilitator
+      const verify = () => Promise.reject(new FacilitatorUnavailable('no response'))
+      facilitator.batched = { ...batched!, verify }
+      const again = await order(payment)
+      facilitator.batched = batched!
+      expect([again.status, again.body['code']]).to.deep.equal([202, 'payment_pending'])
+      resume()
+      await first
+    })
+
+    it('is pending, not refused, if the payment expires after it was presented', async () => {
+      work.before = () => Promise.reject(new Error('broken'))
+      const signed = { seconds: 32 }
+      const payment = await signPayment(eve, await order(), systemClock.now(), { signed })
+      expect((await order(payment)).body).to.include({ code: 'plugin_failed' })
+      await eventually(async () => {
+        const { body } = await order(payment)
+        expect(body['code']).to.be.oneOf(['plugin_failed', 'payment_pending'])
+        await sleep(POLL_MS)
+        return body['code'] === 'payment_pending'
+      })
+      const late = await signPayment(eve, await order(), systemClock.now(), {
+        signed: { seconds: 20 },
+      })
+      expect((await order(late)).body, 'never presented before').to.include({
+        code: 'payment_invalid',
+      })
     })
 
     it('is paid by credits if that payment was never sent', async () => {

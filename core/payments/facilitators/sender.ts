@@ -8,6 +8,7 @@ import {
 } from 'viem'
 import { base } from 'viem/op-stack'
 import { elapsedMs, sleep } from '../../clock.ts'
+import { isDatabaseDown } from '../../outages.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import { type NodeTransport, trustedNode } from '../chain/node.ts'
 import { type BroadcastResult, memoryOutbox, type Outbox, type OutboxCall } from './outbox.ts'
@@ -63,6 +64,7 @@ export function createSender(options: SenderOptions) {
    * @param payments the payments it settles; a pending one is not sent again
    * @throws ExecutionRevertedError (wrapped by viem) if the call would revert
    * @throws NotSent if it was not broadcast for another reason
+   * @throws Error of the database if it is unknown whether it was stored
    */
   async function send(call: ContractCall, payments: readonly string[] = []): Promise<Hex> {
     const prepared = { ...(await prepareCall(client, address, call)), chainId: asset.chainId }
@@ -77,6 +79,7 @@ export function createSender(options: SenderOptions) {
     try {
       return (await outbox.send(outboxCall, payments)).hash
     } catch (cause) {
+      if (isDatabaseDown(cause)) throw cause // it may be stored: then the next sender sends it
       throw new NotSent('the transaction was not sent', { cause })
     }
   }

@@ -50,6 +50,7 @@ export interface AcceptedPayment {
  * its payer is not charged twice.
  * @param header value of PAYMENT-SIGNATURE
  * @param needSeconds minimum remaining validity of the signature: the time left for the work
+ * @param found claim of the payment of a call, which is looked up before funds are needed
  * @throws PaymentRefused
  * @throws Fault `facilitator_unavailable` if the payment cannot be verified
  */
@@ -59,12 +60,13 @@ export async function acceptPayment(
   terms: SaleTerms,
   purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront' | 'payTo'>,
   needSeconds = 0,
+  found?: Claim,
 ): Promise<AcceptedPayment | { readonly repeated: Claim }> {
   const payment = readOrRefuse(offers, header)
   const key = paymentKey(payment)
   const isCall = purchase.purpose === 'call'
   const [known, upfront] = await Promise.all([
-    isCall ? undefined : claims.find(key), // a call looks its claim up before it needs funds
+    isCall ? found : claims.find(key),
     isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
   const mayBeTaken = known?.state === 'released' || known?.state === 'claimed'
@@ -75,40 +77,73 @@ export async function acceptPayment(
     const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
-  const { isNew, claim: claimed } = await claims.claim(key, {
+  const { isNew, isRepeated, claim } = await claims.claim(key, {
     ...purchase,
     amount: terms.amount,
     validBefore: validBeforeOf(payment),
     upfront: upfront && first.isExact,
     payTo: first.requirement.payTo,
   })
-  if (!isNew) return { repeated: claimed }
-  // Checked after the claim, so that concurrent payments of a wallet count each other.
-  const isTrusted = isCall && terms.upfront && !upfront
-  const exceedsTrust = isTrusted && (await claims.trust.requireUpfrontBeyondTrust(key))
+  if (!isNew) return { repeated: claim }
+  const presented = { payment, terms, upfront, first, needSeconds }
+  return verifyClaimed({ claims, offers }, claim, presented).catch(async (error: unknown) => {
+    throw await endUnsettled(claims, { claim, isRepeated, error })
+  })
+}
+
+interface Presented {
+  readonly payment: Payment
+  readonly terms: SaleTerms
+  readonly upfront: boolean
+  readonly first: AcceptedTerms
+  readonly needSeconds: number
+}
+
+/** Verifies a payment after its claim, so that concurrent payments of a wallet count each other. */
+async function verifyClaimed(
+  { claims, offers }: Pick<AcceptDeps, 'claims' | 'offers'>,
+  claimed: Claim,
+  { payment, terms, upfront, first, needSeconds }: Presented,
+): Promise<AcceptedPayment> {
+  const isTrusted = claimed.purpose === 'call' && terms.upfront && !upfront
+  const exceedsTrust = isTrusted && (await claims.trust.requireUpfrontBeyondTrust(claimed.key))
   const accepted = (exceedsTrust && acceptTerms(offers, payment, terms, true)) || first
   const claim = exceedsTrust ? { ...claimed, upfront: true } : claimed
   const { requirement, isExact } = accepted
   const verified = await offers
     .verify(accepted.payment, requirement, needSeconds)
-    .catch((error: unknown) =>
-      claims.release(claim).then((): never => {
-        throw new Fault('facilitator_unavailable', undefined, { cause: error })
-      }),
-    )
+    .catch((error: unknown): never => {
+      throw new Fault('facilitator_unavailable', undefined, { cause: error })
+    })
   if (verified.valid && isExact) return { claim, payment: accepted.payment, requirement }
-  if (verified.valid) {
-    await claims.release(claim)
-    throw new PaymentRefused('upfront_required', upfront)
-  }
-  if (verified.reason === NONCE_USED) {
-    // Another party settled it first, perhaps to the treasury; the job asks the chain.
-    await claims.conclude(key, 'pending')
-    throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
-  }
-  const isUnusable = UNUSABLE_REASONS.has(verified.reason ?? '')
-  await (isUnusable ? claims.forget(claim) : claims.release(claim))
+  if (verified.valid) throw new PaymentRefused('upfront_required', upfront)
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
+}
+
+interface Unsettled {
+  readonly claim: Claim
+  /** True if the payment was presented and released before. */
+  readonly isRepeated?: boolean | undefined
+  readonly error: unknown
+}
+
+/**
+ * Ends a claim whose payment this request does not settle. A released claim is watched, because
+ * others have seen the payment. If somebody has settled it, perhaps to the treasury, its payer must
+ * not pay again, and the job asks the chain.
+ * @returns the error of the request
+ */
+async function endUnsettled(claims: Claims, unsettled: Unsettled): Promise<unknown> {
+  const { claim, isRepeated, error } = unsettled
+  const reason = error instanceof PaymentRefused ? error.reason : undefined
+  const isUsable = !(isRepeated && reason === EXPIRED) && reason !== NONCE_USED
+  if (isUsable && !claim.mayBeSent) {
+    await (UNUSABLE_REASONS.has(reason ?? '') ? claims.forget(claim) : claims.release(claim))
+    return error
+  }
+  await claims.conclude(claim.key, 'pending')
+  const extras = reason === undefined ? {} : { reason }
+  return new Fault('payment_pending', undefined, { extras, cause: error })
 }
 
 /** Returns true if the payment of a call must be settled before the work. */
@@ -119,12 +154,24 @@ const mustPayUpfront = async (
 ): Promise<boolean> =>
   (upfront && !trustsKnownPayers) || claims.trust.mustPayUpfront(key, upfront ? amount : undefined)
 
+interface AcceptedTerms {
+  readonly payment: Payment
+  readonly requirement: ReturnType<Offers['requirements']>
+  /** False for a payment that should have been upfront. */
+  readonly isExact: boolean
+}
+
 /**
  * Finds the requirement that the payment accepts. A payment that should have been upfront is not
  * exact: it is refused but watched, because others may settle it. If an upfront payment is settled
  * after the work, its requirement says so, because the facilitator would else not verify it.
  */
-function acceptTerms(offers: Offers, payment: Payment, terms: SaleTerms, upfront: boolean) {
+function acceptTerms(
+  offers: Offers,
+  payment: Payment,
+  terms: SaleTerms,
+  upfront: boolean,
+): AcceptedTerms | undefined {
   const match = (isUpfront: boolean) =>
     offers.match(offers.requirements({ ...terms, upfront: isUpfront }), payment)
   const exact = match(upfront)
@@ -148,6 +195,7 @@ const UNUSABLE_REASONS: ReadonlySet<string> = new Set([
   'invalid_exact_evm_payload_authorization_value_mismatch',
 ])
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
+const EXPIRED = 'invalid_exact_evm_payload_authorization_valid_before'
 
 function readOrRefuse(offers: Offers, header: string): Payment {
   try {
@@ -169,7 +217,7 @@ export async function settlePayment(
   { ledger, claims, offers, log }: AcceptDeps,
   { claim, payment, requirement }: AcceptedPayment,
 ): Promise<Settlement & { readonly booked: boolean }> {
-  if (!(await claims.beginSettlement(claim))) throw new Fault('payment_in_progress')
+  if (!(await beginSettlement(claims, claim))) throw new Fault('payment_in_progress')
   const settled = await offers.settle(payment, requirement)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
@@ -186,7 +234,7 @@ export async function settlePayment(
       return { ...settled, booked: false }
     }
   }
-  const isUnsent = outcome === 'failed' && reason === NOT_BROADCAST
+  const isUnsent = outcome === 'failed' && reason === NOT_BROADCAST && !claim.mayBeSent
   const component = outcome === 'pending' || isUnsent ? 'facilitator' : undefined
   const fields = { err: reason, ...(component && { component }), claim: claim.id, tx }
   logFailure(log, 'warn', fields, `a payment is ${outcome}`)
@@ -194,7 +242,7 @@ export async function settlePayment(
     await claims.release(claim)
     throw new Fault('facilitator_unavailable')
   }
-  const hasFailed = outcome === 'failed' && claim.purpose === 'call'
+  const hasFailed = outcome === 'failed' && claim.purpose === 'call' && !claim.mayBeSent
   try {
     await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
     if (hasFailed && !claim.upfront)
@@ -205,3 +253,9 @@ export async function settlePayment(
   }
   return { ...settled, booked: false }
 }
+
+/** Notes that a payment may be sent from now on. If that fails, it is not sent. */
+const beginSettlement = (claims: Claims, claim: Claim): Promise<boolean> =>
+  claims.beginSettlement(claim).catch(async (error: unknown) => {
+    throw await endUnsettled(claims, { claim, error })
+  })

@@ -38,12 +38,14 @@ export interface Claim extends Purchase {
   readonly deliveredAt: Date | null
   /** True if it buys nothing and is a deposit of its payer. */
   readonly deposited: boolean
+  /** True if a process has begun to settle it: it may be sent, or have been sent. */
+  readonly mayBeSent: boolean
 }
 
 export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
   client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
   valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
-  delivered_at AS "deliveredAt", deposited, call`
+  delivered_at AS "deliveredAt", deposited, call, settling AS "mayBeSent"`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
 
 export type ClaimRow = Omit<Claim, 'key' | 'client' | 'call'> &
@@ -86,6 +88,8 @@ export const attemptIds = (name: string): readonly string[] =>
 /** A claim; `isNew` is true if this request made it. */
 export interface ClaimResult {
   readonly isNew: boolean
+  /** True if it was presented before, and released. */
+  readonly isRepeated?: boolean
   readonly claim: Claim
 }
 
@@ -96,7 +100,7 @@ export async function insertClaim(
   purchase: Purchase & { readonly id: string },
   process: string,
 ): Promise<ClaimResult | undefined> {
-  const { rows } = await on.query<ClaimRow>(
+  const { rows } = await on.query<ClaimRow & { readonly isRepeated: boolean }>(
     `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
        amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
@@ -108,7 +112,7 @@ export async function insertClaim(
        state = 'claimed', settling = false,
        claimed_at = now(), changed_at = now()
        WHERE c.state = 'released'
-     RETURNING ${CLAIM_COLUMNS}`,
+     RETURNING ${CLAIM_COLUMNS}, c.xmax <> 0 AS "isRepeated"`,
     [
       ...keyValues(key),
       purchase.id,
@@ -125,5 +129,7 @@ export async function insertClaim(
       process,
     ],
   )
-  return rows[0] && { isNew: true, claim: toClaim(rows[0]) }
+  if (!rows[0]) return undefined
+  const { isRepeated, ...row } = rows[0]
+  return { isNew: true, isRepeated, claim: toClaim(row) }
 }

@@ -129,18 +129,23 @@ export class Claims {
 
   /** Takes a claim over from a process that is gone. Undefined for that of another purchase. */
   async #takeOver(
-    { id, state }: Claim,
+    { id, state, mayBeSent }: Claim,
     key: PaymentKey,
     { requestHash, client, call }: Purchase,
   ): Promise<Claim | undefined> {
     if (state !== 'claimed') return undefined
-    const { rows } = await this.#pool.query<ClaimRow>(
+    const query = this.#pool.query<ClaimRow>(
       `UPDATE hub.payment_claim SET process = $6, call = $7, changed_at = now()
        WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
          AND client IS NOT DISTINCT FROM $9 AND hub.is_gone(process, $6)
        RETURNING ${CLAIM_COLUMNS}`,
       [...keyValues(key), id, this.#lease.id, call ?? null, requestHash, client ?? null],
     )
+    const { rows } = await query.catch((error: unknown): never => {
+      // It may be taken over nevertheless.
+      if (!mayBeSent) void this.release({ id })
+      throw error
+    })
     return rows[0] && toClaim(rows[0])
   }
 
@@ -255,22 +260,30 @@ export class Claims {
     return isPosted(this.#pool, payee, id)
   }
 
-  /** Stores the outcome of a payment. Final states do not change, except `failed`. */
+  /**
+   * Stores the outcome of a payment. Final states do not change, except `failed`. If the database
+   * is out of reach, the outcome is stored later.
+   */
   async conclude(
     key: PaymentKey,
     state: 'settled' | 'confirmed' | 'pending' | 'failed',
     transaction?: string,
     served = false,
   ): Promise<void> {
-    await this.#pool.query(
-      `UPDATE hub.payment_claim
-       SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
-         delivered_at = CASE WHEN $7 THEN coalesce(delivered_at, now()) ELSE delivered_at END
-       WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
-         OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
-      [...keyValues(key), state, transaction ?? null, served],
-    )
+    const values = [...keyValues(key), state, transaction ?? null, served]
+    const store = () => this.#pool.query(CONCLUDE, values)
+    await store().catch((error: unknown): never => {
+      void this.#lease.release(store)
+      throw error
+    })
   }
 }
+
+const CONCLUDE = `
+  UPDATE hub.payment_claim
+  SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
+    delivered_at = CASE WHEN $7 THEN coalesce(delivered_at, now()) ELSE delivered_at END
+  WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
+    OR state IN ('failed', 'released') AND $5 = 'confirmed')`
 
 const CLAIM_ATTEMPTS_MAX = 20

@@ -21,8 +21,13 @@ import { notSettled, PostpaidFunds, PrepaidFunds, paymentResponseOf } from './x4
 /**
  * Accepts the request's x402 payment. It is verified now and settled on delivery, or settled now
  * if an earlier payment of its payer failed after the work. Returns undefined without a payment.
+ * @param found claim of the payment, if it was presented before
  */
-export async function reserveX402(deps: CallDeps, priced: PricedCall): Promise<Funds | undefined> {
+export async function reserveX402(
+  deps: CallDeps,
+  priced: PricedCall,
+  found?: Claim,
+): Promise<Funds | undefined> {
   const { offering, call, requestHash, request } = priced
   const { payment } = request
   if (payment === undefined) return undefined
@@ -36,13 +41,12 @@ export async function reserveX402(deps: CallDeps, priced: PricedCall): Promise<F
     commissionBps: offering.commissionBps,
   } as const
   const needSeconds = deadlineOf(offering.endpoint)
-  const accepted = await acceptPayment(deps, payment, terms, purchase, needSeconds).catch(
-    (error: unknown) => {
-      if (!(error instanceof PaymentRefused)) throw error
-      const upfront = terms.upfront || error.upfront
-      throw refusal(deps, priced, 'payment_invalid', error.reason, upfront)
-    },
-  )
+  const accepting = acceptPayment(deps, payment, terms, purchase, needSeconds, found)
+  const accepted = await accepting.catch((error: unknown) => {
+    if (!(error instanceof PaymentRefused)) throw error
+    const upfront = terms.upfront || error.upfront
+    throw refusal(deps, priced, 'payment_invalid', error.reason, upfront)
+  })
   if ('repeated' in accepted) return await resumeConcurrent(deps, accepted.repeated, priced)
   if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
   return new PostpaidFunds(deps, accepted, priced, () =>
@@ -112,16 +116,15 @@ export async function resumeClaim(
   claim: Claim,
   priced: PricedCall,
 ): Promise<Pick<Attempt, 'replayable' | 'prepaid'>> {
-  const { claims, responses } = deps
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
   if (state === 'claimed') {
     // Takes the claim over if its process is gone.
-    const prepaid = await reserveX402(deps, priced)
+    const prepaid = await reserveX402(deps, priced, claim)
     return { prepaid: prepaid! }
   }
   if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
-  const response = await responses.find(claim.id)
+  const response = await deps.responses.find(claim.id)
   if (response) {
     const headers = {
       'PAYMENT-RESPONSE': paymentResponseOf(claim),
@@ -130,9 +133,28 @@ export async function resumeClaim(
     return { replayable: { response, source: 'x402', headers } }
   }
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  if (await claims.startWork(claim.key, priced.call, leaseSecondsOf(priced))) {
-    return { prepaid: new PrepaidFunds({ claims, responses }, claim, priced.call) }
-  }
+  return { prepaid: await startWork(deps, priced, claim) }
+}
+
+/**
+ * Starts the work that a payment has paid for.
+ * @throws Fault `payment_in_progress` if another request has started it
+ */
+async function startWork(
+  deps: CallDeps,
+  priced: PricedCall,
+  claim: Claim,
+  paymentResponse?: string,
+): Promise<Funds> {
+  const { key, transaction } = claim
+  const funds = new PrepaidFunds(deps, claim, priced.call, paymentResponse)
+  const seconds = deadlineOf(priced.offering.endpoint) + SETTLE_MARGIN_SECONDS
+  const isOurs = await deps.claims.startWork(key, priced.call, seconds).catch(async (error) => {
+    await funds[Symbol.asyncDispose]() // it may have been started
+    throw funds.explainFailure(toFault(error))
+  })
+  if (isOurs) return funds
+  const extras = { reason: 'payment_already_claimed', transaction }
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 
@@ -153,14 +175,7 @@ async function settleUpfront(
   const settled = await settlePayment(deps, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const claim = { ...accepted.claim, transaction: settled.tx ?? null }
-  const funds = new PrepaidFunds(deps, claim, priced.call, settled.responseHeader)
-  const isOurs = await deps.claims
-    .startWork(claim.key, priced.call, leaseSecondsOf(priced))
-    .catch((error: unknown): never => {
-      throw funds.explainFailure(toFault(error)) // it is paid
-    })
-  if (!isOurs) throw new Fault('payment_in_progress')
-  return funds
+  return startWork(deps, priced, claim, settled.responseHeader)
 }
 
 /** A 402 that refuses the payment and offers the terms of the next one. */
@@ -181,10 +196,6 @@ function refusal(
   const headers = { 'PAYMENT-REQUIRED': header }
   return new Fault(code, describeRefusal(reason), { extras, headers })
 }
-
-/** Seconds for which no other attempt may start the work that a payment has paid for. */
-const leaseSecondsOf = ({ offering }: PricedCall): number =>
-  deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS
 
 /** sha256 of the caller's key, or else of its network. */
 const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
