@@ -67,6 +67,9 @@ const ORDERS: Readonly<Record<string, Order>> = {
   'a call from credits': { path: '/proxy/works/paid', amount: PRICE },
 }
 
+/** Address of a network of its own, so that requests are not rate-limited together. */
+const addressOf = (n: number): string => `10.${n >> 8}.${n & 255}.1`
+
 describe('a database connection that is lost at any statement of', () => {
   const hub = useHub({ plugins: [works], config: { jobs: false, proxies: 1 } })
   let ada: TestAgent
@@ -91,7 +94,7 @@ describe('a database connection that is lost at any statement of', () => {
   const prepare = async (order: Order): Promise<() => Promise<ApiResponse>> => {
     const { path, body = {}, isAnonymous, isNamed } = order
     const key = isAnonymous ? undefined : ada.apiKey
-    const ip = { 'x-forwarded-for': `10.${++addresses >> 8}.${addresses & 255}.1` } // not rate-limited
+    const ip = { 'x-forwarded-for': addressOf(++addresses) }
     const send = (more = {}) => {
       const headers = { ...ip, ...more }
       return ask(hub().url, path, { method: 'POST', key, body, headers })
