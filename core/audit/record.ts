@@ -56,6 +56,7 @@ export const ACTS = [
   'debt.cancel',
   'debt.recover',
   'credits.transfer',
+  'credits.lapse',
   'period.close',
   'exception.resolve',
   'transfer.book',

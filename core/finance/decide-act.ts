@@ -1,6 +1,7 @@
 import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { executeAdjustment, withValueDate } from './adjustments.ts'
+import { executeBreakage } from './breakage.ts'
 import { executeResolution } from './decisions.ts'
 import { executeClosing } from './month-closing.ts'
 import { executeAssignment } from './provider-owner.ts'
@@ -34,6 +35,7 @@ const PREPARE: {
   period: (_, { terms }) => executeClosing(terms),
   'write-off': (deps, act) => executeWriteOff(deps, act),
   recovery: (deps, act) => executeRecovery(deps, act),
+  breakage: (deps, act) => executeBreakage(deps, act),
 }
 
 /**

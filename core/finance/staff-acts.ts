@@ -27,6 +27,7 @@ export const ACT_KINDS = [
   'write-off',
   'recovery',
   'period',
+  'breakage',
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 

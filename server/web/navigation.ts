@@ -59,6 +59,7 @@ export const FINANCE_TABS: TabGroup = {
     Journal: '/finance/journal',
     Adjustments: '/finance/adjustments',
     Receivables: '/finance/receivables',
+    'Unusable credits': '/finance/unusable-credits',
     Transfers: '/finance/transfers',
     Exceptions: '/finance/exceptions',
     Payments: '/finance/payments',

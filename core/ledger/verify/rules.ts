@@ -53,7 +53,7 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
   23: single('payout.failed', PAYOUTS, PROVIDER),
   24: single('units.granted', GRANTED, UNITS),
   25: single('credits.granted', 'expenses:free-tier', AGENT),
-  26: single('credits.lapsed', AGENT, 'income:breakage'),
+  26: manual('credits.lapsed', AGENT, 'income:breakage'),
   27: single('balance.opened', 'assets:%', 'equity:opening,equity:opening-eth'),
   28: single('external.lost', 'expenses:x402-loss', SPEND),
   29: {

@@ -67,15 +67,30 @@ export async function rotateKey(
   )
 }
 
-/** Permanently revokes a key and its sub-keys, after naming the credits that are lost. */
+/** Permanently revokes a key and its sub-keys, after naming the credits that move. */
 export async function revokeKey(context: Context, id: string): Promise<void> {
   const apiKey = (await findStored(context, id))?.api_key ?? (await context.store.apiKey())
   const client = context.client({ apiKey })
   const path = `/v1/keys/${encodeURIComponent(id)}`
   const { balance_microdollars: credits } = (await client.send(path)).body
-  const lost = credits ? ` Its ${dollars(BigInt(Number(credits)))} of credits is lost:` : ''
-  const rescue = credits ? ' to keep it, decline and run `hub keys transfer` first.' : ''
-  await requireConsent(context, `Revoke ${id} and its sub-keys permanently?${lost}${rescue}`)
+  const rest = credits
+    ? ` Its ${dollars(BigInt(Number(credits)))} of credits moves to your oldest other main key ` +
+      'of the same wallet or account. Without one, it cannot be spent any more.'
+    : ''
+  await requireConsent(context, `Revoke ${id} and its sub-keys permanently?${rest}`)
   const { body } = await client.send(path, { method: 'DELETE' })
-  await context.terminal.result(body, () => `Revoked ${id}.`)
+  await context.terminal.result(body, () => revokedText(id, body))
+}
+
+/** Describes where the credits of a revoked key are. */
+function revokedText(id: string, body: Readonly<Record<string, unknown>>): string {
+  const [moved = 0n, left = 0n] = ['moved', 'left'].map((part) =>
+    BigInt(Number(body[`${part}_microdollars`])),
+  )
+  const texts = [
+    `Revoked ${id}.`,
+    moved > 0n && `${dollars(moved)} of credits moved to ${String(body['credits_to'])}.`,
+    left > 0n && `${dollars(left)} of credits stay on it and cannot be spent.`,
+  ]
+  return texts.filter(Boolean).join(' ')
 }

@@ -1,6 +1,7 @@
 import type { DecisionDeps } from '../../../core/finance/decide-act.ts'
 import type { AnyRoute } from '../route.ts'
 import { adjustmentRoutes } from './adjustments.ts'
+import { breakageRoutes } from './breakage.ts'
 import { exportRoutes } from './exports.ts'
 import { type JournalDeps, journalRoutes } from './journal.ts'
 import { ledgerRoutes } from './ledger.ts'
@@ -39,6 +40,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...adjustmentRoutes(deps),
   ...proposalRoutes(deps),
   ...receivableRoutes(deps),
+  ...breakageRoutes(deps),
   ...reconciliationRoutes(deps),
   ...walletTransferRoutes(deps),
   ...exportRoutes(deps),

@@ -47,8 +47,9 @@ describe('hub, with stored keys,', function () {
     expect(moved).to.include({ balance_microdollars: 3_500_000, amount_microdollars: 1_500_000 })
     const asked = await ada.hub(['keys', 'revoke', String(second)])
     expect(asked.exit).to.equal(3)
-    expect(asked.err).to.include('Its $1.50 of credits is lost')
-    await ada.json('--yes', 'keys', 'revoke', String(second))
+    expect(asked.err).to.include('Its $1.50 of credits moves to your oldest other main key')
+    const gone = await ada.json('--yes', 'keys', 'revoke', String(second))
+    expect(gone).to.include({ credits_to: first!.key_id, moved_microdollars: 1_500_000 })
     await eventually(async () => {
       const gone = (await list(ada)).find(({ key_id: id }) => id === second)
       return gone?.stored === true && !gone.in_use && !gone.accepted

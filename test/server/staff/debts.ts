@@ -24,3 +24,11 @@ export async function createDebt(
   if (earned > 0n) await post(OPENING, earnings, earned)
   return provider
 }
+
+/** Creates a wallet whose only key was revoked with credits. @returns the id of the key */
+export async function createUnusableKey(hub: TestHub, credits: bigint): Promise<string> {
+  const { keyId } = await hub.agent()
+  await hub.credit(keyId, credits)
+  await hub.hub.pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
+  return keyId
+}

@@ -1,6 +1,6 @@
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
-import { createDebt } from './debts.ts'
+import { createDebt, createUnusableKey } from './debts.ts'
 import { type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
@@ -94,6 +94,11 @@ export const payoutActions = (hub: () => TestHub): Readonly<Record<string, Privi
   'POST /v1/finance/receivables/{provider}/write-off': {
     act: 'entry.propose',
     good: async () => [await createDebt(hub(), 'p-insolvent', 5n, 0n), { reason }],
+    bad: ['nobody', { reason }],
+  },
+  'POST /v1/finance/unusable-credits/{key}/breakage': {
+    act: 'entry.propose',
+    good: async () => [await createUnusableKey(hub(), 5n), { reason }],
     bad: ['nobody', { reason }],
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
+import type { KeyJson, RevokedKeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import { form, formFields } from '../../form.ts'
 import {
   confirmedCheckbox,
@@ -25,6 +25,7 @@ export const keyPage = (): AnyPage =>
       frozen: 'Key and its sub-keys frozen.',
       thawed: 'Key unfrozen. It works again.',
       revoked: 'Key and its sub-keys revoked.',
+      moved: 'Key and its sub-keys revoked. Its credits moved to your other main key.',
     },
     render: async (request) => {
       const key = await request.api<KeyJson>('GET /v1/keys/{id}', { params: request.params })
@@ -34,7 +35,7 @@ export const keyPage = (): AnyPage =>
         tab: 'Keys',
         main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
 <h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${
-          key.revoked_at === null && forms(key, request)
+          key.revoked_at === null ? forms(key, request) : moveForm(key)
         }`,
       }
     },
@@ -108,8 +109,9 @@ const changeActions: Readonly<Record<string, FormAction>> = {
   revoke: formAction({
     fields: z.object({ sure: confirmedCheckbox }),
     run: async ({ api, params, path }) => {
-      await api('DELETE /v1/keys/{id}', { params })
-      return { to: `${path}?done=revoked` }
+      const revoked = await api<RevokedKeyJson>('DELETE /v1/keys/{id}', { params })
+      const notice = revoked.moved_microdollars > 0 ? 'moved' : 'revoked'
+      return { to: `${path}?done=${notice}` }
     },
   }),
 }
@@ -220,10 +222,21 @@ const freezeForm = (key: KeyJson, { text }: Fields): Html =>
           : html`<p>An administrator froze this key. Contact support.</p>`
       }`
 
+/** Form that moves the credits of a revoked key. */
+const moveForm = (key: KeyJson): Html | false =>
+  (key.balance_microdollars ?? 0) > 0 &&
+  html`<h2>Move credits</h2><p>Credits of a revoked key cannot be spent. They move to your oldest
+other main key of the same ${key.wallet_address === null ? 'account' : 'wallet'}.</p>${form({
+    act: 'revoke',
+    submit: 'Move credits',
+    hidden: { sure: 'on' },
+    fields: [],
+  })}`
+
 const revokeForm = (key: KeyJson, { confirmation }: Fields): Html =>
   html`<h2>Revoke</h2><p>Permanently revokes this key and its sub-keys.${
     key.balance_microdollars !== null &&
-    (key.wallet_address === null
-      ? ` The remaining ${formatDollars(key.balance_microdollars)} is lost.`
-      : ' You can transfer remaining credits to another key of the wallet.')
+    ` The remaining ${formatDollars(key.balance_microdollars)} moves to your oldest other main key
+of the same ${key.wallet_address === null ? 'account' : 'wallet'}. Without one, it stays on this
+key and cannot be spent.`
   }</p>${form({ act: 'revoke', submit: 'Revoke', kind: 'danger', fields: [confirmation()] })}`

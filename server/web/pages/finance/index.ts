@@ -3,6 +3,7 @@ import type { AnyPage } from '../../page.ts'
 import { accountPage } from './account.ts'
 import { adjustmentsPage } from './adjustments.ts'
 import { auditPage } from './audit.ts'
+import { unusableCreditsPage } from './breakage.ts'
 import { exceptionsPage } from './exceptions.ts'
 import { exportsPage } from './exports.ts'
 import { entryPage, journalPage } from './journal.ts'
@@ -25,6 +26,7 @@ export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[
   entryPage(),
   adjustmentsPage(),
   receivablesPage(),
+  unusableCreditsPage(),
   transfersPage(),
   exceptionsPage(),
   paymentsPage(),

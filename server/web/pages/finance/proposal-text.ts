@@ -32,6 +32,8 @@ ${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
   'write-off': ({ subject }) => html`Write off what provider <code>${subject}</code> owes.`,
   recovery: ({ subject }) => html`Take what provider <code>${subject}</code> owes out of its
 earnings.`,
+  breakage: ({ subject }) => html`Post credits of the unusable key <code>${subject}</code> as
+income.`,
   period: ({ subject, terms }) => html`Close <a href="/finance/periods">${subject}</a> and all
 months before it permanently${missingText(terms['override'])}.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to

@@ -140,6 +140,7 @@ describe('the lines of a trial balance', function () {
 
   it(`include entries posted after the end-of-day balances (seed ${seed})`, async () => {
     const before = await ends()
+    const meta = { author: 'finance', reason: 'a test' }
     for (const i of [0, 1, 2, 3]) {
       const owner = await ledger.open(`liabilities:agents:late-${i}:credits`, 'USDC', {
         home: i % 3,
@@ -147,7 +148,7 @@ describe('the lines of a trial balance', function () {
       const post = (type: 'credits.purchased' | 'credits.lapsed', days: number) =>
         ledger.post(
           { type, credits: owner.code, amount: micros(700n) },
-          { owner, id: newId(), effectiveAt: daysBefore(now, days) },
+          { owner, id: newId(), effectiveAt: daysBefore(now, days), meta },
         )
       await post('credits.purchased', i)
       if (i === 2) await post('credits.lapsed', 1) // empty again
