@@ -1549,13 +1549,13 @@ CREATE TABLE hub.staff_act (
   CONSTRAINT staff_act_check4 CHECK (((state <> 'booked'::text) OR (decider <> ALL (person)))),
   CONSTRAINT staff_act_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_exposure_check CHECK ((exposure >= 0)),
-  CONSTRAINT staff_act_kinds CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text, 'period'::text]))),
+  CONSTRAINT staff_act_kinds CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text, 'period'::text, 'breakage'::text]))),
   CONSTRAINT staff_act_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
   CONSTRAINT staff_act_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
   CONSTRAINT staff_act_state_check CHECK ((state = ANY (ARRAY['proposed'::text, 'booked'::text, 'declined'::text]))),
   CONSTRAINT staff_act_subject_check CHECK ((subject <> ''::text)),
-  CONSTRAINT staff_act_two_people CHECK (((kind <> 'period'::text) OR (state <> 'booked'::text) OR (decider IS NOT NULL)))
+  CONSTRAINT staff_act_two_people CHECK (((kind <> ALL (ARRAY['period'::text, 'breakage'::text])) OR (state <> 'booked'::text) OR (decider IS NOT NULL)))
 );
 CREATE INDEX staff_act_alone ON hub.staff_act USING btree (proposed_at) WHERE ((state = 'booked'::text) AND (decider IS NULL));
 CREATE UNIQUE INDEX staff_act_once ON hub.staff_act USING btree (kind, subject) WHERE (state = 'proposed'::text);
@@ -2834,7 +2834,7 @@ AS $function$
   SELECT (p_kind = 'adjustment' AND (p_terms ->> 'asset' IS DISTINCT FROM 'USDC'
       OR p_terms ->> 'credit' LIKE ANY (
         '{liabilities:agents:%,liabilities:providers:%,assets:receivable:providers}')))
-    OR p_kind = 'write-off'
+    OR p_kind IN ('write-off', 'breakage')
     OR (p_kind = 'exception' AND p_terms ->> 'decision' = 'identified')
     OR done_alone(p_principal) + p_exposure > p_alone_max $function$;
 GRANT EXECUTE ON FUNCTION hub.needs_second_person(text,text,jsonb,bigint,bigint) TO PUBLIC;
@@ -4132,6 +4132,21 @@ BEGIN
     RAISE EXCEPTION '% needs a % in its meta', p_kind.event, offender USING ERRCODE = 'check_violation';
   END IF;
   PERFORM check_debt(p_kind, p_accounts, p_amounts, p_meta);
+  PERFORM check_lapse(p_kind, p_accounts);
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.check_lapse(p_kind ledger.kind, p_accounts bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+BEGIN
+  IF p_kind.event = 'credits.lapsed' AND EXISTS (SELECT FROM hub.api_key k
+      WHERE k.credits = ANY (p_accounts) AND k.parent IS NULL AND k.revoked_at IS NULL
+        AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) THEN
+    RAISE EXCEPTION 'the key works: its credits do not lapse' USING ERRCODE = 'check_violation';
+  END IF;
 END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.chunk_ids(p_shard smallint, p_from bigint, p_to bigint)
