@@ -17,10 +17,10 @@ import {
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
-import { revokeKeyWithCredits } from '../../../core/usage/revoke-key.ts'
 import { plainText, slug } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
+import { revokeRoutes } from './revoke-key.ts'
 
 const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
 const name = plainText(100).nullable()
@@ -77,19 +77,6 @@ const Secret = z.object({
 export type SecretJson = z.infer<typeof Secret>
 
 const ChangedKey = z.object({ key_id: z.string() })
-const RevokedKey = ChangedKey.extend({
-  credits_to: z.string().nullable().meta({
-    description: 'Main key of the same wallet or account that has the credits now. null: none.',
-  }),
-  moved_microdollars: z.int(),
-  left_microdollars: z.int().meta({
-    description:
-      'Credits that stay on the revoked key: there is no other main key, or an administrator ' +
-      'froze it. Repeat the request to move them later, and what calls in flight give back.',
-  }),
-})
-
-export type RevokedKeyJson = z.infer<typeof RevokedKey>
 const OVERLAP_MAX_SECONDS = 604_800
 const MAIN_KEYS_WARN = 'Only a main key has credits and a low-balance threshold.'
 
@@ -219,32 +206,6 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
       const { overlap_seconds: overlap } = request.body
       const made = await rotateKey(pool, managerOf(request), request.params.id, overlap)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
-    },
-  }),
-]
-
-const revokeRoutes = ({ pool, ledger }: KeyDeps): readonly AnyRoute[] => [
-  route('DELETE /v1/keys/{id}', {
-    summary: 'Revokes this key or a sub-key, and all keys below it; moves credits of a main key.',
-    auth: 'owner',
-    query: z.strictObject({
-      credits_to: z.string().max(40).optional().meta({
-        description: 'Main key that receives the credits. Default: the oldest other one.',
-      }),
-    }),
-    response: { status: 200, schema: RevokedKey },
-    faults: ['not_found'],
-    handle: async (request) => {
-      const { id } = request.params
-      const to = request.query.credits_to
-      const { movedTo, moved, left } = await revokeKeyWithCredits(
-        { pool, ledger },
-        managerOf(request),
-        id,
-        to,
-      )
-      const amounts = { moved_microdollars: json(moved), left_microdollars: json(left) }
-      return { body: { key_id: id, credits_to: movedTo, ...amounts } }
     },
   }),
 ]

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { KeyJson, RevokedKeyJson, SecretJson } from '../../../rest/account/keys.ts'
+import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
+import type { RevokedKeyJson } from '../../../rest/account/revoke-key.ts'
 import { form, formFields } from '../../form.ts'
 import {
   confirmedCheckbox,
