@@ -1,9 +1,10 @@
 import type { ClientBase, Pool } from 'pg'
-import type { Micros } from '../money.ts'
+import { type Micros, micros } from '../money.ts'
 import type { Account, Asset, LedgerOutcome, SingleStepEvent } from './events.ts'
 import { claimKey } from './idempotency.ts'
 import type { PostingLedger } from './in-transaction.ts'
 import type { AccountRef } from './ledger.ts'
+import { EXPENSE, walletOf } from './postings.ts'
 import type { Decision } from './reverse.ts'
 import { assertPossible } from './value-date.ts'
 
@@ -29,6 +30,9 @@ export interface EntryIdentity {
   readonly meta?: Readonly<Record<string, string>>
 }
 
+/** Wallets from which a facilitator may take its fee. */
+const WALLETS = ['treasury', 'spend'] as const
+
 /** Account under which all idempotency keys of finance are claimed. */
 const KEY_SCOPE: Account = 'equity:opening'
 
@@ -38,7 +42,20 @@ export class NotPostable extends Error {
 }
 
 /**
- * Posts a manual correction, with author and reason.
+ * Returns the event of a manual entry: a gift of credits, the fee of a facilitator, or any other
+ * correction.
+ */
+function eventOf({ debit, credit, amount }: Adjustment, asset: Asset): SingleStepEvent {
+  if (debit === EXPENSE.freeTier && /^liabilities:agents:[^:]+:credits$/.test(credit)) {
+    return { type: 'credits.granted', credits: credit, amount: micros(amount) }
+  }
+  const wallet = debit === EXPENSE.facilitator && WALLETS.find((each) => walletOf(each) === credit)
+  if (wallet) return { type: 'facilitator.charged', wallet, amount: micros(amount) }
+  return { type: 'balance.adjusted', debit, credit, asset, amount }
+}
+
+/**
+ * Posts a manual entry, with author and reason: see `eventOf`.
  * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
  * @throws NotPostable if the accounts are unknown, identical, of two assets, or on two shards
  * @throws ImpossibleValueDate
@@ -50,13 +67,12 @@ export async function adjust(
   { author, reason }: Decision,
   once: EntryIdentity,
 ): Promise<LedgerOutcome> {
-  const { debit, credit, amount, valueDate, provider } = adjustment
+  const { valueDate, provider } = adjustment
   if (valueDate !== undefined) await assertPossible(pool, valueDate)
   const { owner, asset } = await findOwner(pool, ledger, adjustment)
-  const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
   const id = await claimEntryId(pool, ledger, adjustment, asset, once)
   if (id === undefined) return 'id_reused_with_other_terms'
-  return ledger.post(event, {
+  return ledger.post(eventOf(adjustment, asset), {
     owner,
     id,
     meta: { author, reason, ...(provider !== undefined && { provider }) },

@@ -73,8 +73,6 @@ export type LedgerEvent =
       readonly commission: Micros
       readonly receivable: Micros
     }
-  /** The platform pays a provider for a call that was free for the caller. */
-  | { readonly type: 'call.sponsored'; readonly payee: Account; readonly amount: Micros }
   /** Commission that rounding left with a provider, due on the sum of its sales. */
   | { readonly type: 'commission.rounded'; readonly earnings: Account; readonly amount: Micros }
   /** A payout to a provider is in transit. */

@@ -29,7 +29,7 @@ const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
 const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
 const BREAKAGE = 'income:breakage'
 export const X402_LOSS = 'expenses:x402-loss'
-const EXPENSE = {
+export const EXPENSE = {
   freeTier: 'expenses:free-tier',
   gas: 'expenses:gas',
   facilitator: 'expenses:facilitator',
@@ -99,7 +99,6 @@ const RULES: {
     ...moveUsdc(IN_TRANSIT, e.payee, e.paid - e.commission),
     ...moveUsdc(IN_TRANSIT, COMMISSION, e.commission),
   ],
-  'call.sponsored': (e) => moveUsdc(EXPENSE.freeTier, e.payee, e.amount),
   'call.reversed': (e) => refund(e, e.credits),
   'sale.reversed': (e) => refund(e, e.to === 'suspense' ? SUSPENSE : BETWEEN_SHARDS),
 

@@ -3,7 +3,7 @@ import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
 
 /**
- * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 and 43 reversed, 44 rounding of commission.
+ * Entry kinds: 2 settled, 18 sold, 29 and 43 reversed, 44 rounding of commission.
  * Accounts: 1 commission, 9 receivables from providers, which include the provider's part of a
  * refund after a payout. `rounding` is what was not charged because commission is rounded down.
  */
@@ -13,7 +13,7 @@ const ADD_EARNINGS = `
       (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= r.since AS rounds,
       (j.meta ->> 'bps')::integer AS sale_bps
     FROM ledger.journal j CROSS JOIN hub.commission_rounding r
-    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30, 43, 44)
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 43, 44)
   ), part(account, day, calls, gross, commission, refunded, rounding) AS (
     SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0,
         coalesce(sum(e.amount % 10000 * e.bps % 10000) FILTER (WHERE e.rounds), 0)
@@ -26,7 +26,7 @@ const ADD_EARNINGS = `
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       CROSS JOIN LATERAL (SELECT coalesce(sum(l.amount), 0)::bigint AS fee
         FROM unnest(e.accounts, e.amounts) l(account, amount) WHERE l.account = 1) f
-      WHERE e.kind IN (18, 30) AND u.amount > 0 AND u.account <> 1
+      WHERE e.kind = 18 AND u.amount > 0 AND u.account <> 1
     UNION ALL
     SELECT c.payee, e.day, 0, 0, 0, -u.amount, 0 FROM entry e
       JOIN ledger.journal c ON c.owner = e.owner AND c.id = e.id AND c.phase = 2

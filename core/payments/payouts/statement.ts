@@ -54,13 +54,13 @@ const legSql = (account: number) => `(SELECT coalesce(sum(u.amount), 0)
 const IS_REFUND = 'j.kind IN (29, 43)'
 
 /**
- * Amounts of an entry by column of `hub.payout_part`. Kinds: 2 settled, 18 sold, 30 sponsored, 29
- * and 43 reversed, 38 recovered, 44 rounding. Accounts: 1 commission, 9 receivables. `n.amount` is
+ * Amounts of an entry by column of `hub.payout_part`. Kinds: 2 settled, 18 sold, 29 and 43
+ * reversed, 38 recovered, 44 rounding. Accounts: 1 commission, 9 receivables. `n.amount` is
  * the change of the provider's account.
  */
 const AMOUNTS_SQL = {
   gross: `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${legSql(1)}
-    WHEN 30 THEN n.amount ELSE 0 END`,
+    ELSE 0 END`,
   commission: `CASE j.kind WHEN 2 THEN j.fee WHEN 18 THEN ${legSql(1)} WHEN 44 THEN -n.amount
     ELSE 0 END`,
   refunds: `CASE WHEN ${IS_REFUND} THEN (SELECT sum(u) FROM unnest(j.amounts) u WHERE u > 0)
@@ -105,7 +105,7 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
            AND ($1::uuid IS NULL OR payout = $1)
            ORDER BY payout, account, shard FOR UPDATE) p
          CROSS JOIN LATERAL (
-           SELECT count(*) FILTER (WHERE j.kind IN (2, 18, 30)) AS calls,
+           SELECT count(*) FILTER (WHERE j.kind IN (2, 18)) AS calls,
              coalesce(sum(n.amount), 0)::bigint AS change,
              ${AMOUNT_NAMES.map(sumSql).join(', ')}
            FROM (

@@ -88,9 +88,10 @@ describe('the ledger under concurrency and loss', () => {
     const owner = await openAgent(ledger, 1_000n)
     const full = await openProvider(ledger, 'full')
     const most = {
-      type: 'call.sponsored',
+      type: 'call.sold',
       payee: full.code,
-      amount: micros(2n ** 63n - 2n),
+      paid: micros(2n ** 63n - 2n),
+      commission: micros(0n),
     } as const
     await ledger.post(most, { owner: full, id: newId() })
     const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))

@@ -67,7 +67,6 @@ export function eventSamples({ credits, other, free, earnings }: Parties): reado
         ['income:commission', 2n],
       ],
     ],
-    'call.sponsored': [{ payee: earnings, amount }, legsOfMove('expenses:free-tier', earnings, 9n)],
     'commission.rounded': [
       { earnings, amount: micros(1n) },
       legsOfMove(earnings, 'income:commission', 1n),

@@ -59,7 +59,6 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'sale.reversed': fc
     .record({ parts: refunds, to: fc.constantFrom('suspense', 'between-shards') })
     .map(({ parts, to }) => ({ type: 'sale.reversed', to, ...parts })),
-  'call.sponsored': of({ type: 'call.sponsored', payee: EARNINGS }),
   'credits.purchased': of({ type: 'credits.purchased', credits: CREDITS }),
   'credits.granted': of({ type: 'credits.granted', credits: CREDITS }),
   'credits.lapsed': of({ type: 'credits.lapsed', credits: CREDITS }),

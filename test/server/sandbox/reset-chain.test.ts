@@ -23,6 +23,7 @@ import { fund } from '../../../server/sandbox/wallets.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { LOOSE_RULES, newId } from '../../core/payments/payouts/fixture.ts'
 import { ask } from '../../support/ask.ts'
+import { earn } from '../../support/earn.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
@@ -122,10 +123,7 @@ describe('a sandbox whose chain and ledger do not belong together', function () 
       [provider.id, provider.owner, provider.wallet],
     )
     const earnings = await hub.ledger.open(earningsOf(provider.id, 'svc', false), 'USDC')
-    await hub.ledger.post(
-      { type: 'call.sponsored', payee: earnings.code, amount: usd('3') },
-      { owner: { ...earnings, shard: 0 }, id: newId() },
-    )
+    await earn(hub.ledger, { ...earnings, shard: 0 }, usd('3'))
     const paying = { ...hub.paymentDeps, pool: hub.financePool, account: spend.account }
     const settle = () => Promise.reject(new Error('nothing is sent'))
     const minimum = usd('1')

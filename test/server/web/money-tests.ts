@@ -1,14 +1,13 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { systemClock } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
-import { uuidv7 } from '../../../core/ids.ts'
 import { earningsOf } from '../../../core/ledger/postings.ts'
 import { micros, usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { createOffers } from '../../../core/payments/receiving/offers.ts'
 import { type PayoutSettings, payProviders } from '../../../jobs/pay-providers.ts'
 import { ask } from '../../support/ask.ts'
+import { earn as postEarning } from '../../support/earn.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
@@ -124,10 +123,7 @@ export async function earn({ hub: { pool, ledger } }: TestHub, person: Person): 
     [body['account_id']],
   )
   const owner = await ledger.open(earningsOf(rows[0]!.id, 'tides', false), 'USDC')
-  for (let i = 0; i < 2; i++) {
-    const event = { type: 'call.sponsored', payee: owner.code, amount: usd('1') } as const
-    await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()) })
-  }
+  for (let i = 0; i < 2; i++) await postEarning(ledger, owner, usd('1'))
 }
 
 /** Runs the payout job now. */

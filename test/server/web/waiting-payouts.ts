@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { systemClock } from '../../../core/clock.ts'
-import { uuidv7 } from '../../../core/ids.ts'
 import { earningsOf } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
+import { earn } from '../../support/earn.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import type { useTabs } from './tabs.ts'
@@ -28,10 +27,7 @@ export async function createWaitingPayout(hub: TestHub, provider: string): Promi
     [provider],
   )
   const owner = await ledger.open(earningsOf(provider, 'svc', false), 'USDC')
-  await ledger.post(
-    { type: 'call.sponsored', payee: owner.code, amount: usd('640') },
-    { owner, id: uuidv7(systemClock.now().getTime()) },
-  )
+  await earn(ledger, owner, usd('640'))
   return address
 }
 

@@ -97,7 +97,6 @@ function serviceTable(services: readonly PayoutSumsJson[]): Html {
 const EVENT_TEXTS: Readonly<Record<string, string>> = {
   'call.settled': 'call',
   'call.sold': 'call, paid per request',
-  'call.sponsored': 'call, paid by the platform',
   'call.reversed': 'refund',
   'sale.reversed': 'refund',
   'receivable.recovered': 'refund after an earlier payout',

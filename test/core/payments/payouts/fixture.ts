@@ -15,6 +15,7 @@ import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
 import type { PayoutRules } from '../../../../core/payments/payouts/rules.ts'
 import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
+import { earn } from '../../../support/earn.ts'
 import { freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, startStack } from '../stack.ts'
 
@@ -85,8 +86,7 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
     spend,
     logged: () => lines.join(''),
     /** Posts earnings of a provider on one shard. */
-    earn: (account: AccountRef, amount: bigint) =>
-      post({ type: 'call.sponsored', payee: account.code, amount: micros(amount) }, account),
+    earn: (account: AccountRef, amount: bigint) => earn(ledger, account, amount),
     /** Grants credits to an agent on its home shard. */
     async agent(home: number, credits: bigint): Promise<AccountRef> {
       const code = `liabilities:agents:key_${home}x${++agents}:credits`

@@ -20,7 +20,7 @@ const bps = fc.constantFrom(0, 1, 999, 1_000, 3_333)
 const happening = fc.oneof(
   fc.record({ what: fc.constant('settled' as const), place, amount, bps, back: amount }),
   fc.record({ what: fc.constant('sold' as const), place, amount, bps }),
-  fc.record({ what: fc.constant('sponsored' as const), place, amount }),
+  fc.record({ what: fc.constant('free of commission' as const), place, amount }),
 )
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
@@ -51,7 +51,7 @@ describe('the statement of a payout', function () {
       }
       sums.calls++
       sums.gross += one.amount
-      if (one.what === 'sponsored') {
+      if (one.what === 'free of commission') {
         await world.earn(payee, one.amount)
         add(one.amount)
         continue
@@ -203,7 +203,7 @@ describe('the statement of a payout', function () {
     const lines = await linesOf(rows[0]!.id, 1)
     expect(lines.map(({ event, amount }) => [event, amount])).to.deep.equal([
       ['call.reversed', 0n],
-      ['call.sponsored', 5_000n],
+      ['call.settled', 5_000n],
       ['receivable.recovered', -900n],
     ])
     expect(lines[0]).to.include(refund)
