@@ -46,7 +46,7 @@ export class NotPostable extends Error {
  * correction.
  */
 function eventOf({ debit, credit, amount }: Adjustment, asset: Asset): SingleStepEvent {
-  if (debit === EXPENSE.freeTier && /^liabilities:agents:[^:]+:credits$/.test(credit)) {
+  if (debit === EXPENSE.freeTier && credit.startsWith('liabilities:agents:')) {
     return { type: 'credits.granted', credits: credit, amount: micros(amount) }
   }
   const wallet = debit === EXPENSE.facilitator && WALLETS.find((each) => walletOf(each) === credit)

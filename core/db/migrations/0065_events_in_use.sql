@@ -1,7 +1,5 @@
 -- Why: the platform never pays for a call that was free, so no entry says so. Its number, 30, stays unused.
 ALTER TABLE ledger.kind DISABLE TRIGGER append_only;
 DELETE FROM ledger.kind WHERE event = 'call.sponsored';
-UPDATE ledger.kind SET meaning = 'credits as a gift of the platform, by finance' WHERE event = 'credits.granted';
-UPDATE ledger.kind SET meaning = 'the fee of a facilitator, by its invoice' WHERE event = 'facilitator.charged';
 UPDATE ledger.kind SET needs = '{author,reason}' WHERE event = 'facilitator.charged';
 ALTER TABLE ledger.kind ENABLE TRIGGER append_only;

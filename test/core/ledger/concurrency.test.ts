@@ -88,12 +88,14 @@ describe('the ledger under concurrency and loss', () => {
     const owner = await openAgent(ledger, 1_000n)
     const full = await openProvider(ledger, 'full')
     const most = {
-      type: 'call.sold',
-      payee: full.code,
-      paid: micros(2n ** 63n - 2n),
-      commission: micros(0n),
+      type: 'balance.adjusted',
+      debit: 'expenses:free-tier',
+      credit: full.code,
+      asset: 'USDC',
+      amount: 2n ** 63n - 2n,
     } as const
-    await ledger.post(most, { owner: full, id: newId() })
+    const meta = { author: 'finance', reason: 'a test' }
+    await ledger.post(most, { owner: full, id: newId(), meta })
     const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
     const tooMuch = order(owner, full, 2n, { commissionBps: 0 })
     const all = [...calls.slice(0, 20), tooMuch, ...calls.slice(20)]

@@ -32,27 +32,6 @@ describe('manual entries', () => {
       (error: Error) => error.message,
     )
 
-  it('are posted as what they are: gifts, fees of facilitators, and other corrections', async () => {
-    const { code } = await openAgent(ledger, 1n)
-    const sides = [
-      ['expenses:free-tier', code, 'credits.granted'],
-      ['expenses:facilitator', 'assets:usdc:base:treasury', 'facilitator.charged'],
-      ['expenses:free-tier', 'equity:opening', 'balance.adjusted'],
-      ['expenses:bad-debt', code, 'balance.adjusted'],
-    ] as const
-    for (const [debit, credit, event] of sides) {
-      const id = newId()
-      const entry = { debit, credit, amount: 1n }
-      expect(await adjust(database.pool, ledger, entry, DECISION, { id })).to.equal('applied')
-      const { rows } = await database.pool.query(
-        `SELECT k.event, j.meta FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
-         WHERE j.id = $1`,
-        [id],
-      )
-      expect(rows).to.deep.equal([{ event, meta: DECISION }])
-    }
-  })
-
   describe('a reversal', () => {
     const settledCall = async (price: bigint, bps: number) => {
       const [owner, payee] = [
