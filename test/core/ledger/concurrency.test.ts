@@ -6,7 +6,7 @@ import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { publishSigningKey } from '../../../core/usage/receipts.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { micros, newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
+import { newId, openAgent, openGranted, openProvider, order, tally } from './fixture.ts'
 import { newSigner } from './verify/tampering.ts'
 
 describe('the ledger under concurrency and loss', () => {
