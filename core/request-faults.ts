@@ -20,8 +20,17 @@ export const REQUEST_FAULTS = {
   api_keys_only: [400, 'API keys only', 'Register for a key: GET /v1/register/challenge.'],
   link_unknown: [400, 'Unknown link', 'Request a new email and open the complete link.'],
   nonce_unknown: [400, 'Unknown nonce', 'Get a new challenge and sign its message.'],
-  invalid_api_key: [401, 'Invalid API key', 'Send Authorization: Bearer ahk_… with a valid key.'],
-  revoked_api_key: [401, 'Revoked API key', 'Register again, or use another key.'],
+  invalid_api_key: [
+    401,
+    'Invalid API key',
+    'Send Authorization: Bearer ahk_… with a valid key. To get one, register a wallet: ' +
+      'GET /v1/register/challenge.',
+  ],
+  revoked_api_key: [
+    401,
+    'Revoked API key',
+    'Register again, GET /v1/register/challenge, or use another key.',
+  ],
   session_required: [
     401,
     'Not signed in',
@@ -35,11 +44,15 @@ export const REQUEST_FAULTS = {
   ],
   metrics_token_required: [401, 'Token required', 'Send Authorization: Bearer HUB_METRICS_TOKEN.'],
   invalid_signature: [401, 'Invalid signature', 'Sign the exact message of the challenge.'],
-  payment_required: [402, 'Payment required', 'Pay this request via x402, or buy credits.'],
-  insufficient_credits: [402, 'Insufficient credits', 'Buy credits, or pay this request via x402.'],
+  payment_required: [402, 'Payment required', 'Pay this request via x402: see PAYMENT-REQUIRED.'],
+  insufficient_credits: [402, 'Insufficient credits', 'Buy credits: POST /v1/credits/purchase.'],
   payment_invalid: [402, 'Payment invalid', 'Sign a new payment for the terms of this offer.'],
   payment_replayed: [402, 'Payment already used', 'Sign a new payment: each one pays once.'],
-  price_exceeds_max: [402, 'Price exceeds your maximum', 'Raise X-Max-Price, or do not call.'],
+  price_exceeds_max: [
+    402,
+    'Price exceeds your maximum',
+    'Raise the limit that detail names, or do not call.',
+  ],
   admin_only: [
     403,
     'Administrators only',

@@ -55,6 +55,7 @@ const mainKeyLimitReached = (): Fault =>
     `A wallet or account can have at most ${MAIN_KEYS_MAX} main keys.`,
     {
       extras: { scope: 'roots' },
+      advice: 'Use a key that exists, or another wallet. Revoked keys count too.',
     },
   )
 

@@ -34,7 +34,10 @@ export async function createProviderKey(pool: Pool, order: ProviderKeyOptions): 
     )
     if (rowCount !== 1) {
       const detail = `A wallet or account can have at most ${PROVIDER_KEYS_MAX} provider keys.`
-      throw new Fault('key_limit_reached', detail, { extras: { scope: 'provider_keys' } })
+      throw new Fault('key_limit_reached', detail, {
+        extras: { scope: 'provider_keys' },
+        advice: 'Use a provider key that exists: GET /v1/keys.',
+      })
     }
     return issueSecret(client, keyId)
   })

@@ -154,7 +154,8 @@ export async function createSubKey(
     )
     if (rowCount !== 1) {
       const detail = `Keys nest ${DEPTH_MAX} deep, with ${SUB_KEYS_MAX} sub-keys per key.`
-      throw new Fault('key_limit_reached', detail, { extras: { scope: 'tree' } })
+      const advice = 'Use another parent key, or a key that exists.'
+      throw new Fault('key_limit_reached', detail, { extras: { scope: 'tree' }, advice })
     }
     return issueSecret(client, keyId)
   })

@@ -7,6 +7,7 @@ import type { AccountRef } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
 import type { Micros } from '../money.ts'
 import { ttlCache } from '../runtime/cache.ts'
+import type { ReachedLimit } from './allowances.ts'
 import type { Tier } from './rate-limit.ts'
 
 const TIER_MS = 1_000
@@ -15,18 +16,25 @@ const CACHE_MAX = 10_000
 /** Key whose credits are looked up, with what limits it. */
 export type Spender = Pick<Caller, 'credits' | 'limits' | 'seesMainKey'>
 
-/** Allowance account of a limit, and the limit, in microdollars. */
-export interface AllowanceCap {
+/** Limit with its allowance account. */
+export interface AllowanceCap extends ReachedLimit {
   readonly account: Account
-  readonly cap: bigint
 }
 
 /** Lists the allowances that calls of a sub-key use today. */
 export const allowancesOf = (limits: Caller['limits'], now: Date): readonly AllowanceCap[] =>
   limits.flatMap(({ keyId, maxDay, maxTotal }) => [
-    ...(maxTotal === null ? [] : [{ account: allowanceOf(keyId, 'total'), cap: maxTotal }]),
-    ...(maxDay === null ? [] : [{ account: allowanceOf(keyId, dayName(now)), cap: maxDay }]),
+    ...capOf(keyId, 'total', 'total', maxTotal),
+    ...capOf(keyId, 'day', dayName(now), maxDay),
   ])
+
+const capOf = (
+  keyId: string,
+  scope: 'day' | 'total',
+  span: string,
+  cap: bigint | null,
+): readonly AllowanceCap[] =>
+  cap === null ? [] : [{ keyId, scope, cap, account: allowanceOf(keyId, span) }]
 
 /** Current credits of a key, and the rate tier that they imply. */
 export class AccountStatus {

@@ -5,6 +5,7 @@ import { derivedUuid } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
+import { json } from '../money.ts'
 
 const CACHE_MAX = 100_000
 
@@ -68,10 +69,35 @@ export function assertServiceAllowed(limits: readonly KeyLimits[], slug: string)
 export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, price: bigint): void {
   assertServiceAllowed(limits, slug)
   for (const { keyId, maxCall } of limits) {
-    if (maxCall !== null && price > maxCall) throw limitReached(keyId, 'call')
+    if (maxCall !== null && price > maxCall) {
+      throw limitReached({ keyId, scope: 'call', cap: maxCall }, price)
+    }
   }
 }
 
-/** @param scope per-call limit, or daily or total allowance */
-export const limitReached = (keyId: string | undefined, scope: 'call' | 'allowance'): Fault =>
-  new Fault('key_limit_reached', undefined, { extras: { key_id: keyId, scope } })
+/** Limit of a sub-key, or of a key above it, in microdollars. */
+export interface ReachedLimit {
+  readonly keyId: string
+  readonly scope: 'call' | 'day' | 'total'
+  readonly cap: bigint
+}
+
+const LIMIT_TEXTS = {
+  call: ['per call', 'Choose a cheaper call, or use another key.'],
+  day: ['per UTC day', 'Wait until resets_at, or use another key.'],
+  total: ['in total', 'Use another key: this limit does not reset.'],
+} as const
+
+/** @param resetsAt when a limit per day is available again */
+export function limitReached(
+  { keyId, scope, cap }: ReachedLimit,
+  price: bigint,
+  resetsAt?: Date,
+): Fault {
+  const [span, advice] = LIMIT_TEXTS[scope]
+  const detail = `This call costs ${price} microdollars; ${keyId} may spend ${cap} ${span}.`
+  const amounts = { limit_microdollars: json(cap), price_microdollars: json(price) }
+  const reset = resetsAt && { resets_at: resetsAt.toISOString() }
+  const extras = { key_id: keyId, scope, ...amounts, ...reset }
+  return new Fault('key_limit_reached', detail, { extras, advice })
+}

@@ -107,7 +107,9 @@ export async function executeKeyTransfer(
     { id, meta: { wallet } },
   )
   if (outcome === 'insufficient_funds') {
-    throw new Fault('insufficient_credits', 'The source key has insufficient available credits.')
+    throw new Fault('insufficient_credits', 'The source key has insufficient available credits.', {
+      advice: 'Move at most its available credits: GET /v1/credits/balance with that key.',
+    })
   }
   if (outcome !== 'applied' && outcome !== 'replayed') throw new Error(`transfer ${id}: ${outcome}`)
   return { ...order, balance: await ledger.balance(from.code) }

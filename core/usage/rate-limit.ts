@@ -7,6 +7,10 @@ import type { Windows } from './windows.ts'
 export const REQUESTS_PER_MINUTE = { free: 100, paid: 1_000 } as const
 export type Tier = keyof typeof REQUESTS_PER_MINUTE
 
+const RAISED_BY_CREDITS =
+  'Wait for the seconds given in Retry-After. With credits (POST /v1/credits/purchase) a key may ' +
+  `send ${REQUESTS_PER_MINUTE.paid} requests per minute instead of ${REQUESTS_PER_MINUTE.free}.`
+
 /** Limit of requests per window. */
 interface Policy {
   readonly name: string
@@ -14,6 +18,7 @@ interface Policy {
   readonly seconds: number
   /** Error code of a refused request. @defaultValue rate_limited */
   readonly fault?: FaultCode
+  readonly advice?: string
 }
 
 /** Limit of a network without a key: enough to browse and to read offers. */
@@ -51,7 +56,12 @@ export class RateLimits {
    */
   key({ credits, ratePerMinute }: Caller, tier: Tier): Promise<RateState> {
     const own = ratePerMinute === null ? undefined : { name: 'custom', limit: ratePerMinute }
-    const policy = own ?? { name: tier, limit: REQUESTS_PER_MINUTE[tier] }
+    const advice = tier === 'free' ? RAISED_BY_CREDITS : undefined
+    const policy = own ?? {
+      name: tier,
+      limit: REQUESTS_PER_MINUTE[tier],
+      ...(advice && { advice }),
+    }
     return this.#count(`key:${credits.id}`, { ...policy, seconds: 60 })
   }
 
@@ -81,6 +91,7 @@ export class RateLimits {
     this.#onRefusal(policy.name)
     throw new Fault(policy.fault ?? 'rate_limited', undefined, {
       headers: { ...headers, 'Retry-After': headers['X-RateLimit-Reset'] },
+      advice: policy.advice,
     })
   }
 }

@@ -55,7 +55,10 @@ export async function addWebhook(
   )
   if (rows[0]) return rows[0]
   const detail = `A wallet or account can have at most ${WEBHOOKS_MAX} webhooks.`
-  throw new Fault('key_limit_reached', detail, { extras: { scope: 'webhooks' } })
+  throw new Fault('key_limit_reached', detail, {
+    extras: { scope: 'webhooks' },
+    advice: 'Delete one first: DELETE /v1/webhooks/{id}.',
+  })
 }
 
 /** Lists the webhooks of an owner's principals, oldest first. */

@@ -20,7 +20,10 @@ export function problem(
 ): HttpResponse {
   const [status, title, defaultDetail] = FAULTS[fault.code]
   const money = fault.money ?? (charged > 0 ? 'taken' : outcomeOfCode(fault.code))
-  const { advice, retryable } = guidanceFor(fault.code, money)
+  const guidance = guidanceFor(fault.code, money)
+  const { retryable } = guidance
+  const isFree = money === 'none' || money === 'unknown'
+  const advice = (isFree ? adviceOf(fault) : undefined) ?? guidance.advice
   return {
     status,
     headers: {
@@ -43,6 +46,12 @@ export function problem(
       retryable,
     },
   }
+}
+
+/** Returns the advice of a fault itself. That of the table names members that a fault may lack. */
+function adviceOf({ code, advice, extras }: Fault): string | undefined {
+  if (advice !== undefined || code !== 'validation_failed' || 'issues' in extras) return advice
+  return 'Correct what the detail names, and send the request again.'
 }
 
 /**
@@ -76,10 +85,8 @@ export function toFault(error: unknown): Fault {
 
 /** Adds the outcome of the money to a fault that does not tell it. */
 export function withOutcome(fault: Fault, money: MoneyOutcome): Fault {
-  const { code, message, extras, headers, charged } = fault
-  if ((fault.money ?? outcomeOfCode(code)) !== 'unknown') return fault
-  const cause = fault.cause ?? fault
-  return new Fault(code, message, { extras, headers, cause, charged, money })
+  if ((fault.money ?? outcomeOfCode(fault.code)) !== 'unknown') return fault
+  return fault.with({ cause: fault.cause ?? fault, money })
 }
 
 /**

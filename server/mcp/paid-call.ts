@@ -67,6 +67,7 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     payment: paymentHeaderOf(meta),
     idempotencyKey: parseIdempotencyKey(key),
     maxPrice: max === undefined ? undefined : parseDollars(max),
+    maxPriceName: 'max_price_usd',
     dryRun: toolCall.dry_run ?? false,
     isGone: () => signal.aborted,
     onProgress: (event) => reportProgress(event, progress),
@@ -174,7 +175,7 @@ function faultResult(
   key: string,
   { requestId }: ToolContext,
 ): ToolResult {
-  const { headers, body } = problem(fault, requestId, `/mcp/${tool}`)
+  const { headers, body } = problem(fault.with({ advice: undefined }), requestId, `/mcp/${tool}`)
   const retryAfter = headers['Retry-After']
   const result = problemResult(body as JsonObject, {
     idempotency_key: key,

@@ -34,9 +34,10 @@ export function problemResult(body: JsonObject, more: JsonObject = {}): ToolResu
   const rest = Object.fromEntries(Object.entries(body).filter(([name]) => !HTTP_MEMBERS.has(name)))
   const extras = convertToDollars(rest) as JsonObject
   const charged = body['charged_microdollars'] ?? 0
+  const facts = { ...extras, x402: body['accepts'] !== undefined }
   return failureResult({
     error: code,
-    next: body['advice'] === advice ? (toolAdvice(code, extras) ?? advice) : body['advice'],
+    next: body['advice'] === advice ? (toolAdvice(code, facts) ?? advice) : body['advice'],
     ...(convertToDollars({ charged_microdollars: charged }) as JsonObject),
     retryable: body['retryable'],
     request_id: body['request_id'],
@@ -67,18 +68,20 @@ type Advice = string | ((extras: JsonObject) => string)
 const SAME_CALL = 'the same arguments and the same idempotency_key'
 const AGAIN = `Call again with ${SAME_CALL}: it is charged at most once.`
 const TOP_UP = 'hub_topup shows how to buy credits, hub_balance what is left.'
-const PAY = `${TOP_UP} A wallet can pay the offer, if there is one, by _meta["x402/payment"].`
+const PAY = `${TOP_UP} A wallet can pay the offer by _meta["x402/payment"].`
 const WAIT = `Wait for retry_after_seconds, then call again with ${SAME_CALL}.`
 const LOOK = 'hub_get_service shows the endpoints of a service, their input and price.'
 
 /** Advice on a fault, in terms of tools instead of routes. */
 const ADVICE: Partial<Record<FaultCode, Advice>> = {
   payment_pending: 'Do not pay again. Repeat the call with the same payment after a few seconds.',
-  payment_required: PAY,
-  insufficient_credits: PAY,
+  payment_required: ({ x402 }) => (x402 ? PAY : TOP_UP),
+  insufficient_credits: ({ x402 }) => (x402 ? PAY : TOP_UP),
   payment_invalid: PAY,
-  price_exceeds_max: ({ price_usd: price }) =>
-    `Call again with max_price_usd "${String(price)}" or more, or search for a cheaper one.`,
+  price_exceeds_max: ({ price_usd: price, limit }) =>
+    limit === 'purchase_max'
+      ? 'The hub pays no seller that much at once: search for a cheaper one.'
+      : `Call again with max_price_usd "${String(price)}" or more, or search for a cheaper one.`,
   key_limit_reached: 'This key may not spend more. Ask its owner; hub_balance shows the limits.',
   service_not_allowed: 'This key may call only the services listed.',
   not_found: LOOK,

@@ -29,6 +29,8 @@ export interface CallRequest {
   readonly idempotencyKey: string | undefined
   /** A higher price is refused with `price_exceeds_max`. */
   readonly maxPrice: Micros | undefined
+  /** Name under which the caller sent it. @defaultValue X-Max-Price */
+  readonly maxPriceName?: string | undefined
   /** Quote whose price applies if it is lower than the current one. */
   readonly quoteId?: string | undefined
   /** Payee address that an external seller may have although it had another one before. */

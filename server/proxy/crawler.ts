@@ -18,6 +18,10 @@ export function parseCrawlerMaxPrice(header: string | undefined): Micros | undef
 export const lowerOf = (one: Micros | undefined, other: Micros | undefined): Micros | undefined =>
   one === undefined || (other !== undefined && other < one) ? other : one
 
+/** Returns the name of the header that sets the lower limit. */
+export const crawlerName = (max: Micros | undefined, crawlerMax: Micros): string | undefined =>
+  max === undefined || crawlerMax < max ? 'crawler-max-price' : undefined
+
 /** Makes a call and adds the price headers of pay-per-crawl to its response or 402. */
 export async function withCrawlerPrice(make: () => Promise<HttpResponse>): Promise<HttpResponse> {
   try {
@@ -30,8 +34,7 @@ export async function withCrawlerPrice(make: () => Promise<HttpResponse>): Promi
     const { price_microdollars: price } = error.extras
     if (typeof price !== 'number') throw error
     const headers = { ...error.headers, 'crawler-price': amountOf(String(price)) }
-    const { code, message, extras, cause } = error
-    throw new Fault(code, message, { extras, headers, cause })
+    throw error.with({ headers })
   }
 }
 

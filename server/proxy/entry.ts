@@ -18,7 +18,7 @@ import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
 import { parseIdempotencyKey } from './attempt.ts'
 import type { CallRequest } from './call-types.ts'
-import { lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
+import { crawlerName, lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
 import { parseMaxPrice, parseQuoteId } from './quote.ts'
 
 export const PROXY_PATH = '/proxy'
@@ -70,6 +70,7 @@ async function makeCall(
   const { slug, path } = parseTarget(exchange.path)
   const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
   const crawlerMax = parseCrawlerMaxPrice(readSingleHeader(exchange, 'crawler-max-price'))
+  const maxPrice = parseMaxPrice(readSingleHeader(exchange, 'x-max-price'))
   const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
   // No getters: V8 would create a hidden class for each request, which lives until the next full
   // collection and keeps the request alive until then.
@@ -85,7 +86,8 @@ async function makeCall(
     authorization: readAuthorization(exchange),
     payment: readSingleHeader(exchange, 'payment-signature'),
     idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
-    maxPrice: lowerOf(parseMaxPrice(readSingleHeader(exchange, 'x-max-price')), crawlerMax),
+    maxPrice: lowerOf(maxPrice, crawlerMax),
+    maxPriceName: crawlerMax === undefined ? undefined : crawlerName(maxPrice, crawlerMax),
     quoteId: parseQuoteId(readSingleHeader(exchange, 'x-quote-id')),
     acceptPayTo: readSingleHeader(exchange, 'x-accept-pay-to'),
     dryRun: isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),

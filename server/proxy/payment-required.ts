@@ -13,7 +13,7 @@ import type { PricedCall } from './call-types.ts'
 export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCall): Promise<void> {
   const { caller, request } = priced
   if (priced.inputError) {
-    const couldPay = await mayPay(deps, priced)
+    const couldPay = deps.creditsOnly.has(request.slug) || (await mayPay(deps, priced))
     throw couldPay ? priced.inputError : await paymentRequired(deps, priced)
   }
   if (priced.quoteError) throw priced.quoteError
@@ -66,7 +66,17 @@ export async function paymentRequired(
   const has = hasKey ? ` ${available} are available.` : ''
   const gas = isBelowMinimum ? belowMinimum(minimum) : ''
   const detail = `This call costs ${priced.price} microdollars.${has}${gas}`
-  return new Fault(code, detail, { extras, headers })
+  return new Fault(code, detail, { extras, headers, advice: waysToPay(hasKey, isX402) })
+}
+
+/** Advises only what this caller and endpoint allow. */
+function waysToPay(hasKey: boolean, isX402: boolean): string {
+  const buy = hasKey
+    ? 'buy credits: POST /v1/credits/purchase'
+    : 'register for a key, GET /v1/register/challenge, and buy credits, POST /v1/credits/purchase'
+  return isX402
+    ? `Pay this request via x402, or ${buy}.`
+    : `${buy[0]!.toUpperCase()}${buy.slice(1)}.`
 }
 
 const belowMinimum = (minimum: bigint): string =>

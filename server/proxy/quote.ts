@@ -29,9 +29,7 @@ export async function quote(
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
   const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
   const inputError = request.bodyError ?? invalidInput(await found.checkInput(input))
-  const isPriced =
-    !inputError && (!deps.creditsOnly.has(request.slug) || (await hasCredits(deps, caller)))
-  const computed = isPriced ? await priceOf(found, input, deps.log) : undefined
+  const computed = inputError ? undefined : await priceOf(found, input, deps.log)
   const current = { offering: found, amount: computed?.amount ?? maxPrice(found.endpoint) }
   // Hashed before the handler can change the input: the hash tells one request from another.
   const requestHash = inputError ? NO_HASH : hashRequest(endpointName(found), input)
@@ -43,8 +41,10 @@ export async function quote(
   const { offering, amount } = quoted && quoted.amount < current.amount ? quoted : current
   const isFinal = computed !== undefined || (!inputError && request.payment !== undefined)
   if (isFinal && limit !== undefined && amount > limit) {
-    throw new Fault('price_exceeds_max', undefined, {
+    const name = request.maxPriceName ?? 'X-Max-Price'
+    throw new Fault('price_exceeds_max', `The price, ${amount} microdollars, exceeds ${name}.`, {
       extras: { price_microdollars: json(amount), max_microdollars: json(limit) },
+      advice: `Raise ${name} to at least ${amount} microdollars, or do not call.`,
     })
   }
   return {
@@ -111,12 +111,6 @@ function endpointOf(
     extras: { endpoints: [...routes.keys()] },
   })
 }
-
-/** An external seller's price costs a request, so only callers with credits learn it. */
-const hasCredits = async (
-  { accountStatus }: CallDeps,
-  caller: Caller | AnonymousCaller,
-): Promise<boolean> => caller.keyId !== null && (await accountStatus.balance(caller.credits)) > 0n
 
 async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log): Promise<Quote> {
   const { price } = endpoint

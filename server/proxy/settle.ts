@@ -62,5 +62,6 @@ export function withRefund(fault: Fault, { call, price }: PricedCall, { source }
     headers: { ...fault.headers, 'X-Call-Id': call, ...(refund && { 'X-Refund-Reason': reason }) },
     cause: fault.cause,
     money: fault.money,
+    advice: fault.advice,
   })
 }

@@ -6,7 +6,7 @@ import { parse } from './route.ts'
 export const paging = {
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, 'must be a whole number')
+    .regex(/^\d{1,9}$/, 'must be a whole number from 1 to 100')
     .transform(Number)
     .pipe(z.int().min(1).max(100))
     .default(20)

@@ -4,6 +4,7 @@ import type { LocalAccount } from 'viem'
 import { systemClock } from '../../core/clock.ts'
 import { chooseTerms, parseOffer } from '../../core/payments/paying/terms.ts'
 import { signPayment } from '../../core/payments/paying/x402-client.ts'
+import { findMisfits } from './advice.ts'
 
 export interface RequestOptions {
   readonly method?: string
@@ -43,7 +44,11 @@ export async function ask(
     body: raw ?? null,
   })
   const text = await answer.body.text()
-  return { status: answer.statusCode, headers: answer.headers, body: parsed(text), text }
+  const response = { status: answer.statusCode, headers: answer.headers, body: parsed(text), text }
+  const misfits = findMisfits({ path, headers }, response)
+  if (misfits.length > 0)
+    throw new Error(`advice that does not fit: ${misfits.join('; ')}: ${text}`)
+  return response
 }
 
 function parsed(text: string): ApiResponse['body'] {

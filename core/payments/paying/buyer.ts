@@ -108,9 +108,9 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
   const [payee, listed] = URL.canParse(url)
     ? await Promise.all([intents.knownPayee(url), listedTerms.find(method, url)])
     : []
-  const maxPrice = max === undefined ? deps.maxAmount : micros(max)
   const policy = {
-    maxAmount: maxPrice < deps.maxAmount ? maxPrice : deps.maxAmount,
+    maxAmount: max === undefined ? UNLIMITED : micros(max),
+    caps: [deps.maxAmount],
     ownWallets,
     knownPayTo: [payee, listed?.formerPayTo, listed?.payTo].filter((one) => one != null),
     acceptedPayTo,
@@ -118,12 +118,15 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
   }
   const terms = await quoteExternal(egress, request, policy).catch(async (error: unknown) => {
     if (listed && error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
-    throw toFault(error, listed, policy.knownPayTo)
+    throw toFault(error, { listed, knownPayTo: policy.knownPayTo, purchaseMax: deps.maxAmount })
   })
   const hasChanged = terms.payToChanged || terms.amount !== listed?.price
   if (listed && hasChanged) await listedTerms.requestProbe(listed)
   return terms
 }
+
+/** No seller may ask for more: prices have at most 78 digits. */
+const UNLIMITED = 10n ** 78n
 
 const withMethod = (request: ExternalRequest) => ({ ...request, method: request.method ?? 'GET' })
 
@@ -228,21 +231,46 @@ const LOOKUP_TIMEOUT_MS = 10_000
 /** Prices above this (microdollars) are not shown; a seller may ask for any number. */
 const SHOWN_PRICE_MAX = 1_000_000_000_000n
 
+interface QuoteContext {
+  readonly listed?: ListedTerms | undefined
+  readonly knownPayTo?: readonly string[]
+  /** Maximum price of one purchase. */
+  readonly purchaseMax?: Micros
+}
+
 /** Converts errors of egress and terms, which already carry fault codes, to faults. */
-function toFault(
-  error: unknown,
-  listed?: ListedTerms,
-  knownPayTo: readonly string[] = [],
-): unknown {
+function toFault(error: unknown, context: QuoteContext = {}): unknown {
   if (!(error instanceof EgressError || error instanceof PaymentTermsError)) return error
+  const { listed, knownPayTo = [] } = context
   const upstream = error instanceof EgressError ? error.response?.status : undefined
   const { price, payTo } =
     error instanceof PaymentTermsError ? error : { price: undefined, payTo: undefined }
+  const limit = error instanceof PaymentTermsError ? priceLimit(error, context) : undefined
   const extras = {
     ...(payTo !== undefined && { pay_to: payTo, known_pay_to: knownPayTo }),
     ...(upstream !== undefined && { upstream: { status: upstream } }),
     ...(price !== undefined && price <= SHOWN_PRICE_MAX && { price_microdollars: json(price) }),
     ...(price !== undefined && listed && { listed_price_microdollars: json(listed.price) }),
+    ...(limit && { limit: limit.name }),
   }
-  return new Fault(error.code satisfies FaultCode, error.message, { extras, cause: error })
+  const more = { extras, cause: error, advice: limit?.advice }
+  return new Fault(error.code satisfies FaultCode, error.message, more)
+}
+
+/** Names the limit that a price exceeds, and how to accept it; undefined for other errors. */
+function priceLimit(
+  { reason, price }: PaymentTermsError,
+  { purchaseMax }: QuoteContext,
+): { readonly name: string; readonly advice: string } | undefined {
+  const accept = `max_price_microdollars of at least ${price}`
+  if (reason === 'above_max') {
+    const advice = `Send a ${accept}, or do not call.`
+    return { name: 'max_price_microdollars', advice }
+  }
+  if (reason === 'above_listed') {
+    return { name: 'listed_price_microdollars', advice: `Send ${accept} to accept it.` }
+  }
+  if (reason !== 'above_cap') return undefined
+  const most = `The hub pays at most ${purchaseMax} microdollars per purchase`
+  return { name: 'purchase_max', advice: `${most}: pay this seller directly.` }
 }

@@ -2,9 +2,12 @@ import type { Pool } from 'pg'
 import { findSlugOfHost } from '../../../core/catalog/domains/store.ts'
 import type { Catalog, Offering } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
+import { json } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { CallDeps } from '../../proxy/call-deps.ts'
+import { parseDollars } from '../dollars.ts'
 import { makePaidCall } from '../paid-call.ts'
+import { failureResult } from '../results.ts'
 import { type AnyTool, defineTool, SPENDING } from '../tool.ts'
 import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID_RESULT, slug } from './schemas.ts'
 
@@ -45,6 +48,7 @@ export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
     }),
     output: PAID_RESULT,
     run: async ({ service, endpoint, input, ...rest }, context) => {
+      if (callDeps.creditsOnly.has(service)) return useExternalTool()
       const { method, path } = routeOf(endpoint, await catalog.find(service))
       const queryInput = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
       const target = {
@@ -90,12 +94,14 @@ export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
     }),
     output: PAID_RESULT,
     run: ({ url: resource, method, headers, body, accept_pay_to: payTo, ...rest }, context) => {
+      const max = parseDollars(rest.max_price_usd)
       const request = {
         url: resource,
         ...(method !== undefined && { method }),
         ...(headers !== undefined && { headers }),
         ...(body !== undefined && { body }),
         ...(payTo !== undefined && { accept_pay_to: payTo }),
+        ...(max > 0n && { max_price_microdollars: json(max) }),
       }
       const target = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
       return makePaidCall(callDeps, { ...target, body: request, ...rest }, context)
@@ -128,6 +134,15 @@ export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
       const target = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
       return makePaidCall(callDeps, { ...target, query, ...rest }, context)
     },
+  })
+
+/** Refuses a purchase from a seller, which needs a maximum price and a warning of its own. */
+const useExternalTool = () =>
+  failureResult({
+    error: 'invalid_arguments',
+    message: 'hub_call does not buy from external sellers.',
+    next: 'Call hub_call_external with url and max_price_usd.',
+    charged_usd: '0.00',
   })
 
 /** Slug of the content service that sells the page. @throws Fault `domain_not_registered` */

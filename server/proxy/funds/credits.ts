@@ -1,8 +1,9 @@
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
-import { dayName } from '../../../core/clock.ts'
+import { dayStart } from '../../../core/clock.ts'
+import type { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
-import { allowanceOf } from '../../../core/ledger/postings.ts'
 import type { Micros } from '../../../core/money.ts'
+import { allowancesOf } from '../../../core/usage/account-status.ts'
 import { limitReached } from '../../../core/usage/allowances.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
@@ -30,7 +31,7 @@ export async function reserveCredits(
   // Call ids are unique: `replayed` means that our first attempt was applied and its reply lost.
   if (outcome !== 'applied' && outcome !== 'replayed') {
     const enough = guards.length > 0 && (await accountStatus.balance(caller.credits)) >= price
-    if (enough) throw limitReached(caller.keyId, 'allowance')
+    if (enough) throw await exhaustedLimit(deps, caller, price)
     return undefined
   }
   return fundsOf(deps, caller, call)
@@ -62,19 +63,30 @@ const fundsOf = (
 
 /** Dry run of `reserveCredits`: returns the same result without moving money. */
 export async function dryRunCredits(
-  { accountStatus, clock }: CallDeps,
-  { credits, keyId, limits }: Caller,
+  deps: CallDeps,
+  caller: Caller,
   { price }: PricedCall,
 ): Promise<FundingForecast | undefined> {
-  if ((await accountStatus.balance(credits)) < price) return undefined
-  const today = dayName(clock.now())
-  for (const limit of limits) {
-    const caps = { total: limit.maxTotal, [today]: limit.maxDay }
-    for (const [span, cap] of Object.entries(caps)) {
-      if (cap === null) continue
-      const left = (await accountStatus.remainingUnits(allowanceOf(limit.keyId, span))) ?? cap
-      if (left < price) throw limitReached(keyId, 'allowance')
-    }
-  }
+  const { accountStatus, clock } = deps
+  if ((await accountStatus.balance(caller.credits)) < price) return undefined
+  const caps = allowancesOf(caller.limits, clock.now())
+  const left = caps.length === 0 ? [] : await accountStatus.remainingAllowances(caps)
+  if (left.some((each) => each < price)) throw await exhaustedLimit(deps, caller, price)
   return { source: 'credits', charged: price, freeCallsLeft: 0n }
 }
+
+/** Builds the fault of the limit that has the least left. */
+async function exhaustedLimit(
+  { accountStatus, clock }: CallDeps,
+  { limits }: Caller,
+  price: bigint,
+): Promise<Fault> {
+  const now = clock.now()
+  const caps = allowancesOf(limits, now)
+  const left = await accountStatus.remainingAllowances(caps)
+  const least = left.reduce((at, each, i) => (each < left[at]! ? i : at), 0)
+  const tomorrow = new Date(dayStart(now).getTime() + DAY_MS)
+  return limitReached(caps[least]!, price, caps[least]!.scope === 'day' ? tomorrow : undefined)
+}
+
+const DAY_MS = 86_400_000

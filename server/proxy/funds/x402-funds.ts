@@ -46,9 +46,8 @@ export class PostpaidFunds implements Funds {
     this.#isOpen = false
     const settled = await settlePayment(this.#deps, this.#accepted)
     if (settled.outcome === 'failed') {
-      const { code, message, extras, headers } = notSettled(settled, this.#priced)
-      const offered = this.#offerUpfront().headers
-      throw new Fault(code, message, { extras, headers: { ...offered, ...headers } })
+      const fault = notSettled(settled, this.#priced)
+      throw fault.with({ headers: { ...this.#offerUpfront().headers, ...fault.headers } })
     }
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#priced)
     const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }

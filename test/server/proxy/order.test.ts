@@ -58,9 +58,12 @@ describe('a call', () => {
 
     it('for an external API, without an x402 offer, because only credits can pay', async () => {
       const { apiKey: key } = await agentWith(0n)
-      const response = await ask(hub().url, '/proxy/external', { key, body: {} })
+      const body = { url: `${hub().sandbox!.sellerUrl}/weather` }
+      const response = await ask(hub().url, '/proxy/external', { key, body })
       refused(response, 402, 'insufficient_credits')
       expect(response.headers).not.to.have.property('payment-required')
+      const wrong = await ask(hub().url, '/proxy/external', { key, body: {} })
+      refused(wrong, 422, 'validation_failed') // without a URL there is no price
     })
   })
 

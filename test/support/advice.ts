@@ -1,0 +1,53 @@
+interface Asked {
+  readonly path: string
+  readonly headers: Readonly<Record<string, unknown>>
+}
+
+interface Answered {
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+type Fits = (asked: Asked, answered: Answered, advice: string) => boolean
+
+const hasMember =
+  (name: string): Fits =>
+  (_, { body }) =>
+    body[name] !== undefined
+const hasHeader =
+  (name: string): Fits =>
+  (_, { headers }) =>
+    headers[name] !== undefined
+
+/** Phrases of advice, and whether they fit a request and its problem. */
+const RULES: readonly (readonly [phrase: RegExp, fits: Fits])[] = [
+  [/\bissues\[\]/, hasMember('issues')],
+  [/\bmissing\[\]/, hasMember('missing')],
+  [/\brefused\[\]/, hasMember('refused')],
+  [/\bproof\.ways\b/, hasMember('proof')],
+  [/\blimit_bytes\b/, hasMember('limit_bytes')],
+  [/\bresets_at\b/, hasMember('resets_at')],
+  [/\bscope\b/, hasMember('scope')],
+  [/^See reason\b/, hasMember('reason')],
+  [/^See state\b/, hasMember('state')],
+  [/\bsee receipt\b/i, hasMember('receipt')],
+  [/\bWait for the seconds given in Retry-After\b/, hasHeader('retry-after')],
+  [/\bAllow header\b/, hasHeader('allow')],
+  [/\bvia x402\b/, hasHeader('payment-required')],
+  [/\bRaise X-Max-Price\b/, ({ headers }) => 'x-max-price' in lower(headers)],
+  [/\bRaise crawler-max-price\b/, ({ headers }) => 'crawler-max-price' in lower(headers)],
+  [/\bbuy credits\b/i, ({ path }) => !/^\/v1\/(?:credits\/purchase|topups)/.test(path)],
+]
+
+const lower = (headers: Asked['headers']): object =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+/** Lists the phrases in the advice of a problem that name what its response or request lacks. */
+export function findMisfits(asked: Asked, answered: Answered): readonly string[] {
+  const { advice, type, code } = answered.body
+  if (typeof advice !== 'string' || typeof type !== 'string') return []
+  const misfits = RULES.filter(
+    ([phrase, fits]) => phrase.test(advice) && !fits(asked, answered, advice),
+  ).map(([phrase]) => String(phrase))
+  return type === `/docs/problems/${String(code)}` ? misfits : [...misfits, `link ${type}`]
+}
