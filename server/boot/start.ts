@@ -72,6 +72,8 @@ export interface StartOptions {
    * @defaultValue this process serves
    */
   readonly serve?: (sandbox: Sandbox | undefined) => Promise<number>
+  /** Returns true if another process has taken the place of this one. */
+  readonly isReplaced?: () => boolean
   /** Sandbox started by another process of this hub, to join. */
   readonly sandboxPlace?: SandboxPlace | undefined
   readonly mergeMetrics?: HubOptions['mergeMetrics']
@@ -132,7 +134,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       const server = await listen(hub.handler, config)
       scope.defer(() => {
         draining = true
-        return drainAndClose(server, hub, config.drain)
+        return drainAndClose(server, hub, options)
       })
       port = (server.address() as AddressInfo).port
     }
@@ -176,10 +178,14 @@ async function createHubOptions(
 async function drainAndClose(
   server: HubServer,
   hub: Hub,
-  { delaySeconds: delay, graceSeconds: grace }: Config['drain'],
+  { config: { drain, inheritsSocket }, isReplaced = () => inheritsSocket }: StartOptions,
 ): Promise<void> {
-  await sleep(delay * 1_000)
-  await Promise.all([server.drain({ graceSeconds: grace }), withTimeout(grace * 1_000, hub.idle())])
+  const { delaySeconds, graceSeconds } = drain
+  await sleep(delaySeconds * 1_000)
+  await Promise.all([
+    server.drain({ graceSeconds, isReplaced: isReplaced() }),
+    withTimeout(graceSeconds * 1_000, hub.idle()),
+  ])
 }
 
 interface Environment {

@@ -190,15 +190,19 @@ export async function runWorker(
   try {
     const place = await first.requestSandboxPlace()
     const config = { ...options.config, jobs: false }
-    const together = (meters: Meters) => first.mergeMetrics(meters)
+    let isReplaced = config.inheritsSocket
     const running = await startHub({
       ...options,
       config,
       sandboxPlace: place,
-      mergeMetrics: together,
+      mergeMetrics: (meters: Meters) => first.mergeMetrics(meters),
+      isReplaced: () => isReplaced,
     })
     await first.send({ hub: 'ready', port: running.port })
-    const failed = errors.occurred.then((origin) => first.requestReplacement(origin))
+    const failed = errors.occurred.then((origin) => {
+      isReplaced = true
+      return first.requestReplacement(origin)
+    })
     await Promise.race([stopped, failed])
     await running.stop()
     return errors.exitCode

@@ -30,6 +30,12 @@ const IDLE_MS = 1_000
 /** Maximum time to accept the connections that wait in the backlog. */
 const BACKLOG_MS = 1_000
 
+type DrainOptions = Pick<Drain, 'graceSeconds'> & {
+  readonly idleMs?: number
+  /** True if another process goes on accepting connections from the same socket. */
+  readonly isReplaced?: boolean
+}
+
 /** HTTP server that can stop without cutting off a request. */
 export class HubServer extends Server {
   readonly #connections = new Map<Socket, OpenConnection>()
@@ -53,13 +59,14 @@ export class HubServer extends Server {
    * when it is idle; closes those still in use after the grace period (seconds). The handler should
    * send `Connection: close` meanwhile.
    */
-  async drain({
-    graceSeconds: grace,
-    idleMs = IDLE_MS,
-  }: Pick<Drain, 'graceSeconds'> & { readonly idleMs?: number }): Promise<void> {
+  async drain({ graceSeconds: grace, idleMs = IDLE_MS, isReplaced }: DrainOptions): Promise<void> {
     const closed = once(this, 'close')
     const graceEnd = unrefSleep(grace * 1_000)
     await this.#acceptBacklog()
+    if (!isReplaced) {
+      this.#shrinkBacklog()
+      await this.#acceptBacklog()
+    }
     NetServer.prototype.close.call(this) // unlike Server, it closes no idle connections
     // After the event loop has read what arrived: a request may be among it.
     const sweep = setInterval(() => setImmediate(() => this.#closeIdle(idleMs)), SWEEP_MS)
@@ -67,6 +74,18 @@ export class HubServer extends Server {
     clearInterval(sweep)
     this.close()
     this.closeAllConnections()
+  }
+
+  /**
+   * Lets at most one connection wait in the backlog: the end of the socket resets those that do.
+   * Later ones are not acknowledged, so that their clients try again after a second. Node has no
+   * public function for it.
+   */
+  #shrinkBacklog(): void {
+    const { _handle: handle } = this as unknown as {
+      readonly _handle?: { listen?(backlog: number): number } | null
+    }
+    handle?.listen?.(0)
   }
 
   /** Accepts connections until a turn of the event loop, which accepts one, finds none. */
