@@ -6,6 +6,7 @@ import { type DiscoverySettings, discoverySettings } from './catalog/listings/di
 import { type EmbedderSettings, embedderSettings } from './catalog/search/semantic/settings.ts'
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
 import { type CheckpointSettings, checkpointSettings } from './config/checkpoints.ts'
+import { type DocumentSettings, documentSettings } from './config/documents.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
@@ -87,6 +88,7 @@ export interface Config {
     /** Gas wallet balance that triggers an alert. */
     readonly lowGwei: bigint
   }
+  readonly documents: DocumentSettings
   /** Destinations of signed checkpoints. */
   readonly checkpoints: CheckpointSettings
   /** Number of ledger shards of a new installation; existing installations keep theirs. */
@@ -135,9 +137,6 @@ export interface Drain {
   readonly graceSeconds: number
 }
 
-/** Default with real money; a sandbox has none. */
-const ROLE_WAIT_HOURS = 24
-
 /**
  * Reads the environment. Setting any wallet, RPC or facilitator variable selects production, which
  * requires all of them: a hub never starts half-configured.
@@ -179,8 +178,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     connections: { max: e.HUB_CONNECTIONS, memoryBytes: e.HUB_CONNECTION_MEMORY * 1_048_576 },
     proxies: e.HUB_PROXIES,
     ...limitsOf(e, production !== undefined),
-    roleWaitHours: e.HUB_ROLE_WAIT_HOURS ?? (production ? ROLE_WAIT_HOURS : 0),
-    roleReviewDays: e.HUB_ROLE_REVIEW_DAYS,
+    documents: documentSettings(e, production !== undefined),
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     workers: e.HUB_WORKERS,

@@ -220,6 +220,12 @@ export const REQUEST_FAULTS = {
     'Not an OpenAPI document',
     'Send OpenAPI 3 or Swagger 2, as JSON or YAML.',
   ],
+  billing_details_required: [
+    409,
+    'Billing details required',
+    'Send your legal name and country first: PUT /v1/billing, or /account/documents.',
+  ],
+  document_not_available: [409, 'Document not available', 'The detail says what it waits for.'],
   schema_not_allowed: [422, 'Schema not allowed', 'See issues[] for each place and its reason.'],
   listing_refused: [422, 'Not listed', 'See refused[].lines; nothing was listed.'],
   not_payable: [422, 'Not payable', 'The URL does not require payment: call it directly.'],

@@ -32,6 +32,11 @@ export const SERVER_FAULTS = {
   upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', 10],
   chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', 10],
   facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', 5],
+  documents_not_configured: [
+    503,
+    'No documents issued',
+    'Nothing was issued. The operator must set HUB_LEGAL_NAME; ask for it.',
+  ],
   payments_paused: [
     503,
     'Payments to sellers are paused',

@@ -2,6 +2,7 @@ import { isAddress } from 'viem'
 import { z } from 'zod'
 import { parseSealingKeys } from '../crypto/sealing.ts'
 import { parseSigningKeys } from '../crypto/signing-key.ts'
+import { TAX_CATEGORIES } from '../finance/documents/document.ts'
 import { parseEntries } from '../hosting/entry.ts'
 import { usd } from '../money.ts'
 import { signerFault } from '../payments/wallets/wallet-source.ts'
@@ -139,6 +140,18 @@ const Variables = z.object({
   HUB_ADJUST_ALONE: dollars.prefault('100'),
   HUB_ROLE_WAIT_HOURS: z.coerce.number().int().min(0).max(720).optional(),
   HUB_ROLE_REVIEW_DAYS: z.coerce.number().int().min(1).max(3_650).default(90),
+  HUB_LEGAL_NAME: z.string().max(200).optional(),
+  HUB_LEGAL_EMAIL: z.email().optional(),
+  HUB_LEGAL_ADDRESS: z.string().max(500).optional(),
+  HUB_LEGAL_COUNTRY: z
+    .string()
+    .regex(/^[A-Z]{2}$/, 'not a country code, such as DE (ISO 3166-1)')
+    .optional(),
+  HUB_LEGAL_REGISTRATION: z.string().max(60).optional(),
+  HUB_LEGAL_TAX_ID: z.string().max(60).optional(),
+  HUB_TAX_CATEGORY: z.enum(TAX_CATEGORIES).default('O'),
+  HUB_TAX_RATE: z.coerce.number().min(0).max(100).multipleOf(0.01).default(0),
+  HUB_TAX_REASON: z.string().max(200).optional(),
   HUB_ETH_PRICE: dollars.optional(),
   HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
   HUB_BROWSERS: z.coerce.number().int().min(0).max(16).default(2),

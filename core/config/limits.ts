@@ -2,6 +2,8 @@ import { usd } from '../money.ts'
 import type { Environment } from './environment.ts'
 import { payoutSettings, staffSettings } from './payouts.ts'
 
+/** Default with real money; a sandbox has none. */
+const ROLE_WAIT_HOURS = 24
 const SANDBOX_ETH_PRICE = usd('3000')
 
 /** Minimums and maximums of money movements, and rules for those who decide about them. */
@@ -21,5 +23,7 @@ export const limitsOf = (e: Environment, isProduction: boolean) => ({
     seller: e.HUB_PAY_MAX_SELLER_UNRESOLVED,
   },
   soloAdjustmentMax: e.HUB_ADJUST_ALONE,
+  roleWaitHours: e.HUB_ROLE_WAIT_HOURS ?? (isProduction ? ROLE_WAIT_HOURS : 0),
+  roleReviewDays: e.HUB_ROLE_REVIEW_DAYS,
   gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
 })

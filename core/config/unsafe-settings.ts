@@ -24,6 +24,7 @@ type SafetyRules = { readonly [Name in keyof Environment]-?: SafetyRule<Name> }
 
 const EACH_TUNES = 'Only changes how much of the machine the hub uses.'
 const ONE_SIDE = 'Only says where something is on this machine.'
+const ON_DOCUMENTS = 'Only stated on receipts and statements; prices stay the same.'
 const COMMISSION_BPS_MAX = 5_000
 const PRIVILEGED_PORTS = 1_024
 /** Ports of databases, caches and control planes, which trust their network. */
@@ -150,6 +151,15 @@ export const SAFETY_RULES: SafetyRules = {
     hours > 24 ? 'must be at most 24: a lost device would stay signed in' : undefined,
   HUB_ADJUST_ALONE: most(usd('1000')),
   HUB_ROLE_WAIT_HOURS: hoursAtLeast(12),
+  HUB_LEGAL_NAME: ON_DOCUMENTS,
+  HUB_LEGAL_EMAIL: ON_DOCUMENTS,
+  HUB_LEGAL_ADDRESS: ON_DOCUMENTS,
+  HUB_LEGAL_COUNTRY: ON_DOCUMENTS,
+  HUB_LEGAL_REGISTRATION: ON_DOCUMENTS,
+  HUB_LEGAL_TAX_ID: ON_DOCUMENTS,
+  HUB_TAX_CATEGORY: ON_DOCUMENTS,
+  HUB_TAX_RATE: ON_DOCUMENTS,
+  HUB_TAX_REASON: ON_DOCUMENTS,
   HUB_ROLE_REVIEW_DAYS: (days) =>
     days > 366 ? 'must be at most 366: roles of people who left would stay' : undefined,
   HUB_ETH_PRICE: (price) =>

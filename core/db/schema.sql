@@ -118,6 +118,26 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.audit FOR EACH ROW EXE
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.audit FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.audit TO hub_app;
 
+CREATE TABLE hub.billing_party (
+  principal text NOT NULL,
+  legal_name text NOT NULL,
+  email text NOT NULL,
+  address text,
+  country text NOT NULL,
+  registration text,
+  tax_id text,
+  changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT billing_party_pkey PRIMARY KEY (principal),
+  CONSTRAINT billing_party_address_check CHECK (((length(address) >= 1) AND (length(address) <= 500))),
+  CONSTRAINT billing_party_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
+  CONSTRAINT billing_party_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  CONSTRAINT billing_party_legal_name_check CHECK (((length(legal_name) >= 1) AND (length(legal_name) <= 200))),
+  CONSTRAINT billing_party_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT billing_party_registration_check CHECK (((length(registration) >= 1) AND (length(registration) <= 60))),
+  CONSTRAINT billing_party_tax_id_check CHECK (((length(tax_id) >= 1) AND (length(tax_id) <= 60)))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.billing_party TO hub_app;
+
 CREATE TABLE hub.call (
   id uuid NOT NULL,
   at timestamp with time zone NOT NULL,
@@ -311,6 +331,29 @@ CREATE TABLE hub.distrusted_payer (
   CONSTRAINT distrusted_payer_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.distrusted_payer TO hub_app;
+
+CREATE TABLE hub.document (
+  series text NOT NULL,
+  number bigint NOT NULL,
+  previous bigint GENERATED ALWAYS AS (NULLIF((number - 1), 0)) STORED,
+  kind text NOT NULL,
+  subject text NOT NULL,
+  principal text NOT NULL,
+  issued_at timestamp with time zone NOT NULL,
+  content jsonb NOT NULL,
+  CONSTRAINT document_pkey PRIMARY KEY (series, number),
+  CONSTRAINT document_kind_check CHECK ((kind = ANY (ARRAY['purchase'::text, 'call'::text, 'statement'::text, 'commission'::text, 'credit-note'::text]))),
+  CONSTRAINT document_kind_subject_key UNIQUE (kind, subject),
+  CONSTRAINT document_number_check CHECK ((number > 0)),
+  CONSTRAINT document_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT document_series_check CHECK ((series ~ '^[A-Z]{3}-20\d\d$'::text)),
+  CONSTRAINT document_series_previous_fkey FOREIGN KEY (series, previous) REFERENCES hub.document(series, number),
+  CONSTRAINT document_totals CHECK ((((content #>> '{totals,gross_microdollars}'::text[]))::bigint = (((content #>> '{totals,net_microdollars}'::text[]))::bigint + ((content #>> '{totals,tax_microdollars}'::text[]))::bigint)))
+);
+CREATE INDEX document_principal ON hub.document USING btree (principal, issued_at DESC);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.document FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.document FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.document TO hub_app;
 
 CREATE TABLE hub.domain (
   id text NOT NULL,
@@ -2649,6 +2692,35 @@ AS $function$
     AND revoked_at IS NULL) OR is_configured_admin(p_principal, p_admins) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_staff(text,text[]) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.is_staff(text,text[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.issue_document(p_prefix text, p_kind text, p_subject text, p_principal text, p_content jsonb)
+ RETURNS SETOF hub.document
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  instant timestamptz;
+  name text;
+  wrong text;
+BEGIN
+  SELECT u.total INTO wrong FROM unnest('{net,tax,gross}'::text[]) u(total)
+    WHERE (p_content #>> ARRAY['totals', u.total || '_microdollars'])::bigint IS DISTINCT FROM
+      (SELECT sum((l ->> (u.total || '_microdollars'))::bigint)
+       FROM jsonb_array_elements(p_content -> 'lines') l);
+  IF FOUND THEN
+    RAISE EXCEPTION 'the lines of a document do not add up: %', wrong USING ERRCODE = 'check_violation';
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('hub.document ' || p_prefix, 0));
+  RETURN QUERY SELECT * FROM document d WHERE d.kind = p_kind AND d.subject = p_subject;
+  IF FOUND THEN RETURN; END IF;
+  instant := clock_timestamp();
+  name := p_prefix || '-' || to_char(instant AT TIME ZONE 'UTC', 'YYYY');
+  RETURN QUERY INSERT INTO document (series, number, kind, subject, principal, issued_at, content)
+    SELECT name, coalesce(max(d.number), 0) + 1, p_kind, p_subject, p_principal, instant, p_content
+    FROM document d WHERE d.series = name RETURNING *;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.issue_document(text,text,text,text,jsonb) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.keep_exception()
  RETURNS trigger

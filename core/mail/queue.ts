@@ -22,8 +22,7 @@ export interface Mail {
   readonly text: string
 }
 
-/**
- * Sends a mail to one address; it may arrive twice if the hub is killed while sending. */
+/** Sends a mail to one address; it may arrive twice if the hub is killed while sending. */
 export interface MailTransport {
   send(mail: Mail): Promise<void>
   close(): Promise<void>

@@ -9,6 +9,7 @@ import { PROXY_PATH } from '../proxy/entry.ts'
 import { quote } from '../proxy/quote.ts'
 import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
+import { documentRoutes } from '../rest/account/documents.ts'
 import { emailAccountRoutes } from '../rest/account/email-accounts.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
@@ -98,6 +99,7 @@ function createRoutes(
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
     ...historyRoutes({ pool, calls }),
+    ...documentRoutes({ ...options.documents, pool, clock, calls }),
     ...callRoutes({ pool, calls, answers: responses, receipts }),
     ...quoteRoutes({
       quotes,
@@ -124,12 +126,7 @@ function createRoutes(
       signer: new WebhookSigner(secretKeys.of('webhooks')),
       rules: options.egress,
     }),
-    ...financeRoutes({
-      ...options,
-      ...platformWallets(options),
-      ...core,
-      pool: core.financePool,
-    }),
+    ...financeRoutes({ ...options, ...platformWallets(options), ...core, pool: core.financePool }),
   ]
 }
 

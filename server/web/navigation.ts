@@ -31,6 +31,7 @@ export const ACCOUNT_TABS: TabGroup = {
     Overview: '/account',
     Keys: '/account/keys',
     History: '/account/history',
+    Documents: '/account/documents',
     Webhooks: '/account/webhooks',
     Wallets: '/account/wallets',
     Sessions: '/account/sessions',
@@ -55,6 +56,7 @@ export const FINANCE_TABS: TabGroup = {
   pages: {
     Overview: '/finance',
     Reports: '/finance/reports',
+    Documents: '/finance/documents',
     'Trial balance': '/finance/trial-balance',
     Journal: '/finance/journal',
     Adjustments: '/finance/adjustments',

@@ -181,10 +181,14 @@ describe('a provider', () => {
     const csv = await as(owner.apiKey, `${path}/statement.csv`)
     expect(csv.headers['content-type']).to.match(/^text\/csv/)
     const rows = csv.text.trim().split('\r\n')
-    expect(rows.map((row) => row.split(',')[8])).to.deep.equal([
-      'amount_usd',
-      ...Array(3).fill('0.360000'),
-    ])
+    const amounts = ['amount_usd', ...Array(3).fill('0.360000')]
+    expect(rows.map((row) => row.split(',')[8])).to.deep.equal(amounts)
+    const party = { legal_name: 'Shop Ltd', email: 'shop@shop.example', country: 'IE' }
+    await as(owner.apiKey, '/v1/billing', { method: 'PUT', body: party })
+    const invoice = { kind: 'commission', id: payout?.['payout_id'] }
+    const { body: issued } = await as(owner.apiKey, '/v1/documents', { body: invoice })
+    expect(issued['totals']).to.include({ gross_microdollars: 120_000 })
+    refused(await as(buyer.apiKey, '/v1/documents', { body: invoice }), 404, 'not_found')
     const { totals } = (await as(owner.apiKey, '/v1/provider/balance')).body
     expect(totals).to.include({ owed_microdollars: 0, paid_microdollars: 1_080_000 })
     refused(await as(buyer.apiKey, path), 404, 'not_found')

@@ -6,6 +6,8 @@ import type { KeyManager } from '../../identity/sub-keys.ts'
 export interface PayoutInfo {
   readonly id: string
   readonly provider: string
+  /** Principal that owns the provider. */
+  readonly owner: string
   /** The UTC day: `2026-11-21`. */
   readonly batch: string
   readonly state: 'started' | 'confirmed' | 'failed'
@@ -18,8 +20,8 @@ export interface PayoutInfo {
   readonly endedAt: Date | null
 }
 
-const SELECT = `SELECT o.id, o.provider, o.batch::text AS batch, o.state, o.amount, o.recovered,
-    o.payee, o.transaction, o.started_at AS "startedAt", o.ended_at AS "endedAt"
+const SELECT = `SELECT o.id, o.provider, p.owner, o.batch::text AS batch, o.state, o.amount,
+    o.recovered, o.payee, o.transaction, o.started_at AS "startedAt", o.ended_at AS "endedAt"
   FROM hub.payout o JOIN hub.provider p ON p.id = o.provider WHERE p.owner = ANY ($1)`
 
 /** Lists payouts of an owner's providers, newest first. */

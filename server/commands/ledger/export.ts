@@ -82,7 +82,7 @@ function recordExport(
   )
 }
 
-/** @throws Misuse where an opening has no place */
+/** @throws UsageError if the export cannot begin with opening balances */
 async function readOpening(
   pool: CommandContext['pool'],
   format: FormatName,

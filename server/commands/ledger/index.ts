@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
+import { documentsCommand } from './documents.ts'
 import { exceptionsCommand, resolveCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
 import { statementReport } from './financial-reports.ts'
@@ -19,6 +20,7 @@ const LEDGER: Program = {
     'income-statement': statementReport('income-statement', 'income, expenses and net income'),
     'balance-sheet': statementReport('balance-sheet', 'assets, liabilities and equity at the end'),
     'cash-flow': statementReport('cash-flow', 'change in cash (USDC), indirect method,'),
+    documents: documentsCommand,
     export: exportCommand,
     close: closeCommand,
     adjust: adjustCommand,

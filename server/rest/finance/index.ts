@@ -2,6 +2,7 @@ import type { DecisionDeps } from '../../../core/finance/decide-act.ts'
 import type { AnyRoute } from '../route.ts'
 import { adjustmentRoutes } from './adjustments.ts'
 import { breakageRoutes } from './breakage.ts'
+import { financeDocumentRoutes } from './documents.ts'
 import { exportRoutes } from './exports.ts'
 import { type JournalDeps, journalRoutes } from './journal.ts'
 import { ledgerRoutes } from './ledger.ts'
@@ -37,6 +38,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...journalRoutes(deps),
   ...statementRoutes(deps),
   ...reportRoutes(deps),
+  ...financeDocumentRoutes(deps),
   ...adjustmentRoutes(deps),
   ...proposalRoutes(deps),
   ...receivableRoutes(deps),

@@ -64,6 +64,8 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     `/account/history?key=${keyId}`,
     `/account/history?key=${keyId}&service=nothing`,
     `/account/calls/${call}`,
+    '/account/documents',
+    `/account/documents?kind=call&id=${call}`,
     '/account/webhooks',
     `/account/webhooks/${String(webhook['webhook_id'])}`,
     '/account/wallets',

@@ -3,6 +3,7 @@ import { Fault } from '../../../../core/errors.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
 import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
+import { documentPath } from '../../documents-table.ts'
 import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -26,6 +27,7 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
         main: html`<p class="breadcrumb"><a href="${withQuery('/account/history', { key })}">
 History</a></p><h1>Call ${badge(call)}</h1>${[
           about(call),
+          documentsPart(call),
           paymentPart(call),
           receiptPart(call, key),
         ]}`,
@@ -80,6 +82,15 @@ const about = (call: CallJson): Html =>
     'Price version': call.price_version,
     'Failure reason': call.reason ?? undefined,
   })
+
+/** Links to the receipt and credit note with legal names. */
+const documentsPart = (call: CallJson): Html | undefined =>
+  call.charged_microdollars + call.refunded_microdollars === 0
+    ? undefined
+    : html`<p><a href="${documentPath('call', call.id)}">Receipt with billing details</a>${
+        call.refunded_microdollars > 0 &&
+        html` · <a href="${documentPath('credit-note', call.id)}">Credit note</a>`
+      }</p>`
 
 const paymentPart = ({ payment }: CallJson): Html | undefined =>
   payment === null

@@ -6,6 +6,7 @@ import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
 import { historyCursor } from '../../../rest/account/history.ts'
 import type { KeyJson } from '../../../rest/account/keys.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
+import { documentPath } from '../../documents-table.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
 import { alignedFormatter, formatTime } from '../../format.ts'
@@ -146,7 +147,10 @@ const details = (row: HistoryRow): Html =>
   html`${row.endpoint !== null && html`<code>${row.endpoint}</code> `}${
     row.otherKey !== null && html`<code>${row.otherKey}</code> `
   }${row.transaction !== null && html`<code>${row.transaction}</code> `}${
-    row.reason !== null && html`<span class="muted">${row.reason}</span>`
+    row.reason !== null && html`<span class="muted">${row.reason}</span> `
+  }${
+    row.event === 'credits.purchased' &&
+    html`<a href="${documentPath('purchase', row.id)}">Receipt</a>`
   }`
 
 const signed = (change: bigint, format: (amount: bigint) => string): string =>

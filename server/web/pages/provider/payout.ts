@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { PayoutJson, PayoutLineJson, PayoutSumsJson } from '../../../rest/provider/payouts.ts'
+import { documentPath } from '../../documents-table.ts'
 import {
   alignedColumn,
   alignedFormatter,
@@ -42,7 +43,11 @@ are due on the sum of the sales of a service. Refunds are prices in full; Owed i
 of refunds of calls that you had been paid for, which later payouts deduct.</p>
 <h2>Statement</h2><p>Each line is a ledger entry. The lines add up to the payout
 amount.</p><p><a class="button plain" href="/v1/provider/payouts/${id}/statement.csv">
-Download CSV</a></p>${lineTable(lines.data)}${pager(path, query, lines.next_cursor)}`,
+Download CSV</a>${
+          payout.state === 'sent' &&
+          html` <a class="button plain" href="${documentPath('commission', id)}">Commission
+statement</a>`
+        }</p>${lineTable(lines.data)}${pager(path, query, lines.next_cursor)}`,
       }
     },
   })

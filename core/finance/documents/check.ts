@@ -1,0 +1,65 @@
+import type { Pool } from 'pg'
+import type { Clock } from '../../clock.ts'
+import { Fault } from '../../errors.ts'
+import type { IssuedDocument, Tax } from './document.ts'
+import { SOURCES } from './sources.ts'
+
+/** The amounts of lines include tax, whatever it is. */
+const ANY_TAX: Tax = { category: 'O', rate_bps: 0, reason: null }
+
+/** All months are over. */
+const END_OF_TIME: Clock = { now: () => new Date(8_640_000_000_000_000) }
+
+/** Compares documents with the journal. @returns what is wrong, by number */
+export async function checkDocuments(
+  pool: Pool,
+  documents: readonly IssuedDocument[],
+): Promise<ReadonlyMap<string, string>> {
+  const wrong = new Map<string, string>()
+  for (const document of documents) {
+    const fault = await findDifference(pool, document)
+    if (fault !== undefined) wrong.set(document.number, fault)
+  }
+  return wrong
+}
+
+/** Reads the figures of a document again. @returns the first difference */
+async function findDifference(pool: Pool, document: IssuedDocument): Promise<string | undefined> {
+  const { kind, subject, content } = document
+  const deps = { pool, clock: END_OF_TIME, tax: ANY_TAX }
+  const principals = [document.principal, ...(await findOwner(pool, document))]
+  try {
+    const source = await SOURCES[kind](deps, principals, subject)
+    const [stored, found] = [content, source].map(({ lines, tables }) => ({
+      lines: lines.map(({ description, quantity, gross_microdollars: gross, ledger }) =>
+        stable({ description, quantity, gross, ledger }),
+      ),
+      tables: tables.map(stable),
+    }))
+    const index = stored!.lines.findIndex((line, i) => line !== found!.lines[i])
+    if (index !== -1) return `line ${index + 1} is ${found!.lines[index]} in the journal`
+    return stable(stored) === stable(found) ? undefined : 'other lines or balances in the journal'
+  } catch (error) {
+    if (error instanceof Fault) return error.message
+    throw error
+  }
+}
+
+/** JSON with sorted members: PostgreSQL reorders those of stored documents. */
+const stable = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+
+/** Owner of the provider of a payout, which may have changed since. */
+async function findOwner(pool: Pool, { kind, subject }: IssuedDocument): Promise<string[]> {
+  if (kind !== 'commission') return []
+  const { rows } = await pool.query<{ owner: string }>(
+    `SELECT p.owner FROM hub.payout o JOIN hub.provider p ON p.id = o.provider
+     WHERE o.id = $1 AND p.owner IS NOT NULL`,
+    [subject],
+  )
+  return rows.map(({ owner }) => owner)
+}

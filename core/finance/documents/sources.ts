@@ -1,0 +1,269 @@
+import type { Pool } from 'pg'
+import { type Clock, dayName, daysBefore } from '../../clock.ts'
+import { readSnapshot } from '../../db/transaction.ts'
+import { Fault } from '../../errors.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
+import { json, priceTag } from '../../money.ts'
+import { findPayout } from '../../payments/payouts/list.ts'
+import { readServiceSums, type ServiceSums } from '../../payments/payouts/statement.ts'
+import { findTrail, type JournalEntryView } from '../journal.ts'
+import { parseReportPeriod } from '../report-period.ts'
+import {
+  type DocumentContent,
+  type DocumentKind,
+  type DocumentLine,
+  documentLine,
+  type LedgerRange,
+  type Tax,
+} from './document.ts'
+import { statementContent, taxOfCall } from './statement-content.ts'
+import { readStatementFigures } from './statement-figures.ts'
+
+export interface SourceDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly tax: Tax
+}
+
+/** Content of a document without its parties, and the principal that it belongs to. */
+export interface DocumentSource extends Omit<DocumentContent, 'supplier' | 'customer' | 'totals'> {
+  readonly principal: string
+}
+
+/** Reads the figures of a subject. `principals`: those who may see it, the account first. */
+type ReadSource = (
+  deps: SourceDeps,
+  principals: KeyManager,
+  subject: string,
+) => Promise<DocumentSource>
+
+const NOTHING = { period: null, preceding: null, transaction: null, tables: [], notes: [] }
+
+const PREPAID: Tax = {
+  category: 'O',
+  rate_bps: 0,
+  reason: 'Prepaid credits: the services are taxed when they are used',
+}
+
+interface Purchase {
+  readonly shard: number
+  readonly seq: bigint
+  readonly at: Date
+  readonly key: string
+  readonly principal: string
+  readonly amount: bigint
+  readonly transaction: string | null
+}
+
+/** Receipt for a purchase of credits, by the id of its entry. */
+const purchaseSource: ReadSource = async ({ pool }, principals, id) => {
+  const { rows } = await pool.query<Purchase>(
+    `SELECT j.shard, j.seq, j.at, k.id AS key, k.principal, l.amount,
+       coalesce(j.meta ->> 'transaction', c.transaction) AS transaction
+     FROM ledger.owners_of($1) o JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq
+     JOIN ledger.kind e ON e.id = j.kind AND e.event = 'credits.purchased'
+     CROSS JOIN LATERAL ledger.legs(j) l
+     JOIN hub.api_key k ON k.credits = l.account AND k.parent IS NULL AND k.principal = ANY ($2)
+     LEFT JOIN hub.payment_claim c ON c.id = j.id`,
+    [id, principals],
+  )
+  const [found] = rows
+  if (!found) throw new Fault('not_found', 'None of your keys has a purchase with this id.')
+  const { key, principal, at, amount, transaction, ...place } = found
+  return {
+    ...NOTHING,
+    principal,
+    currency: 'USD',
+    day: dayName(at),
+    transaction,
+    lines: [
+      documentLine(
+        {
+          description: `Credits of ${key}`,
+          quantity: 1,
+          tax: PREPAID,
+          ledger: [entryRange(id, place)],
+        },
+        amount,
+      ),
+    ],
+    notes: ['Paid in USDC. One USDC is stated as one USD.'],
+  }
+}
+
+const entryRange = (
+  id: string,
+  { shard, seq }: { readonly shard: number; readonly seq: bigint },
+): LedgerRange => ({ shard, from_seq: json(seq), to_seq: json(seq), entry_id: id })
+
+const CHARGES: readonly string[] = ['call.settled', 'call.sold']
+const REFUNDS: readonly string[] = ['call.reversed', 'sale.reversed', 'external.refunded']
+
+/** Finds a charged call of these principals. @throws Fault `not_found`, `document_not_available` */
+async function findCharged({ pool }: SourceDeps, principals: KeyManager, id: string) {
+  const { call, entries } = await findTrail(pool, id)
+  // Calls without a key are recorded under the wallet that paid.
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT id FROM hub.principal WHERE id = ANY ($1) AND $2 IN (id, 'x402:' || wallet_address)`,
+    [principals, call?.principal ?? ''],
+  )
+  const [owner] = rows
+  if (!call || !owner) throw new Fault('not_found', 'None of your keys made a call with this id.')
+  if (call.charged + call.refunded === 0n) {
+    throw new Fault('document_not_available', 'The call was not charged.')
+  }
+  return { principal: owner.id, call, entries }
+}
+
+/** Line of a call: what was charged, or refunded. */
+function callLine(
+  text: string,
+  { endpoint }: { readonly endpoint: string },
+  { entries, amount, tax }: { entries: readonly JournalEntryView[]; amount: bigint; tax: Tax },
+): DocumentLine {
+  const [, service = ''] = endpoint.split('/')
+  const ledger = entries.map((entry) => entryRange(entry.id, entry))
+  const line = { description: `${text} ${endpoint}`, quantity: 1, ledger }
+  return documentLine({ ...line, tax: taxOfCall(service, tax) }, amount)
+}
+
+/** Receipt for a charged call, by its id. */
+const callSource: ReadSource = async (deps, principals, id) => {
+  const { principal, call, entries } = await findCharged(deps, principals, id)
+  const charge = {
+    entries: entries.filter(({ event }) => CHARGES.includes(event)),
+    amount: call.charged + call.refunded,
+    tax: deps.tax,
+  }
+  const { transaction } = charge.entries[0]?.meta ?? {}
+  return {
+    ...NOTHING,
+    principal,
+    currency: 'USD',
+    day: dayName(call.at),
+    transaction: typeof transaction === 'string' ? transaction : null,
+    lines: [callLine('Call of', call, charge)],
+    notes: [
+      call.source === 'x402'
+        ? 'Paid in USDC per request. One USDC is stated as one USD.'
+        : 'Paid with prepaid credits.',
+    ],
+  }
+}
+
+/** Credit note for the refund of a call, by the id of the call. */
+const creditNoteSource: ReadSource = async (deps, principals, id) => {
+  const { principal, call, entries } = await findCharged(deps, principals, id)
+  if (call.refunded === 0n) {
+    throw new Fault('document_not_available', 'The call was not refunded.')
+  }
+  const refunds = entries.filter(({ event }) => REFUNDS.includes(event))
+  const refund = { entries: refunds, amount: call.refunded, tax: deps.tax }
+  return {
+    ...NOTHING,
+    principal,
+    currency: 'USD',
+    day: refunds[0]!.bookedAt.slice(0, 10),
+    lines: [callLine('Refund of', call, refund)],
+  }
+}
+
+/** Statement of a principal for a month that is over. @param subject `prn_…:2026-11` */
+const statementSource: ReadSource = async ({ pool, clock, tax }, principals, subject) => {
+  const [principal = '', month = ''] = subject.split(':')
+  if (!principals.includes(principal)) throw new Fault('not_found', 'You have no such account.')
+  const { from, to } = parseReportPeriod(month)!
+  if (to > clock.now()) throw new Fault('document_not_available', 'The month is not over.')
+  const figures = await readSnapshot(pool, (client) =>
+    readStatementFigures(client, principal, { from, to }),
+  )
+  const parts = statementContent(figures, tax)
+  if (parts.lines.length === 0) {
+    throw new Fault('document_not_available', 'No calls were charged in this month.')
+  }
+  const last = dayName(daysBefore(to, 1))
+  const period = { from: dayName(from), to: last }
+  return { ...NOTHING, ...parts, principal, currency: 'USD', day: last, period }
+}
+
+/** Amounts of a provider's statement before netting. */
+const SUMS = {
+  gross: 'Callers paid',
+  commission: 'Commission on calls',
+  refunds: 'Refunded to callers',
+  commission_refunded: 'Commission returned with refunds',
+  owed: 'Refunds after a payout: owed',
+  refunded: 'Refunds deducted from earnings',
+  recovered: 'Debts deducted from earnings',
+  other: 'Corrections, failed payouts and what limits carried over',
+  earned: 'Paid out',
+} as const satisfies Partial<Record<keyof ServiceSums, string>>
+const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
+
+/** Statement of the commission in a payout, by its id: an invoice of the platform. */
+const commissionSource: ReadSource = async ({ pool, tax }, principals, id) => {
+  const payout = await findPayout(pool, principals, id)
+  if (payout.state !== 'confirmed') {
+    throw new Fault('document_not_available', 'The payout is not final on chain.')
+  }
+  const services = await readServiceSums(pool, id)
+  const ranges = await readPayoutRanges(pool, id)
+  return {
+    ...NOTHING,
+    principal: payout.owner,
+    currency: 'USD',
+    day: payout.batch,
+    transaction: payout.transaction,
+    lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [], tax)),
+    tables: services.map((sums) => ({
+      title: `Sales of ${sums.service}`,
+      rows: SUM_NAMES.map((name) => ({ name: SUMS[name], amount_microdollars: json(sums[name]) })),
+    })),
+    notes: [
+      `Payout of ${priceTag(payout.amount)} in USDC; the commission was deducted before it.`,
+      'One USDC is stated as one USD.',
+    ],
+  }
+}
+
+/** Commission on the calls of a service, and what was returned of it. */
+function commissionLines(
+  { service, calls, commission, commission_refunded: returned }: ServiceSums,
+  ledger: readonly LedgerRange[],
+  tax: Tax,
+): readonly DocumentLine[] {
+  const line = (text: string, quantity: number, amount: bigint) =>
+    documentLine({ description: `${text} of ${service}`, quantity, tax, ledger }, amount)
+  return [
+    line('Commission on calls', Math.max(1, json(calls)), commission),
+    ...(returned > 0n ? [line('Commission returned with refunds', -1, -returned)] : []),
+  ]
+}
+
+/** Reads the ranges of entries that a payout pays, by service. */
+async function readPayoutRanges(
+  pool: Pool,
+  id: string,
+): Promise<ReadonlyMap<string, readonly LedgerRange[]>> {
+  const { rows } = await pool.query<{ service: string; shard: number; from: bigint; to: bigint }>(
+    `SELECT split_part(a.code, ':', 4) AS service, p.shard, p.after_seq + 1 AS from,
+       p.upto_seq AS to
+     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
+     ORDER BY 1, 2`,
+    [id],
+  )
+  const ranges = rows.map(({ service, shard, from, to }) => {
+    const range = { shard, from_seq: json(from), to_seq: json(to), entry_id: null }
+    return [service, range] as const
+  })
+  const groups = Map.groupBy(ranges, ([service]) => service)
+  return new Map([...groups].map(([service, some]) => [service, some.map(([, range]) => range)]))
+}
+
+export const SOURCES: Readonly<Record<DocumentKind, ReadSource>> = {
+  purchase: purchaseSource,
+  call: callSource,
+  statement: statementSource,
+  commission: commissionSource,
+  'credit-note': creditNoteSource,
+}

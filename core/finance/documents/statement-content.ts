@@ -1,0 +1,111 @@
+import { json } from '../../money.ts'
+import {
+  type DocumentContent,
+  type DocumentLine,
+  type DocumentTable,
+  documentLine,
+  type LedgerRange,
+  type Tax,
+} from './document.ts'
+import type {
+  CreditBalance,
+  CreditChange,
+  EntrySums,
+  StatementFigures,
+} from './statement-figures.ts'
+
+const PASSED_ON = 'Paid to the seller on your behalf'
+
+/**
+ * Tax of a call: none if an external seller receives the price. One invoice cannot have lines in
+ * and outside the scope of VAT (EN 16931, BR-O-11).
+ */
+export const taxOfCall = (service: string, tax: Tax): Tax =>
+  service === 'external'
+    ? { category: tax.category === 'O' ? 'O' : 'E', rate_bps: 0, reason: PASSED_ON }
+    : tax
+
+/** Builds the parts of a monthly statement: charged calls by service, refunds, and balances. */
+export function statementContent(
+  { charges, changes, balances, sales }: StatementFigures,
+  tax: Tax,
+): Pick<DocumentContent, 'lines' | 'tables' | 'notes'> {
+  const [sold, returned] = (['call.sold', 'sale.reversed'] as const).map((name) =>
+    sales.filter(({ event }) => event === name),
+  ) as [EntrySums[], EntrySums[]]
+  const refunded = changes.filter(({ event }) => REFUNDS.has(event))
+  return {
+    lines: [
+      ...linesOf(charges, 'calls paid with credits', tax),
+      ...linesOf(sold, 'calls paid per request', tax),
+      ...linesOf(refunded, 'refunds to credits', tax, -1n),
+      ...linesOf(returned, 'refunds to the wallet', tax, -1n),
+    ],
+    tables: balances.map((balance) =>
+      creditsTable(
+        balance,
+        changes.filter(({ key }) => key === balance.key),
+      ),
+    ),
+    notes: [
+      'Charged when the calls were made. Receipts of single calls of the month are included.',
+      'One USDC is stated as one USD.',
+    ],
+  }
+}
+
+const REFUNDS: ReadonlySet<string> = new Set(['call.reversed', 'external.refunded'])
+
+/** Merges figures of several keys and shards into one line per service. */
+function linesOf(
+  figures: readonly EntrySums[],
+  text: string,
+  tax: Tax,
+  sign: 1n | -1n = 1n,
+): readonly DocumentLine[] {
+  const groups = Map.groupBy(figures, ({ provider, service }) =>
+    [service, provider && `of ${provider}`].filter(Boolean).join(' '),
+  )
+  return [...groups].map(([name, some]) => {
+    const line = {
+      description: `${name}: ${text}`,
+      quantity: json(sign * some.reduce((sum, { entries }) => sum + entries, 0n)),
+      tax: taxOfCall(some[0]!.service ?? '', tax),
+      ledger: some.map(rangeOf),
+    }
+    return documentLine(line, sign * some.reduce((sum, { amount }) => sum + amount, 0n))
+  })
+}
+
+const rangeOf = ({ shard, firstSeq, lastSeq }: EntrySums): LedgerRange => ({
+  shard,
+  from_seq: json(firstSeq),
+  to_seq: json(lastSeq),
+  entry_id: null,
+})
+
+const CALLS = 'Calls, and reserved for calls in flight'
+const CALL_STEPS: ReadonlySet<string> = new Set([
+  'call.reserved',
+  'call.settled',
+  'call.released',
+  'call.expired',
+])
+
+/** Opening balance of a key, changes by event, and closing balance. */
+const creditsTable = (
+  { key, opening, closing }: CreditBalance,
+  changes: readonly CreditChange[],
+): DocumentTable => ({
+  title: `Credits of ${key}`,
+  rows: [
+    { name: 'Opening balance', amount_microdollars: json(opening) },
+    ...[...Map.groupBy(changes, ({ event }) => (CALL_STEPS.has(event) ? CALLS : event))].map(
+      ([name, some]) => ({
+        name,
+        amount_microdollars: json(some.reduce((sum, { amount }) => sum + amount, 0n)),
+      }),
+    ),
+    { name: 'Closing balance', amount_microdollars: json(closing) },
+  ],
+})
