@@ -2,9 +2,12 @@
  * Request headers that pages of other sites may send. Such pages may read two kinds of responses:
  * those that are the same for everybody, and calls through the proxy, which ignores cookies, so
  * that no browser can be made to pay: the caller needs a key or signs the payment. Everything else,
- * above all what a session may do, stays with the hub's own pages.
+ * above all what a session may do, stays with the hub's own pages. Some paying clients send headers
+ * that a hub ignores: Accept-Payment (mppx) and Access-Control-Expose-Headers (@x402/fetch).
  */
 const ALLOWED_HEADERS = [
+  'Accept-Payment',
+  'Access-Control-Expose-Headers',
   'Authorization',
   'Content-Type',
   'crawler-max-price',
