@@ -29,11 +29,13 @@ export const dayBounds = ({
       : new Date(Math.min(LAST_MS, Date.parse(`${to}T00:00:00Z`) + DAY_MS)),
 })
 
-/** Query of figures by day; see `dayRange` for the defaults. */
-export const dayRangeQuery = z.strictObject({
+/** Query fields of figures by day; see `dayRange` for the defaults. */
+export const dayRangeFields = {
   ...dayFields,
   to: dayFields.to.meta({ description: 'Last UTC day. Default: today.' }),
-})
+}
+export const dayRangeQuery = z.strictObject(dayRangeFields)
+
 const DAYS_MAX = 366
 
 /** Days of a range, by default the month so far. @throws Fault if reversed or above 366 days */

@@ -2,17 +2,25 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { parse } from './route.ts'
 
+/** Query field for the number of items of a page: an integer in the OpenAPI document. */
+export const pageSize = (max: number, initial: number) =>
+  z
+    .preprocess(
+      (text) => (typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : text),
+      z.int(`must be a whole number from 1 to ${max}`).min(1).max(max),
+    )
+    .default(initial)
+    .meta({ description: `Maximum number of items, 1 to ${max}.`, default: initial })
+
 /** Query fields of every list. */
 export const paging = {
-  limit: z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number from 1 to 100')
-    .transform(Number)
-    .pipe(z.int().min(1).max(100))
-    .default(20)
-    .meta({ description: 'Maximum number of items, 1 to 100.' }),
+  limit: pageSize(100, 20),
   cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the last page.' }),
 }
+
+/** Query of a list. Unknown parameters, which links from elsewhere may carry, are ignored. */
+export const listQuery = <const Fields extends z.ZodRawShape>(fields: Fields) =>
+  z.object({ ...paging, ...fields })
 
 export const pageSchema = (item: z.ZodType) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() })

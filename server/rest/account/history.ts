@@ -4,7 +4,7 @@ import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { type HistoryCursor, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 
 const HistoryItem = z.object({
@@ -20,8 +20,7 @@ const HistoryItem = z.object({
 })
 
 const EVENTS_MAX = 20
-const Query = z.strictObject({
-  ...paging,
+const Query = listQuery({
   event: z
     .string()
     .regex(/^[a-z]+\.[a-z-]+(,[a-z]+\.[a-z-]+)*$/, 'must be event names separated by commas')

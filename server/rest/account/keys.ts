@@ -18,7 +18,7 @@ import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
 import { plainText, slug } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
 import { revokeRoutes } from './revoke-key.ts'
 
@@ -110,7 +110,7 @@ const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   route('GET /v1/keys', {
     summary: 'Lists this key and its sub-keys, or all keys of the account, oldest first.',
     auth: 'owner',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(Key) },
     handle: async (request) => {
       const { limit: size, cursor } = request.query

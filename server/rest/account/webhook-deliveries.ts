@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Delivery, listDeliveries } from '../../../core/webhooks/webhooks.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const DeliveryView = z.object({
@@ -28,7 +28,7 @@ export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
   route('GET /v1/webhooks/{id}/deliveries', {
     summary: 'Lists the deliveries of a webhook and their results, newest first.',
     auth: 'owner',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(DeliveryView) },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {

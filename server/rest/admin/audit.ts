@@ -5,7 +5,7 @@ import { type AuditLine, listAudit } from '../../../core/audit/list.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const AuditLineView = z.object({
@@ -53,8 +53,7 @@ export const auditRoutes = ({ pool, clock }: AuditDeps): readonly AnyRoute[] => 
   route('GET /v1/admin/audit', {
     summary: 'Lists privileged actions with actor, reason, before and after, newest first.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       act: z
         .string()
         .regex(/^[a-z_]+(?:\.[a-z_]+)?$/, 'must be an action (key.freeze) or group (key)')

@@ -19,7 +19,7 @@ import type { FaultCode } from '../../../core/errors.ts'
 import { assertNotOwn, type Staff } from '../../../core/finance/staff-acts.ts'
 import { earningsPrefix } from '../../../core/ledger/postings.ts'
 import { auditReason } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { ReviewView, showReview } from '../review-view.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
@@ -66,8 +66,7 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly A
   route('GET /v1/admin/services', {
     summary: 'Lists all services in any state, with owner, commission and suspension.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       provider: z.string().max(40).optional(),
       slug: z.string().max(40).optional(),
       only: z.enum(['all', 'suspended', 'pending']).default('all'),

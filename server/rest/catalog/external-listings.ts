@@ -10,7 +10,7 @@ import {
 } from '../../../core/catalog/listings/find-listings.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import {
   ListingDetailView,
@@ -21,8 +21,7 @@ import {
 
 const STATES = ['active', 'degraded', 'down', 'unlisted'] as const
 
-const ListingQuery = z.strictObject({
-  ...paging,
+const ListingQuery = listQuery({
   state: z
     .enum([...STATES, 'all'])
     .optional()

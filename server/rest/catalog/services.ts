@@ -10,7 +10,7 @@ import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstrea
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { searchRoute } from './search.ts'
 import { ServiceView, serviceViewer } from './service-view.ts'
@@ -42,7 +42,7 @@ export const catalogRoutes = (
       summary: 'Lists active native services.',
       auth: 'none',
       shared: true,
-      query: z.strictObject(paging),
+      query: listQuery({}),
       response: { status: 200, schema: pageSchema(ServiceView) },
       faults: ['validation_failed'],
       handle: async ({ query: { limit, cursor }, url }) => {

@@ -13,7 +13,7 @@ import { json } from '../../../core/money.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
 import { dayBounds } from '../days.ts'
 import { auditReason } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const FORMAT_NAMES = Object.keys(FORMATS) as [FormatName, ...FormatName[]]
@@ -49,7 +49,7 @@ export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/exports', {
     summary: 'Lists exports and their progress, newest first.',
     auth: 'finance',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(ExportView) },
     handle: async ({ query: { limit, cursor }, url }) => {
       const [before] = readCursor(cursor, z.tuple([z.string().max(30)])) ?? []

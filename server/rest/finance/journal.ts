@@ -12,7 +12,7 @@ import { json } from '../../../core/money.ts'
 import { CALL_STATES } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { linkToNext, pageSchema, paging, readCursor, writeCursor } from '../paging.ts'
+import { linkToNext, listQuery, pageSchema, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, parse, route } from '../route.ts'
 
 const Posting = z.object({
@@ -74,8 +74,7 @@ const listRoute = ({ pool, calls }: JournalDeps): AnyRoute =>
     summary:
       'Lists entries by event, author and day, or all of a call or transaction, newest first.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       event: z
         .string()
         .regex(/^[a-z]+\.[a-z-]+$/, 'must be an event, such as call.settled')

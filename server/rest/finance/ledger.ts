@@ -4,6 +4,7 @@ import type { Asset } from '../../../core/ledger/events.ts'
 import { trialLines } from '../../../core/ledger/history/trial-lines.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds } from '../days.ts'
+import { pageSize } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const units = z.int().meta({
@@ -56,12 +57,7 @@ const trialBalanceRoute = (pool: Pool): AnyRoute =>
       by: z.enum(['account', 'group']).default('account').meta({
         description: 'group: one line for all keys, one for all providers, one for all services.',
       }),
-      limit: z
-        .string()
-        .regex(/^\d{1,4}$/, 'must be a whole number')
-        .transform(Number)
-        .pipe(z.int().min(1).max(ACCOUNTS_MAX))
-        .default(ACCOUNTS_MAX),
+      limit: pageSize(ACCOUNTS_MAX, ACCOUNTS_MAX),
       after: accountPrefix.optional().meta({ description: 'Last account of the previous page.' }),
     }),
     response: { status: 200, schema: TrialBalance },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { json } from '../../../core/money.ts'
 import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments, type PaymentDetails } from '../../../core/payments/operations/overview.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const Payment = z.object({
@@ -37,8 +37,7 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRo
   route('GET /v1/finance/payments', {
     summary: 'Lists pending payments, oldest first, or all payments, newest first.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       state: z.enum(['open', 'all']).default('open'),
       direction: z.enum(['in', 'out']).optional(),
     }),

@@ -9,7 +9,7 @@ import {
 } from '../../../core/finance/staff-acts.ts'
 import { json } from '../../../core/money.ts'
 import { auditReason } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
 export const DecisionView = z.object({
@@ -56,8 +56,7 @@ export const proposalRoutes = (deps: DecisionDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/proposals', {
     summary: 'Lists acts of staff about money, newest first: pending, proposed, or all.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       state: z.enum(['open', 'proposed', 'all']).default('all').meta({
         description: 'open: pending. proposed: pending or decided. all: also by one person alone.',
       }),
@@ -69,7 +68,7 @@ export const proposalRoutes = (deps: DecisionDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/adjustments', {
     summary: 'Lists proposed adjustments, newest first: all, or only the pending ones.',
     auth: 'finance',
-    query: z.strictObject({ ...paging, state: z.enum(['open', 'all']).default('all') }),
+    query: listQuery({ state: z.enum(['open', 'all']).default('all') }),
     response: { status: 200, schema: pageSchema(AdjustmentView) },
     handle: ({ query, url }) => {
       const state = query.state === 'all' ? 'proposed' : query.state

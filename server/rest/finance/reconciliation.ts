@@ -9,7 +9,7 @@ import {
 } from '../../../core/reconciliation/exceptions.ts'
 import type { Resolution } from '../../../core/reconciliation/resolve.ts'
 import { auditReason, keyId } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 import { DecisionView } from './proposals.ts'
 
@@ -51,8 +51,7 @@ export const reconciliationRoutes = (deps: FinanceDeps): readonly AnyRoute[] => 
   route('GET /v1/finance/exceptions', {
     summary: 'Lists differences between ledger and chain: unresolved ones, or all.',
     auth: 'finance',
-    query: z.strictObject({
-      ...paging,
+    query: listQuery({
       state: z.enum(['open', 'all']).default('open'),
       wallet: z.enum(['treasury', 'spend']).optional(),
     }),

@@ -7,7 +7,7 @@ import { parsePoint } from '../../../core/ledger/history/point.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { json } from '../../../core/money.ts'
 import { dayBounds, dayFields } from '../days.ts'
-import { linkToNext, paging, readCursor, writeCursor } from '../paging.ts'
+import { linkToNext, listQuery, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, type RestReply, route } from '../route.ts'
 
 const units = z.int().meta({ description: 'Units of the asset; credits are positive.' })
@@ -48,7 +48,7 @@ export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly Any
   route('GET /v1/finance/accounts/{account}/statement', {
     summary: 'Returns a statement: opening balance, movements with balances, closing balance.',
     auth: 'finance',
-    query: z.strictObject({ ...paging, ...dayFields }),
+    query: listQuery({ ...dayFields }),
     response: { status: 200, schema: StatementView },
     faults: ['not_found'],
     handle: async ({ params, query, url }) => {

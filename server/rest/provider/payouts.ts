@@ -12,7 +12,7 @@ import {
   type StatementLine,
 } from '../../../core/payments/payouts/statement.ts'
 import { ResponseStream } from '../../http/response-stream.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const amount = z.int()
@@ -131,7 +131,7 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
   route('GET /v1/provider/payouts', {
     summary: 'Lists payouts, newest first.',
     auth: 'provider',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(PayoutView) },
     faults: ['root_key_required'],
     handle: async (request) => {
@@ -165,7 +165,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
   route('GET /v1/provider/payouts/{id}/statement', {
     summary: 'Lists the journal entries of a payout. Their amounts sum to the transfer.',
     auth: 'provider',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(StatementLineView) },
     faults: ['root_key_required'],
     handle: async (request) => {

@@ -11,8 +11,8 @@ import {
   listCustomers,
   readCallStatistics,
 } from '../../../core/usage/provider-statistics.ts'
-import { dayRange, dayRangeQuery } from '../days.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { dayRange, dayRangeFields, dayRangeQuery } from '../days.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 export interface StatisticsDeps {
@@ -149,7 +149,7 @@ const customersRoute = (deps: StatisticsDeps): AnyRoute =>
   route('GET /v1/provider/customers', {
     summary: 'Lists your customers by pseudonym, highest spending first.',
     auth: 'provider',
-    query: dayRangeQuery.extend({ service: serviceFilter, ...paging }),
+    query: listQuery({ ...dayRangeFields, service: serviceFilter }),
     response: { status: 200, schema: pageSchema(CustomerView) },
     faults: ['root_key_required', 'service_not_found'],
     handle: async (request) => {

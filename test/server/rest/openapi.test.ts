@@ -5,10 +5,15 @@ import { ask, type RequestOptions } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 type Json = Readonly<Record<string, unknown>>
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly schema: Json
+}
 interface Operation extends Json {
   readonly summary: string
   readonly responses: Readonly<Record<string, Json>>
-  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly parameters?: readonly Parameter[]
 }
 interface Document {
   readonly openapi: string
@@ -60,6 +65,16 @@ describe('/openapi.json', () => {
       '/proxy/analysis/extract-entities',
       '/proxy/analysis/sentiment',
     ])
+  })
+
+  it('describes the page size of every list as an integer', () => {
+    const limits = operations().flatMap(({ path, method, operation }) =>
+      method === 'get' && path.startsWith('/v1/')
+        ? (operation.parameters ?? []).filter(({ name }) => name === 'limit')
+        : [],
+    )
+    expect(limits).to.have.length.above(15)
+    for (const { schema } of limits) expect(schema).to.include({ type: 'integer', minimum: 1 })
   })
 
   it('describes all path parameters and responses of each operation', () => {

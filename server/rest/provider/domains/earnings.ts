@@ -3,8 +3,8 @@ import { listPageEarnings, type PageEarnings } from '../../../../core/catalog/do
 import { findDomain } from '../../../../core/catalog/domains/store.ts'
 import { daysBefore } from '../../../../core/clock.ts'
 import { json } from '../../../../core/money.ts'
-import { dayRange, dayRangeQuery } from '../../days.ts'
-import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
+import { dayRange, dayRangeFields } from '../../days.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
 
@@ -25,9 +25,9 @@ export const domainEarningRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('GET /v1/domains/{id}/earnings', {
     summary: 'Lists earnings of a domain by page, caller or day, highest first.',
     auth: 'provider',
-    query: dayRangeQuery.extend({
+    query: listQuery({
+      ...dayRangeFields,
       by: z.enum(['page', 'caller', 'day']).default('page'),
-      ...paging,
     }),
     response: { status: 200, schema: pageSchema(EarningRow) },
     faults: ['root_key_required', 'domain_not_found', 'validation_failed'],

@@ -22,7 +22,7 @@ import { json } from '../../../../core/money.ts'
 import { proofOptions } from '../../catalog/ownership.ts'
 import { plainText, slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
-import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { ReviewView, showReview } from '../../review-view.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
@@ -131,7 +131,7 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('GET /v1/domains', {
     summary: 'Lists your domains by host.',
     auth: 'provider',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(DomainView) },
     faults: ['root_key_required', 'validation_failed'],
     handle: async (request) => {

@@ -24,7 +24,7 @@ import type { Issue } from '../../../../core/plugin/validate.ts'
 import { visibleJson } from '../../../../core/text.ts'
 import { plainText } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
-import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { reviewRules, type ServiceDeps } from './deps.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
@@ -139,7 +139,7 @@ const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   route('GET /v1/provider/services/{slug}/prices', {
     summary: 'Lists all prices of a service and when they take effect, newest first.',
     auth: 'provider',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(PriceView) },
     faults: ['root_key_required', 'service_not_found', 'validation_failed'],
     handle: async (request) => {

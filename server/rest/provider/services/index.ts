@@ -11,7 +11,7 @@ import { inTransaction } from '../../../../core/db/transaction.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
 import { isReservedHeader } from '../../../proxy/reserved-headers.ts'
 import { plainText, slug } from '../../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { baseUrl, parseBaseUrl } from './base-url.ts'
 import { reviewRules, type ServiceDeps } from './deps.ts'
@@ -105,7 +105,7 @@ const collectionRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   route('GET /v1/provider/services', {
     summary: 'Lists your upstream services by slug.',
     auth: 'provider',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(ServiceRowView) },
     faults: ['root_key_required', 'validation_failed'],
     handle: async (request) => {

@@ -85,7 +85,7 @@ describe('payments in the finance API', () => {
   })
 
   it('are rejected for an invalid query', async () => {
-    for (const query of ['state=lost', 'direction=up', 'limit=0', 'cursor=x', 'sort=age']) {
+    for (const query of ['state=lost', 'direction=up', 'limit=0', 'cursor=x']) {
       const { body } = await admin.ask(hub(), `payments?${query}`)
       expect(body, query).to.include({ status: 422, code: 'validation_failed' })
     }
