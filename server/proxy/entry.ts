@@ -68,7 +68,8 @@ async function makeCall(
   const trace = traceOf(exchange)
   trace.route = `${PROXY_PATH}/{slug}`
   const { slug, path } = parseTarget(exchange.path)
-  const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
+  const isHead = method === 'HEAD'
+  const hasBody = method !== 'GET' && !isHead && method !== 'DELETE'
   const crawlerMax = parseCrawlerMaxPrice(readSingleHeader(exchange, 'crawler-max-price'))
   const maxPrice = parseMaxPrice(readSingleHeader(exchange, 'x-max-price'))
   const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
@@ -77,7 +78,7 @@ async function makeCall(
   const request: CallRequest = {
     requestId: requestIdOf(exchange),
     slug,
-    method,
+    method: isHead ? 'GET' : method,
     path,
     url: () => new URL(exchange.path, baseUrl()).href,
     query,
@@ -90,7 +91,8 @@ async function makeCall(
     maxPriceName: crawlerMax === undefined ? undefined : crawlerName(maxPrice, crawlerMax),
     quoteId: parseQuoteId(readSingleHeader(exchange, 'x-quote-id')),
     acceptPayTo: readSingleHeader(exchange, 'x-accept-pay-to'),
-    dryRun: isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),
+    // The caller of HEAD sees nothing of what was bought: it gets the offer or the refusal of GET.
+    dryRun: isHead || isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),
     isGone: () => req.socket.destroyed,
     reserveMemory: (bytes) => connections.reserve(res, bytes),
     addHeaders: (headers) => writer.setHeaders(headers),
@@ -108,7 +110,7 @@ const RESPONSE_HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
 } as const
 
-const OPTIONS = optionsHeaders(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], true)
+const OPTIONS = optionsHeaders(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], true)
 
 /** Query parameter that requests a dry run; removed from the endpoint's input. */
 const DRY_RUN = 'dry_run'

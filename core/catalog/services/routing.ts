@@ -40,7 +40,10 @@ export const methodsForPath = (routes: Routes, path: string): readonly string[] 
   const requested = path.split('/')
   const exact = [...routes.values()].filter((offering) => offering.path === path)
   const fitting = templatesOf(routes).filter(({ segments }) => matchesTemplate(segments, requested))
-  return [...new Set([...exact, ...fitting.map(({ offering }) => offering)].map((o) => o.method))]
+  const methods = new Set(
+    [...exact, ...fitting.map(({ offering }) => offering)].map((o) => o.method),
+  )
+  return [...methods].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
 }
 
 /** Returns the names of a path's parameters. */
