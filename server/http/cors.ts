@@ -19,6 +19,7 @@ const ALLOWED_HEADERS = [
   'X-API-Key',
   'X-Dry-Run',
   'X-Max-Price',
+  'X-PAYMENT',
   'X-Quote-Id',
   'X-Request-Id',
 ].join(', ')

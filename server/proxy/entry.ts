@@ -10,6 +10,7 @@ import {
 } from '../http/exchange.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { assertWellFormed } from '../http/malformed.ts'
+import { readPaymentHeader, withReceiptV1 } from '../http/payment-headers.ts'
 import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
 import { problem, reportFault } from '../http/problem.ts'
 import { ResponseStream } from '../http/response-stream.ts'
@@ -49,7 +50,8 @@ async function serve(
     const fault = reportFault(error, deps.log, { requestId, method: req.method, path })
     return problem(fault, requestId, path)
   })
-  const { status, headers, body } = response
+  const { status, body } = response
+  const headers = withReceiptV1(response.headers, (name) => readSingleHeader(exchange, name))
   writer.setHeaders(headers)
   traceOf(exchange).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
   if (body instanceof ResponseStream) writer.sendStream(status, body)
@@ -85,7 +87,7 @@ async function makeCall(
     ...(hasBody ? await readBody(exchange) : { body: undefined }),
     headers: req.headers,
     authorization: readAuthorization(exchange),
-    payment: readSingleHeader(exchange, 'payment-signature'),
+    payment: readPaymentHeader((name) => readSingleHeader(exchange, name)),
     idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
     maxPrice: lowerOf(maxPrice, crawlerMax),
     maxPriceName: crawlerMax === undefined ? undefined : crawlerName(maxPrice, crawlerMax),

@@ -47,7 +47,7 @@ export async function paymentRequired(
   const minimum = minX402()
   const isBelowMinimum = !creditsOnly.has(priced.request.slug) && priced.price < minimum
   const extras = {
-    ...offered?.required,
+    ...offered?.body,
     price_microdollars: json(priced.price),
     ...(isBelowMinimum && { x402_min_microdollars: json(minimum) }),
     ...(hasKey ? { available_microdollars: json(available) } : {}),

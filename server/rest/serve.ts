@@ -7,6 +7,7 @@ import { readForm, readJson } from '../http/body.ts'
 import { PUBLIC_CORS_HEADERS } from '../http/cors.ts'
 import { readSingleHeader, requestIdOf, send } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
+import { withReceiptV1 } from '../http/payment-headers.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
@@ -58,14 +59,15 @@ export const serveRest =
       return trace.step('handle', () => route.handle(request))
     }
     const reply = await runAsStaff(route, { path: url.pathname, identity, staff }, deps, handle)
+    const headers = {
+      'X-Charged-Microdollars': '0',
+      'Cache-Control': route.shared ? SHARED_CACHE_CONTROL : 'no-store',
+      ...locationOf(route, reply),
+      ...reply.headers,
+    }
     send(ctx, {
       status: reply.status ?? 200,
-      headers: {
-        'X-Charged-Microdollars': '0',
-        'Cache-Control': route.shared ? SHARED_CACHE_CONTROL : 'no-store',
-        ...locationOf(route, reply),
-        ...reply.headers,
-      },
+      headers: withReceiptV1(headers, (name) => readSingleHeader(ctx, name)),
       body: reply.body,
     })
     for (const [name, value] of Object.entries(deprecationHeaders(route.deprecated))) {

@@ -48,7 +48,7 @@ export interface AcceptedPayment {
  * Reads the payment of a request and claims it before verification, because verification reserves
  * nothing. Returns the existing claim of a repeated payment whatever the current terms are, so that
  * its payer is not charged twice.
- * @param header value of PAYMENT-SIGNATURE
+ * @param header value of PAYMENT-SIGNATURE or X-PAYMENT
  * @param needSeconds minimum remaining validity of the signature: the time left for the work
  * @param found claim of the payment of a call, which is looked up before funds are needed
  * @throws PaymentRefused
@@ -172,19 +172,18 @@ function acceptTerms(
   terms: SaleTerms,
   upfront: boolean,
 ): AcceptedTerms | undefined {
-  const match = (isUpfront: boolean) =>
-    offers.match(offers.requirements({ ...terms, upfront: isUpfront }), payment)
-  const exact = match(upfront)
-  if (exact) return { payment, requirement: exact, isExact: true }
-  if (upfront) {
-    const postpaid = match(false)
-    return postpaid && { payment, requirement: postpaid, isExact: false }
+  const requirementOf = (isUpfront: boolean) =>
+    offers.requirements({ ...terms, upfront: isUpfront })
+  const matches = (isUpfront: boolean) => offers.match(requirementOf(isUpfront), payment)
+  const accepting = (isUpfront: boolean, isExact: boolean) => {
+    const requirement = requirementOf(isUpfront)
+    const { maxTimeoutSeconds, extra } = requirement
+    const accepted = { ...payment.accepted, maxTimeoutSeconds, extra }
+    return { payment: { ...payment, x402Version: 2 as const, accepted }, requirement, isExact }
   }
-  if (!terms.upfront || !match(true)) return undefined
-  const requirement = offers.requirements({ ...terms, upfront: false })
-  const { extra } = requirement
-  const postpaid = { ...payment, accepted: { ...payment.accepted, extra } }
-  return { payment: postpaid, requirement, isExact: true }
+  if (matches(upfront)) return accepting(upfront, true)
+  if (upfront) return matches(false) ? accepting(false, false) : undefined
+  return terms.upfront && matches(true) ? accepting(false, true) : undefined
 }
 
 /** Reasons for forgetting a claim: nobody can settle it to us, so watching it is useless. */

@@ -12,6 +12,7 @@ import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
 import { type Payment, readPayment } from './payment.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
+import { type OfferV1, offerV1 } from './version-1.ts'
 
 export { BadPayment, type Payment, paymentKey, validBeforeOf } from './payment.ts'
 export type { Settlement } from './settlement.ts'
@@ -51,14 +52,21 @@ export interface VerificationResult {
 export interface Offers {
   /** @throws RangeError if the amount or the time is not positive */
   requirements(terms: SaleTerms): PaymentRequirements
-  /** Builds a 402: `header` is the value of PAYMENT-REQUIRED, `required` the same for a body. */
+  /**
+   * Builds a 402: `header` is the value of PAYMENT-REQUIRED, `required` the same as an object, and
+   * `body` the offer for clients of version 1, which read bodies only.
+   */
   offer(sale: SaleTerms & { readonly resource: ResourceInfo; readonly error?: string }): {
     readonly header: string
     readonly required: PaymentRequired
+    readonly body: OfferV1
   }
-  /** Parses PAYMENT-SIGNATURE. @throws BadPayment unless one payment of at most 16 KiB */
+  /** Parses PAYMENT-SIGNATURE or X-PAYMENT. @throws BadPayment unless one payment of at most 16 KiB */
   read(header: string | readonly string[]): Payment
-  /** Returns the requirement that the payer accepted, if it is one of ours, unchanged. */
+  /**
+   * Returns the requirement that the payer accepted, if it is one of ours, unchanged. Payers of
+   * version 1 accept what they sign: an amount to our wallet.
+   */
   match(
     ours: PaymentRequirements | readonly PaymentRequirements[],
     payment: Payment,
@@ -101,11 +109,15 @@ export function createOffers(options: OffersOptions): Offers {
         resource,
         accepts: [requirements(sale)],
       }
-      return { header: encodePaymentRequiredHeader(required), required }
+      return { header: encodePaymentRequiredHeader(required), required, body: offerV1(required) }
     },
     read: readPayment,
-    match: (ours, payment) =>
-      server.findMatchingRequirements('scheme' in ours ? [ours] : [...ours], payment),
+    match(ours, payment) {
+      const offered = 'scheme' in ours ? [ours] : [...ours]
+      return payment.x402Version === 1
+        ? offered.find((requirement) => findMismatch(payment, requirement) === undefined)
+        : server.findMatchingRequirements(offered, payment)
+    },
     async verify(payment, requirement, needSeconds = 0) {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
       const localReason =

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Hex } from '../chain/asset.ts'
+import { type Hex, USDC_BASE } from '../chain/asset.ts'
+import { envelopeV1 } from './version-1.ts'
 
 /** A signed payment (scheme `exact`, EIP-3009), well-formed but not verified. */
 export type Payment = z.infer<typeof Payment>
@@ -19,7 +20,7 @@ export type BadPaymentReason =
   | 'malformed_json'
   | 'malformed_payload'
 
-/** Malformed PAYMENT-SIGNATURE. The message may be shown to the payer. */
+/** Malformed PAYMENT-SIGNATURE or X-PAYMENT. The message may be shown to the payer. */
 export class BadPayment extends Error {
   override readonly name = 'BadPayment'
   readonly reason: BadPaymentReason
@@ -47,8 +48,22 @@ const caip2 = z
   .transform((text) => text as `${string}:${string}`)
 const uint256 = z.string().regex(/^(?:0|[1-9]\d{0,77})$/)
 
+// Strict, because a facilitator chooses the kind of transfer by the members of the payload: an
+// unchecked one (`permit2Authorization`) could make another transfer than the one checked here.
+const payload = z.strictObject({
+  signature: bytes,
+  authorization: z.strictObject({
+    from: address,
+    to: address,
+    value: uint256,
+    validAfter: uint256,
+    validBefore: uint256,
+    nonce: bytes32,
+  }),
+})
 const Payment = z.looseObject({
-  x402Version: z.literal(2),
+  /** Payments of version 1 repeat no terms: `accepted` is what the signed transfer says. */
+  x402Version: z.literal([1, 2]),
   accepted: z.looseObject({
     scheme: z.string(),
     network: caip2,
@@ -58,40 +73,49 @@ const Payment = z.looseObject({
     maxTimeoutSeconds: z.number().int().positive(),
     extra: z.record(z.string(), z.unknown()),
   }),
-  // Strict, because a facilitator chooses the kind of transfer by the members of the payload: an
-  // unchecked one (`permit2Authorization`) could make another transfer than the one checked here.
-  payload: z.strictObject({
-    signature: bytes,
-    authorization: z.strictObject({
-      from: address,
-      to: address,
-      value: uint256,
-      validAfter: uint256,
-      validBefore: uint256,
-      nonce: bytes32,
-    }),
-  }),
+  payload,
 })
+const PaymentV2 = Payment.extend({ x402Version: z.literal(2) })
+const PaymentV1 = z.looseObject({ ...envelopeV1, payload })
 
-/** Parses PAYMENT-SIGNATURE. @throws BadPayment unless one payment of at most 16 KiB */
+/**
+ * Parses PAYMENT-SIGNATURE, or X-PAYMENT of version 1.
+ * @throws BadPayment unless one payment of at most 16 KiB
+ */
 export function readPayment(header: string | readonly string[]): Payment {
   const [value = '', ...more] = [header].flat()
   if (more.length > 0 || value.includes(',')) {
-    throw new BadPayment('duplicate_header', 'PAYMENT-SIGNATURE must be sent once.')
+    throw new BadPayment('duplicate_header', 'The payment must be sent once.')
   }
   if (value.length > HEADER_MAX) {
-    throw new BadPayment('too_large', `PAYMENT-SIGNATURE must not exceed ${HEADER_MAX} bytes.`)
+    throw new BadPayment('too_large', `The payment must not exceed ${HEADER_MAX} bytes.`)
   }
-  if (!BASE64.test(value))
-    throw new BadPayment('malformed_base64', 'PAYMENT-SIGNATURE must be base64.')
-  const parsed = Payment.safeParse(parseJson(Buffer.from(value, 'base64').toString('utf8')))
+  if (!BASE64.test(value)) throw new BadPayment('malformed_base64', 'The payment must be base64.')
+  const json = parseJson(Buffer.from(value, 'base64').toString('utf8'))
+  const version1 = PaymentV1.safeParse(json)
+  if (version1.success) return withTransferTerms(version1.data)
+  const parsed = PaymentV2.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new BadPayment(
     'malformed_payload',
-    `PAYMENT-SIGNATURE is malformed at ${issue?.path.join('.') || 'the top level'}.`,
+    `The payment is malformed at ${issue?.path.join('.') || 'the top level'}.`,
   )
 }
+
+const withTransferTerms = ({ scheme, payload }: z.infer<typeof PaymentV1>): Payment => ({
+  x402Version: 1,
+  accepted: {
+    scheme,
+    network: USDC_BASE.network,
+    asset: USDC_BASE.address,
+    amount: payload.authorization.value,
+    payTo: payload.authorization.to,
+    maxTimeoutSeconds: 1,
+    extra: {},
+  },
+  payload,
+})
 
 function parseJson(text: string): unknown {
   try {
@@ -100,7 +124,7 @@ function parseJson(text: string): unknown {
       return value
     })
   } catch (error) {
-    throw new BadPayment('malformed_json', 'PAYMENT-SIGNATURE must be base64-encoded JSON.', error)
+    throw new BadPayment('malformed_json', 'The payment must be base64-encoded JSON.', error)
   }
 }
 

@@ -187,12 +187,12 @@ function refusal(
   upfront?: boolean,
 ): Fault {
   const terms = saleTermsOf(deps, priced)
-  const { header, required } = deps.offers.offer({
+  const { header, body } = deps.offers.offer({
     ...terms,
     ...(upfront && { upfront }),
     error: reason,
   })
-  const extras = { ...required, reason, price_microdollars: json(priced.price) }
+  const extras = { ...body, reason, price_microdollars: json(priced.price) }
   const headers = { 'PAYMENT-REQUIRED': header }
   return new Fault(code, describeRefusal(reason), { extras, headers })
 }

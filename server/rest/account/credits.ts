@@ -16,6 +16,7 @@ import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
 import { claimRequestName } from '../../../core/usage/request-names.ts'
+import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 import { BALANCE, readBalances } from './key-account.ts'
 
@@ -76,7 +77,7 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
         amount: micros(request.body.amount_microdollars),
         name: request.body.purchase_id,
         url: request.url,
-        payment: request.header('payment-signature'),
+        payment: readPaymentHeader(request.header),
       }
       return purchase(deps, order)
     },
@@ -117,9 +118,9 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   const { buyer, amount, url } = order
   const terms = purchaseTerms(amount, url)
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
-    const { header, required } = offers.offer({ ...terms, error: error ?? code })
+    const { header, body } = offers.offer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
-    const extras = { ...required, amount_microdollars: json(amount), ...reason }
+    const extras = { ...body, amount_microdollars: json(amount), ...reason }
     const detail = describeRefusal(error ?? '')
     return new Fault(code, detail, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { findKeyCredits } from '../../../core/identity/main-keys.ts'
 import { micros } from '../../../core/money.ts'
+import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, route } from '../route.ts'
 import {
   type CreditsDeps,
@@ -57,7 +58,7 @@ export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
         amount: micros(order.amount_microdollars),
         name: order.purchase_id,
         url,
-        payment: header('payment-signature'),
+        payment: readPaymentHeader(header),
       })
       const { balance_microdollars: _, ...body } = reply.body as Record<string, unknown>
       return { ...reply, body }

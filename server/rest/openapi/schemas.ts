@@ -92,15 +92,15 @@ export const DRY_RUN = {
 
 /** Problem with an x402 offer. */
 export const PAYMENT_REQUIRED = {
-  description: 'Problem with an x402 version 2 offer, also in the header PAYMENT-REQUIRED.',
+  description:
+    'Problem with an offer of x402: version 1 in the body, version 2 in the header PAYMENT-REQUIRED.',
   allOf: [
     { $ref: '#/components/schemas/Problem' },
     {
       type: 'object',
       properties: {
-        x402Version: { const: 2 },
+        x402Version: { const: 1 },
         error: { type: 'string' },
-        resource: { type: 'object' },
         accepts: { type: 'array', items: { type: 'object' } },
       },
     },

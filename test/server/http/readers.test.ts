@@ -7,7 +7,7 @@ import {
   isOpenApiParseFailure,
   validatePaymentRequiredDetailed,
 } from '@agentcash/discovery'
-import { decodePaymentResponseHeader } from '@x402/core/http'
+import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { expect } from 'chai'
@@ -78,29 +78,34 @@ const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Res
 
 interface Offered {
   readonly x402Version: number
-  readonly resource: unknown
   readonly accepts: readonly {
     readonly scheme: string
     readonly network: string
     readonly asset: Hex
     readonly payTo: Hex
-    readonly amount: string
+    readonly maxAmountRequired: string
     readonly maxTimeoutSeconds: number
     readonly extra: Readonly<Record<string, string>>
   }[]
 }
 
-/** Pays by the x402 specification alone, reading only the JSON of the 402. */
+/** Pays by the specification of x402 version 1 alone, which reads only the JSON of the 402. */
 async function byBodyAlone(account: LocalAccount, { url, init }: Shopping): Promise<Response> {
   const unpaid = await fetch(url, init)
   if (unpaid.status !== 402) return unpaid
-  const { x402Version, resource, accepts } = (await unpaid.json()) as Offered
-  const accepted = accepts.find((one) => one.scheme === 'exact' && one.network === 'eip155:8453')!
-  const { asset, payTo, amount, maxTimeoutSeconds, extra } = accepted
+  const { x402Version, accepts } = (await unpaid.json()) as Offered
+  const accepted = accepts.find((one) => one.scheme === 'exact' && one.network === 'base')!
+  const { scheme, network, asset, payTo, maxAmountRequired, maxTimeoutSeconds, extra } = accepted
   const now = Math.floor(systemClock.now().getTime() / 1_000)
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
   const times = { validAfter: 0n, validBefore: BigInt(now + maxTimeoutSeconds) }
-  const message = { from: account.address, to: payTo, value: BigInt(amount), ...times, nonce }
+  const message = {
+    from: account.address,
+    to: payTo,
+    value: BigInt(maxAmountRequired),
+    ...times,
+    nonce,
+  }
   const signature = await account.signTypedData({
     domain: { ...extra, chainId: 8453, verifyingContract: asset },
     primaryType: 'TransferWithAuthorization',
@@ -116,20 +121,16 @@ async function byBodyAlone(account: LocalAccount, { url, init }: Shopping): Prom
     },
     message,
   })
-  const payment = {
-    x402Version,
-    resource,
-    accepted,
-    payload: { signature, authorization: message },
-  }
+  const payload = { signature, authorization: message }
+  const payment = { x402Version, scheme, network, payload }
   const json = JSON.stringify(payment, (_, one) => (typeof one === 'bigint' ? String(one) : one))
-  const headers = { ...init.headers, 'PAYMENT-SIGNATURE': Buffer.from(json).toString('base64') }
+  const headers = { ...init.headers, 'X-PAYMENT': Buffer.from(json).toString('base64') }
   return fetch(url, { ...init, headers })
 }
 
 const BUYERS = {
   '@x402/fetch': officially,
-  'a buyer that reads bodies alone': byBodyAlone,
+  'a buyer of version 1, who reads bodies alone': byBodyAlone,
 }
 
 describe('outside readers of our offers', () => {
@@ -203,11 +204,12 @@ describe('outside readers of our offers', () => {
       it(`finds the 402 of ${path} valid, and the price that it was told`, async () => {
         const { url, init } = shopping(path)
         const { authorization = '' } = init.headers
-        const { body } = await ask(url, url, {
+        const { headers } = await ask(url, url, {
           headers: keyed ? { authorization } : {},
           body: SOLD[path]!.input,
         })
-        const judged = validatePaymentRequiredDetailed(body, NO_SCHEMAS)
+        const offer = decodePaymentRequiredHeader(String(headers['payment-required']))
+        const judged = validatePaymentRequiredDetailed(offer, NO_SCHEMAS)
         expect(judged.issues.filter(({ severity }) => severity !== 'info')).to.deep.equal([])
         expect(judged.normalized?.accepts.map(({ amount }) => amount)).to.deep.equal([
           String(usd(price)),
@@ -216,8 +218,10 @@ describe('outside readers of our offers', () => {
         const probed = await checkEndpointSchema({ url, probe: true })
         if (!probed.found) throw new Error(probed.message)
         const options = probed.advisories.flatMap((one) => one.paymentOptions ?? [])
-        expect(options).to.have.length(1)
-        expect(options[0]).to.include({ protocol: 'x402', version: 2, amount: String(usd(price)) })
+        expect(options, 'of GET, or of POST, and of HEAD').to.have.length.within(1, 2)
+        for (const option of options) {
+          expect(option).to.include({ protocol: 'x402', version: 2, amount: String(usd(price)) })
+        }
       })
     }
   })

@@ -1,3 +1,4 @@
+import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { encode } from 'gpt-tokenizer'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -231,9 +232,9 @@ describe('the tools of the hub', () => {
       await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
       const { url, body } = x402 as { url: string; body: Json }
       const offered = await ask(url, url, { key: ada.apiKey, body })
-      expect(offered.body['accepts']).to.deep.equal(
+      const { accepts } = decodePaymentRequiredHeader(String(offered.headers['payment-required']))
+      expect(accepts, 'the offer is the one that will be made').to.deep.equal(
         (x402!['payment_required'] as Json)['accepts'],
-        'the offer is the one that will be made',
       )
       const headers = { 'payment-signature': await payFor(account, url, offered) }
       const before = await hub().balance(ada.keyId)
