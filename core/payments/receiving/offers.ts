@@ -61,7 +61,7 @@ export interface Offers {
     readonly required: PaymentRequired
     readonly body: OfferV1
   }
-  /** Parses PAYMENT-SIGNATURE or X-PAYMENT. @throws BadPayment unless one payment of at most 16 KiB */
+  /** Parses PAYMENT-SIGNATURE or X-PAYMENT. @throws BadPayment unless one of at most 16 KiB */
   read(header: string | readonly string[]): Payment
   /**
    * Returns the requirement that the payer accepted, if it is one of ours, unchanged. Payers of

@@ -93,7 +93,7 @@ export const DRY_RUN = {
 /** Problem with an x402 offer. */
 export const PAYMENT_REQUIRED = {
   description:
-    'Problem with an offer of x402: version 1 in the body, version 2 in the header PAYMENT-REQUIRED.',
+    'Problem with an x402 offer: version 1 in the body, version 2 in the header PAYMENT-REQUIRED.',
   allOf: [
     { $ref: '#/components/schemas/Problem' },
     {

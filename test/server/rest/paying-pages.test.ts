@@ -21,8 +21,10 @@ const CLIENTS = {
   mppx: `
     import { evm, Mppx } from 'mppx/client'
     import { privateKeyToAccount } from 'viem/accounts'
-    globalThis.pay = (secret) =>
-      Mppx.create({ methods: [evm({ account: privateKeyToAccount(secret) })], polyfill: false }).fetch`,
+    globalThis.pay = (secret) => {
+      const methods = [evm({ account: privateKeyToAccount(secret) })]
+      return Mppx.create({ methods, polyfill: false }).fetch
+    }`,
 }
 
 interface Paying {
