@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Micros, usd } from '../../core/money.ts'
 import { Failure } from './failure.ts'
 
@@ -31,6 +31,7 @@ export interface Settings {
 /** Flags that override settings. */
 export interface Flags {
   readonly hub?: string
+  readonly configDir?: string
   readonly color?: boolean
 }
 
@@ -50,7 +51,7 @@ export function readSettings(
   env: NodeJS.ProcessEnv = process.env,
   cwd: string = process.cwd(),
 ): Settings {
-  const dir = configDir(env)
+  const dir = flags.configDir === undefined ? configDir(env) : resolve(flags.configDir)
   const user = readFile(join(dir, 'config.json'))
   const project = readFile(join(cwd, PROJECT_FILE))
   const named = flags.hub ?? (env['HUB_BASE_URL'] || undefined)
@@ -75,7 +76,7 @@ export function readSettings(
 }
 
 /** Returns `$XDG_CONFIG_HOME/agenthub`, also on macOS; `%APPDATA%\agenthub` on Windows. */
-function configDir(env: NodeJS.ProcessEnv): string {
+export function configDir(env: NodeJS.ProcessEnv): string {
   if (env['HUB_CONFIG_DIR']) return env['HUB_CONFIG_DIR']
   if (process.platform === 'win32' && env['APPDATA']) return join(env['APPDATA'], 'agenthub')
   return join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'agenthub')

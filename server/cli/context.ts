@@ -15,6 +15,7 @@ export interface Context {
 
 export interface CommonFlags {
   readonly hub?: string
+  readonly configDir?: string
   readonly json?: boolean
   readonly yes?: boolean
   readonly color?: boolean

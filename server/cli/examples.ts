@@ -36,7 +36,10 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
     ['keys use KEY-ID', 'commands use this stored key from now on'],
     ['keys create --name shop --max-day 1 --services analysis', 'a sub-key with limits'],
   ],
-  receipts: [['receipts verify CALL-ID', "with the hub's public keys, on this machine"]],
+  receipts: [
+    ['receipts list', 'charged calls, newest first'],
+    ['receipts verify CALL-ID', "with the hub's public keys, on this machine"],
+  ],
   install: [
     ['install', 'all assistants on this machine'],
     ['install claude-code codex --dry-run', 'show the changes to their files'],

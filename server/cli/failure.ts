@@ -68,12 +68,20 @@ export function toFailure(error: unknown): Failure | undefined {
     typeof body[name] === 'string' ? body[name] : undefined
   const advice = text('advice')
   const detail = text('detail') === advice ? undefined : text('detail')
-  const message =
-    detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
-  return new Failure(failureKind(status, code), message, findHint(code, advice), {
-    code,
-    details: body,
-  })
+  const said = detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
+  const reason = text('reason')
+  const message = reason === undefined || said.includes(reason) ? said : `${said} (${reason})`
+  // The message has them already.
+  const named = advice !== undefined && /^See (?:reason|detail)\b/.test(advice)
+  return new Failure(
+    failureKind(status, code),
+    message,
+    findHint(code, named ? undefined : advice),
+    {
+      code,
+      details: body,
+    },
+  )
 }
 
 function failureKind(status: number, code: string): FailureKind {

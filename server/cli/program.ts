@@ -11,6 +11,7 @@ export function createProgram(version: string, run: Run): Command {
     .description('Find APIs, pay for them per request, call them.')
     .version(version, '-V, --version', 'print the version')
     .option('--hub <url>', 'the hub to talk to (HUB_BASE_URL)')
+    .option('--config-dir <folder>', 'folder of keys and settings (HUB_CONFIG_DIR)')
     .option('--json', 'print one JSON object, money in microdollars')
     .addOption(
       new Option('--format <how>', 'json is the same as --json').choices(['pretty', 'json']),
@@ -74,9 +75,22 @@ function addMoneyCommands(program: Command, run: Run): void {
     .command('payouts')
     .description('show earnings, and why a payout waits and until when')
     .action(run(async (context) => (await import('./commands/payouts.ts')).payouts(context)))
-  program
-    .command('receipts')
-    .description('work with receipts of calls')
+  addReceiptCommands(program, run)
+}
+
+function addReceiptCommands(program: Command, run: Run): void {
+  const receipts = program.command('receipts').description('work with receipts of calls')
+  receipts
+    .command('list')
+    .description('list calls that credits paid, newest first; each has a receipt')
+    .option('--limit <n>', 'rows, 1 to 100', '20')
+    .option('--cursor <cursor>', 'continue from this cursor')
+    .action(
+      run(async (context, flags: object) =>
+        (await import('./commands/receipts.ts')).listReceipts(context, flags),
+      ),
+    )
+  receipts
     .command('verify')
     .argument('<receipt>', 'the value of X-Receipt, or the id of a call')
     .description("verify a receipt with the hub's public keys")

@@ -3,6 +3,7 @@ import { Fault } from '../../core/errors.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { COMMAND_LINE } from '../../core/release.ts'
 import { memoizeByObject } from '../../core/runtime/cache.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
@@ -237,7 +238,7 @@ function httpErrorResponse(exchange: PreKoaExchange, error: unknown, log: Log) {
   }
 }
 
-const NO_KEY = 'This hub uses API keys, not OAuth. Create one with "npx agenthub register".'
+const NO_KEY = `This hub uses API keys, not OAuth. Create one with "${COMMAND_LINE} register".`
 
 /** RFC 6750: a request without a key gets no error code. */
 const challengeOf = ({ req }: PreKoaExchange): string =>

@@ -1,11 +1,12 @@
 import type { Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
+import { COMMAND_LINE } from '../../core/release.ts'
 
 const DISCOVERY_PATH = new RegExp(
   '^/[.]well-known/(?:oauth-(?:protected-resource|authorization-server)' +
     '|openid-configuration)(?:/|$)',
 )
-const NO_OAUTH = 'This hub uses API keys, not OAuth. Create one with "npx agenthub register".'
+const NO_OAUTH = `This hub uses API keys, not OAuth. Create one with "${COMMAND_LINE} register".`
 
 /**
  * Refuses OAuth, which clients without a key try, and says what to do (RFC 6749 §5.2).

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../core/json.ts'
+import { COMMAND_LINE } from '../../core/release.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 import { type Html, html } from './html.ts'
 
@@ -62,7 +63,7 @@ export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Ht
       JSON_HEADER,
       `-d ${shellQuote(formatJson(request))}`,
     ].join(' \\\n  '),
-    'Command line': `npx agenthub call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
+    'Command line': `${COMMAND_LINE} call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
     'MCP, by curl': toolCallSnippet('hub_call_external', input, mcpUrl),
     TypeScript: `import { HubClient } from 'agenthub/client'
 
@@ -173,7 +174,7 @@ const curlSnippet = (call: FilledCall): string => {
 const cliSnippet = (call: FilledCall): string => {
   const { slug, address, rest, baseUrl } = call
   const flag = methodFlag(call, 'POST')
-  const command = `npx agenthub call --hub ${baseUrl}${flag} ${slug}${address}`
+  const command = `${COMMAND_LINE} call --hub ${baseUrl}${flag} ${slug}${address}`
   if (!hasQuery(call)) return `${command} \\\n  -d ${shellQuote(formatJson(rest))}`
   const pairs = Object.entries(rest).map(([name, value]) =>
     shellQuote(`${name}=${queryValue(value)}`),

@@ -1,9 +1,48 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
+import { dollars, table } from '../terminal.ts'
+import { parseLimit } from './search.ts'
 
 interface Jwk extends JsonWebKey {
   readonly kid?: string
+}
+
+interface ChargedCall {
+  readonly id: string
+  readonly at: string
+  readonly endpoint: string | null
+  readonly charged_microdollars: number | null
+}
+
+/** Lists calls that credits paid, newest first; each has a receipt. */
+export async function listReceipts(
+  context: Context,
+  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
+): Promise<void> {
+  const query = new URLSearchParams({
+    event: 'call.settled',
+    limit: String(parseLimit(limit)),
+    ...(cursor && { cursor }),
+  })
+  const path = `/v1/credits/history?${query.toString()}`
+  const { body } = await (await clientWithKey(context)).send(path)
+  const { data, next_cursor: next } = body as unknown as {
+    readonly data: readonly ChargedCall[]
+    readonly next_cursor: string | null
+  }
+  await context.terminal.result(body, () => {
+    if (data.length === 0) return 'No call was charged yet.'
+    const rows = data.map((call) => [
+      call.at.replace('T', ' ').slice(0, 19),
+      call.endpoint ?? '',
+      dollars(BigInt(call.charged_microdollars ?? 0)),
+      call.id,
+    ])
+    const more = next ? `\nMore: --cursor ${next}` : ''
+    const verify = `Verify one: hub receipts verify ${data[0]!.id}`
+    return `${table(['at (UTC)', 'endpoint', 'charged', 'call'], rows)}\n\n${verify}${more}`
+  })
 }
 
 /** Verifies a receipt locally with the hub's public keys. */

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { withSuggestion } from '../suggest.ts'
 import { dollars, stripControls, table } from '../terminal.ts'
 
 export interface Endpoint {
@@ -28,8 +29,9 @@ export async function show(context: Context, slug: string): Promise<void> {
   await terminal.result(service, () => formatService(service))
 }
 
-export async function fetchService({ client }: Context, slug: string): Promise<ServiceInfo> {
-  const { body } = await client().send(`/v1/services/${encodeURIComponent(slug)}`)
+export async function fetchService(context: Context, slug: string): Promise<ServiceInfo> {
+  const work = context.client().send(`/v1/services/${encodeURIComponent(slug)}`)
+  const { body } = await withSuggestion(context, slug, work)
   return body as unknown as ServiceInfo
 }
 

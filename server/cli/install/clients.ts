@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { Editor } from './edit.ts'
 import { jsonEditor } from './json.ts'
+import type { Launcher } from './launcher.ts'
 import { tomlEditor } from './toml.ts'
-import { yamlEditor } from './yaml.ts'
+import { yamlEditor, yamlFileEditor } from './yaml.ts'
 
 /** Platform, home folder and environment of this machine. */
 export interface MachinePaths {
@@ -13,6 +14,7 @@ export interface MachinePaths {
 
 export interface HubAccess {
   readonly url: string
+  readonly launcher: Launcher
   /** Command that starts `hub mcp` with the key of this machine. */
   readonly bridge: { readonly command: string; readonly args: readonly string[] }
   /** Command that prints the Authorization header as JSON. */
@@ -29,6 +31,8 @@ export interface HubAccess {
 export interface Client {
   readonly id: string
   readonly name: string
+  /** Page or file of its vendor that documents the file, and the day on which it was read. */
+  readonly source: readonly [url: string, read: string]
   /** Folder or file whose presence shows that the assistant is installed. */
   readonly detect: (places: MachinePaths) => string
   readonly file: (places: MachinePaths) => string
@@ -73,6 +77,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'claude-code',
     name: 'Claude Code',
+    source: ['https://code.claude.com/docs/en/mcp', '2026-11-21'],
     detect: ({ home }) => join(home, '.claude.json'),
     file: ({ home }) => join(home, '.claude.json'),
     projectFile: '.mcp.json',
@@ -83,6 +88,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'codex',
     name: 'Codex',
+    source: ['https://github.com/openai/codex codex-rs/config/src/mcp_types.rs', '2026-11-21'],
     detect: codex,
     file: (places) => join(codex(places), 'config.toml'),
     editor: tomlEditor,
@@ -92,6 +98,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'gemini-cli',
     name: 'Gemini CLI',
+    source: ['https://github.com/google-gemini/gemini-cli docs/tools/mcp-server.md', '2026-11-21'],
     detect: ({ home }) => join(home, '.gemini'),
     file: ({ home }) => join(home, '.gemini', 'settings.json'),
     projectFile: '.gemini/settings.json',
@@ -102,6 +109,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'opencode',
     name: 'opencode',
+    source: ['https://opencode.ai/docs/mcp-servers', '2026-11-21'],
     detect: (places) => join(dotConfig(places), 'opencode'),
     file: (places) => join(dotConfig(places), 'opencode', 'opencode.json'),
     projectFile: 'opencode.json',
@@ -119,6 +127,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'copilot-cli',
     name: 'GitHub Copilot CLI',
+    source: ['https://github.com/github/github-mcp-server docs/installation-guides', '2026-11-23'],
     detect: ({ home }) => join(home, '.copilot'),
     file: ({ home }) => join(home, '.copilot', 'mcp-config.json'),
     editor: jsonEditor,
@@ -133,6 +142,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'vscode',
     name: 'VS Code',
+    source: ['https://github.com/microsoft/vscode-docs mcp-configuration.md', '2026-11-21'],
     detect: (places) => join(appDataFolder(places), 'Code', 'User'),
     file: (places) => join(appDataFolder(places), 'Code', 'User', 'mcp.json'),
     projectFile: '.vscode/mcp.json',
@@ -143,6 +153,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'cursor',
     name: 'Cursor',
+    source: ['https://cursor.com/docs/mcp/install-links', '2026-11-21'],
     detect: ({ home }) => join(home, '.cursor'),
     file: ({ home }) => join(home, '.cursor', 'mcp.json'),
     projectFile: '.cursor/mcp.json',
@@ -153,6 +164,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'windsurf',
     name: 'Windsurf',
+    source: ['https://docs.windsurf.com/windsurf/cascade/mcp', '2026-11-23'],
     detect: ({ home }) => join(home, '.codeium', 'windsurf'),
     file: ({ home }) => join(home, '.codeium', 'windsurf', 'mcp_config.json'),
     editor: jsonEditor,
@@ -162,6 +174,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'zed',
     name: 'Zed',
+    source: ['https://zed.dev/docs/ai/mcp', '2026-11-23'],
     detect: (places) => zed(places),
     file: (places) => join(zed(places), 'settings.json'),
     editor: jsonEditor,
@@ -171,6 +184,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'cline',
     name: 'Cline',
+    source: ['https://docs.cline.bot/mcp/configuring-mcp-servers', '2026-11-23'],
     detect: (places) => cline(places),
     file: (places) => join(cline(places), 'settings', 'cline_mcp_settings.json'),
     editor: jsonEditor,
@@ -180,18 +194,21 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'continue',
     name: 'Continue',
+    source: ['https://docs.continue.dev/customize/deep-dives/mcp', '2026-11-23'],
     detect: ({ home }) => join(home, '.continue'),
-    file: ({ home }) => join(home, '.continue', 'config.yaml'),
-    editor: yamlEditor('list'),
+    // A config.yaml would replace the config.json of the user, with their models.
+    file: ({ home }) => join(home, '.continue', 'mcpServers', `${NAME}.yaml`),
+    editor: yamlFileEditor,
     path: ['mcpServers', NAME],
     entry: ({ bridge }) => ({ name: NAME, ...bridge }),
   },
   {
     id: 'goose',
     name: 'Goose',
+    source: ['https://github.com/block/goose crates/goose/src/agents/extension.rs', '2026-11-23'],
     detect: goose,
     file: (places) => join(goose(places), 'config.yaml'),
-    editor: yamlEditor('map'),
+    editor: yamlEditor,
     path: ['extensions', NAME],
     entry: ({ bridge }) => ({
       name: NAME,
@@ -205,6 +222,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'claude-desktop',
     name: 'Claude Desktop',
+    source: ['https://support.claude.com/en/articles/11503834', '2026-11-21'],
     detect: (places) => join(appDataFolder(places), 'Claude'),
     file: (places) => join(appDataFolder(places), 'Claude', 'claude_desktop_config.json'),
     editor: jsonEditor,
@@ -214,6 +232,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'junie',
     name: 'JetBrains Junie',
+    source: ['https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html', '2026-11-21'],
     detect: ({ home }) => join(home, '.junie'),
     file: ({ home }) => join(home, '.junie', 'mcp', 'mcp.json'),
     projectFile: '.junie/mcp/mcp.json',

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { mcpCheck } from '../commands/doctor.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { readText, replaceFile } from '../files.ts'
 import { table } from '../terminal.ts'
 import { CLIENTS, type Client, type HubAccess, type MachinePaths } from './clients.ts'
 import { apply, CannotEdit, diff, type Edit, undo } from './edit.ts'
+import { findLauncher, type TryResult, tryLauncher } from './launcher.ts'
 import { Manifest } from './manifest.ts'
 
 export interface InstallFlags {
@@ -44,7 +44,9 @@ export async function install(
     throw new Failure('usage', 'No known assistant was found on this machine.', hint)
   }
   const reach = await createAccess(context, flags)
-  if (flags.print) return print(context, chosen, places, reach)
+  if (flags.print) return printEntries(context, chosen, places, reach)
+  const tried =
+    flags.remove || flags.dryRun ? undefined : await tryLauncher(reach.launcher, settings.env)
   const manifest = new Manifest(context.store)
   const told: InstallResult[] = []
   for (const client of chosen) {
@@ -53,7 +55,7 @@ export async function install(
     told.push(await work({ context, manifest, client, file, reach, flags }))
   }
   await terminal.result({ clients: told }, () => formatResults(told))
-  if (told.some(({ done }) => done === 'installed')) await reportConnection(context)
+  if (tried && told.some(({ done }) => done === 'installed')) report(context, tried)
   const refused = told.filter(({ done }) => done === 'refused')
   if (refused.length > 0) {
     throw new Failure(
@@ -64,11 +66,11 @@ export async function install(
   }
 }
 
-/** Reports whether an assistant will reach the hub, or why not. */
-async function reportConnection(context: Context): Promise<void> {
-  const { ok, detail } = await mcpCheck(context)
-  if (ok) context.terminal.note(`It works: ${detail}. Restart running assistants.`)
-  else context.terminal.warn(`Installed, but not working yet: ${detail}`)
+/** Reports what an assistant will get from the command that was tried. */
+function report({ terminal, hub }: Context, tried: TryResult): void {
+  if ('tools' in tried) {
+    terminal.note(`It works: ${tried.tools} tools of ${hub}. Restart running assistants.`)
+  } else terminal.warn(`Installed, but not working yet: ${tried.reason}`)
 }
 
 const formatResults = (told: readonly InstallResult[]): string =>
@@ -121,7 +123,7 @@ const configFile = (client: Client, places: MachinePaths, { scope }: InstallFlag
 
 async function createAccess(
   context: Context,
-  { inlineKey, scope }: InstallFlags,
+  { inlineKey, scope, print, dryRun, remove }: InstallFlags,
 ): Promise<HubAccess> {
   const { settings, store, hub } = context
   if (inlineKey && scope === 'project') {
@@ -131,13 +133,11 @@ async function createAccess(
       'Leave out --inline-key.',
     )
   }
-  const own = process.argv[1] ?? 'hub'
-  const [command, ...before] = /[\\/]_npx[\\/]/.test(own)
-    ? ['npx', '-y', 'agenthub']
-    : [process.execPath, own]
-  const args = [...before, '--hub', hub]
+  const launcher = await findLauncher(context, !(print || dryRun || remove))
+  const { command, args } = launcher
   return {
     url: `${settings.mcpUrl ?? hub}/mcp`,
+    launcher,
     bridge: { command, args: [...args, 'mcp'] },
     helper: [command, ...args, 'auth-header'].map(quoted).join(' '),
     keyFile: store.path('api-key'),
@@ -149,7 +149,7 @@ async function createAccess(
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-async function print(
+async function printEntries(
   { terminal }: Context,
   chosen: readonly Client[],
   places: MachinePaths,

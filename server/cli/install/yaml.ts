@@ -1,15 +1,14 @@
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify } from 'yaml'
 import { apply, CannotEdit, type Edit, type Editor, isDeepEqual, lineEnding } from './edit.ts'
 
-/** Adds a block under a top-level key. @param form `list`: items with a `name`; `map`: by name */
-export const yamlEditor = (form: 'map' | 'list'): Editor => ({
+/** Adds an entry to the map under a top-level key. */
+export const yamlEditor: Editor = {
   put(text, [section, name], value) {
     const document = read(text)
     const known = find(document, section!, name!)
     if (isDeepEqual(known, value)) return undefined
     if (known !== undefined) throw new CannotEdit(`it has another ${name} already`)
-    const block = form === 'list' ? [value] : { [name!]: value }
-    const edit = editOf(text, document, section!, block)
+    const edit = editOf(text, document, section!, { [name!]: value })
     const after = apply(text, edit)
     const isThere = isDeepEqual(find(read(after), section!, name!), value)
     if (!isThere || !keeps(text, after, section!))
@@ -19,7 +18,20 @@ export const yamlEditor = (form: 'map' | 'list'): Editor => ({
   take() {
     throw new CannotEdit('it has changed since')
   },
-})
+}
+
+/** Writes a file of its own, with one entry in the list under a key. */
+export const yamlFileEditor: Editor = {
+  put(text, [section, name], value) {
+    const content = { name, version: '0.0.1', schema: 'v1', [section!]: [value] }
+    if (isDeepEqual(read(text).toJS(), content)) return undefined
+    if (text.trim() !== '') throw new CannotEdit('it has other content')
+    return { offset: 0, removed: text, inserted: stringify(content, { lineWidth: 0 }) }
+  },
+  take() {
+    throw new CannotEdit('it has changed since')
+  },
+}
 
 function read(text: string): Document {
   const document = parseDocument(text)
@@ -27,11 +39,9 @@ function read(text: string): Document {
   return document
 }
 
-/** Finds an item of a list by its `name`, or of a map by key. */
 function find(document: Document, section: string, name: string): unknown {
   const content = (document.toJS() ?? {}) as Record<string, unknown>
   const under = content[section]
-  if (Array.isArray(under)) return under.find((item) => item?.name === name)
   return (under as Record<string, unknown> | undefined | null)?.[name]
 }
 

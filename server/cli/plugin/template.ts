@@ -30,14 +30,9 @@ const packageOf = ({ name, agenthub }: TemplateValues) => ({
     build: 'tsc',
     prepack: 'npm run build',
   },
-  devDependencies: { agenthub, '@types/node': '^24.0.0', typescript: '>=5.9' },
-  // An older Node would find no tests and report success.
-  devEngines: { runtime: { name: 'node', version: NODE, onFail: 'error' } },
-  engines: { node: NODE },
+  // npm scripts and npx run this Node, because an older one cannot run TypeScript.
+  devDependencies: { agenthub, '@types/node': '^24.0.0', node: '^24.0.0', typescript: '>=5.9' },
 })
-
-/** The oldest Node that runs TypeScript without a flag and satisfies the hub's dependencies. */
-const NODE = '>=22.19'
 
 /** TypeScript settings; `preserveSymlinks` treats a linked hub as a package. */
 const TSCONFIG = {

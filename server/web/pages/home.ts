@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { type HubFigures, readHubFigures } from '../../../core/catalog/services/hub-figures.ts'
 import { listServices } from '../../../core/catalog/services/published-services.ts'
+import { COMMAND_LINE } from '../../../core/release.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import { formatCount, formatDuration } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -61,14 +62,15 @@ const hubMetrics = (known: HubFigures): Html =>
 const gettingStarted = (baseUrl: string, mcpUrl: string): Html =>
   html`<h2>Get started</h2><div class="columns"><section><h3>With an assistant</h3>
 <p>Adds the hub to the AI assistants on your computer, over MCP.</p>
-<pre tabindex="0"><code>npx agenthub register \\
+<pre tabindex="0"><code>${COMMAND_LINE} register \\
   --hub ${baseUrl}
-npx agenthub install</code></pre><p class="small muted">Or add <code>${mcpUrl}</code> with your key
+${COMMAND_LINE} install</code></pre><p class="small muted">Or
+add <code>${mcpUrl}</code> with your key
 as bearer token.</p></section><section><h3>From the command line</h3>
 <p>Creates a wallet and a key for you.</p>
-<pre tabindex="0"><code>npx agenthub register \\
+<pre tabindex="0"><code>${COMMAND_LINE} register \\
   --hub ${baseUrl}
-npx agenthub search sentiment</code></pre></section><section><h3>From code</h3>
+${COMMAND_LINE} search sentiment</code></pre></section><section><h3>From code</h3>
 <p>A REST API with an <a href="/openapi.json">OpenAPI</a> description.</p>
 <pre tabindex="0"><code>curl ${baseUrl}/v1/services</code></pre></section></div>
 <p><a href="/account">Sign in by email</a> to create API keys, set spending limits, add credits and

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
+import { COMMAND_LINE } from '../../../core/release.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { signInCookies } from '../../rest/device-cookie.ts'
 import { form, formFields } from '../form.ts'
@@ -66,7 +67,7 @@ password needed. Your first link creates your account.</p>${form({
         })}${sandboxNote(
           site,
         )}<p class="small muted">Agents need no account: they register with a wallet,
-<code>npx agenthub register</code>. You can link such wallets to your account.</p>`,
+<code>${COMMAND_LINE} register</code>. You can link such wallets to your account.</p>`,
       }
     },
   })
@@ -145,7 +146,7 @@ const noEmailPage = (): AnyPage =>
       title: 'Sign in',
       section: 'Account',
       main: html`<h1>Sign in</h1><p class="lead">Signing in is not available: this hub does not send
-email. To get a key, register with a wallet: <code>npx agenthub register</code>.
+email. To get a key, register with a wallet: <code>${COMMAND_LINE} register</code>.
 </p>`,
     }),
   })

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { findKeyCredits } from '../../../core/identity/main-keys.ts'
 import { dollars, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { COMMAND_LINE } from '../../../core/release.ts'
 import { MAX_PURCHASE_MICROS, MIN_PURCHASE_MICROS } from '../../rest/account/credits.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import { purchaseId } from '../../rest/account/topups.ts'
@@ -126,7 +127,7 @@ function otherDevices(
   const query = { amount_usd: text, key_id: keyId, purchase_id: purchaseId }
   const url = `${baseUrl()}/topup?${new URLSearchParams(query).toString()}`
   const command = [
-    `npx agenthub topup ${text}`,
+    `${COMMAND_LINE} topup ${text}`,
     `--hub ${baseUrl()}`,
     `--purchase-id ${purchaseId}`,
   ].join(' \\\n  ')
@@ -135,7 +136,7 @@ function otherDevices(
 ${qrCode(url, 'Link to this page')}
 <p><button type="button" class="plain" data-copy="${url}" hidden>Copy page link</button></p>
 </section><section><h2>Command line</h2><p>Set <code>HUB_API_KEY</code> to the secret of this key.
-Pays with the wallet created by <code>npx agenthub register</code>${
+Pays with the wallet created by <code>${COMMAND_LINE} register</code>${
     sandbox && html`; this sandbox funds it with test money`
   }.</p>${copyableText(command, 'Copy command')}</section></div>`
 }
@@ -179,7 +180,7 @@ required${errorAttributes('amount', errors)}>${errorText('amount', errors)}</div
     keys.length === 0 &&
     html`<p class="small muted">Enter the key id, not the secret. You find it in <a
 href="/account/keys">your account</a>,
-with <code>npx agenthub keys</code> or <code>GET /v1/keys</code>.</p>`
+with <code>${COMMAND_LINE} keys</code> or <code>GET /v1/keys</code>.</p>`
   }`
 }
 

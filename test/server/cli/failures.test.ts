@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { HubError } from '../../../core/client/index.ts'
+import { toFailure } from '../../../server/cli/failure.ts'
 import { useHub } from '../../support/suite.ts'
 import { configOf, usersOf } from './hub.ts'
 
@@ -136,6 +138,23 @@ describe('hub, on failure,', function () {
       }
       expect((await user().hub(['show', 'echo', '--format', 'pretty'])).out).not.to.match(/^[{[]/)
       expect((await user().hub(['show', 'echo', '--format', 'yaml'])).exit).to.equal(2)
+    })
+
+    it('with the slug that a mistyped one resembles', async () => {
+      const cid = await customer()
+      for (const args of [
+        ['show', 'anlysis'],
+        ['call', 'anlysis/sentiment', '-d', '{"text":"a"}'],
+      ]) {
+        const { err } = await cid.hub(['--json', ...args])
+        expect(JSON.parse(err).error.hint, args[0]).to.equal('Did you mean analysis?')
+      }
+    })
+
+    it('with the reason of a refusal, instead of a hint that names it', () => {
+      const body = { code: 'refused', detail: 'Send words.', reason: 'no_words' }
+      const refused = new HubError(422, { ...body, advice: 'See reason and detail.' })
+      expect(toFailure(refused)).to.include({ message: 'Send words. (no_words)', hint: undefined })
     })
 
     it('without showing a key in any message', async () => {

@@ -29,10 +29,7 @@ const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
     '.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
     '{\n  "mcpServers": {\n    "a": {\n      "command": "a"\n    }\n  }\n}\n',
   ],
-  continue: [
-    '.continue/config.yaml',
-    'name: mine # ha\nmcpServers:\n  - name: a\n    command: a\n\n# the end\nmodels: []\n',
-  ],
+  continue: ['.continue/mcpServers/agenthub.yaml', ''],
   goose: [
     '.config/goose/config.yaml',
     'extensions:\n    developer:\n        enabled: true # yes\nGOOSE_MODEL: x\n',
@@ -95,16 +92,29 @@ describe('hub install', function () {
     const goose = parseYaml(read(ada, 'goose')) as { extensions: Record<string, object> }
     expect(goose.extensions['agenthub']).to.include({ type: 'stdio', enabled: true })
     expect(goose.extensions).to.have.keys('developer', 'agenthub')
-    const { mcpServers: list } = parseYaml(read(ada, 'continue')) as {
-      mcpServers: { name: string }[]
-    }
-    expect(list.map(({ name }) => name)).to.deep.equal(['a', 'agenthub'])
+    const block = parseYaml(read(ada, 'continue')) as { mcpServers: { name: string }[] }
+    expect(block).to.include({ name: 'agenthub', version: '0.0.1', schema: 'v1' })
+    expect(block.mcpServers.map(({ name }) => name)).to.deep.equal(['agenthub'])
     const cursor = JSON.parse(read(ada, 'cursor')) as { mcpServers: Record<string, object> }
     expect(cursor.mcpServers['agenthub']).to.have.keys('command', 'args')
     expect(JSON.parse(read(ada, 'junie'))).to.have.nested.property('mcpServers.agenthub')
     const key = join(ada.home, '.config/agenthub/api-key')
     expect(readFileSync(key, 'utf8')).to.equal(`${KEY}\n`)
     expect(statSync(key).mode & 0o777).to.equal(0o600)
+  })
+
+  it('creates no config.yaml of Continue, which would replace its config.json', async () => {
+    const ada = user()
+    const models = '{ "models": [{ "title": "mine" }] }\n'
+    write(join(ada.home, '.continue/config.json'), models)
+    await ada.json('install', 'continue')
+    expect(readdirSync(join(ada.home, '.continue')).toSorted()).to.deep.equal([
+      'config.json',
+      'mcpServers',
+    ])
+    expect(readFileSync(join(ada.home, '.continue/config.json'), 'utf8')).to.equal(models)
+    await ada.json('install', 'continue', '--remove')
+    expect(readdirSync(join(ada.home, '.continue/mcpServers'))).to.deep.equal([])
   })
 
   it('changes nothing when run again', async () => {

@@ -126,6 +126,21 @@ describe('the package built by npm pack', function () {
     expect(JSON.parse(called.stdout)).to.deep.include({ body: { words: 'packed' } })
   })
 
+  it('installs a copy of itself if it is in a temporary folder, and the copy runs', async () => {
+    const main = join(folder, manifest.bin['hub']!)
+    const env = { PATH: process.env['PATH'] ?? '', HOME: home, HUB_BASE_URL: hub().url }
+    mkdirSync(join(home, '.cursor'))
+    const { stderr } = await run(process.execPath, [main, 'install', 'cursor'], { env, cwd: home })
+    expect(stderr).to.include('It works: 9 tools')
+    const { mcpServers } = JSON.parse(readFileSync(join(home, '.cursor/mcp.json'), 'utf8')) as {
+      readonly mcpServers: { readonly agenthub: { readonly args: readonly string[] } }
+    }
+    const [path = ''] = mcpServers.agenthub.args
+    expect(path.startsWith(join(home, '.local/share/agenthub/cli/'))).to.equal(true)
+    const again = await run(process.execPath, [main, 'install', 'cursor'], { env, cwd: home })
+    expect(again.stdout).to.include('unchanged')
+  })
+
   it('exports the client, the plugin API and its conformance suite', async () => {
     writeFileSync(join(user, 'shows.mjs'), SHOWS)
     const { stdout } = await run(process.execPath, ['shows.mjs'], { cwd: user })

@@ -82,6 +82,13 @@ describe('hub', function () {
       expect(second['data']).to.have.length(2).and.not.deep.equal(first['data'])
     })
 
+    it('and lists receipts, each of which verifies', async () => {
+      const listed = await ada.json('receipts', 'list', '--limit', '1')
+      const [{ id } = { id: '' }] = listed['data'] as readonly { id: string }[]
+      expect(await ada.json('receipts', 'verify', id)).to.include({ valid: true })
+      expect((await ada.hub(['receipts', 'list'])).out).to.include(`hub receipts verify ${id}`)
+    })
+
     it('and shows payouts, why one waits and until when', async () => {
       expect(await ada.json('payouts')).to.deep.include({ data: [] })
       const { admin } = hub().database

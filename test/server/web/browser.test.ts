@@ -137,7 +137,7 @@ describe('pages in a browser', function () {
       const { page, close } = await tabs.open({ scripts: false })
       await page.goto(`${hub().url}/topup?key_id=${keyId}`)
       const text = await page.$eval('main', (element) => element.textContent)
-      expect(text).to.include('needs JavaScript').and.to.include('npx agenthub topup 5.00')
+      expect(text).to.include('needs JavaScript').and.to.include('hub topup 5.00')
       await close()
     })
   })

@@ -37,7 +37,7 @@ describe('snippets on pages', () => {
 
   /** Runs a snippet in a folder with the package installed. */
   async function paste(text: string): Promise<string> {
-    const here = text.replace(/^npx agenthub/, `"${process.execPath}" server/cli/hub.mjs`)
+    const here = text.replace(/^npx --no-install hub/, `"${process.execPath}" server/cli/hub.mjs`)
     const program = ['--input-type=module-typescript', '-e', text]
     const { stdout } = text.startsWith('import')
       ? await run(process.execPath, program, { env, cwd: ROOT })
