@@ -70,7 +70,7 @@ const UNPAYABLE: Readonly<Record<string, (product: Product) => OfferContent>> = 
   }),
   'an extension': (product) => ({
     ...singleEntry(product, {}),
-    extensions: { 'payment-identifier': { info: { required: true } } },
+    extensions: { 'sign-in-with-x': { info: { required: true } } },
   }),
 }
 

@@ -22,7 +22,7 @@ export const isComplete = (outcome: PaymentOutcome & { outcome: 'unresolved' }):
 /** Builds the reply from a paid response: status, headers and body, which may be a stream. */
 export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex | undefined): Reply {
   const headers = returnableHeaders(response.headers)
-  const receipt = headers['payment-response']
+  const receipt = headers['payment-response'] ?? headers['x-payment-response']
   return new Reply(response.stream ?? response.body, {
     status: response.status,
     headers: {

@@ -39,6 +39,25 @@ const CODE_BY_REASON: Partial<Record<TermsReason, TermsCode>> = {
   pay_to_changed: 'pay_to_changed',
 }
 
+interface TermsErrorDetails {
+  readonly price?: Micros
+  readonly payTo?: Address
+  /** Networks that the seller named, if none of them is Base. */
+  readonly networks?: readonly unknown[]
+  readonly cause?: unknown
+}
+
+const SHOWN_NETWORKS = 5
+/** A CAIP-2 name, or a short name of version 1: too little room for instructions. */
+const NETWORK_NAME = /^(?:[-a-z\d]{3,8}:)?[-\w]{1,32}$/
+
+/** Second sentence that names the offered networks; empty if no name is fit to be shown. */
+function offeredNetworks(networks: readonly unknown[]): string {
+  const names = networks.filter((name) => typeof name === 'string' && NETWORK_NAME.test(name))
+  const shown = [...new Set(names)].slice(0, SHOWN_NETWORKS)
+  return shown.length === 0 ? '' : ` It offers ${shown.join(', ')}; Base is eip155:8453.`
+}
+
 /** The hub refuses the terms and has signed nothing. The message may be shown to the caller. */
 export class PaymentTermsError extends Error {
   override readonly name = 'PaymentTermsError'
@@ -49,11 +68,8 @@ export class PaymentTermsError extends Error {
   /** Offered payee address, if only that is the reason. */
   readonly payTo: Address | undefined
 
-  constructor(
-    reason: TermsReason,
-    { price, payTo, cause }: { price?: Micros; payTo?: Address; cause?: unknown } = {},
-  ) {
-    super(REASON_TEXTS[reason], { cause })
+  constructor(reason: TermsReason, { price, payTo, networks, cause }: TermsErrorDetails = {}) {
+    super(`${REASON_TEXTS[reason]}${networks ? offeredNetworks(networks) : ''}`, { cause })
     this.code = CODE_BY_REASON[reason] ?? 'upstream_payment_terms'
     this.reason = reason
     this.price = price

@@ -7,7 +7,7 @@ import { PaymentTermsError, type TermsReason } from './terms-error.ts'
 
 /** Offer in a seller's 402, parsed but not checked. */
 export interface Offer {
-  /** Version of x402: 2 is sent in a header, 1 in the body. */
+  /** Version of x402: 2 is sent in a header, 1 in the body, where some sellers also send 2. */
   readonly version: 1 | 2
   /** `resource` of a version 2 offer, to be sent back unchanged. */
   readonly resource: unknown
@@ -46,6 +46,8 @@ export interface Terms {
   /** The seller's own entry and resource, to be sent back unchanged (x402 v2 §5.2). */
   readonly accepted: JsonObject
   readonly resource: unknown
+  /** The seller's extension `payment-identifier`, to be sent back with an id; else undefined. */
+  readonly identifier?: JsonObject
 }
 
 const HEADER = 'payment-required'
@@ -57,18 +59,20 @@ const POSITIVE = /^[1-9]\d{0,77}$/
 const ZERO = '0x0000000000000000000000000000000000000000'
 
 /**
- * Parses the offer of a 402: the `PAYMENT-REQUIRED` header of version 2, else the JSON body of
- * version 1 (x402 specification, transports-v2/http.md). A malformed header is refused even if the
- * body is readable, because there must be exactly one offer.
+ * Parses the offer of a 402: the `PAYMENT-REQUIRED` header of version 2, else the JSON body, of
+ * version 1 or 2 (x402 specification, transports-v2/http.md). A malformed header is refused even if
+ * the body is readable, because there must be exactly one offer.
  * @throws PaymentTermsError `no_offer`, `duplicate_offer`, `malformed_offer`
  */
 export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): Offer {
   const header = response.headers[HEADER]
   if (Array.isArray(header)) throw new PaymentTermsError('duplicate_offer')
-  if (header === undefined) return toOffer(1, parseBody(response.body))
+  if (header === undefined) return toOffer(parseBody(response.body))
   const decoded = decodeJson(header)
-  if (!isJsonObject(decoded)) throw new PaymentTermsError('malformed_offer')
-  return toOffer(2, decoded)
+  if (!isJsonObject(decoded) || decoded['x402Version'] === 1) {
+    throw new PaymentTermsError('malformed_offer')
+  }
+  return toOffer(decoded)
 }
 
 function parseBody(body: Buffer): JsonObject {
@@ -79,9 +83,10 @@ function parseBody(body: Buffer): JsonObject {
   return parsed
 }
 
-function toOffer(version: 1 | 2, envelope: JsonObject): Offer {
-  const { x402Version, accepts, resource, extensions } = envelope
-  if (x402Version !== version || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
+function toOffer(envelope: JsonObject): Offer {
+  const { x402Version: version, accepts, resource, extensions } = envelope
+  const isKnown = version === 1 || version === 2
+  if (!isKnown || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
     throw new PaymentTermsError('malformed_offer')
   }
   const entries = accepts.filter(isJsonObject)
@@ -110,10 +115,10 @@ type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 
 /** Checks of an entry in the order of `REASON_TEXTS`, except the limits of its price. */
 const CHECKS: readonly (readonly [TermsReason, Check])[] = [
-  ['extension', (_entry, { extensions }) => !requiresExtension(extensions)],
+  ['extension', (_entry, { extensions }) => !requiresUnknownExtension(extensions)],
   ['resource', isForRequestedHost],
   ['scheme', (entry) => entry['scheme'] === 'exact' && flowOf(entry) !== undefined],
-  ['network', (entry, { version }) => entry['network'] === NETWORK[version]],
+  ['network', (entry, { version }) => NETWORKS[version].includes(entry['network'])],
   ['asset', (entry) => isSameAddress(entry['asset'], USDC_BASE.address)],
   ['domain', hasKnownDomain],
   ['amount', (entry, { version }) => amountOf(entry, version) !== undefined],
@@ -122,7 +127,11 @@ const CHECKS: readonly (readonly [TermsReason, Check])[] = [
   ['timeout', (entry) => timeoutOf(entry) !== undefined],
 ]
 
-const NETWORK = { 1: USDC_BASE.v1Network, 2: USDC_BASE.network } as const
+/** Names of Base. Some sellers of version 1 use that of version 2. */
+const NETWORKS: Readonly<Record<Offer['version'], readonly unknown[]>> = {
+  1: [USDC_BASE.v1Network, USDC_BASE.network],
+  2: [USDC_BASE.network],
+}
 
 /**
  * Chooses the cheapest entry that passes every check, among equal ones the first that settles after
@@ -137,8 +146,10 @@ export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const good = offer.entries.filter((_entry, index) => failed[index] === -1)
   const [terms] = good.map((entry) => termsOf(entry, offer, policy)).sort(preferredFirst)
   if (!terms) {
-    const [reason] = CHECKS[Math.max(...failed)] ?? ['malformed_offer' as const]
-    throw new PaymentTermsError(reason)
+    const furthest = Math.max(...failed)
+    const [reason] = CHECKS[furthest] ?? ['malformed_offer' as const]
+    const networks = offer.entries.map((entry) => entry['network'])
+    throw new PaymentTermsError(reason, reason === 'network' ? { networks } : {})
   }
   const { amount: price, payTo } = terms
   if (terms.payToChanged && !isSameAddress(policy.acceptedPayTo, payTo)) {
@@ -160,7 +171,7 @@ function preferredFirst(a: Terms, b: Terms): number {
 }
 
 function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
-  const { version, resource } = offer
+  const { version, resource, extensions } = offer
   const amount = amountOf(entry, version)
   const payTo = payToOf(entry)
   const maxTimeoutSeconds = timeoutOf(entry)
@@ -177,7 +188,16 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
     flow,
     accepted: entry,
     resource,
+    ...identifierOf(extensions),
   }
+}
+
+/** Extension by which sellers tell payments apart (x402 specification, payment_identifier.md). */
+export const IDENTIFIER = 'payment-identifier'
+
+function identifierOf(extensions: unknown): Pick<Terms, 'identifier'> {
+  const identifier = isJsonObject(extensions) ? extensions[IDENTIFIER] : undefined
+  return isJsonObject(identifier) ? { identifier } : {}
 }
 
 /** Parses the amount in atomic units; undefined for numbers, decimals and contradicting amounts. */
@@ -230,11 +250,15 @@ function isForRequestedHost(entry: JsonObject, offer: Offer, { host }: TermsPoli
   })
 }
 
-/** Returns true if the offer requires an extension, such as an identifier. */
-function requiresExtension(extensions: unknown): boolean {
+/** Returns true if the offer requires an extension other than `payment-identifier`. */
+function requiresUnknownExtension(extensions: unknown): boolean {
   if (!isJsonObject(extensions)) return false
-  return Object.values(extensions).some(
-    (one) => isJsonObject(one) && isJsonObject(one['info']) && one['info']['required'] === true,
+  return Object.entries(extensions).some(
+    ([name, one]) =>
+      name !== IDENTIFIER &&
+      isJsonObject(one) &&
+      isJsonObject(one['info']) &&
+      one['info']['required'] === true,
   )
 }
 

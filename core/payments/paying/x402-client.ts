@@ -7,7 +7,14 @@ import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.t
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
-import { chooseTerms, decodeJson, parseOffer, type Terms, type TermsPolicy } from './terms.ts'
+import {
+  chooseTerms,
+  decodeJson,
+  IDENTIFIER,
+  parseOffer,
+  type Terms,
+  type TermsPolicy,
+} from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
 
 /** Request of a caller at `POST /external`. */
@@ -123,21 +130,31 @@ export async function signPayment(
     nonce = `0x${randomBytes(32).toString('hex')}`,
   } = earlier ?? {}
   const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
-  const header = paymentHeader(terms, payload)
+  const header = paymentHeader(terms, payload, nonce)
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
   return { header, from, to, value, nonce, validBefore, payloadHash }
 }
 
 /** Builds the payment header for the seller's version of x402. */
-function paymentHeader(terms: Terms, payload: unknown): SignedPayment['header'] {
-  const { version, accepted, resource } = terms
+function paymentHeader(terms: Terms, payload: unknown, nonce: Hex): SignedPayment['header'] {
+  const { version, accepted, resource, identifier } = terms
+  const extensions = identifier && { [IDENTIFIER]: withId(identifier, nonce) }
   const envelope =
     version === 2
-      ? { x402Version: 2, resource, accepted, payload }
-      : { x402Version: 1, scheme: 'exact', network: USDC_BASE.v1Network, payload }
+      ? { x402Version: 2, resource, accepted, payload, ...(extensions && { extensions }) }
+      : { x402Version: 1, scheme: 'exact', network: accepted['network'], payload }
   const value = Buffer.from(JSON.stringify(envelope)).toString('base64')
   return { name: version === 2 ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT', value }
 }
+
+/** Adds the id of a payment to the seller's extension: the same for each signature of its nonce. */
+const withId = (identifier: JsonObject, nonce: Hex): JsonObject => ({
+  ...identifier,
+  info: {
+    ...(isJsonObject(identifier['info']) && identifier['info']),
+    id: `pay_${nonce.slice(2, 34)}`,
+  },
+})
 
 /**
  * Sends the same request once with the payment and returns the outcome. Never throws. Only a 2xx

@@ -35,6 +35,15 @@ describe('an offer', () => {
     expect(choose(v1([V1]))).to.include({ version: 1, amount: 2_000n, payTo: PAY_TO })
   })
 
+  it('of version 2 is read from the body if there is no header', () => {
+    const offered = choose(v1([V2], { x402Version: 2 }))
+    expect(offered).to.include({ version: 2, amount: 3_000n, payTo: PAY_TO })
+  })
+
+  it('of version 1 may name the network as version 2 does', () => {
+    expect(choose(v1([{ ...V1, network: 'eip155:8453' }]))).to.include({ version: 1 })
+  })
+
   it('in both versions is read from the header', () => {
     const both = { ...v2([V2]), body: v1([V1]).body }
     expect(choose(both)).to.include({ version: 2, amount: 3_000n })
@@ -45,7 +54,8 @@ describe('an offer', () => {
     ['no header and no body', { headers: {}, body: none }, 'no_offer'],
     ['a page', { headers: {}, body: Buffer.from('<html>pay me') }, 'no_offer'],
     ['JSON of another kind', { headers: {}, body: Buffer.from('{"error":"pay"}') }, 'no_offer'],
-    ['a version 2 body without a header', v1([V2], { x402Version: 2 }), 'malformed_offer'],
+    ['version 3 in the body', v1([V2], { x402Version: 3 }), 'malformed_offer'],
+    ['entries of version 1 as version 2', v1([V1], { x402Version: 2 }), 'network'],
     ['the header twice', header([good, good]), 'duplicate_offer'],
     ['two headers joined', header(`${good}, ${good}`), 'malformed_offer'],
     ['broken base64', header('!!!!'), 'malformed_offer'],
@@ -134,10 +144,18 @@ describe('refused terms include', () => {
   })
 
   it('an offer that requires an extension', () => {
-    const extensions = { 'payment-identifier': { info: { required: true } } }
+    const extensions = { 'sign-in-with-x': { info: { required: true } } }
     expect(refusal(v2([V2], { extensions })).reason).to.equal('extension')
-    const optional = { bazaar: { info: { input: {} } }, 'payment-identifier': { info: {} } }
+    const optional = { bazaar: { info: { input: {} } }, 'sign-in-with-x': { info: {} } }
     expect(choose(v2([V2], { extensions: optional })).amount).to.equal(3_000n)
+  })
+
+  it('networks that are not Base, by their names if these are names', () => {
+    const offered = (...networks: unknown[]) => v2(networks.map((network) => ({ ...V2, network })))
+    expect(refusal(offered('solana:5eykt', 'base', 7, 'pay <me>')).message).to.equal(
+      'The seller does not accept payments on Base. It offers solana:5eykt, base; Base is eip155:8453.',
+    )
+    expect(refusal(offered({})).message).to.equal('The seller does not accept payments on Base.')
   })
 
   it('A087 a price above the maximum, which is reported', () => {

@@ -16,6 +16,7 @@ import {
   account,
   ENTRY,
   GET,
+  type Json,
   NOW,
   offer,
   PAY_TO,
@@ -180,10 +181,28 @@ describe('the signature', () => {
       accepted: ENTRY,
       resource: RESOURCE,
     })
-    const v1 = await signPayment(account, { ...TERMS, version: 1 }, NOW)
-    expect(v1.header.name).to.equal('X-PAYMENT')
-    expect(payloadOf(v1)).to.include({ x402Version: 1, scheme: 'exact', network: 'base' })
-    expect(payloadOf(v1)).to.not.have.any.keys('accepted', 'resource')
+    for (const network of ['base', 'eip155:8453']) {
+      const accepted = { ...ENTRY, network }
+      const v1 = await signPayment(account, { ...TERMS, version: 1, accepted }, NOW)
+      expect(v1.header.name).to.equal('X-PAYMENT')
+      expect(payloadOf(v1)).to.include({ x402Version: 1, scheme: 'exact', network })
+      expect(payloadOf(v1)).to.not.have.any.keys('accepted', 'resource')
+    }
+  })
+
+  it('identifies itself to sellers who ask for that, the same again if signed again', async () => {
+    const identifier = { info: { required: true }, schema: { type: 'object' } }
+    const terms = { ...TERMS, identifier }
+    const first = await signPayment(account, terms, NOW)
+    const { extensions } = payloadOf(first) as unknown as { extensions: Json }
+    const { info, schema } = extensions['payment-identifier'] as { info: Json; schema: unknown }
+    expect(schema).to.deep.equal(identifier.schema)
+    expect(info).to.include({ required: true })
+    expect(info['id']).to.match(/^[\w-]{16,128}$/)
+    const again = await signPayment(account, terms, NOW, undefined, first)
+    expect(payloadOf(again)).to.deep.include({ extensions })
+    const other = await signPayment(account, terms, NOW)
+    expect(payloadOf(other)).not.to.deep.include({ extensions })
   })
 
   it('never pays the payer itself', async () => {
