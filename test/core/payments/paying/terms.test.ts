@@ -152,10 +152,10 @@ describe('refused terms include', () => {
 
   it('networks that are not Base, by their names if these are names', () => {
     const offered = (...networks: unknown[]) => v2(networks.map((network) => ({ ...V2, network })))
-    expect(refusal(offered('solana:5eykt', 'base', 7, 'pay <me>')).message).to.equal(
-      'The seller does not accept payments on Base. It offers solana:5eykt, base; Base is eip155:8453.',
-    )
-    expect(refusal(offered({})).message).to.equal('The seller does not accept payments on Base.')
+    const sentence = 'The seller does not accept payments on Base.'
+    const { message } = refusal(offered('solana:5eykt', 'base', 7, 'pay <me>'))
+    expect(message).to.equal(`${sentence} It offers solana:5eykt, base; Base is eip155:8453.`)
+    expect(refusal(offered({})).message).to.equal(sentence)
   })
 
   it('A087 a price above the maximum, which is reported', () => {
