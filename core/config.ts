@@ -75,6 +75,8 @@ export interface Config {
     readonly seller: Micros
   }
   readonly payouts: PayoutConfig
+  /** Age in days at which unspent credits expire (undefined: never), and notice before that. */
+  readonly credits: { readonly expireDays: number | undefined; readonly noticeDays: number }
   readonly staff: StaffConfig
   /** Total of one staff member's acts per UTC day without a second person. */
   readonly soloAdjustmentMax: Micros

@@ -3,6 +3,7 @@ import type { DiscoveryDeps } from '../core/catalog/listings/discovery/discover.
 import type { EmbedDeps } from '../core/catalog/search/semantic/embed-documents.ts'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
 import type { Egress } from '../core/egress/http.ts'
+import type { CreditPolicy } from '../core/finance/expire-credits.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
 import type { CheckpointDestination } from '../core/ledger/ship-checkpoints.ts'
@@ -48,6 +49,8 @@ export interface JobDeps extends ResolveDeps {
   readonly gas?: GasSettings | undefined
   /** Wallets whose key is in the environment. */
   readonly environmentKeys?: EnvironmentKeys | undefined
+  /** When credits expire, and connections that may post; undefined: never. */
+  readonly credits?: { readonly policy: CreditPolicy; readonly pool: Pool } | undefined
   /** Undefined: no payouts. */
   readonly payouts?: PayoutSettings | undefined
 }

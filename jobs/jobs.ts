@@ -12,6 +12,7 @@ import {
   deleteUnusedEmbeddings,
   embedDocuments,
 } from '../core/catalog/search/semantic/embed-documents.ts'
+import { expireCredits } from '../core/finance/expire-credits.ts'
 import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
@@ -54,6 +55,13 @@ export const jobs = {
   },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
+  'expire-credits': {
+    everySeconds: 3_600,
+    run: ({ credits, ...deps }, stopping) =>
+      credits
+        ? expireCredits({ ...deps, pool: credits.pool }, credits.policy, stopping)
+        : Promise.resolve(),
+  },
   'account-gas': { everySeconds: 60, run: accountGas },
   'check-wallet-keys': { everySeconds: 60, run: checkEnvironmentKeys },
   'make-partitions': {

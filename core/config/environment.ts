@@ -137,6 +137,8 @@ const Variables = z.object({
   HUB_PAYOUT_CREDIT_WAIT_HOURS: z.coerce.number().int().min(0).max(720).default(48),
   HUB_FRESH_SIGN_IN_MINUTES: z.coerce.number().int().min(1).max(60).default(10),
   HUB_STAFF_SESSION_HOURS: z.coerce.number().int().min(1).max(720).default(12),
+  HUB_CREDITS_EXPIRE_DAYS: z.coerce.number().int().min(91).max(36_500).optional(),
+  HUB_CREDITS_NOTICE_DAYS: z.coerce.number().int().min(7).max(90).default(30),
   HUB_ADJUST_ALONE: dollars.prefault('100'),
   HUB_ROLE_WAIT_HOURS: z.coerce.number().int().min(0).max(720).optional(),
   HUB_ROLE_REVIEW_DAYS: z.coerce.number().int().min(1).max(3_650).default(90),

@@ -149,6 +149,9 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_FRESH_SIGN_IN_MINUTES: 'Its format allows at most an hour.',
   HUB_STAFF_SESSION_HOURS: (hours) =>
     hours > 24 ? 'must be at most 24: a lost device would stay signed in' : undefined,
+  HUB_CREDITS_EXPIRE_DAYS: (days) =>
+    days < 365 ? 'must be at least 365: holders need time to spend what they bought' : undefined,
+  HUB_CREDITS_NOTICE_DAYS: 'Its format requires at least a week.',
   HUB_ADJUST_ALONE: most(usd('1000')),
   HUB_ROLE_WAIT_HOURS: hoursAtLeast(12),
   HUB_LEGAL_NAME: ON_DOCUMENTS,

@@ -588,6 +588,34 @@ CREATE TABLE hub.key_version (
 CREATE TRIGGER check_key_version BEFORE DELETE OR UPDATE ON hub.key_version FOR EACH ROW EXECUTE FUNCTION hub.check_key_version();
 GRANT INSERT, SELECT, UPDATE ON hub.key_version TO hub_app;
 
+CREATE TABLE hub.lapse_notice (
+  id uuid NOT NULL,
+  principal text NOT NULL,
+  amount bigint NOT NULL,
+  bought_before timestamp with time zone NOT NULL,
+  noticed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  done_at timestamp with time zone,
+  lapsed bigint,
+  CONSTRAINT lapse_notice_pkey PRIMARY KEY (id),
+  CONSTRAINT lapse_notice_amount_check CHECK ((amount > 0)),
+  CONSTRAINT lapse_notice_check CHECK (((bought_before <= noticed_at) AND (due_at >= (noticed_at + '6 days'::interval)))),
+  CONSTRAINT lapse_notice_check1 CHECK (((done_at IS NULL) = (lapsed IS NULL))),
+  CONSTRAINT lapse_notice_check2 CHECK (((lapsed >= 0) AND (lapsed <= amount))),
+  CONSTRAINT lapse_notice_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+);
+CREATE INDEX lapse_notice_due ON hub.lapse_notice USING btree (due_at) WHERE (done_at IS NULL);
+CREATE UNIQUE INDEX lapse_notice_open ON hub.lapse_notice USING btree (principal) WHERE (done_at IS NULL);
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.lapse_notice FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+GRANT SELECT ON hub.lapse_notice TO hub_app;
+GRANT INSERT ON hub.lapse_notice(id) TO hub_app;
+GRANT INSERT ON hub.lapse_notice(principal) TO hub_app;
+GRANT INSERT ON hub.lapse_notice(amount) TO hub_app;
+GRANT INSERT ON hub.lapse_notice(bought_before) TO hub_app;
+GRANT INSERT ON hub.lapse_notice(due_at) TO hub_app;
+GRANT UPDATE ON hub.lapse_notice(done_at) TO hub_app;
+GRANT UPDATE ON hub.lapse_notice(lapsed) TO hub_app;
+
 CREATE TABLE hub.listing (
   id text NOT NULL,
   url text NOT NULL,
@@ -775,7 +803,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text])))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;
@@ -2557,6 +2585,27 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.expired_credits(p_before timestamp with time zone)
+ RETURNS TABLE(principal text, amount bigint)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  WITH inflow AS (
+    SELECT u.account, sum(u.amount) AS amount
+    FROM ledger.journal j CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
+    WHERE j.kind IN (16, 20, 25, 29, 37, 40) AND j.at >= p_before AND u.amount > 0
+    GROUP BY u.account
+  )
+  SELECT k.principal, (sum(b.balance) - coalesce(sum(i.amount), 0))::bigint
+  FROM api_key k JOIN principal p ON p.id = k.principal
+  JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
+  LEFT JOIN inflow i ON i.account = k.credits
+  WHERE k.parent IS NULL GROUP BY k.principal
+  HAVING sum(b.balance) > coalesce(sum(i.amount), 0) $function$;
+GRANT EXECUTE ON FUNCTION hub.expired_credits(timestamp with time zone) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.expired_credits(timestamp with time zone) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.grant_role(p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[])
  RETURNS bigint
  LANGUAGE plpgsql
@@ -4204,17 +4253,31 @@ BEGIN
     RAISE EXCEPTION '% needs a % in its meta', p_kind.event, offender USING ERRCODE = 'check_violation';
   END IF;
   PERFORM check_debt(p_kind, p_accounts, p_amounts, p_meta);
-  PERFORM check_lapse(p_kind, p_accounts);
+  PERFORM check_lapse(p_kind, p_accounts, p_amounts, p_meta);
 END $function$;
 
-CREATE OR REPLACE FUNCTION ledger.check_lapse(p_kind ledger.kind, p_accounts bigint[])
+CREATE OR REPLACE FUNCTION ledger.check_lapse(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
+DECLARE
+  notice uuid := p_meta ->> 'notice';
+  expired bigint;
 BEGIN
-  IF p_kind.event = 'credits.lapsed' AND EXISTS (SELECT FROM hub.api_key k
+  IF p_kind.event <> 'credits.lapsed' THEN RETURN; END IF;
+  IF notice IS NOT NULL THEN
+    SELECT sum(u) INTO expired FROM unnest(p_amounts) u WHERE u > 0;
+    IF NOT EXISTS (SELECT FROM hub.lapse_notice n
+        WHERE n.id = notice AND n.done_at IS NULL AND n.due_at <= clock_timestamp()
+          AND p_accounts[1] IN (SELECT k.credits FROM hub.api_key k WHERE k.principal = n.principal)
+          AND n.amount >= expired + (SELECT coalesce(sum(-j.amounts[1]), 0) FROM journal j
+            WHERE j.id = notice AND j.phase = 0 AND j.owner IN
+              (SELECT k.credits FROM hub.api_key k WHERE k.principal = n.principal))) THEN
+      RAISE EXCEPTION 'no notice is due of so many credits' USING ERRCODE = 'check_violation';
+    END IF;
+  ELSIF EXISTS (SELECT FROM hub.api_key k
       WHERE k.credits = ANY (p_accounts) AND k.parent IS NULL AND k.revoked_at IS NULL
         AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) THEN
     RAISE EXCEPTION 'the key works: its credits do not lapse' USING ERRCODE = 'check_violation';

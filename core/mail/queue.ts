@@ -7,10 +7,10 @@ const MAIL_SERVER = 'mail server'
 
 /** Mail to be composed and sent. */
 export interface MailRequest {
-  readonly template: 'sign-in' | 'payout-sent' | 'payout-address'
+  readonly template: 'sign-in' | 'payout-sent' | 'payout-address' | 'credits-expiring'
   /** Single address. */
   readonly recipient: string
-  /** Id of the subject: sign-in link or payout. */
+  /** Id of the subject: sign-in link, payout, provider or notice. */
   readonly subject: string
   /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date

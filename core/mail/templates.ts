@@ -73,3 +73,20 @@ export const payoutAddressMail = (
     '',
   ].join('\n'),
 })
+
+/** Composes the notice of credits that will expire. @param credits `12.50` */
+export const creditsExpiringMail = (
+  to: string,
+  host: string,
+  credits: string,
+  due: Date,
+): Mail => ({
+  to,
+  subject: `$${credits} of your credits at ${host} will expire`,
+  text: [
+    `$${credits} of your credits at ${host} expires at ${due.toISOString()}.`,
+    '',
+    'Credits that you spend before do not expire; the oldest are spent first.',
+    '',
+  ].join('\n'),
+})

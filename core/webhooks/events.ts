@@ -3,6 +3,8 @@ import type { PoolClient } from 'pg'
 /** Events that webhooks can subscribe to, with descriptions. */
 export const EVENTS = {
   'balance.low': 'The credits of a key fell below its threshold.',
+  'credits.expiring': 'Credits that you do not spend will expire.',
+  'credits.lapsed': 'Credits expired.',
   'call.refunded': 'The hold or charge of a call was returned to the credits of its key.',
   'payment.resolved': 'The outcome of an open payment is known.',
   'listing.changed': 'The state or content of one of your listings changed.',

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import type { Config } from '../../core/config.ts'
+import { composeExpiryMail } from '../../core/finance/expire-credits.ts'
 import type { CredentialGate } from '../../core/identity/credential-gate.ts'
 import { LINK_SECONDS, MagicLinks } from '../../core/identity/magic-link.ts'
 import type { Log } from '../../core/log.ts'
@@ -45,6 +46,8 @@ export function openMailing(options: {
   return {
     transport,
     async compose({ template, recipient, subject }) {
+      if (template === 'credits-expiring')
+        return composeExpiryMail(pool, { recipient, subject }, baseUrl())
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())
       const token = await links.tokenFor(subject)

@@ -252,7 +252,8 @@ async function runJobs(
   const sold = { services, families, catalog, onSold }
   const found = { discovery, embedding }
   const { environmentKeys } = money
-  const paying = { wallets, gas, payouts, environmentKeys }
+  const credits = { policy: config.credits, pool: hub.financePool }
+  const paying = { wallets, gas, payouts, credits, environmentKeys }
   const retained = new RetainedCheckpoints(config.dataDir)
   const checkpointDestinations = await openCheckpointDestinations(config, mailing.transport)
   for (const { close } of checkpointDestinations) scope.defer(() => close?.())

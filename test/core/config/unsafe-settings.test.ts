@@ -106,6 +106,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   HUB_PAYOUT_CREDIT_WAIT_HOURS: ['0'],
   HUB_STAFF_SESSION_HOURS: ['720'],
   HUB_PAYOUT_COOLDOWN_HOURS: ['0', '23'],
+  HUB_CREDITS_EXPIRE_DAYS: ['364'],
   HUB_ADJUST_ALONE: ['1000000', '1000.01'],
   HUB_ROLE_WAIT_HOURS: ['0', '11'],
   HUB_CHECKPOINTS_WEBHOOK: ['http://witness.acme.com/notes'],
