@@ -23,7 +23,8 @@ GRANT SELECT, INSERT (id, principal, amount, bought_before, due_at), UPDATE (don
 
 -- Available credits of all principals that are left of what they had before an instant. The oldest credits
 -- are spent first: what came in since then is left as long as anything is. Transfers between the keys of a
--- principal bring in nothing. Kinds: 16 purchased, 20 and 29 refunded, 25 granted, 37 identified, 40 adjusted.
+-- principal bring in nothing. Kinds: 16 purchased, 20 and 29 refunded, 25 granted, 37 identified, 40
+-- adjusted.
 CREATE FUNCTION hub.expired_credits(p_before timestamptz)
 RETURNS TABLE (principal text, amount bigint) LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
   WITH inflow AS (
