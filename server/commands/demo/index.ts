@@ -54,7 +54,9 @@ export async function demo(parts: Parts, args: readonly string[], write: Write):
     const told = await playStory(running, tell)
     const books = await closeLedger(running, join(home, 'demo'), tell)
     const ok = told.ok && books.ok
-    tell.chapter(ok ? 'Everything is as it should be' : 'Something is wrong')
+    const seconds = ((elapsedMs() - start) / 1_000).toFixed(1)
+    const outcome = ok ? 'Everything is as it should be' : 'Something is wrong'
+    tell.chapter(`${outcome}, after ${seconds} seconds on this machine`)
     if (values.json === true) {
       const line = {
         ok,
