@@ -57,6 +57,7 @@ export const ACTS = [
   'debt.recover',
   'credits.transfer',
   'credits.lapse',
+  'holdings.revalue',
   'period.close',
   'exception.resolve',
   'transfer.book',

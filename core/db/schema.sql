@@ -1620,7 +1620,7 @@ CREATE TABLE hub.staff_act (
   CONSTRAINT staff_act_check4 CHECK (((state <> 'booked'::text) OR (decider <> ALL (person)))),
   CONSTRAINT staff_act_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_exposure_check CHECK ((exposure >= 0)),
-  CONSTRAINT staff_act_kinds CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text, 'period'::text, 'breakage'::text]))),
+  CONSTRAINT staff_act_kinds CHECK ((kind = ANY (ARRAY['adjustment'::text, 'refund'::text, 'exception'::text, 'transfer'::text, 'provider'::text, 'write-off'::text, 'recovery'::text, 'period'::text, 'breakage'::text, 'revaluation'::text]))),
   CONSTRAINT staff_act_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
   CONSTRAINT staff_act_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
   CONSTRAINT staff_act_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),

@@ -7,6 +7,7 @@ import { executeClosing } from './month-closing.ts'
 import { executeAssignment } from './provider-owner.ts'
 import { executeRecovery, executeWriteOff } from './receivables.ts'
 import { executeRefund } from './refunds.ts'
+import { executeRevaluation } from './revaluation.ts'
 import { secondPersonFault } from './second-person.ts'
 import {
   type ActKind,
@@ -36,6 +37,7 @@ const PREPARE: {
   'write-off': (deps, act) => executeWriteOff(deps, act),
   recovery: (deps, act) => executeRecovery(deps, act),
   breakage: (deps, act) => executeBreakage(deps, act),
+  revaluation: (deps, act) => executeRevaluation(deps, act),
 }
 
 /**

@@ -87,8 +87,12 @@ const startsWith =
     prefixes.some((prefix) => account.startsWith(prefix))
 
 const isEquity = startsWith('equity:')
-/** Gains and losses in equity that no owner paid in or took out. */
-const isConversion = startsWith('equity:conversion:', 'equity:between-shards')
+/** Changes of equity without cash: nobody paid USDC in or took it out. */
+const isConversion = startsWith(
+  'equity:conversion:',
+  'equity:contributed-eth',
+  'equity:between-shards',
+)
 
 function sum(balances: GroupBalances, selects: (account: Account) => boolean): bigint {
   let total = 0n

@@ -28,6 +28,7 @@ export const ACT_KINDS = [
   'recovery',
   'period',
   'breakage',
+  'revaluation',
 ] as const
 export type ActKind = (typeof ACT_KINDS)[number]
 

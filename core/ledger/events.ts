@@ -115,6 +115,14 @@ export type LedgerEvent =
       /** Value in microdollars. */
       readonly cost: Micros
     }
+  /** The ETH was valued: what came in, what gas had cost, and the gain or loss. */
+  | {
+      readonly type: 'holdings.revalued'
+      readonly contributed: Micros
+      readonly spent: Micros
+      readonly gain: Micros
+      readonly loss: Micros
+    }
   /** A facilitator charged its fee to a platform wallet. */
   | { readonly type: 'facilitator.charged'; readonly wallet: Wallet; readonly amount: Micros }
   /** USDC moved between two platform wallets. */

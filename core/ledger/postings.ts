@@ -25,8 +25,13 @@ export const SUSPENSE = 'liabilities:suspense'
 /** Debts of providers: refunds of amounts that had already been paid out. */
 export const RECEIVABLE = 'assets:receivable:providers'
 export const GAS = 'assets:eth:base:gas'
-const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
-const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
+/** Value of the ETH in USDC, as the last revaluation left it. */
+export const ETH_VALUE = 'assets:eth:base:value'
+/** Value of the ETH that came in, at the price of the next revaluation. */
+export const CONTRIBUTED_ETH = 'equity:contributed-eth'
+export const REVALUATION_GAIN = 'income:revaluation'
+export const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
+export const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
 const BREAKAGE = 'income:breakage'
 export const X402_LOSS = 'expenses:x402-loss'
 export const EXPENSE = {
@@ -36,6 +41,7 @@ export const EXPENSE = {
   x402Loss: X402_LOSS,
   difference: 'expenses:reconciliation-difference',
   badDebt: 'expenses:bad-debt',
+  revaluation: 'expenses:revaluation',
 } as const
 const HOLDS = {
   USDC: 'liabilities:holds',
@@ -131,6 +137,12 @@ const RULES: {
   'gas.paid': (e) => [
     ...moveUsdc(EXPENSE.gas, CONVERSION.USDC, e.cost),
     ...move(CONVERSION.GWEI, GAS, 'GWEI', e.gwei),
+  ],
+  'holdings.revalued': (e) => [
+    ...moveUsdc(ETH_VALUE, CONTRIBUTED_ETH, e.contributed),
+    ...moveUsdc(CONVERSION.USDC, ETH_VALUE, e.spent),
+    ...moveUsdc(ETH_VALUE, REVALUATION_GAIN, e.gain),
+    ...moveUsdc(EXPENSE.revaluation, ETH_VALUE, e.loss),
   ],
   'facilitator.charged': (e) => moveUsdc(EXPENSE.facilitator, walletOf(e.wallet), e.amount),
   'wallet.moved': (e) => moveUsdc(walletOf(e.to), walletOf(e.from), e.amount),

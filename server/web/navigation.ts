@@ -56,6 +56,7 @@ export const FINANCE_TABS: TabGroup = {
   pages: {
     Overview: '/finance',
     Reports: '/finance/reports',
+    'ETH and gas': '/finance/conversion',
     Documents: '/finance/documents',
     'Trial balance': '/finance/trial-balance',
     Journal: '/finance/journal',

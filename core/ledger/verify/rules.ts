@@ -92,6 +92,14 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
     phase: 3,
   },
   44: single('commission.rounded', PROVIDER, 'income:commission'),
+  45: {
+    ...manual(
+      'holdings.revalued',
+      'assets:eth:base:value,equity:conversion:usdc,expenses:revaluation',
+      'assets:eth:base:value,equity:contributed-eth,income:revaluation',
+    ),
+    needs: ['author', 'reason', 'price', 'price_source'],
+  },
   50: { ...single('period.closed', '', ''), needs: ['month', 'author'] },
 }
 

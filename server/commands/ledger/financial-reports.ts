@@ -44,7 +44,7 @@ quarter (2026-Q4) or year (2026), in USD, beside the period before or another on
 })
 
 /** @throws UsageError */
-function parsePeriodName(name: string): ReportPeriod {
+export function parsePeriodName(name: string): ReportPeriod {
   const period = parseReportPeriod(name)
   if (!period) throw new UsageError(`not a period: ${name} (write 2026-11, 2026-Q4 or 2026)`)
   return period

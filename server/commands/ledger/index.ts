@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
+import { conversionCommand } from './conversion.ts'
 import { documentsCommand } from './documents.ts'
 import { exceptionsCommand, resolveCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
@@ -20,6 +21,7 @@ const LEDGER: Program = {
     'income-statement': statementReport('income-statement', 'income, expenses and net income'),
     'balance-sheet': statementReport('balance-sheet', 'assets, liabilities and equity at the end'),
     'cash-flow': statementReport('cash-flow', 'change in cash (USDC), indirect method,'),
+    conversion: conversionCommand,
     documents: documentsCommand,
     export: exportCommand,
     close: closeCommand,

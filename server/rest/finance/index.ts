@@ -2,6 +2,7 @@ import type { DecisionDeps } from '../../../core/finance/decide-act.ts'
 import type { AnyRoute } from '../route.ts'
 import { adjustmentRoutes } from './adjustments.ts'
 import { breakageRoutes } from './breakage.ts'
+import { conversionRoutes } from './conversion.ts'
 import { financeDocumentRoutes } from './documents.ts'
 import { exportRoutes } from './exports.ts'
 import { type JournalDeps, journalRoutes } from './journal.ts'
@@ -38,6 +39,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...journalRoutes(deps),
   ...statementRoutes(deps),
   ...reportRoutes(deps),
+  ...conversionRoutes(deps),
   ...financeDocumentRoutes(deps),
   ...adjustmentRoutes(deps),
   ...proposalRoutes(deps),

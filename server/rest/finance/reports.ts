@@ -13,7 +13,7 @@ import {
 import { json } from '../../../core/money.ts'
 import { type AnyRoute, route } from '../route.ts'
 
-const reportPeriod = z.string().transform((name, context): ReportPeriod => {
+export const reportPeriod = z.string().transform((name, context): ReportPeriod => {
   const period = parseReportPeriod(name)
   if (period) return period
   context.addIssue({ code: 'custom', message: 'must be 2026-11, 2026-Q4 or 2026' })

@@ -114,7 +114,9 @@ ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
 of a month, quarter or year beside another one; in REST, <code>/v1/finance/income-statement</code>,
 <code>balance-sheet</code> and <code>cash-flow</code>. They are computed from the trial balance. The
 net income of each year is shown as <code>equity:retained-earnings:YEAR</code>. One USDC counts as
-one USD, and is cash.</p>
+one USD, and is cash. <a href="/finance/conversion">ETH and gas</a> explains the accounts between
+ETH and USDC. Before you close a month, enter the price of ETH at its end there, with its source.
+Receipts, statements and credit notes are under <a href="/finance/documents">Documents</a>.</p>
 <h2>From a posting to its call, and back</h2>
 <p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each entry links to
 everything known under its id: the hold, charge and refund of a call, its endpoint, its payer and

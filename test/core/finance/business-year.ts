@@ -6,7 +6,7 @@ import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { SPEND } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
-import { DEBTOR, eventSamples, fundAssets } from '../ledger/event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets, PRICE } from '../ledger/event-samples.ts'
 
 /** The database's clock, set by the test: functions of the ledger read this one instead. */
 const CLOCK = `
@@ -110,6 +110,7 @@ export class BusinessYear {
       author: 'a "quoted" \\ name',
       reason: 'line\nbreak; [2026-99], a: b, = + @',
       provider: DEBTOR,
+      ...PRICE,
     }
     const entry = {
       owner,

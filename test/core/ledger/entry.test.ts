@@ -4,7 +4,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { COLUMNS, type JournalEntry, legsOf, parseEntry } from '../../../core/ledger/entry.ts'
 import { copyLines } from '../../../core/ledger/export/copy-lines.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { DEBTOR, eventSamples, fundAssets } from './event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets, PRICE } from './event-samples.ts'
 import { micros, newId, openProvider, order, sampleLedger } from './fixture.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
@@ -96,7 +96,12 @@ describe('a parsed row of the journal', () => {
     const free = await ledger.open('liabilities:free-calls:other', 'FREECALL', { home: 0 })
     const earnings = (await openProvider(ledger, 'acme')).code
     const parties = { credits: owner.code, other: other.code, free: free.code, earnings }
-    const meta = { author: 'a\tb\\ "c" \u{1F4B6}', reason: 'line\nbreak', provider: DEBTOR }
+    const meta = {
+      author: 'a\tb\\ "c" \u{1F4B6}',
+      reason: 'line\nbreak',
+      provider: DEBTOR,
+      ...PRICE,
+    }
     await fundAssets(ledger)
     for (const { event } of eventSamples(parties))
       await ledger.post(event, { owner, id: newId(), meta })

@@ -21,6 +21,8 @@ const legsOfMove = (debit: Account, credit: Account, amount: bigint): Legs => [
 
 /** Provider whose debt the samples write off: `meta.provider`. */
 export const DEBTOR = 'debtor'
+/** Metadata of the price at which the samples value ETH. */
+export const PRICE = { price: '3000.000000', price_source: 'an exchange' } as const
 
 /** Posts what the samples take out of wallets and debts. */
 export async function fundAssets(ledger: Ledger): Promise<void> {
@@ -104,6 +106,17 @@ export function eventSamples({ credits, other, free, earnings }: Parties): reado
         ['equity:conversion:usdc', 9n],
         ['equity:conversion:eth', -77n],
         ['assets:eth:base:gas', 77n],
+      ],
+    ],
+    'holdings.revalued': [
+      { contributed: micros(9n), spent: micros(4n), gain: micros(2n), loss: micros(0n) },
+      [
+        ['assets:eth:base:value', -9n],
+        ['equity:contributed-eth', 9n],
+        ['equity:conversion:usdc', -4n],
+        ['assets:eth:base:value', 4n],
+        ['assets:eth:base:value', -2n],
+        ['income:revaluation', 2n],
       ],
     ],
     'facilitator.charged': [

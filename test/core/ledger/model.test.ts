@@ -16,7 +16,7 @@ import {
   openCommandAccounts,
   toCommands,
 } from './commands.ts'
-import { DEBTOR, eventSamples, fundAssets } from './event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets, PRICE } from './event-samples.ts'
 import { micros, newId, order, untilDeadline } from './fixture.ts'
 import { type Command, executionOrder, Model } from './model.ts'
 
@@ -183,7 +183,7 @@ describe('the ledger compared with a model', function () {
     }
     const model = await newModel()
     for (const { event, legs } of eventSamples(parties)) {
-      const meta = { author: 'finance', reason: 'a test', provider: DEBTOR }
+      const meta = { author: 'finance', reason: 'a test', provider: DEBTOR, ...PRICE }
       const entry = { id: newId(), owner: event.type === 'units.granted' ? free : owner, meta }
       const expected = { id: entry.id, owner: entry.owner.code }
       for (const outcome of ['applied', 'replayed'] as const) {

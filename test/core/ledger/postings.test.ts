@@ -90,6 +90,15 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'gas.paid': fc
     .record({ gwei: amount, cost: amount })
     .map(({ gwei, cost }) => ({ type: 'gas.paid', gwei, cost: micros(cost) })),
+  'holdings.revalued': fc
+    .record({ contributed: amount, spent: amount, gain: amount, loss: amount })
+    .map((amounts) => ({
+      type: 'holdings.revalued',
+      contributed: micros(amounts.contributed),
+      spent: micros(amounts.spent),
+      gain: micros(amounts.gain),
+      loss: micros(amounts.loss),
+    })),
   'facilitator.charged': of({ type: 'facilitator.charged', wallet: 'treasury' }),
   'wallet.moved': of({ type: 'wallet.moved', from: 'treasury', to: 'spend' }),
   'surplus.found': of({ type: 'surplus.found', wallet: 'treasury' }),

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../core/clock.ts'
+import { monthStart, systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import type { TestHub } from '../../support/hub.ts'
 
@@ -31,4 +31,13 @@ export async function createUnusableKey(hub: TestHub, credits: bigint): Promise<
   await hub.credit(keyId, credits)
   await hub.hub.pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
   return keyId
+}
+
+/** Opens ETH for gas in the month before. */
+export async function createEth({ hub: { ledger } }: TestHub, gwei: bigint): Promise<void> {
+  const effectiveAt = monthStart(systemClock.now(), -1)
+  const owner = await ledger.account('assets:eth:base:gas')
+  const opened = { account: owner.code, amount: gwei, asset: 'GWEI' } as const
+  const entry = { owner, id: uuidv7(effectiveAt.getTime()), effectiveAt }
+  await ledger.post({ type: 'balance.opened', ...opened }, entry)
 }

@@ -1,6 +1,6 @@
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
-import { createDebt, createUnusableKey } from './debts.ts'
+import { createDebt, createEth, createUnusableKey } from './debts.ts'
 import { type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
@@ -63,6 +63,7 @@ export const SIMPLE_ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
 }
 
 const NO_WALLET = `0x${'1'.repeat(40)}`
+const ETH_PRICE = { price_microdollars: 3_000_000_000, source: 'an exchange' }
 
 /** Actions about payouts that wait for a person, and about debts. */
 export const payoutActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
@@ -85,6 +86,14 @@ export const payoutActions = (hub: () => TestHub): Readonly<Record<string, Privi
       return ['p-recover', { address: `0x${'5'.repeat(40)}`, reason }]
     },
     bad: ['nowhere', { address: NO_WALLET, reason }],
+  },
+  'POST /v1/finance/revaluations': {
+    act: 'holdings.revalue',
+    good: async () => {
+      await createEth(hub(), 1_000n)
+      return ['', { ...ETH_PRICE, month: lastMonth(), reason }]
+    },
+    bad: ['', { ...ETH_PRICE, month: '2099-01', reason }],
   },
   'POST /v1/finance/receivables/{provider}/recovery': {
     act: 'debt.recover',

@@ -4,6 +4,7 @@ import { accountPage } from './account.ts'
 import { adjustmentsPage } from './adjustments.ts'
 import { auditPage } from './audit.ts'
 import { unusableCreditsPage } from './breakage.ts'
+import { conversionPage } from './conversion.ts'
 import { financeDocumentsPage } from './documents.ts'
 import { exceptionsPage } from './exceptions.ts'
 import { exportsPage } from './exports.ts'
@@ -21,6 +22,7 @@ import { transfersPage } from './wallet-transfers.ts'
 export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
   financePage(),
   reportsPage(deps),
+  conversionPage(deps),
   financeDocumentsPage(),
   balancePage(deps),
   accountPage(),

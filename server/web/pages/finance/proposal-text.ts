@@ -1,3 +1,4 @@
+import { decimal } from '../../../../core/money.ts'
 import type { ActJson } from '../../../rest/finance/proposals.ts'
 import { type Html, html } from '../../html.ts'
 import { breakableHex } from '../../table.ts'
@@ -34,6 +35,8 @@ ${RESOLUTIONS[textOf(terms['decision'])] ?? ''}${
 earnings.`,
   breakage: ({ subject }) => html`Post credits of the unusable key <code>${subject}</code> as
 income.`,
+  revaluation: ({ subject, terms }) => html`Value the ETH at the end of ${subject} at
+$${decimal(BigInt(textOf(terms['price'])))} (${textOf(terms['source'])}).`,
   period: ({ subject, terms }) => html`Close <a href="/finance/periods">${subject}</a> and all
 months before it permanently${missingText(terms['override'])}.`,
   provider: ({ subject, terms }) => html`Assign provider <code>${subject}</code> to

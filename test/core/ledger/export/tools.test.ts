@@ -12,7 +12,7 @@ import { exportLedger, type FormatName } from '../../../../core/ledger/export/wr
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { DEBTOR, eventSamples, fundAssets } from '../event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets, PRICE } from '../event-samples.ts'
 import {
   micros,
   newId,
@@ -99,6 +99,7 @@ describe('the accounting tools', function () {
         author: 'a "quoted" \\ name',
         reason: 'line\nbreak; and = + @',
         provider: DEBTOR,
+        ...PRICE,
       }
       await ledger.post(event, { owner: credits, id: newId(), meta })
     }

@@ -8,7 +8,7 @@ import { linesOf, verifyExport } from '../../../../core/ledger/verify/export-ver
 import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import type { Verification } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { DEBTOR, eventSamples, fundAssets } from '../event-samples.ts'
+import { DEBTOR, eventSamples, fundAssets, PRICE } from '../event-samples.ts'
 import { newId, openGranted, openProvider, order, sampleLedger } from '../fixture.ts'
 import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
@@ -43,12 +43,8 @@ async function richBooks(database: FreshDatabase): Promise<void> {
     free: (await openGranted(ledger, 'FREECALL', 2n)).code,
     earnings: (await openProvider(ledger, 'acme')).code,
   }
-  const meta = {
-    author: 'a\tb\\ "c" \u{1F4B6}',
-    reason: 'line\nbreak',
-    provider: DEBTOR,
-    more: [1.5, null, { a: '' }],
-  }
+  const decision = { author: 'a\tb\\ "c" \u{1F4B6}', reason: 'line\nbreak' }
+  const meta = { ...decision, ...PRICE, provider: DEBTOR, more: [1.5, null, { a: '' }] }
   await fundAssets(ledger)
   for (const { event } of eventSamples(parties))
     await ledger.post(event, { owner, id: newId(), meta })

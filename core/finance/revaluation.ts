@@ -1,0 +1,160 @@
+import type { ClientBase } from 'pg'
+import { Fault } from '../errors.ts'
+import { uuidv7 } from '../ids.ts'
+import { balancesAt } from '../ledger/history/balance.ts'
+import { ledgerInTransaction } from '../ledger/in-transaction.ts'
+import { CONVERSION, ETH_VALUE, GAS, OPENING } from '../ledger/postings.ts'
+import { decimal, type Micros, micros } from '../money.ts'
+import { isNewEntry, withFaults } from './posting-faults.ts'
+import { parseReportPeriod } from './report-period.ts'
+import {
+  type ActTerms,
+  type Execution,
+  type FinanceDeps,
+  type Staff,
+  type SubmittedAct,
+  submitAct,
+  withActContext,
+} from './staff-acts.ts'
+
+/** Price of ETH at the end of a month, and where it was read. */
+export interface RevaluationOrder {
+  /** UTC month, `2026-11`. */
+  readonly month: string
+  /** Microdollars per ETH. */
+  readonly price: Micros
+  readonly source: string
+}
+
+/** Amounts of a revaluation in microdollars; none is negative. */
+export interface Revaluation {
+  readonly gwei: bigint
+  /** Value of ETH that came in since the last revaluation, at this price. */
+  readonly contributed: Micros
+  /** Cost of gas since then, at the prices at which it was posted. */
+  readonly spent: Micros
+  readonly gain: Micros
+  readonly loss: Micros
+  /** All ETH that ever came in, which later revaluations deduct. */
+  readonly contributedGwei: bigint
+}
+
+const GWEI_PER_ETH = 1_000_000_000n
+
+/**
+ * Values the ETH of the gas wallet at the end of a month that is over and not closed, or proposes
+ * it: see `submitAct`. A second price of the month corrects the first one.
+ * @throws Fault `not_booked`
+ */
+export const submitRevaluation = (
+  deps: FinanceDeps,
+  by: Staff,
+  { month, price, source }: RevaluationOrder,
+  reason: string,
+): Promise<SubmittedAct> =>
+  withActContext(deps, by, reason, async (context) => {
+    const terms = { month, price: String(price), source }
+    const { contributed, gain, loss } = await readRevaluation(context.client, month, price)
+    const order = {
+      id: uuidv7(deps.clock.now().getTime()),
+      kind: 'revaluation',
+      subject: month,
+      terms,
+      accounts: [],
+      exposure: contributed + gain + loss,
+    } as const
+    return submitAct(context, order, executeRevaluation(deps, order))
+  })
+
+/** Execution of a revaluation, as one entry at the end of its month. */
+export const executeRevaluation =
+  (
+    { ledger }: Pick<FinanceDeps, 'ledger'>,
+    { id, terms }: { readonly id: string; readonly terms: ActTerms },
+  ): Execution =>
+  async (client, decision) => {
+    const [month, source] = [String(terms['month']), String(terms['source'])]
+    const price = micros(BigInt(String(terms['price'])))
+    const { gwei, contributedGwei, ...amounts } = await readRevaluation(client, month, price)
+    if (Object.values(amounts).every((amount) => amount === 0n)) {
+      throw new Fault('not_booked', `The ETH has this value at the end of ${month} already.`)
+    }
+    const poster = ledgerInTransaction(ledger, client)
+    const owner = await poster.account(ETH_VALUE)
+    const evidence = { price: decimal(price), price_source: source, gwei: String(gwei) }
+    const meta = { ...decision, ...evidence, contributed_gwei: String(contributedGwei) }
+    const effectiveAt = new Date(monthOf(month).to.getTime() - 1)
+    const outcome = await withFaults(() =>
+      poster.post({ type: 'holdings.revalued', ...amounts }, { owner, id, meta, effectiveAt }),
+    )
+    if (!isNewEntry(outcome)) return undefined
+    return { act: 'holdings.revalue', subject: month, after: { ...evidence, ...amounts } }
+  }
+
+/** @throws Fault `not_booked` if it is no month */
+function monthOf(month: string) {
+  const period = /^\d{4}-\d\d$/.test(month) ? parseReportPeriod(month) : undefined
+  if (!period) throw new Fault('not_booked', `${month} is no month.`)
+  return period
+}
+
+/** Calculates the revaluation of a month. @throws Fault `not_booked` if it cannot be posted */
+async function readRevaluation(
+  client: ClientBase,
+  month: string,
+  price: Micros,
+): Promise<Revaluation> {
+  const { to } = monthOf(month)
+  const valuedGwei = await readValuedGwei(client, to)
+  const codes = [GAS, OPENING.GWEI, ETH_VALUE, CONVERSION.USDC]
+  const rows = await balancesAt(client, to, { like: codes })
+  const balance = (code: string): bigint =>
+    rows.find(({ account }) => account === code)?.balance ?? 0n
+  const worth = (gwei: bigint): bigint => (gwei * price) / GWEI_PER_ETH
+  const contributedGwei = balance(OPENING.GWEI)
+  const gwei = -balance(GAS)
+  const contributed = positive(worth(contributedGwei - valuedGwei))
+  const spent = positive(balance(CONVERSION.USDC))
+  const change = positive(worth(gwei)) + balance(ETH_VALUE)
+  const result = change - contributed + spent
+  return {
+    gwei,
+    contributedGwei,
+    contributed,
+    spent,
+    gain: positive(result),
+    loss: positive(-result),
+  }
+}
+
+const positive = (amount: bigint): Micros => micros(amount > 0n ? amount : 0n)
+
+/**
+ * Reads how much ETH earlier revaluations have valued.
+ * @throws Fault `not_booked` if the month is not over or closed, or a later one was valued before
+ */
+async function readValuedGwei(client: ClientBase, to: Date): Promise<bigint> {
+  // One revaluation at a time: each starts from the value that the previous one left.
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('holdings.revalued', 0))")
+  const { rows } = await client.query<{
+    early: boolean
+    closed: boolean
+    later: boolean
+    valued: bigint
+  }>(
+    `SELECT $1 > clock_timestamp() AS early,
+       coalesce($1 <= ledger.open_since(), false) AS closed,
+       coalesce(bool_or(coalesce(j.effective_at, j.at) >= $1), false) AS later,
+       coalesce(max((j.meta ->> 'contributed_gwei')::bigint), 0) AS valued
+     FROM ledger.head h LEFT JOIN ledger.journal j ON j.shard = h.shard
+       AND j.kind > 3 AND j.kind = (SELECT k.id FROM ledger.kind k
+         WHERE k.event = 'holdings.revalued')`,
+    [to],
+  )
+  const { early, closed, later, valued } = rows[0]!
+  if (early) throw new Fault('not_booked', 'The month is not over.')
+  if (closed) throw new Fault('not_booked', 'The month is closed: value the ETH before closing.')
+  if (later)
+    throw new Fault('not_booked', 'The ETH was valued at the end of a later month already.')
+  return valued
+}

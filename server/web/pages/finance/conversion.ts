@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
+import { parseReportPeriod } from '../../../../core/finance/report-period.ts'
+import type { ConversionJson } from '../../../rest/finance/conversion.ts'
+import type { DecisionJson } from '../../../rest/finance/proposals.ts'
+import { filterBar, form, formFields, textFilter } from '../../form.ts'
+import { requiredDollars } from '../../form-schemas.ts'
+import { formatTime } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { cardTable, ledgerTable } from '../../table.ts'
+import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
+
+const PATH = '/finance/conversion'
+
+/** `/finance/conversion`: ETH, its value, what gas cost, and the revaluation of a month. */
+export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
+  page(PATH, {
+    query: z.object({
+      period: z
+        .string()
+        .trim()
+        .max(7)
+        .refine((name) => name === '' || parseReportPeriod(name), 'enter 2026-11, 2026-Q4 or 2026')
+        .default(''),
+    }),
+    actions: {
+      revalue: formAction({
+        fields: z.object({
+          month: z.string().trim().max(7),
+          price: requiredDollars,
+          source: z.string().trim().min(1, 'enter where you read the price').max(200),
+          reason,
+        }),
+        run: async ({ api }, { price, ...body }) => {
+          const { state } = await api<DecisionJson>('POST /v1/finance/revaluations', {
+            body: { ...body, price_microdollars: price },
+          })
+          return { to: `${PATH}?done=${state}` }
+        },
+      }),
+    },
+    notices: {
+      booked: 'Revaluation posted at the end of its month.',
+      proposed: 'Proposed. A second person must confirm it under Adjustments.',
+    },
+    render: async (request) => {
+      const last = monthName(monthStart(clock.now(), -1))
+      const period = request.query.period === '' ? monthName(clock.now()) : request.query.period
+      const found = await request.api<ConversionJson>('GET /v1/finance/conversion', {
+        query: { period },
+      })
+      return {
+        title: 'ETH and gas',
+        tabs: FINANCE_TABS,
+        main: html`<h1>ETH and gas</h1><p class="lead">Accounts between ETH and USDC, by value date
+(UTC). Gas is an expense at the price of its day; until the next revaluation its cost stands in
+<code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
+          textFilter('period', 'Period', period, 8),
+        ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(request, last)}`,
+      }
+    },
+  })
+
+const accountTable = ({ accounts }: ConversionJson): Html =>
+  ledgerTable(
+    'ETH and gas',
+    [
+      { head: 'Account', cell: (row) => row.name },
+      { head: 'Asset', cell: ({ asset }) => asset },
+      { head: 'Amount', number: true, cell: ({ amount, asset }) => formatAmount(amount, asset) },
+    ],
+    accounts.flatMap(({ account, asset, opening, changes, closing }) => [
+      { name: html`${accountLink(account)}, opening`, asset, amount: opening },
+      ...changes.map(({ event, entries, amount }) => ({
+        name: html`${event} (${entries})`,
+        asset,
+        amount,
+      })),
+      { name: html`<strong>Closing</strong>`, asset, amount: closing },
+    ]),
+  )
+
+const revaluationTable = ({ revaluations }: ConversionJson): Html | undefined =>
+  revaluations.length === 0
+    ? undefined
+    : html`<h2>Revaluations</h2>${cardTable(
+        'Revaluations',
+        [
+          {
+            head: 'Value date',
+            noWrap: true,
+            cell: ({ entry_id: id, value_at: at }) =>
+              html`<a href="${entryPath(id)}">${formatTime(at)}</a>`,
+          },
+          { head: 'USD per ETH', number: true, cell: ({ price }) => price },
+          { head: 'Source', cell: ({ source }) => source },
+          { head: 'Author', cell: ({ author }) => author },
+        ],
+        revaluations,
+      )}`
+
+function revalueForm({ submission }: PageRequest, month: string): Html {
+  const fields = formFields('revalue', submission)
+  return html`<h2 id="revalue">Value the ETH at the end of a month</h2>${form({
+    act: 'revalue',
+    submit: 'Post revaluation',
+    fields: [
+      fields.text({
+        name: 'month',
+        label: 'Month',
+        value: month,
+        hint: 'A month (UTC) that is over and not closed.',
+        max: 7,
+        size: 8,
+        required: true,
+      }),
+      fields.text({
+        name: 'price',
+        label: 'Price of one ETH (USD)',
+        numeric: true,
+        size: 12,
+        required: true,
+      }),
+      fields.text({
+        name: 'source',
+        label: 'Source of the price',
+        hint: 'Such as an exchange and a time.',
+        max: 200,
+        required: true,
+      }),
+      reasonField(fields),
+    ],
+  })}`
+}
