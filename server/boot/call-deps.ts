@@ -59,6 +59,7 @@ export const createCallDeps = (
   allowances: new Allowances(core.ledger),
   claims: core.claims,
   offers: core.offers,
+  chain: options.money.chain,
   calls: core.calls,
   charges: new CallCharges(core.pool, core.ledger),
   pendingTasks: core.pendingTasks,

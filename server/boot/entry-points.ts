@@ -88,7 +88,8 @@ function createRoutes(
   const callerNames = secretKeys.of('caller-names')
   const sealing = { ...options, secretKeys }
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
-  const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
+  const { chain } = options.money
+  const buying = { pool, ledger, accountStatus, claims, offers, chain, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),

@@ -5,6 +5,7 @@ import type { KeyRing } from '../../core/identity/keys.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { Log } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
+import type { Chain } from '../../core/payments/chain/chain.ts'
 import type { Claims } from '../../core/payments/receiving/claims.ts'
 import type { Offers } from '../../core/payments/receiving/offers.ts'
 import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
@@ -36,6 +37,7 @@ export interface CallDeps {
   readonly allowances: Allowances
   readonly claims: Claims
   readonly offers: Offers
+  readonly chain: Chain
   readonly calls: Pick<CallLog, 'add' | 'find' | 'insert'>
   readonly charges: CallCharges
   readonly receipts: Pick<Receipts, 'sign'>

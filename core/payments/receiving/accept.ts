@@ -2,6 +2,9 @@ import { Fault } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { logFailure, outagesOf } from '../../outages.ts'
+import type { Hex } from '../chain/asset.ts'
+import type { Chain } from '../chain/chain.ts'
+import { blockBefore } from '../chain/verdict.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import type { Claim, Purchase } from './claim.ts'
 import type { Claims } from './claims.ts'
@@ -21,6 +24,7 @@ export interface AcceptDeps {
   readonly ledger: Ledger
   readonly claims: Claims
   readonly offers: Offers
+  readonly chain: Pick<Chain, 'authorizationOutcome' | 'head'>
   readonly log: Log
 }
 
@@ -55,13 +59,14 @@ export interface AcceptedPayment {
  * @throws Fault `facilitator_unavailable` if the payment cannot be verified
  */
 export async function acceptPayment(
-  { claims, offers }: AcceptDeps,
+  deps: Pick<AcceptDeps, 'claims' | 'offers' | 'chain'>,
   header: string,
   terms: SaleTerms,
   purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront' | 'payTo'>,
   needSeconds = 0,
   found?: Claim,
 ): Promise<AcceptedPayment | { readonly repeated: Claim }> {
+  const { claims, offers } = deps
   const payment = readOrRefuse(offers, header)
   const key = paymentKey(payment)
   const isCall = purchase.purpose === 'call'
@@ -86,8 +91,8 @@ export async function acceptPayment(
   })
   if (!isNew) return { repeated: claim }
   const presented = { payment, terms, upfront, first, needSeconds }
-  return verifyClaimed({ claims, offers }, claim, presented).catch(async (error: unknown) => {
-    throw await endUnsettled(claims, { claim, isRepeated, error })
+  return verifyClaimed(deps, claim, presented).catch(async (error: unknown) => {
+    throw await endUnsettled(deps, { claim, isRepeated, error })
   })
 }
 
@@ -133,17 +138,31 @@ interface Unsettled {
  * not pay again, and the job asks the chain.
  * @returns the error of the request
  */
-async function endUnsettled(claims: Claims, unsettled: Unsettled): Promise<unknown> {
+async function endUnsettled(
+  { claims, chain }: Pick<AcceptDeps, 'claims' | 'chain'>,
+  unsettled: Unsettled,
+): Promise<unknown> {
   const { claim, isRepeated, error } = unsettled
   const reason = error instanceof PaymentRefused ? error.reason : undefined
-  const isUsable = !(isRepeated && reason === EXPIRED) && reason !== NONCE_USED
-  if (isUsable && !claim.mayBeSent) {
+  const isLate = isRepeated && reason === EXPIRED && (await wasUsed(chain, claim))
+  if (!isLate && reason !== NONCE_USED && !claim.mayBeSent) {
     await (UNUSABLE_REASONS.has(reason ?? '') ? claims.forget(claim) : claims.release(claim))
     return error
   }
   await claims.conclude(claim.key, 'pending')
   const extras = reason === undefined ? {} : { reason }
   return new Fault('payment_pending', undefined, { extras, cause: error })
+}
+
+/** Returns true unless the chain shows that nobody has used a payment. */
+async function wasUsed(chain: AcceptDeps['chain'], { key, claimedAt }: Claim): Promise<boolean> {
+  const { payer, nonce } = key as { payer: Hex; nonce: Hex }
+  try {
+    const fromBlock = blockBefore(await chain.head(), claimedAt)
+    return (await chain.authorizationOutcome(payer, nonce, fromBlock)).outcome !== 'unused'
+  } catch {
+    return true // the job asks again
+  }
 }
 
 /** Returns true if the payment of a call must be settled before the work. */
@@ -213,10 +232,11 @@ function readOrRefuse(offers: Offers, header: string): Payment {
  * @throws Fault `payment_in_progress` if another process has taken the payment over
  */
 export async function settlePayment(
-  { ledger, claims, offers, log }: AcceptDeps,
+  deps: AcceptDeps,
   { claim, payment, requirement }: AcceptedPayment,
 ): Promise<Settlement & { readonly booked: boolean }> {
-  if (!(await beginSettlement(claims, claim))) throw new Fault('payment_in_progress')
+  const { ledger, claims, offers, log } = deps
+  if (!(await beginSettlement(deps, claim))) throw new Fault('payment_in_progress')
   const settled = await offers.settle(payment, requirement)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
@@ -254,7 +274,7 @@ export async function settlePayment(
 }
 
 /** Notes that a payment may be sent from now on. If that fails, it is not sent. */
-const beginSettlement = (claims: Claims, claim: Claim): Promise<boolean> =>
-  claims.beginSettlement(claim).catch(async (error: unknown) => {
-    throw await endUnsettled(claims, { claim, error })
+const beginSettlement = (deps: AcceptDeps, claim: Claim): Promise<boolean> =>
+  deps.claims.beginSettlement(claim).catch(async (error: unknown) => {
+    throw await endUnsettled(deps, { claim, error })
   })
