@@ -76,10 +76,24 @@ const checkAttempts = (facts: Facts): string[] => {
   const received = facts.transfers.filter(({ to }) => to === treasury)
   const paid = new Map(received.map(({ from, nonce, amount }) => [`${from} ${nonce}`, amount]))
   const deposits = depositsOf(facts.database)
-  return facts.attempts.flatMap((attempt) => {
-    const isDeposited = deposits.has(`${attempt.payer} ${attempt.nonce}`)
-    return checkAttempt(isDeposited ? { ...attempt, served: undefined } : attempt, paid)
-  })
+  const isDeposited = ({ payer, nonce }: PaymentAttempt) => deposits.has(`${payer} ${nonce}`)
+  const served = facts.attempts.filter((attempt) => attempt.served && !isDeposited(attempt))
+  return facts.attempts.flatMap((attempt) =>
+    isDeposited(attempt)
+      ? [...checkAttempt({ ...attempt, served: undefined }, paid), ...checkDeposit(attempt, served)]
+      : checkAttempt(attempt, paid),
+  )
+}
+
+/** A payment becomes a deposit only if it was refused, and its payer paid for the request again. */
+function checkDeposit(
+  { payer, nonce, requests, isRefused }: PaymentAttempt,
+  served: readonly PaymentAttempt[],
+): string[] {
+  const isPaidAgain = served.some(
+    (other) => other.payer === payer && other.requests.some((one) => requests.includes(one)),
+  )
+  return isRefused && isPaidAgain ? [] : [`payment ${nonce} is a deposit, and was not paid again`]
 }
 
 function checkAttempt(

@@ -139,10 +139,12 @@ export async function collectFacts(
     incomes: incomesOf(market.wallets, transfers),
     buyerWallets: new Map(left),
     charges: recorder.charges,
-    attempts: recorder.sent.map(({ payer, nonce, amount, responses }) => ({
+    attempts: recorder.sent.map(({ payer, nonce, amount, requests, responses }) => ({
       payer,
       nonce,
       amount,
+      requests: requests.map(({ path, body }) => JSON.stringify([path, body])),
+      isRefused: responses.some(({ code }) => code === 'payment_invalid'),
       charged: responses.map(({ charged }) => charged),
       served: served.get(nonce),
     })),

@@ -73,6 +73,10 @@ export interface PaymentAttempt {
   readonly payer: Hex
   readonly nonce: Hex
   readonly amount: bigint
+  /** Requests that it was sent with. */
+  readonly requests: readonly string[]
+  /** True if the buyer was asked for another payment. */
+  readonly isRefused: boolean
   /** Charge reported by each response. */
   readonly charged: readonly bigint[]
   /**
@@ -154,8 +158,10 @@ export async function readAccounts(pool: Pool): Promise<Account[]> {
 }
 
 /**
- * Amounts of payments that bought nothing and are deposits of their payers, by payer and nonce: the
- * payer paid for the same request again, or was told that the payment had failed.
+ * Amounts of payments that bought nothing and are deposits of their payers, by payer and nonce. The
+ * behavior `foreign eager` leads to them: that facilitator settles what it shall only verify, also
+ * a payment that the hub refuses because its payer must pay upfront, and does. Only then is a
+ * deposit right; `checkBuyers` reports any other.
  */
 export const depositsOf = ({
   entries,

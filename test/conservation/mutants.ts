@@ -79,6 +79,20 @@ const attempt =
     ),
   })
 
+/** Makes a deposit of the sale of a call that its payer has bought once. */
+const depositSale = (facts: Facts): Facts => {
+  const isOnly = ({ payer, requests }: Facts['attempts'][number]): boolean =>
+    facts.attempts.filter(
+      (one) => one.payer === payer && one.requests.some((each) => requests.includes(each)),
+    ).length === 1
+  const nonces = new Set(facts.attempts.filter(isOnly).map(({ nonce }) => nonce))
+  const isSale = ({ event, nonce }: Entry): boolean =>
+    event === 'call.sold' && nonces.has(nonce as `0x${string}`)
+  const deposit = (one: Entry): Entry[] => [{ ...one, event: 'surplus.found' }]
+  const entries = first(facts.database.entries, isSale, deposit)
+  return { ...facts, database: { ...facts.database, entries } }
+}
+
 /** Adds an unexplained microdollar to a seller, or to a buyer below. */
 const addToSeller = ({ incomes, ...facts }: Facts): Facts => {
   const [[wallet, amount]] = [...incomes] as [[`0x${string}`, bigint]]
@@ -131,6 +145,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a receipt that was not confirmed': {
     mutate: entry('receipt.confirmed', removed),
     finds: /^receipts of the payment/m,
+  },
+  'a sale that is a deposit': {
+    mutate: depositSale,
+    finds: /^payment \w+ is a deposit, and was not paid again/m,
   },
   'a loss': {
     mutate: entry('call.sold', (one) => [one, { ...one, event: 'external.lost' }]),

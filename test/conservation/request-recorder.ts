@@ -35,7 +35,7 @@ export interface SentPayment {
   readonly behavior: FacilitatorBehavior
   readonly payment: string
   readonly requests: PaidRequest[]
-  readonly responses: { readonly status: number; readonly charged: bigint }[]
+  readonly responses: { readonly code: unknown; readonly charged: bigint }[]
 }
 
 /** Maximum time until the hub must respond. */
@@ -123,7 +123,9 @@ export class RequestRecorder {
     }
     if (!sent.requests.includes(request)) sent.requests.push(request)
     const response = await this.ask(request, { 'payment-signature': sent.payment })
-    if (response) sent.responses.push({ status: response.status, charged: chargedOf(response) })
+    if (response) {
+      sent.responses.push({ code: response.body['code'], charged: chargedOf(response) })
+    }
     return response
   }
 }

@@ -148,7 +148,7 @@ function buyersView(
   return {
     charges: requests.filter(({ keyId, kind }) => keyId && kind !== 'top-up').flatMap(chargesOf),
     attempts: requests.flatMap((request) => {
-      const { payment, attempts } = request
+      const { payment, attempts, path, body } = request
       if (!payment) return []
       const { status } = finalAnswer(request) ?? {}
       const told = attempts.filter(({ headers }) => headers?.['idempotency-replayed'] !== 'true')
@@ -156,6 +156,8 @@ function buyersView(
         payer: payment.payer as Hex,
         nonce: payment.nonce as Hex,
         amount: BigInt(payment.amount),
+        requests: [JSON.stringify([path, body])],
+        isRefused: attempts.some(({ body: told }) => told?.['code'] === 'payment_invalid'),
         charged: told.map(({ headers }) => BigInt(headers?.['x-charged-microdollars'] ?? 0)),
         served: used.has(payment.nonce as Hex) ? status === 200 || status === 201 : undefined,
       }
