@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask, payFor } from '../support/ask.ts'
@@ -161,6 +162,34 @@ describe('A211 an x402 payment is settled before the work', () => {
     for (let times = 0; times < 2; times++) await state()
     expect(await hub().balance(keyId)).to.equal(usd('0.02'))
     expect(await ledger.balance('liabilities:suspense')).to.equal(0n)
+  })
+
+  it('and returns after a day also if others settled it when the work had failed', async () => {
+    before = () => Promise.reject(new Error('broken'))
+    const { pool, ledger, paymentDeps } = hub().hub
+    const payment = await payFor(eve, hub().url, await send('small'))
+    expect((await send('small', payment)).body).to.include({ code: 'plugin_failed' })
+    const parsed = readPayment(payment)
+    await hub().sandbox!.money.facilitator.settle(parsed, parsed.accepted)
+    const total = () => ledger.balance('liabilities:suspense')
+    const start = await total()
+    const own = `payer = '${eve.address.toLowerCase()}'`
+    await eventually(async () => {
+      await resolvePayments(paymentDeps, 0)
+      const { rows } = await pool.query(`SELECT state FROM hub.payment_claim WHERE ${own}`)
+      return rows[0].state === 'confirmed'
+    })
+    await pool.query(
+      `UPDATE hub.payment_claim SET claimed_at = now() - interval '25 hours' WHERE ${own}`,
+    )
+    await resolvePayments(paymentDeps, 0)
+    await pool.query(`UPDATE hub.payment_claim SET deposited = false WHERE ${own}`)
+    for (let times = 0; times < 2; times++) await resolvePayments(paymentDeps, 0)
+    expect((await total()) - start, 'once, also after an earlier version').to.equal(usd('0.01'))
+    before = async () => {}
+    const again = await send('small', payment)
+    expect([again.status, again.body['reason']]).to.deep.equal([402, 'payment_deposited'])
+    expect(done).to.equal(0)
   })
 
   it('by the x402 client library at the first try', async () => {

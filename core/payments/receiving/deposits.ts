@@ -88,7 +88,9 @@ export class Deposits {
           [id],
         )
         const outcome = due.rowCount === 1 && (await refundSale(client, this.#ledger, id, decision))
-        if (outcome && outcome !== 'applied') throw new Error(`refund of ${id}: ${outcome}`)
+        // Other terms: it was refunded before, and from now on cannot pay for work any more.
+        if (outcome && outcome !== 'applied' && outcome !== 'id_reused_with_other_terms')
+          throw new Error(`refund of ${id}: ${outcome}`)
       })
     }
   }

@@ -23,7 +23,7 @@ export async function refundSale(
   refunded?: Micros,
 ): Promise<LedgerOutcome> {
   const { rows } = await client.query<{ payer: string; amount: Micros; payee: string }>(
-    `UPDATE hub.payment_claim SET deposited = deposited OR upfront AND delivered_at IS NULL
+    `UPDATE hub.payment_claim SET deposited = deposited OR delivered_at IS NULL
      WHERE id = $1 AND purpose = 'call' RETURNING payer, amount, payee`,
     [id],
   )
