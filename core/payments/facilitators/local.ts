@@ -108,7 +108,10 @@ const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
   errorMessage: 'The facilitator could not send the transaction.',
 })
 
-/** Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures. */
+/**
+ * Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures. After
+ * an outage it asks the node nothing more, because each request could take as long again.
+ */
 function createAttempt(
   sender: Sender,
   asset: Asset,
@@ -116,9 +119,10 @@ function createAttempt(
   payment?: string,
 ) {
   const node = { failed: false }
-  const watch = async <T>(work: Promise<T>): Promise<T> => {
+  const watch = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (node.failed) throw new FacilitatorUnavailable('The node did not respond.')
     try {
-      return await work
+      return await work()
     } catch (error) {
       if (error instanceof NotSent || isOutage(error)) node.failed = true
       throw error
@@ -137,27 +141,27 @@ const CONTRACT_CODE: Hex = '0xfe'
 function createSigner(
   { address, client, send, receipt }: Sender,
   asset: Asset,
-  watch: <T>(work: Promise<T>) => Promise<T>,
+  watch: <T>(work: () => Promise<T>) => Promise<T>,
   payment?: string,
 ): Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } {
   return {
     address,
     readContract: ({ abi, args = [], ...call }) =>
-      watch(client.readContract({ ...call, abi: abi as Abi, args })),
+      watch(() => client.readContract({ ...call, abi: abi as Abi, args })),
     verifyTypedData: (data) =>
-      watch(client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
+      watch(() => client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
     // Never rejects: the scheme starts this request and does not wait for it after a failure. The
     // asset is known to be a contract, and other addresses are those of payers.
     getCode: async (call) =>
       isAddressEqual(call.address, asset.address)
         ? CONTRACT_CODE
-        : watch(client.getCode(call)).catch(() => undefined),
+        : watch(() => client.getCode(call)).catch(() => undefined),
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
       const call = { to, data: concatHex([data, dataSuffix]) }
-      return watch(send(call, payment === undefined ? [] : [payment]))
+      return watch(() => send(call, payment === undefined ? [] : [payment]))
     },
-    sendTransaction: (call) => watch(send(call)),
+    sendTransaction: (call) => watch(() => send(call)),
     waitForTransactionReceipt: ({ hash, timeout = 0 }) => receipt(hash, timeout),
   }
 }

@@ -105,7 +105,8 @@ async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
 
 /**
  * Returns true if the payment of a call buys nothing: its payer was told that it failed, or has
- * paid for the same request again. One that is already posted stays what it is.
+ * paid for the same request again after a refusal, as when a facilitator settles a payment that it
+ * was only asked to verify. One that is already posted stays what it is.
  */
 async function isDeposit(claims: Claims, claim: Claim): Promise<boolean> {
   if (claim.deposited) return true
