@@ -6,6 +6,7 @@ import { ConfigError } from '../runtime/config-error.ts'
 import { connectClient } from './client.ts'
 import { loginName } from './login-name.ts'
 import { assertLogin } from './pool.ts'
+import { prepareServer } from './server-version.ts'
 
 export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
@@ -39,6 +40,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
  * Applies pending migrations, each file in one transaction, forward only. Safe to call from several
  * instances at once. `url` must be the owner's and direct, because the lock belongs to a session.
  * @returns names of the files applied now
+ * @throws ConfigError if the server is too old
  * @throws Error if a file fails, an applied file has changed, a number is missing, the database is
  * newer than the files, or another instance migrates for longer than `waitMs`; later files are not
  * applied then
@@ -54,6 +56,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
       options.isRoleLogin ? await pluginLockKey(client) : LOCK_KEY,
     )
     await client.query(`SET lock_timeout = ${lockMs}`)
+    if (options.schema === undefined) await prepareServer(client)
     const list = await enterSchema(client, options)
     const pending = findPending(files, await readApplied(client, list))
     for (const file of pending) {

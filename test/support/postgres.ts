@@ -100,7 +100,12 @@ export function assertAllDropped(): void {
   }
 }
 
+/** Environment variable with the superuser's URL of a server to run the tests on, of any version. */
+const OTHER_SERVER = 'HUB_TEST_POSTGRES'
+
 async function startCluster(): Promise<Running> {
+  const other = process.env[OTHER_SERVER]
+  if (other !== undefined) return joinCluster(other)
   const folder = process.env[CLUSTERS_FOLDER] ?? tmpdir()
   const dataDir = await mkdtemp(join(folder, 'agenthub-test-'))
   await chmod(dataDir, 0o711) // root runs the server as another user
@@ -116,6 +121,12 @@ async function startCluster(): Promise<Running> {
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+async function joinCluster(url: string): Promise<Running> {
+  const root = createPool(url, { max: 4, applicationName: 'test root' })
+  await root.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`)
+  return { url, root, stop: () => root.end() }
 }
 
 async function createTemplate(url: string, root: Pool): Promise<void> {

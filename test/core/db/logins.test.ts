@@ -50,7 +50,7 @@ describe('the upgrade from a version without logins', () => {
     const name = new URL(fresh.url).pathname.slice(1)
     await fresh.admin.query(`CREATE ROLE ${name}_owner LOGIN CREATEROLE PASSWORD 'a long password'`)
     await fresh.admin.query(
-      `GRANT hub_app, hub_finance, hub_jobs TO ${name}_owner WITH ADMIN TRUE, SET TRUE`,
+      `GRANT hub_app, hub_finance, hub_jobs TO ${name}_owner WITH ADMIN OPTION`,
     )
     await fresh.admin.query(`ALTER DATABASE ${name} OWNER TO ${name}_owner`)
     const owner = new URL(fresh.url)

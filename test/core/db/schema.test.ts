@@ -12,7 +12,9 @@ describe('core/db/schema.sql', () => {
   })
   afterEach(() => database.drop())
 
-  it('is the result of the migrations', async () => {
+  it('is the result of the migrations', async function () {
+    const { rows } = await database.admin.query('SHOW server_version')
+    if (!rows[0].server_version.startsWith('18.')) this.skip() // older ones print views otherwise
     const file = join(import.meta.dirname, '../../../core/db/schema.sql')
     const committed = (await readFile(file, 'utf8')).split('\n')
     const made = (await dumpSchema(database.admin)).split('\n')
