@@ -31,7 +31,7 @@ export const SERVER_FAULTS = {
   upstream_too_large: [502, 'Response too large', 'Request less data.'],
   upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', 10],
   chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', 10],
-  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', 5],
+  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', 2],
   documents_not_configured: [
     503,
     'No documents issued',

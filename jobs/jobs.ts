@@ -44,7 +44,7 @@ async function recheckProofs({ pool, egress, secretKeys, catalog }: JobDeps): Pr
 /** Scheduled jobs of the platform, by name. */
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
-  'resolve-payments': { everySeconds: 5, run: (deps) => resolvePayments(deps) },
+  'resolve-payments': { everySeconds: 2, run: (deps) => resolvePayments(deps) },
   'recover-calls': { everySeconds: 60, run: ({ pool, ledger }) => recoverCalls(pool, ledger) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },

@@ -8,7 +8,11 @@ import { sleep } from '../../core/clock.ts'
 import { askLiveness } from './steady-load.ts'
 
 const PROGRAM = join(import.meta.dirname, 'workers-process.ts')
-const COMPILED = join(dirname(dirname(import.meta.dirname)), 'node_modules/.cache/agenthub/code')
+/** Folder of compiled code, as `server/main.ts` stores it. */
+export const COMPILED_CODE = join(
+  dirname(dirname(import.meta.dirname)),
+  'node_modules/.cache/agenthub/code',
+)
 /** Starts a program with the listening socket in descriptor 3, as systemd does. */
 const PASS_SOCKET = 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"'
 const POLL_MS = 10
@@ -58,7 +62,7 @@ export class ServingProcess {
         HUB_PORT: String(port),
         HUB_SIGNING_KEY: signingKey,
         HUB_LOG_LEVEL: 'error',
-        NODE_COMPILE_CACHE: COMPILED,
+        NODE_COMPILE_CACHE: COMPILED_CODE,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe', ...(fd === undefined ? [] : [fd])],

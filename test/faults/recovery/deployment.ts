@@ -21,6 +21,7 @@ import type { Random } from '../../conservation/random.ts'
 import { type Mailbox, openMailbox } from '../../support/mailbox.ts'
 import { openReceiver, type Receiver } from '../../support/receiver.ts'
 import { redisProgram, startRedis } from '../../support/redis.ts'
+import { COMPILED_CODE } from '../../support/serving-process.ts'
 import { Cluster } from '../rig/cluster.ts'
 import { Proxy } from '../rig/proxy.ts'
 import type { RecoveryHubOptions } from './hub-process.ts'
@@ -158,6 +159,7 @@ function hubEnvironment(
   const hosts = [...market.hosts, [WEBHOOK_HOST, webhookProxy.port] as const]
   return {
     HUB_DATA_DIR: dataDir,
+    NODE_COMPILE_CACHE: COMPILED_CODE,
     HUB_PORT: String(port),
     DATABASE_URL: cluster.url,
     HUB_WORKERS: '2',

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { Readable } from 'node:stream'
 import { sleep } from '../../../core/clock.ts'
 import { readConfig, secretValues } from '../../../core/config.ts'
@@ -99,6 +100,7 @@ const running = await (mode === 'jobs'
   process.stderr.write(`${error.stack}\n`)
   process.exit(1) // its supervisor starts it again
 })
+flushCompileCache() // a killed process stores nothing
 process.stdout.write(`${running.url || mode}\n`)
 await Promise.race([stopped, errors.occurred])
 await running.stop()

@@ -13,7 +13,9 @@ export interface RecoveryTimes {
   readonly calls: string
   /** From the beginning of the fault until the part that failed works again. */
   readonly outages: readonly number[]
-  /** From then until the first successful call. */
+  /** Longest time without a successful call, from the beginning until some seconds later. */
+  readonly interruptions: readonly number[]
+  /** From the end of the outage until the first successful call. */
   readonly firstSuccesses: readonly number[]
   /** From then until the final answer of each request that was cut off or refused. */
   readonly finalAnswers: readonly number[]
@@ -40,6 +42,7 @@ export function measureRecovery({ requests, faults }: ClientLog): RecoveryTimes[
         fault,
         calls,
         outages: own.map(({ begunAt, backAt }) => backAt - begunAt),
+        interruptions: own.map((window) => longestGap(sent, window)),
         firstSuccesses: own.flatMap((window) => firstSuccess(sent, window)),
         finalAnswers: own.flatMap((window) => finalAnswers(sent, window)),
       }
@@ -49,12 +52,24 @@ export function measureRecovery({ requests, faults }: ClientLog): RecoveryTimes[
 
 type Window = FaultWindow & { readonly endAt: number }
 
-function firstSuccess(sent: readonly LoggedRequest[], { backAt }: Window): number[] {
-  const attempts = sent.flatMap((request) => request.attempts)
-  const successes = attempts.flatMap(({ status = 0, endedAt = 0 }) =>
-    status >= 200 && status < 300 && endedAt >= backAt ? endedAt : [],
-  )
-  return successes.length === 0 ? [] : [Math.min(...successes) - backAt]
+const successTimes = (sent: readonly LoggedRequest[]): readonly number[] =>
+  sent
+    .flatMap((request) => request.attempts)
+    .flatMap(({ status = 0, endedAt = 0 }) => (status >= 200 && status < 300 ? endedAt : []))
+    .sort((a, b) => a - b)
+
+function firstSuccess(sent: readonly LoggedRequest[], { backAt }: Window): readonly number[] {
+  const first = successTimes(sent).find((at) => at >= backAt)
+  return first === undefined ? [] : [first - backAt]
+}
+
+/** Time after a repair in which calls succeed again. */
+const SUCCESS_MS = 5_000
+
+function longestGap(sent: readonly LoggedRequest[], { begunAt, backAt }: Window): number {
+  const times = successTimes(sent).filter((at) => at >= begunAt && at <= backAt + SUCCESS_MS)
+  const gaps = times.map((at, n) => at - (times[n - 1] ?? begunAt))
+  return Math.max(0, ...gaps)
 }
 
 /** Times of requests whose first failure is of this fault. */
@@ -77,19 +92,22 @@ const median = (values: readonly number[]): number =>
 /** Milliseconds within which a group has its final answers after the repair, in the median. */
 const FINAL_ANSWER_MS: Readonly<Record<string, number>> = { external: 15_000 }
 const FINAL_ANSWER_DEFAULT_MS = 5_000
-/** Milliseconds within which a killed hub serves again. */
-const SERVES_MS: Readonly<Record<string, number>> = { 'kill -9 of the hub': 3_000 }
+/** Milliseconds within which the calls of a killed hub succeed again. */
+const INTERRUPTION_MS: Readonly<Record<string, number>> = { 'kill -9 of the hub': 3_000 }
 
 /** Returns one line per measurement whose median exceeds its target. */
 export function findSlowRecoveries(all: readonly RecoveryTimes[]): string[] {
-  return all.flatMap(({ fault, calls, outages, finalAnswers }) => {
-    const target = FINAL_ANSWER_MS[calls] ?? FINAL_ANSWER_DEFAULT_MS
+  return all.flatMap(({ fault, calls, interruptions, finalAnswers }) => {
+    const answerTargetMs = FINAL_ANSWER_MS[calls] ?? FINAL_ANSWER_DEFAULT_MS
+    const servesTargetMs = calls === 'native' ? (INTERRUPTION_MS[fault] ?? Infinity) : Infinity
     const answerMs = median(finalAnswers)
-    const outageMs = median(outages)
+    const servesMs = median(interruptions)
     return [
-      ...(answerMs > target ? [`${fault}: final answers of ${calls} after ${answerMs} ms`] : []),
-      ...(outageMs > (SERVES_MS[fault] ?? Infinity)
-        ? [`${fault}: serves after ${outageMs} ms`]
+      ...(answerMs > answerTargetMs
+        ? [`${fault}: final answers of ${calls} after ${answerMs} ms`]
+        : []),
+      ...(servesMs > servesTargetMs
+        ? [`${fault}: serves ${calls} calls after ${servesMs} ms`]
         : []),
     ]
   })
@@ -97,17 +115,18 @@ export function findSlowRecoveries(all: readonly RecoveryTimes[]): string[] {
 
 /** Formats the measurements as a table; times are in seconds. */
 export function printTable(all: readonly RecoveryTimes[]): string {
-  const rows = all.map(({ fault, calls, outages, firstSuccesses, finalAnswers }) => [
+  const rows = all.map(({ fault, calls, outages, interruptions, firstSuccesses, finalAnswers }) => [
     fault,
     seconds(median(outages)),
     calls,
+    seconds(median(interruptions)),
     ...summarize(firstSuccesses),
     ...summarize(finalAnswers),
   ])
   const times = ['number', 'median', 'max']
   return [
-    `${' '.repeat(47)}${'first success'.padEnd(24)}final answer`,
-    ...[['fault', 'outage', 'calls', ...times, ...times], ...rows].map(toLine),
+    `${' '.repeat(61)}${'first success'.padEnd(24)}final answer`,
+    ...[['fault', 'outage', 'calls', 'interruption', ...times, ...times], ...rows].map(toLine),
   ].join('\n')
 }
 
@@ -116,7 +135,7 @@ const summarize = (values: readonly number[]): string[] =>
     ? ['0', '', '']
     : [String(values.length), seconds(median(values)), seconds(Math.max(...values))]
 
-const WIDTHS = [28, 9, 10]
+const WIDTHS = [28, 9, 10, 14]
 const toLine = (cells: readonly string[]): string =>
   cells.map((cell, n) => cell.padEnd(WIDTHS[n] ?? 8)).join('')
 
