@@ -100,7 +100,7 @@ export function assertAllDropped(): void {
   }
 }
 
-/** Environment variable with the superuser's URL of a server to run the tests on, of any version. */
+/** Environment variable with the superuser's URL of another server for the tests. */
 const OTHER_SERVER = 'HUB_TEST_POSTGRES'
 
 async function startCluster(): Promise<Running> {
