@@ -21,22 +21,29 @@ const DRIP_MS = 200
 const HUGE_BYTES = 1e12
 const CHUNK = Buffer.alloc(65_536, ' ')
 
+export interface FaultProxyOptions {
+  /** Requests whose responses `cut` cuts. @defaultValue all */
+  readonly cuts?: RegExp
+}
+
 /** TCP proxy before a dependency, which can be made to fail. */
 export class FaultProxy {
   readonly port: number
   readonly #targetPort: number
+  readonly #cuts: RegExp
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #mode: FailureMode | undefined
 
-  private constructor(targetPort: number, server: Server) {
+  private constructor(targetPort: number, server: Server, { cuts = /^/ }: FaultProxyOptions) {
     this.#targetPort = targetPort
+    this.#cuts = cuts
     this.port = (server.address() as AddressInfo).port
     this.#adopt(server)
   }
 
-  static async start(targetPort: number): Promise<FaultProxy> {
-    return new FaultProxy(targetPort, await listen(0))
+  static async start(targetPort: number, options: FaultProxyOptions = {}): Promise<FaultProxy> {
+    return new FaultProxy(targetPort, await listen(0), options)
   }
 
   /** Fails from now on, also on open connections; works again if `mode` is undefined. */
@@ -76,8 +83,11 @@ export class FaultProxy {
   }
 
   #cut(socket: Socket): void {
-    this.#connect(socket).once('data', (bytes: Buffer) => {
-      socket.end(bytes.subarray(0, bytes.length / 2))
+    let isCut = false
+    socket.on('data', (bytes: Buffer) => (isCut ||= this.#cuts.test(bytes.toString('latin1'))))
+    this.#connect(socket).on('data', (bytes: Buffer) => {
+      if (isCut) socket.end(bytes.subarray(0, bytes.length / 2))
+      else socket.write(bytes)
     })
   }
 }

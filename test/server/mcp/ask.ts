@@ -32,7 +32,7 @@ export const post = (
 
 /** Sends a request as a legacy client does. */
 export const legacy = (
-  hub: TestHub,
+  hub: Pick<TestHub, 'url'>,
   method: string,
   params: Json | undefined,
   credentials: Credentials,
@@ -65,7 +65,7 @@ export interface Result {
 
 /** Calls a tool as a legacy client does; `data` is the parsed text of the result. */
 export async function callTool(
-  hub: TestHub,
+  hub: Pick<TestHub, 'url'>,
   key: string,
   name: string,
   args: Json,

@@ -14,6 +14,8 @@ import { loadSigningKeys } from '../../../../core/crypto/signing-key.ts'
 import { createLog } from '../../../../core/log.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../../core/payments/chain/chain.ts'
+import type { Facilitator } from '../../../../core/payments/facilitators/facilitator.ts'
+import type { Plugin } from '../../../../core/plugin/index.ts'
 import { plugins, privileged } from '../../../../plugins/index.ts'
 import { openHub } from '../../../../server/boot/hub.ts'
 import { type ApiResponse, ask } from '../../../support/ask.ts'
@@ -52,19 +54,27 @@ interface SecondHubOptions {
   readonly sandboxHosts?: ReadonlyMap<string, number>
   readonly admins?: readonly string[]
   readonly metricsToken?: string
+  /** Further plugins. */
+  readonly plugins?: readonly Plugin[]
   /** Replaces the chain of the first hub. */
   readonly chain?: Chain
   /** Replaces the spend wallet of the first hub. */
   readonly spend?: LocalAccount
+  /** Replaces the facilitator of the first hub. */
+  readonly facilitator?: Facilitator
 }
 
 /** Starts another process of the same installation, with the same database, chain and wallets. */
-export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
+export async function openSecondHub(
+  hub: Pick<TestHub, 'sandbox' | 'databaseUrl' | 'dataDir'>,
+  own: SecondHubOptions,
+) {
   const { sandboxHosts = new Map(), admins = [], metricsToken } = own
   const money = {
     ...hub.sandbox!.money,
     ...(own.chain && { chain: own.chain }),
     ...(own.spend && { spend: own.spend }),
+    ...(own.facilitator && { facilitator: own.facilitator }),
   }
   const listener: { answer?: RequestListener } = {}
   const { server, url } = await serve((request, response) => listener.answer?.(request, response))
@@ -76,7 +86,7 @@ export async function openSecondHub(hub: TestHub, own: SecondHubOptions) {
     admins,
     metricsToken,
     money,
-    plugins,
+    plugins: [...plugins, ...(own.plugins ?? [])],
     privileged,
     sandbox: true,
     holdMarginSeconds: 60,

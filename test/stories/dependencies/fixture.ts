@@ -1,0 +1,219 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import nock from 'nock'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../../core/client/index.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { readConfig } from '../../../core/config.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import { creditsOf } from '../../../core/ledger/postings.ts'
+import { createLog } from '../../../core/log.ts'
+import { usd } from '../../../core/money.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { chainVerified } from '../../../core/payments/facilitators/chain-verified.ts'
+import { httpFacilitator } from '../../../core/payments/facilitators/http.ts'
+import { remoteAccount } from '../../../core/payments/wallets/remote-account.ts'
+import { web3Signer } from '../../../core/payments/wallets/web3signer.ts'
+import { startJobs } from '../../../jobs/index.ts'
+import type { JobDeps } from '../../../jobs/job.ts'
+import { plugins, privileged } from '../../../plugins/index.ts'
+import { startHub } from '../../../server/boot/start.ts'
+import { startSandbox } from '../../../server/sandbox/start.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { serveWeb3Signer } from '../../core/payments/wallets/signer-servers.ts'
+import { openSecondHub } from '../../server/rest/finance/fixture.ts'
+import { ask } from '../../support/ask.ts'
+import { FaultProxy } from '../../support/fault-proxy.ts'
+import { openMailbox } from '../../support/mailbox.ts'
+import { freshDatabase } from '../../support/postgres.ts'
+import { openReceiver } from '../../support/receiver.ts'
+import { redisProgram, startRedis } from '../../support/redis.ts'
+import { anew, counted } from '../counted-service.ts'
+import { serveEmbeddings, serveFacilitator, serveIndex } from './servers.ts'
+
+/** Services outside of the process that a hub uses. */
+export const DEPENDENCIES = [
+  'node',
+  'facilitator',
+  'seller',
+  'signer',
+  'redis',
+  'database',
+  'mail',
+  'webhook',
+  'embeddings',
+  'traces',
+  'index',
+] as const
+export type Dependency = (typeof DEPENDENCIES)[number]
+
+export type Fixture = Awaited<ReturnType<typeof openFixture>>
+
+const REMOTE_TIMEOUT_MS = 500
+const log = createLog('silent')
+
+/**
+ * Two hubs on one database, each of whose dependencies can be made to fail. The first settles
+ * payments and signs by itself and runs the jobs; the second has a remote facilitator and signer.
+ */
+export async function openFixture() {
+  nock.restore()
+  anew()
+  await using scope = new AsyncDisposableStack()
+  const unhandled = watchUnhandled(scope)
+  const database = await freshDatabase()
+  scope.defer(() => database.drop())
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  scope.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const sandbox = await startSandbox({ dataDir, logins: { url: database.url }, log })
+  scope.defer(() => sandbox.stop())
+  const servers = await openServers(scope, sandbox)
+  const proxies = await openProxies(scope, {
+    ...servers.ports,
+    node: Number(new URL(sandbox.rpcUrl).port),
+    seller: sandbox.sellerPort,
+    database: Number(new URL(database.url).port),
+  })
+  const at = (name: Dependency): string => `127.0.0.1:${proxies[name].port}`
+  const through = new URL(database.url)
+  through.port = String(proxies.database.port)
+  const env = {
+    SMTP_URL: `smtp://${at('mail')}`,
+    REDIS_URL: `redis://${at('redis')}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://${at('traces')}`,
+    HUB_EMBEDDINGS_URL: `http://${at('embeddings')}/v1`,
+    HUB_EMBEDDINGS_MODEL: 'one',
+    HUB_INDEXES: 'one=http://index.test/resources',
+    HUB_SANDBOX_HOSTS: `receiver.test=${at('webhook')},index.test=${at('index')}`,
+  }
+  const config = { ...readConfig(env), dataDir, port: 0, databaseUrl: through.href }
+  let jobDeps: JobDeps | undefined
+  const running = await startHub({
+    config,
+    parts: {
+      plugins: [...plugins, counted],
+      privileged,
+      startJobs: (url, deps) => startJobs(url, (jobDeps = deps)),
+    },
+    log,
+    sandboxPlace: {
+      ...sandbox,
+      logins: { url: through.href },
+      rpcUrl: `http://${at('node')}`,
+      sellerPort: proxies.seller.port,
+    },
+  })
+  scope.defer(() => running.stop())
+  const { money, wallets, hosts } = sandbox
+  const service = httpFacilitator({
+    url: `http://${at('facilitator')}`,
+    timeoutMs: REMOTE_TIMEOUT_MS,
+  })
+  const remote = await openSecondHub(
+    { sandbox, databaseUrl: database.url, dataDir },
+    {
+      sandboxHosts: hosts,
+      plugins: [counted],
+      spend: remoteAccount(
+        wallets.spend.account.address,
+        web3Signer({ url: `http://${at('signer')}`, timeoutMs: REMOTE_TIMEOUT_MS }),
+      ),
+      facilitator: chainVerified(service, {
+        chain: money.chain,
+        asset: USDC_BASE,
+        name: 'remote',
+        log,
+        searchMs: REMOTE_TIMEOUT_MS,
+      }),
+    },
+  )
+  scope.defer(() => remote.close())
+  const eve = privateKeyToAccount(generatePrivateKey())
+  await fund(sandbox.rpcUrl, eve.address, { usdc: usd('500') })
+  const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
+  const agent = await new HubClient({ baseUrl: running.url, wallet }).register()
+  const { ledger } = running.hub
+  const owner = await ledger.account(creditsOf(agent.keyId))
+  const event = { type: 'credits.purchased', credits: owner.code, amount: usd('50') } as const
+  await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()) })
+  const { body } = await ask(running.url, '/v1/webhooks', {
+    key: agent.apiKey,
+    body: { url: 'http://receiver.test/hook', events: ['balance.low'] },
+  })
+  const opened = scope.move()
+  return {
+    ...servers,
+    database,
+    sandbox,
+    running,
+    remote,
+    proxies,
+    unhandled,
+    eve,
+    agent,
+    jobDeps: jobDeps!,
+    hookId: String(body['webhook_id']),
+    async close(): Promise<void> {
+      await heal(proxies)
+      await opened.disposeAsync()
+      nock.activate()
+    },
+  }
+}
+
+const heal = async (proxies: Fixture['proxies']): Promise<void> =>
+  void (await Promise.all(Object.values(proxies).map((proxy) => proxy.fail(undefined))))
+
+function watchUnhandled(scope: AsyncDisposableStack): unknown[] {
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note).on('uncaughtExceptionMonitor', note)
+  scope.defer(() => {
+    process.off('unhandledRejection', note).off('uncaughtExceptionMonitor', note)
+  })
+  return unhandled
+}
+
+type Sandbox = Awaited<ReturnType<typeof startSandbox>>
+
+async function openServers(scope: AsyncDisposableStack, { money, wallets }: Sandbox) {
+  const [facilitator, embeddings, index] = await Promise.all([
+    serveFacilitator(money.facilitator),
+    serveEmbeddings(),
+    serveIndex(),
+  ])
+  const signer = await serveWeb3Signer(wallets.spend.key)
+  for (const each of [facilitator, embeddings, index, signer]) scope.defer(() => each.close())
+  const [receiver, mailbox] = await Promise.all([openReceiver(), openMailbox()])
+  scope.defer(() => receiver.close())
+  scope.defer(() => mailbox.close())
+  const redis = redisProgram() === undefined ? undefined : await startRedis()
+  scope.defer(() => redis?.kill())
+  const portOf = (url: string): number => Number(new URL(url).port)
+  const ports = {
+    facilitator: facilitator.port,
+    embeddings: embeddings.port,
+    index: index.port,
+    signer: portOf(signer.url),
+    webhook: receiver.port,
+    traces: receiver.port,
+    mail: portOf(mailbox.url),
+    redis: redis ? portOf(redis.url) : receiver.port,
+  }
+  return { receiver, mailbox, ports }
+}
+
+async function openProxies(
+  scope: AsyncDisposableStack,
+  ports: Readonly<Record<Dependency, number>>,
+): Promise<Readonly<Record<Dependency, FaultProxy>>> {
+  const opened = Object.entries(ports).map(async ([name, port]) => {
+    // A seller whose offer is cut is never paid: only the response to a payment is.
+    const options = name === 'seller' ? { cuts: /\bpayment-signature:/i } : {}
+    const proxy = await FaultProxy.start(port, options)
+    scope.defer(() => proxy.close())
+    return [name, proxy] as const
+  })
+  return Object.fromEntries(await Promise.all(opened)) as Record<Dependency, FaultProxy>
+}
