@@ -6,6 +6,7 @@ interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[]
   readonly format?: string
   readonly minLength?: number
+  readonly maxLength?: number
   readonly minimum?: number
   readonly minItems?: number
   readonly items?: JsonSchema
@@ -34,7 +35,10 @@ export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown
     case 'string':
       return (
         FORMAT_EXAMPLES[schema.format ?? ''] ??
-        TEXT.padEnd(Math.min(schema.minLength ?? 0, STRING_LENGTH_MAX), '.')
+        TEXT.padEnd(Math.min(schema.minLength ?? 0, STRING_LENGTH_MAX), '.').slice(
+          0,
+          schema.maxLength,
+        )
       )
     case 'number':
     case 'integer':

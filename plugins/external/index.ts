@@ -16,7 +16,12 @@ export default ({ buyer }: Host) => {
         summary: 'Pays an external x402 seller what it asks and answers what it answers.',
         price: { max: buyer.maxAmount, of: (request: ExternalRequest) => buyer.quote(request) },
         input: s.object({
-          url: s.string({ minLength: 1, maxLength: 2_048, description: 'http or https.' }),
+          url: s.string({
+            minLength: 1,
+            maxLength: 2_048,
+            description: 'http or https.',
+            examples: ['https://api.example.com/v1/forecast?city=Oslo'],
+          }),
           method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
           headers: s.optional(s.record(s.string())),
           body: s.optional(s.unknown({ description: 'Text is sent as it is, else as JSON.' })),

@@ -21,6 +21,7 @@ import {
   SECURITY_BY_AUTH,
   SECURITY_SCHEMES,
 } from './schemas.ts'
+import { tagOf, tagsOf } from './tags.ts'
 
 /** Builds the OpenAPI 3.1 document from the schemas of REST routes and from the catalog. */
 export function openApiDocument(
@@ -70,11 +71,14 @@ function documentOf(
     info: {
       ...about,
       version: '1.0.0',
+      contact: { name: 'Guides and status', url: `${site.baseUrl}/docs` },
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       'x-guidance':
         'Register a wallet (GET /v1/register/challenge, POST /v1/register), then call paid ' +
         'operations with the key: free calls pay first, then credits. Without a key, pay the 402.',
     },
     servers: [{ url: site.baseUrl }],
+    tags: tagsOf(paths, shown),
     paths,
     components: {
       securitySchemes: SECURITY_SCHEMES,
@@ -142,13 +146,17 @@ const locationHeader = (location: string) => ({
 const alternativeDescription = (status: number): string =>
   status === 202 ? 'Pending' : status < 300 ? 'Unchanged' : 'Unavailable'
 
-/** Tag of a path: `credits` for `/v1/credits/balance`, `hub` for paths outside `/v1`. */
-const tagOf = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? 'hub'
-
 const MCP_MESSAGE = {
   type: 'object',
   required: ['jsonrpc'],
-  properties: { jsonrpc: { const: '2.0' }, method: { type: 'string' } },
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'integer'] },
+    method: { type: 'string' },
+    params: { type: 'object' },
+    result: { type: 'object' },
+    error: { type: 'object' },
+  },
 } as const
 
 /** Operation of the MCP endpoint; its messages are specified by the protocol. */

@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { flawed } from '../../stories/failing-services.ts'
@@ -18,6 +19,7 @@ interface Operation extends Json {
 interface Document {
   readonly openapi: string
   readonly info: Json
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
   readonly servers: readonly Json[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Json }
@@ -65,6 +67,29 @@ describe('/openapi.json', () => {
       '/proxy/analysis/extract-entities',
       '/proxy/analysis/sentiment',
     ])
+  })
+
+  it('describes every tag, and says where to find people', () => {
+    for (const { name, description } of document.tags) {
+      expect(description, name).to.be.a('string').that.is.not.equal(name)
+    }
+    const names = operations().flatMap(({ operation }) => operation['tags'] as string[])
+    expect(document.tags.map(({ name }) => name)).to.have.members([...new Set(names)])
+    expect(document.info).to.nested.include({ 'contact.url': `${hub().url}/docs` })
+  })
+
+  it('has examples that satisfy their schemas', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    let examples = 0
+    for (const { path, method, operation } of operations()) {
+      const { content } = (operation['requestBody'] ?? {}) as { readonly content?: Json }
+      const media = (content?.['application/json'] ?? {}) as Json
+      if (media['example'] === undefined) continue
+      examples += 1
+      const isValid = ajv.validate(media['schema'] as object, media['example'])
+      expect(isValid, `${method} ${path}: ${ajv.errorsText()}`).to.equal(true)
+    }
+    expect(examples).to.be.above(20)
   })
 
   it('describes the page size of every list as an integer', () => {
