@@ -49,8 +49,9 @@ export function problem(
 }
 
 /** Returns the advice of a fault itself. That of the table names members that a fault may lack. */
-function adviceOf({ code, advice, extras }: Fault): string | undefined {
+function adviceOf({ code, advice, extras, message }: Fault): string | undefined {
   if (advice !== undefined || code !== 'validation_failed' || 'issues' in extras) return advice
+  if (message === FAULTS[code][2]) return undefined // without a detail
   return 'Correct what the detail names, and send the request again.'
 }
 
