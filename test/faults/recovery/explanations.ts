@@ -50,8 +50,16 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'webhooks are refused': [],
 }
 
-/** Answers that follow from an earlier attempt that was cut off or left open. */
-const CONTINUED = new Set([...REFUSALS.slice(3), '202 payment_pending', '202 pending'])
+/**
+ * Answers that follow from an earlier attempt that was cut off or left open. A seller that was paid
+ * by it refuses the same payment.
+ */
+const CONTINUED = new Set([
+  ...REFUSALS.slice(3),
+  '202 payment_pending',
+  '202 pending',
+  '502 upstream_payment_rejected',
+])
 const SELLER = /^50[24] upstream_/
 
 /** Every lost connection and every 5xx, 202, 409 and 410 has a cause that explains it. */
