@@ -87,7 +87,9 @@ describe('the advice of a problem', function () {
 
   it('states the range of a limit, and where a key comes from', async () => {
     const { body } = await get('/v1/credits/history?limit=1000')
-    expect(body['issues']).to.deep.equal([{ path: '/limit', message: 'must be at most 100' }])
+    const [issue] = body['issues'] as readonly { path: string; message: string }[]
+    expect(issue!.path).to.equal('/limit')
+    expect(issue!.message).to.match(/\b100\b/)
     const { body: keyless } = await get('/v1/keys', { key: undefined })
     expect(keyless['advice']).to.include('GET /v1/register/challenge')
     const { body: cursor } = await get('/v1/credits/history?cursor=x')
