@@ -1,17 +1,18 @@
-import type { JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Check, Issue } from '../../core/plugin/validate.ts'
 import { visibleText } from '../../core/text.ts'
 import { parseDollars } from './dollars.ts'
 
 /**
- * Drops nulls, converts amounts to text, because models often write both null and numbers, and
- * removes invisible characters from search queries.
+ * Drops nulls, converts amounts to text and the text of an object to that object, because models
+ * often write them so, and removes invisible characters from search queries.
  */
 export function normalizeArguments(given: JsonObject): JsonObject {
   const args: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue
     if (isAmount(name) && typeof value === 'number') args[name] = `${value}`
+    else if (name === 'input' && typeof value === 'string') args[name] = parseObject(value)
     else args[name] = name === 'query' ? cleanQuery(value) : value
   }
   return args
@@ -33,6 +34,16 @@ export function findIssues(args: JsonObject, check: Check): readonly Issue[] {
     }
   }
   return issues
+}
+
+/** Parses the object that some models send as text; returns other text unchanged. */
+function parseObject(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : text
+  } catch {
+    return text
+  }
 }
 
 const cleanQuery = (value: unknown): unknown =>

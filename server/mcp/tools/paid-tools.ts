@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { findSlugOfHost } from '../../../core/catalog/domains/store.ts'
 import type { Catalog, Offering } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { CallDeps } from '../../proxy/call-deps.ts'
@@ -19,6 +20,10 @@ export interface PaidToolDeps {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const url = (description: string) => s.string({ minLength: 1, maxLength: 2_048, description })
+
+const CALL_INPUT: s.Schema<JsonObject> = {
+  json: { type: 'object', description: 'Matches its input schema.' },
+}
 
 /** `hub_call`: calls an endpoint of a native service. */
 export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
@@ -39,7 +44,7 @@ export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
         maxLength: 300,
         description: 'As in hub_get_service: "POST /path", or "/path".',
       }),
-      input: s.optional(s.unknown({ description: 'JSON that matches the input schema.' })),
+      input: s.optional(CALL_INPUT),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
@@ -50,7 +55,7 @@ export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
     run: async ({ service, endpoint, input, ...rest }, context) => {
       if (callDeps.creditsOnly.has(service)) return useExternalTool()
       const { method, path } = routeOf(endpoint, await catalog.find(service))
-      const queryInput = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
+      const queryInput = method === 'GET' || method === 'DELETE' ? { query: { ...input } } : {}
       const target = {
         tool: 'hub_call',
         slug: service,
@@ -153,9 +158,6 @@ async function findContentSlug(pool: Pool, text: string): Promise<string> {
 }
 
 /** Query of the input. Anything but an object is left to the endpoint's schema. */
-const queryOf = (input: unknown): Readonly<Record<string, unknown>> =>
-  typeof input === 'object' && input !== null ? { ...input } : {}
-
 /** Parses "POST /path"; for a path alone, looks up the method of the service's endpoint. */
 function routeOf(endpoint: string, routes: ReadonlyMap<string, Offering> | undefined) {
   const [, named, rest = ''] = /^(?:([A-Za-z]+)\s+)?(.*)$/s.exec(endpoint.trim()) ?? []

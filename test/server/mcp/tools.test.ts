@@ -157,6 +157,18 @@ describe('the tools of the hub', () => {
       expect(called.data).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
     })
 
+    it('take the input of a call as an object, or as the JSON text of one', async () => {
+      const inputs = [{ words: 'hi' }, '{"words":"hi"}']
+      for (const input of inputs) {
+        const called = await call('hub_call', { service: 'echo', endpoint: '/say', input })
+        expect(called.data, JSON.stringify(called.data)).to.deep.include({ body: { words: 'hi' } })
+      }
+      for (const input of ['words', '[1]', '7', [], 7]) {
+        const { data } = await call('hub_call', { service: 'echo', endpoint: '/say', input })
+        expect(data, JSON.stringify(input)).to.include({ error: 'invalid_arguments' })
+      }
+    })
+
     it('read a paid page found by its host, and preview it for free', async () => {
       const url = 'http://magazine.test/articles/tides'
       const preview = await call('hub_read_content', { url, preview: true })
