@@ -61,6 +61,11 @@ const postTopup = (headers = {}) =>
     }),
   })
 
+function decodeOffer(header) {
+  const bytes = Uint8Array.from(atob(header), (character) => character.codePointAt(0))
+  return JSON.parse(new TextDecoder().decode(bytes))
+}
+
 /** Returns the payment terms of the hub's offer if they match this page. */
 function matchingTerms(offer) {
   const [accepted] = offer.accepts ?? []
@@ -142,8 +147,11 @@ async function settle(payment) {
 async function pay() {
   const first = await postTopup()
   if (first.status === 201 || first.status === 202) return settle(undefined)
-  const offer = await first.json()
-  if (first.status !== 402) throw new PaymentError(offer.detail ?? 'The hub could not be reached.')
+  if (first.status !== 402) {
+    const { detail } = await first.json()
+    throw new PaymentError(detail ?? 'The hub could not be reached.')
+  }
+  const offer = decodeOffer(first.headers.get('PAYMENT-REQUIRED'))
   const from = await connect()
   const accepted = matchingTerms(offer)
   await assertFunds(from)
