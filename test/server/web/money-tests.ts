@@ -92,15 +92,13 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
       'SELECT transaction FROM hub.payout WHERE payee = $1',
       [wallet.address.toLowerCase()],
     )
-    for (const words of [
-      'sent',
-      '$2.00',
-      wallet.address,
-      'call, paid by the platform',
-      rows[0]!.transaction,
-    ]) {
+    for (const words of ['sent', '$2.00', wallet.address, rows[0]!.transaction]) {
       expect(await tab.text()).to.include(words)
     }
+    const events = await tab.page.$$eval('tr td:nth-child(2)', (cells) =>
+      cells.map((cell) => cell.textContent),
+    )
+    expect(events.filter((event) => event === 'call')).to.have.length(2)
     const accessible = await tabs.open({ cookie: person.cookie })
     await tabs.assertAccessible(accessible, new URL(tab.page.url()).pathname)
     await accessible.close()
