@@ -3,6 +3,7 @@ import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
 import { ask } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
+import { readOpenApi } from '../support/openapi.ts'
 import { type Findings, fuzz } from './fuzz.ts'
 import type { Document } from './response-checker.ts'
 
@@ -29,7 +30,7 @@ export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Prom
   const [{ apiKey }] = agents as [(typeof agents)[0]]
   const called = await ask(hub.url, '/proxy/echo/say', { key: apiKey, body: { words: 'a' } })
   const child = await ask(hub.url, '/v1/keys', { key: apiKey, body: {} })
-  const { body } = await ask(hub.url, '/openapi.json')
+  const { body } = await readOpenApi(hub.url)
   return fuzz({
     url: hub.url,
     document: body as unknown as Document,

@@ -120,14 +120,17 @@ describe('key-to-key transfers', () => {
     }
   })
 
-  it('rescue credits of a revoked key but cannot send to one', async () => {
-    await ask(hub().url, `/v1/keys/${one.keyId}`, { key: one.apiKey, method: 'DELETE' })
+  it('rescue credits that reach a revoked key, but cannot send to one', async () => {
+    const revoked = `/v1/keys/${one.keyId}?credits_to=${two.keyId}`
+    await ask(hub().url, revoked, { key: one.apiKey, method: 'DELETE' })
+    expect(await balances(), 'moved with the revocation').to.deep.equal([0n, usd('1')])
+    await hub().credit(one.keyId, usd('1'))
     const told = await request(order(1_000_000), two.apiKey)
     expect(told.status, told.text).to.equal(201)
     const { nonce, message } = told.body as { nonce: string; message: string }
     const signature = await account.signMessage({ message })
     expect((await send({ nonce, signature }, two.apiKey)).status).to.equal(201)
-    expect(await balances()).to.deep.equal([0n, usd('1')])
+    expect(await balances()).to.deep.equal([0n, usd('2')])
     refused(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
   })
 

@@ -6,6 +6,7 @@ import {
 } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
+import { shareResponses } from '../../rest/openapi/shared-responses.ts'
 import { type AnyRoute, type RestReply, route } from '../../rest/route.ts'
 import {
   agentCard,
@@ -45,7 +46,7 @@ export function docsRoutes(deps: DocsDeps): readonly AnyRoute[] {
     CACHE_MS,
     async () => deps.openapi(await services()) as unknown as ApiDocument,
   )
-  const text = cachedFor(CACHE_MS, async () => JSON.stringify(await openapi()))
+  const text = cachedFor(CACHE_MS, async () => JSON.stringify(shareResponses(await openapi())))
   return [
     documentRoute('/openapi.json', 'Returns this OpenAPI 3.1 document.', 'application/json', text),
     serviceDocumentRoute(deps),

@@ -39,8 +39,9 @@ interface Operation {
 }
 
 /** OpenAPI document of the hub, limited to the members used here. */
-export interface ApiDocument {
+export interface ApiDocument extends JsonObject {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: JsonObject
 }
 
 interface NamedOperation {

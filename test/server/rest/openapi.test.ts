@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { flawed } from '../../stories/failing-services.ts'
 import { ask, type RequestOptions } from '../../support/ask.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import { useHub } from '../../support/suite.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -31,7 +32,7 @@ describe('/openapi.json', () => {
   const hub = useHub({ plugins: [flawed] })
   let document: Document
   before(async () => {
-    const { status, headers, body } = await ask(hub().url, '/openapi.json')
+    const { status, headers, body } = await readOpenApi(hub().url)
     expect(status).to.equal(200)
     expect(headers['content-type']).to.match(/^application\/json/)
     document = body as unknown as Document
@@ -46,6 +47,12 @@ describe('/openapi.json', () => {
     expect(document.openapi).to.match(/^3\.1\./)
     expect(document.info).to.include({ version: '1.0.0' })
     expect(document.servers).to.deep.equal([{ url: hub().url }])
+  })
+
+  it('says once what several operations share', async () => {
+    const { text } = await ask(hub().url, '/openapi.json')
+    expect(text).to.include('"$ref":"#/components/responses/Problem404"')
+    expect(text.length).to.be.below(JSON.stringify(document).length * 0.7)
   })
 
   it('contains every public endpoint', () => {

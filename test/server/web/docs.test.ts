@@ -6,6 +6,7 @@ import { singleKey } from '../../../core/secret-keys/purpose-keys.ts'
 import { WebhookSigner } from '../../../core/webhooks/signer.ts'
 import { registryEntry } from '../../../server/web/docs/agent-documents.ts'
 import { ask } from '../../support/ask.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import { useHub } from '../../support/suite.ts'
 
 /** MCP endpoint in the registry entry. */
@@ -22,7 +23,7 @@ describe('documentation', () => {
   const get = (path: string) => ask(hub().url, path)
 
   it('has the same error codes in code, OpenAPI and pages', async () => {
-    const { body: openapi } = await get('/openapi.json')
+    const { body: openapi } = await readOpenApi(hub().url)
     const documented = new Map<string, Set<string>>()
     for (const methods of Object.values(openapi['paths'] as object)) {
       for (const { responses } of Object.values(methods as object)) {
