@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { parseTransaction } from 'viem'
 import { createPool } from '../../../../core/db/pool.ts'
 import type { Hex } from '../../../../core/payments/chain/asset.ts'
+import { NOT_BROADCAST } from '../../../../core/payments/facilitators/facilitator.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'
 import { oneByOne, type Prepared, prepare, proxyNode, type Served, shop } from './fixture.ts'
@@ -241,7 +242,7 @@ describe('a gas wallet whose transactions are stored in the database', () => {
     const pool = createPool('postgres://nobody@127.0.0.1:9/none', { max: 2 })
     const unkept = stack.facilitatorWith({ rpcUrl: url, pool })
     const settled = await shop(stack, unkept).settle(...(await prepare(stack)))
-    expect(settled).to.include({ outcome: 'pending' }) // it may have been sent before
+    expect(settled).to.include({ outcome: 'failed', reason: NOT_BROADCAST })
     expect(heard).to.not.include('eth_sendRawTransaction')
     await pool.end()
   })
