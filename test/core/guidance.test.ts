@@ -20,7 +20,8 @@ const CHARGED = 1_400
 
 const bodyOf = (code: FaultCode, money: MoneyOutcome) => {
   const charged = money === 'taken' ? CHARGED : 0
-  const fault = new Fault(code, 'Detail.', { money })
+  const extras = code === 'validation_failed' ? { issues: [{ path: '/a', message: 'is bad' }] } : {}
+  const fault = new Fault(code, 'Detail.', { money, extras })
   const { headers, body } = problem(fault, 'req_12345678', '/v1/x', charged)
   return { headers, body: body as Readonly<Record<string, unknown>> }
 }
@@ -81,7 +82,10 @@ describe('advice of a problem', () => {
       'not_resolvable',
       'last_administrator',
       'nonce_used',
+      'billing_details_required',
+      'document_not_available',
       'outflow_cap_reached',
+      'documents_not_configured',
       'service_suspended',
       'render_limit_exceeded',
     ])
