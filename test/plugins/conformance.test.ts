@@ -86,7 +86,7 @@ const bad = defineService({
     'POST /strict': {
       summary: 'Has an example that it cannot take.',
       price: usd('0.001'),
-      input: { json: { type: 'string', maxLength: 1 } },
+      input: { json: { type: 'string', pattern: '^x$' } },
       handle: () => ({ ok: true }),
     },
   },
