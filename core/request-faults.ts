@@ -152,14 +152,14 @@ export const REQUEST_FAULTS = {
   domain_not_proven: [
     409,
     'Domain not verified',
-    'Publish the token in one of the ways in proof.ways, then verify again.',
+    'Publish the token in one of the ways of GET /v1/domains/{id}, then verify again.',
   ],
   slug_taken: [409, 'Slug taken', 'Choose another slug.'],
   service_incomplete: [409, 'Service incomplete', 'See missing[] for what it still needs.'],
   service_state: [
     409,
     'Not possible in this state',
-    'See state; detail names the possible next states.',
+    'The detail says what this state does not allow, and which states are next.',
   ],
   owner_not_possible: [409, 'Owner not possible', 'See detail; nothing was changed.'],
   service_changed: [

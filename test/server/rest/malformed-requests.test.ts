@@ -125,7 +125,7 @@ describe('a malformed request', () => {
       'a query with a prototype': [
         422,
         'validation_failed',
-        () => ['GET /v1/credits/history?__proto__[a]=1 HTTP/1.1', key()],
+        () => ['GET /v1/wallet/balance?__proto__[a]=1 HTTP/1.1', key()],
       ],
     }
   for (const [what, [status, code, lines]] of Object.entries(STRANGE)) {
