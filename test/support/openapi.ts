@@ -10,12 +10,8 @@ interface Shared {
 export async function readOpenApi(url: string): Promise<ApiResponse> {
   const answer = await ask(url, '/openapi.json')
   const { paths, components } = answer.body as unknown as Shared
-  const resolve = (response: Json): unknown => {
-    const name = String(response['$ref'] ?? '')
-      .split('/')
-      .at(-1)!
-    return components.responses[name] ?? response
-  }
+  const resolve = ({ $ref: ref, ...response }: Json): unknown =>
+    typeof ref === 'string' ? components.responses[ref.split('/').at(-1)!] : response
   const full = mapMembers(paths, (methods) =>
     mapMembers(methods, (operation) => ({
       ...operation,
