@@ -72,7 +72,10 @@ function longestGap(sent: readonly LoggedRequest[], { begunAt, backAt }: Window)
   return Math.max(0, ...gaps)
 }
 
-/** Times of requests whose first failure is of this fault. */
+/**
+ * Times of requests whose first failure is of this fault. That of an external call ends when the
+ * attempt is sent that gets the final answer: some sellers take fifteen seconds, or never answer.
+ */
 function finalAnswers(
   sent: readonly LoggedRequest[],
   { begunAt, backAt, endAt }: Window,
@@ -82,7 +85,8 @@ function finalAnswers(
     const final = finalAnswer(request)
     if (!failed || failed === final || !final || !isRepeatable(request)) return []
     const isHit = failed.endedAt! >= begunAt && failed.endedAt! < endAt
-    return isHit ? Math.max(0, final.endedAt! - backAt) : []
+    const answeredAt = request.seller === undefined ? final.endedAt! : final.sentAt
+    return isHit ? Math.max(0, answeredAt - backAt) : []
   })
 }
 
@@ -90,7 +94,10 @@ const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 /** Milliseconds within which a group has its final answers after the repair, in the median. */
-const FINAL_ANSWER_MS: Readonly<Record<string, number>> = { external: 15_000 }
+const FINAL_ANSWER_MS: Readonly<Record<string, number>> = {
+  external: 15_000,
+  x402: 10_000, // a payment that was under way waits for its confirmation on the chain
+}
 const FINAL_ANSWER_DEFAULT_MS = 5_000
 /** Milliseconds within which the calls of a killed hub succeed again. */
 const INTERRUPTION_MS: Readonly<Record<string, number>> = { 'kill -9 of the hub': 3_000 }
