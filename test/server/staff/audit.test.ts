@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
@@ -171,7 +172,7 @@ describe('the audit log', () => {
   }
 
   it('covers every privileged route that changes something', async () => {
-    const { body } = await ask(hub().url, '/openapi.json')
+    const { body } = await readOpenApi(hub().url)
     const paths = body['paths'] as Record<string, Record<string, { responses: Json }>>
     const privileged = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods)
