@@ -152,7 +152,8 @@ export class Claims {
   /**
    * Takes claims whose outcome or finality is unknown, least recently checked first, so that
    * unresolvable ones do not block others. Failed claims are watched until their authorization
-   * expires, because anyone who has it may still settle it.
+   * expires, because anyone who has it may still settle it. No request processes a pending payment,
+   * whose payer waits: it is taken after a second.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
@@ -161,7 +162,8 @@ export class Claims {
          WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released')
            AND (state NOT IN ('failed', 'released')
              OR changed_at < valid_before + interval '1 minute')
-           AND changed_at < now() - make_interval(secs => $1)
+           AND changed_at < now() - make_interval(
+             secs => CASE state WHEN 'pending' THEN least($1::float8, 1) ELSE $1 END)
          ORDER BY state IN ('settled', 'failed', 'released'), changed_at
          LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${CLAIM_COLUMNS}`,

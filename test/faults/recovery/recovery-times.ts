@@ -94,10 +94,7 @@ const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 /** Milliseconds within which a group has its final answers after the repair, in the median. */
-const FINAL_ANSWER_MS: Readonly<Record<string, number>> = {
-  external: 15_000,
-  x402: 10_000, // a payment that was under way waits for its confirmation on the chain
-}
+const FINAL_ANSWER_MS: Readonly<Record<string, number>> = { external: 15_000 }
 const FINAL_ANSWER_DEFAULT_MS = 5_000
 /** Milliseconds within which the calls of a killed hub succeed again. */
 const INTERRUPTION_MS: Readonly<Record<string, number>> = { 'kill -9 of the hub': 3_000 }
