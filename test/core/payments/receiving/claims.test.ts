@@ -11,6 +11,17 @@ const [asset, payTo] = [hex(20), hex(20)]
 /** Key of a signed payment. */
 const payment = () => ({ network: 'eip155:8453', asset, payer: hex(20), nonce: hex(32) })
 
+const purchase = () =>
+  ({
+    purpose: 'credits',
+    requestHash: Buffer.alloc(32),
+    amount: 5_000_000n,
+    payTo,
+    payee: 'liabilities:agents:key_a:credits',
+    commissionBps: 0,
+    validBefore: new Date(Date.now() + 60_000),
+  }) as const
+
 describe('a named purchase', () => {
   let fresh: FreshDatabase
   let claims: Claims
@@ -28,17 +39,7 @@ describe('a named purchase', () => {
     await lease.close()
     await fresh.drop()
   })
-  const claim = (key: ReturnType<typeof payment>) =>
-    claims.claim(key, {
-      id,
-      purpose: 'credits',
-      requestHash: Buffer.alloc(32),
-      amount: 5_000_000n,
-      payTo,
-      payee: 'liabilities:agents:key_a:credits',
-      commissionBps: 0,
-      validBefore: new Date(Date.now() + 60_000),
-    })
+  const claim = (key: ReturnType<typeof payment>) => claims.claim(key, { id, ...purchase() })
 
   for (const end of ['failed', 'released'] as const) {
     it(`is paid by one payment, also after a ${end} one`, async () => {
@@ -70,5 +71,34 @@ describe('a named purchase', () => {
     const results = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
     expect(results.filter(({ isNew }) => isNew)).to.have.lengthOf(1)
     expect(new Set(results.map((each) => each.claim.id)).size).to.equal(1)
+  })
+})
+
+describe('the claims that the job takes', () => {
+  let fresh: FreshDatabase
+  let claims: Claims
+  let lease: ProcessLease
+  before(async () => {
+    fresh = await freshDatabase()
+    lease = await ProcessLease.open(fresh.pool)
+    claims = new Claims(fresh.pool, systemClock, lease)
+  })
+  after(async () => {
+    await lease.close()
+    await fresh.drop()
+  })
+
+  it('are pending ones after a second, and those of a request at work after five', async () => {
+    const [working, pending] = [payment(), payment()]
+    for (const key of [working, pending]) await claims.claim(key, purchase())
+    await claims.conclude(pending, 'pending')
+    const taken = async (age: string) => {
+      const sql = 'UPDATE hub.payment_claim SET changed_at = now() - $1::interval'
+      await fresh.admin.query(sql, [age])
+      return (await claims.takeUnfinished(5, 10)).map(({ key }) => key)
+    }
+    expect(await taken('0.9 s')).to.deep.equal([])
+    expect(await taken('1.1 s')).to.deep.equal([pending])
+    expect(await taken('5.1 s')).to.have.deep.members([working, pending])
   })
 })
