@@ -13,8 +13,8 @@ CREATE TABLE hub.billing_party (
 );
 GRANT SELECT, INSERT, UPDATE ON hub.billing_party TO hub_app;
 
--- Each number but the first of a series requires the one before it, and nothing is ever deleted. Thus a series
--- never has gaps.
+-- Each number but the first of a series requires the one before it, and nothing is ever deleted. Thus a
+-- series never has gaps.
 CREATE TABLE hub.document (
   series text NOT NULL CHECK (series ~ '^[A-Z]{3}-20\d\d$'),
   number bigint NOT NULL CHECK (number > 0),
