@@ -19,6 +19,8 @@ export interface CommonFlags {
   readonly json?: boolean
   readonly yes?: boolean
   readonly color?: boolean
+  /** Seconds to wait for a hub that does not respond. @defaultValue 60 */
+  readonly wait?: number
 }
 
 export async function createContext(flags: CommonFlags): Promise<Context> {
@@ -27,13 +29,16 @@ export async function createContext(flags: CommonFlags): Promise<Context> {
   const hub = await store.hub()
   const { proxyUrl } = settings
   const terminal = new Terminal(settings, flags)
-  const onWait = showWaits(terminal)
+  const waiting = {
+    onWait: showWaits(terminal),
+    ...(flags.wait !== undefined && { waitMs: flags.wait * 1_000 }),
+  }
   return {
     settings,
     store,
     terminal,
     hub,
-    client: (more) => new HubClient({ baseUrl: hub, proxyUrl, onWait, ...more }),
+    client: (more) => new HubClient({ baseUrl: hub, proxyUrl, ...waiting, ...more }),
   }
 }
 

@@ -1,9 +1,17 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { assistants } from './assistants.ts'
 import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
 import { KEYSTORE, keyCommands } from './key-commands.ts'
 import { pluginCommands } from './plugin/program.ts'
+
+const SECONDS_MAX = 3_600
+
+/** @throws InvalidArgumentError for anything but a number of seconds */
+function parseSeconds(text: string): number {
+  if (/^\d{1,4}$/.test(text) && Number(text) <= SECONDS_MAX) return Number(text)
+  throw new InvalidArgumentError(`It must be a number of seconds from 0 to ${SECONDS_MAX}.`)
+}
 
 /** Builds the command line. @param version of the package */
 export function createProgram(version: string, run: Run): Command {
@@ -18,6 +26,7 @@ export function createProgram(version: string, run: Run): Command {
     )
     .on('option:format', (how: string) => program.setOptionValue('json', how === 'json'))
     .option('-y, --yes', 'answer yes to every question')
+    .option('--wait <seconds>', 'longest wait for a hub that restarts (default 60)', parseSeconds)
     .option('--no-color', 'disable colors (NO_COLOR)')
     .helpOption('-h, --help', 'show help')
     .addHelpText('beforeAll', ({ command }) => formatExamples(command))

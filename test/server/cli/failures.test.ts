@@ -68,7 +68,8 @@ describe('hub, on failure,', function () {
 
     it('twice after a lost response: the failure names the idempotency key', async () => {
       const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
-      const gone = ['--json', '--hub', 'http://127.0.0.1:9', 'call', 'https://seller.example/']
+      const away = ['--json', '--wait', '1', '--hub', 'http://127.0.0.1:9']
+      const gone = [...away, 'call', 'https://seller.example/']
       const { exit, err } = await bea.hub(gone)
       expect(exit).to.equal(6)
       const { details, hint } = JSON.parse(err).error
@@ -102,6 +103,7 @@ describe('hub, on failure,', function () {
       expect(await exits('balance'), 'no key').to.equal(4)
       expect(await exits('topup', 'much'), 'no amount').to.equal(2)
       expect(await exits('topup', '4.99'), 'too little').to.equal(2)
+      expect(await exits('--wait', 'long', 'balance'), 'no number').to.equal(2)
       expect(await exits('serve'), 'no command').to.equal(2)
       expect(await exits('call'), 'no argument').to.equal(2)
       expect(await exits('keys'), 'half a command').to.equal(2)
