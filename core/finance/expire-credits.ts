@@ -9,7 +9,7 @@ import { dollars, json, type Micros, micros } from '../money.ts'
 import { mailOwner } from '../providers/notify-owner.ts'
 import { emit } from '../webhooks/events.ts'
 
-/** When credits expire. */
+/** Rule by which credits expire. */
 export interface CreditPolicy {
   /** Age in days at which unspent credits expire; undefined: never. */
   readonly expireDays: number | undefined

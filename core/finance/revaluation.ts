@@ -83,7 +83,7 @@ export const executeRevaluation =
     const owner = await poster.account(ETH_VALUE)
     const evidence = { price: decimal(price), price_source: source, gwei: String(gwei) }
     const meta = { ...decision, ...evidence, contributed_gwei: String(contributedGwei) }
-    const effectiveAt = new Date(monthOf(month).to.getTime() - 1)
+    const effectiveAt = new Date(endOf(month).getTime() - 1)
     const outcome = await withFaults(() =>
       poster.post({ type: 'holdings.revalued', ...amounts }, { owner, id, meta, effectiveAt }),
     )
@@ -91,12 +91,8 @@ export const executeRevaluation =
     return { act: 'holdings.revalue', subject: month, after: { ...evidence, ...amounts } }
   }
 
-/** @throws Fault `not_booked` if it is no month */
-function monthOf(month: string) {
-  const period = /^\d{4}-\d\d$/.test(month) ? parseReportPeriod(month) : undefined
-  if (!period) throw new Fault('not_booked', `${month} is no month.`)
-  return period
-}
+/** Start of the month after this one (`2026-11`). */
+const endOf = (month: string): Date => parseReportPeriod(month)!.to
 
 /** Calculates the revaluation of a month. @throws Fault `not_booked` if it cannot be posted */
 async function readRevaluation(
@@ -104,7 +100,7 @@ async function readRevaluation(
   month: string,
   price: Micros,
 ): Promise<Revaluation> {
-  const { to } = monthOf(month)
+  const to = endOf(month)
   const valuedGwei = await readValuedGwei(client, to)
   const codes = [GAS, OPENING.GWEI, ETH_VALUE, CONVERSION.USDC]
   const rows = await balancesAt(client, to, { like: codes })

@@ -16,6 +16,8 @@ export const auditReason = plainText(500).meta({
 
 export const keyId = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'must be a key id')
 
+export const month = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11')
+
 export const slug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, 'must be 2 to 40 of a-z, 0-9, inner hyphens')

@@ -42,7 +42,7 @@ export const TAX_CATEGORIES = ['S', 'Z', 'E', 'G', 'O'] as const
 export interface Tax {
   readonly category: (typeof TAX_CATEGORIES)[number]
   readonly rate_bps: number
-  /** Why no tax is due; null for categories S and Z. */
+  /** Reason that no tax is due; null for categories S and Z. */
   readonly reason: string | null
 }
 

@@ -10,7 +10,7 @@ import { type PluginsCommandDeps, startTrial, type TrialHub } from './trial.ts'
 interface Result {
   readonly name: string
   readonly ok: boolean
-  /** Why the demand is not met. */
+  /** Reason that the demand is not met. */
   readonly problem?: string
 }
 

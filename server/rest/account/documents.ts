@@ -16,6 +16,7 @@ import {
 import { toPdf } from '../../../core/finance/documents/pdf.ts'
 import { toUbl } from '../../../core/finance/documents/ubl.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
+import { month } from '../fields.ts'
 import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, type RestReply, route } from '../route.ts'
 
@@ -145,8 +146,6 @@ const listRoute = ({ pool }: DocumentDeps): AnyRoute =>
       return toPage(rows, limit, request.url, ({ number }) => [number], showDocument)
     },
   })
-
-const month = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11')
 
 const issueRoute = (deps: DocumentDeps): AnyRoute =>
   route('POST /v1/documents', {

@@ -3,7 +3,7 @@ import { type ConversionReport, conversionReport } from '../../../core/finance/c
 import { submitRevaluation } from '../../../core/finance/revaluation.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { json, micros } from '../../../core/money.ts'
-import { auditReason } from '../fields.ts'
+import { auditReason, month } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 import { DecisionView } from './proposals.ts'
 import { reportPeriod } from './reports.ts'
@@ -51,7 +51,7 @@ export const conversionRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
     summary: 'Values the ETH at the end of a month; above the daily limit, proposes it (202).',
     auth: 'finance',
     body: z.strictObject({
-      month: z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11'),
+      month,
       price_microdollars: z.int().min(1).max(PRICE_MAX).meta({ description: 'Of one ETH.' }),
       source: z.string().trim().min(1).max(200).meta({
         description: 'Where the price was read, such as an exchange and a time.',

@@ -4,7 +4,7 @@ import { proposeClosing } from '../../../core/finance/month-closing.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { closedPeriods } from '../../../core/ledger/history/period.ts'
 import { json } from '../../../core/money.ts'
-import { auditReason } from '../fields.ts'
+import { auditReason, month } from '../fields.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
 const Period = z.object({ month: z.string(), closed_at: z.iso.datetime(), author: z.string() })
@@ -23,8 +23,6 @@ const Checklist = z.object({
 
 export type PeriodJson = z.infer<typeof Period>
 export type ChecklistJson = z.infer<typeof Checklist>
-
-const month = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month: 2026-11')
 
 /** Closed months, and the closing of a month by two people. */
 export const periodRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseReportPeriod } from '../../../../core/finance/report-period.ts'
 import { decimalsOf, formatUnits } from '../../../../core/ledger/export/units.ts'
 import type { EntryJson } from '../../../rest/finance/journal.ts'
 import type { formFields } from '../../form.ts'
@@ -48,6 +49,14 @@ export const reasonField = (fields: ReturnType<typeof formFields>): Html =>
   })
 
 export const reason = z.string().trim().min(1, 'enter a reason').max(500)
+
+/** Month, quarter or year of a report; '' if empty. */
+export const optionalPeriod = z
+  .string()
+  .trim()
+  .max(7)
+  .refine((name) => name === '' || parseReportPeriod(name), 'enter 2026-11, 2026-Q4 or 2026')
+  .default('')
 
 /** `2026-11-21 12:03:09` of an ISO 8601 timestamp with microseconds. */
 export const formatSeconds = (at: string): string => at.slice(0, 19).replace('T', ' ')

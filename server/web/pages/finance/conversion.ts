@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
-import { parseReportPeriod } from '../../../../core/finance/report-period.ts'
+
 import type { ConversionJson } from '../../../rest/finance/conversion.ts'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import { filterBar, form, formFields, textFilter } from '../../form.ts'
@@ -10,21 +10,21 @@ import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, ledgerTable } from '../../table.ts'
-import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
+import {
+  accountLink,
+  entryPath,
+  formatAmount,
+  optionalPeriod,
+  reason,
+  reasonField,
+} from './components.ts'
 
 const PATH = '/finance/conversion'
 
 /** `/finance/conversion`: ETH, its value, what gas cost, and the revaluation of a month. */
 export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
-    query: z.object({
-      period: z
-        .string()
-        .trim()
-        .max(7)
-        .refine((name) => name === '' || parseReportPeriod(name), 'enter 2026-11, 2026-Q4 or 2026')
-        .default(''),
-    }),
+    query: z.object({ period: optionalPeriod }),
     actions: {
       revalue: formAction({
         fields: z.object({

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { type Clock, monthName } from '../../../../core/clock.ts'
-import { parseReportPeriod } from '../../../../core/finance/report-period.ts'
 import type { FinancialStatementJson } from '../../../rest/finance/reports.ts'
 import { filterBar, textFilter } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { ledgerTable } from '../../table.ts'
-import { accountLink, balancePath, formatAmount } from './components.ts'
+import { accountLink, balancePath, formatAmount, optionalPeriod } from './components.ts'
 
 const PATH = '/finance/reports'
 const TITLES = {
@@ -16,13 +15,6 @@ const TITLES = {
   'cash-flow': 'Cash flow statement',
 } as const
 const STATEMENTS = Object.keys(TITLES) as (keyof typeof TITLES)[]
-
-const optionalPeriod = z
-  .string()
-  .trim()
-  .max(7)
-  .refine((name) => name === '' || parseReportPeriod(name), 'enter 2026-11, 2026-Q4 or 2026')
-  .default('')
 
 /** `/finance/reports`: income statement, balance sheet and cash flow of a period. */
 export const reportsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
