@@ -264,7 +264,7 @@ function priceLimit(
 ): { readonly name: string; readonly advice: string } | undefined {
   const accept = `max_price_microdollars of at least ${price}`
   if (reason === 'above_max') {
-    const advice = `Send a ${accept}, or do not call.`
+    const advice = `Send ${accept}, or do not call.`
     return { name: 'max_price_microdollars', advice }
   }
   if (reason === 'above_listed') {

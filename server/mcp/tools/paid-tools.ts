@@ -157,7 +157,6 @@ async function findContentSlug(pool: Pool, text: string): Promise<string> {
   throw new Fault('domain_not_registered', 'Nobody sells the pages of this host here.')
 }
 
-/** Query of the input. Anything but an object is left to the endpoint's schema. */
 /** Parses "POST /path"; for a path alone, looks up the method of the service's endpoint. */
 function routeOf(endpoint: string, routes: ReadonlyMap<string, Offering> | undefined) {
   const [, named, rest = ''] = /^(?:([A-Za-z]+)\s+)?(.*)$/s.exec(endpoint.trim()) ?? []

@@ -1,10 +1,10 @@
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
-import { dayStart } from '../../../core/clock.ts'
+import { dayStart, daysBefore } from '../../../core/clock.ts'
 import type { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import type { Micros } from '../../../core/money.ts'
 import { allowancesOf } from '../../../core/usage/account-status.ts'
-import { limitReached } from '../../../core/usage/allowances.ts'
+import { limitReached, type ReachedLimit } from '../../../core/usage/allowances.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
 import { LedgerFunds } from './ledger-funds.ts'
@@ -31,7 +31,8 @@ export async function reserveCredits(
   // Call ids are unique: `replayed` means that our first attempt was applied and its reply lost.
   if (outcome !== 'applied' && outcome !== 'replayed') {
     const enough = guards.length > 0 && (await accountStatus.balance(caller.credits)) >= price
-    if (enough) throw await exhaustedLimit(deps, caller, price)
+    const least = enough ? await leastAllowance(deps, caller) : undefined
+    if (least) throw allowanceReached(deps, least, price)
     return undefined
   }
   return fundsOf(deps, caller, call)
@@ -67,26 +68,21 @@ export async function dryRunCredits(
   caller: Caller,
   { price }: PricedCall,
 ): Promise<FundingForecast | undefined> {
-  const { accountStatus, clock } = deps
-  if ((await accountStatus.balance(caller.credits)) < price) return undefined
-  const caps = allowancesOf(caller.limits, clock.now())
-  const left = caps.length === 0 ? [] : await accountStatus.remainingAllowances(caps)
-  if (left.some((each) => each < price)) throw await exhaustedLimit(deps, caller, price)
+  if ((await deps.accountStatus.balance(caller.credits)) < price) return undefined
+  const least = await leastAllowance(deps, caller)
+  if (least && least.left < price) throw allowanceReached(deps, least, price)
   return { source: 'credits', charged: price, freeCallsLeft: 0n }
 }
 
-/** Builds the fault of the limit that has the least left. */
-async function exhaustedLimit(
-  { accountStatus, clock }: CallDeps,
-  { limits }: Caller,
-  price: bigint,
-): Promise<Fault> {
-  const now = clock.now()
-  const caps = allowancesOf(limits, now)
-  const left = await accountStatus.remainingAllowances(caps)
-  const least = left.reduce((at, each, i) => (each < left[at]! ? i : at), 0)
-  const tomorrow = new Date(dayStart(now).getTime() + DAY_MS)
-  return limitReached(caps[least]!, price, caps[least]!.scope === 'day' ? tomorrow : undefined)
+/** Finds the allowance that has the least left; undefined without allowances. */
+async function leastAllowance({ accountStatus, clock }: CallDeps, { limits }: Caller) {
+  const caps = allowancesOf(limits, clock.now())
+  const left = caps.length === 0 ? [] : await accountStatus.remainingAllowances(caps)
+  const allowances = caps.map((cap, i) => ({ ...cap, left: left[i]! }))
+  return allowances.toSorted((a, b) => Number(a.left - b.left))[0]
 }
 
-const DAY_MS = 86_400_000
+function allowanceReached({ clock }: CallDeps, reached: ReachedLimit, price: bigint): Fault {
+  const tomorrow = daysBefore(dayStart(clock.now()), -1)
+  return limitReached(reached, price, reached.scope === 'day' ? tomorrow : undefined)
+}
