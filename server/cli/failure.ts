@@ -71,17 +71,9 @@ export function toFailure(error: unknown): Failure | undefined {
   const said = detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
   const reason = text('reason')
   const message = reason === undefined || said.includes(reason) ? said : `${said} (${reason})`
-  // The message has them already.
-  const named = advice !== undefined && /^See (?:reason|detail)\b/.test(advice)
-  return new Failure(
-    failureKind(status, code),
-    message,
-    findHint(code, named ? undefined : advice),
-    {
-      code,
-      details: body,
-    },
-  )
+  const isShown = advice !== undefined && /^See (?:reason|detail)\b/.test(advice)
+  const hint = HINTS[code] ?? (isShown ? undefined : advice)
+  return new Failure(failureKind(status, code), message, hint, { code, details: body })
 }
 
 function failureKind(status: number, code: string): FailureKind {
@@ -105,6 +97,3 @@ const HINTS: Readonly<Record<string, string>> = {
   price_exceeds_max: 'Call again with a higher --max-price.',
   validation_failed: '`hub show SLUG` shows the expected input; --json lists all errors.',
 }
-
-const findHint = (code: string, advice: string | undefined): string | undefined =>
-  HINTS[code] ?? advice

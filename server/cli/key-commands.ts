@@ -1,10 +1,6 @@
 import type { Command } from 'commander'
 import type { Run } from './context.ts'
-
-export const KEYSTORE = [
-  '--keystore <file>',
-  'a keystore of version 3, as geth and Foundry write it',
-] as const
+import { KEYSTORE } from './options.ts'
 
 /** Adds the commands for keys: those stored here and their sub-keys. */
 export function keyCommands(program: Command, run: Run): void {

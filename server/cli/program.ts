@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { assistants } from './assistants.ts'
 import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
-import { KEYSTORE, keyCommands } from './key-commands.ts'
+import { keyCommands } from './key-commands.ts'
+import { KEYSTORE, withPaging } from './options.ts'
 import { pluginCommands } from './plugin/program.ts'
 
 const SECONDS_MAX = 3_600
@@ -70,11 +71,8 @@ function addMoneyCommands(program: Command, run: Run): void {
         (await import('./commands/topup.ts')).topup(context, dollars, flags),
       ),
     )
-  program
-    .command('history')
+  withPaging(program.command('history'))
     .description('list every movement of the credits, newest first')
-    .option('--limit <n>', 'rows, 1 to 100', '20')
-    .option('--cursor <cursor>', 'continue from this cursor')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/history.ts')).history(context, flags),
@@ -89,11 +87,8 @@ function addMoneyCommands(program: Command, run: Run): void {
 
 function addReceiptCommands(program: Command, run: Run): void {
   const receipts = program.command('receipts').description('work with receipts of calls')
-  receipts
-    .command('list')
+  withPaging(receipts.command('list'))
     .description('list calls that credits paid, newest first; each has a receipt')
-    .option('--limit <n>', 'rows, 1 to 100', '20')
-    .option('--cursor <cursor>', 'continue from this cursor')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/receipts.ts')).listReceipts(context, flags),
@@ -111,16 +106,13 @@ function addReceiptCommands(program: Command, run: Run): void {
 }
 
 function addSearchCommands(program: Command, run: Run): void {
-  program
-    .command('search')
+  withPaging(program.command('search'))
     .argument('[words...]', 'what the service should do; omit to list everything')
     .description('find services, best first')
     .option('--category <name>', 'only this category')
     .option('--max-price <usd>', 'only services with an endpoint up to this price, such as 0.01')
     .option('--external', "other people's x402 APIs alone")
     .option('--native', 'only native services')
-    .option('--limit <n>', 'hits, 1 to 100', '20')
-    .option('--cursor <cursor>', 'continue from this cursor')
     .action(
       run(async (context, flags: object, words: readonly string[]) =>
         (await import('./commands/search.ts')).search(context, words, flags),

@@ -2,7 +2,7 @@ import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { parsePrice } from './search.ts'
-import { findStored } from './stored-keys.ts'
+import { clientOfKey, findStored } from './stored-keys.ts'
 import { requireConsent } from './topup.ts'
 
 export interface KeyFlags {
@@ -47,7 +47,7 @@ export async function rotateKey(
 ): Promise<void> {
   const { store, terminal, hub } = context
   const own = await findStored(context, id)
-  const client = own ? context.client({ apiKey: own.api_key }) : await clientWithKey(context)
+  const client = await clientOfKey(context, [id])
   const seconds = overlap === undefined ? 0 : Number(overlap)
   if (!Number.isInteger(seconds) || seconds < 0)
     throw new Failure('usage', `Not seconds: ${overlap}`)
@@ -69,8 +69,7 @@ export async function rotateKey(
 
 /** Permanently revokes a key and its sub-keys, after naming the credits that move. */
 export async function revokeKey(context: Context, id: string): Promise<void> {
-  const apiKey = (await findStored(context, id))?.api_key ?? (await context.store.apiKey())
-  const client = context.client({ apiKey })
+  const client = await clientOfKey(context, [id])
   const path = `/v1/keys/${encodeURIComponent(id)}`
   const { balance_microdollars: credits } = (await client.send(path)).body
   const rest = credits

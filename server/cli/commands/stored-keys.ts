@@ -1,4 +1,4 @@
-import { HubError } from '../../../core/client/index.ts'
+import { type ClientOptions, type HubClient, HubError } from '../../../core/client/index.ts'
 import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import type { Credential } from '../store.ts'
@@ -34,6 +34,17 @@ export const findStored = async (
   id: string,
 ): Promise<Credential | undefined> =>
   (await store.credentialsOf(hub)).find(({ key_id: each }) => each === id)
+
+/** Returns a client with the first stored of these keys; without one, with the key in use. */
+export async function clientOfKey(
+  context: Context,
+  ids: readonly string[],
+  options: Partial<ClientOptions> = {},
+): Promise<HubClient> {
+  const stored = await Promise.all(ids.map((id) => findStored(context, id)))
+  const apiKey = stored.find(Boolean)?.api_key ?? (await context.store.apiKey())
+  return context.client({ apiKey, ...options })
+}
 
 /** Lists the stored keys of this hub and their sub-keys, and marks the one in use. */
 export async function listKeys(context: Context): Promise<void> {
@@ -128,14 +139,13 @@ export async function transferCredits(
   [from, to, dollarsText]: readonly [string, string, string],
   { keystore }: TransferFlags,
 ): Promise<void> {
-  const { store, client, terminal } = context
+  const { terminal } = context
   const amount = parsePrice(dollarsText)
   const wallet = await openWallet(context, await isSandbox(context), keystore)
   if (!wallet) throw new Failure('error', 'There is no wallet to sign with.')
   await requireConsent(context, `Move ${dollars(amount)} of credits from ${from} to ${to}?`)
-  const stored = (await findStored(context, to)) ?? (await findStored(context, from))
-  const apiKey = stored?.api_key ?? (await store.apiKey())
-  const work = client({ apiKey, wallet }).transfer({ from, to, amount })
+  const client = await clientOfKey(context, [to, from], { wallet })
+  const work = client.transfer({ from, to, amount })
   const { body } = await terminal.withSpinner('Moving', work)
   const left = dollars(BigInt(Number(body['balance_microdollars'])))
   await terminal.result(body, () => `Moved ${dollars(amount)} to ${to}; ${from} has ${left} left.`)

@@ -84,7 +84,8 @@ function dataDir(env: NodeJS.ProcessEnv): string {
 /** Result of a try: the number of tools, or why there are none yet. */
 export type TryResult = { readonly tools: number } | { readonly reason: string }
 
-const MESSAGES = [
+/** Messages by which an assistant lists the tools of an MCP server over stdio. */
+export const LIST_TOOLS = [
   {
     id: 1,
     method: 'initialize',
@@ -121,24 +122,24 @@ export async function tryLauncher(
     child.once('close', resolve)
   })
   child.stdin.end(
-    MESSAGES.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join(''),
+    LIST_TOOLS.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join(''),
   )
-  let answer: ListAnswer | undefined
+  let response: ListResponse | undefined
   for await (const line of createInterface({ input: child.stdout })) {
-    const message = JSON.parse(line) as ListAnswer
-    if (message.id === 2) answer = message
+    const message = JSON.parse(line) as ListResponse
+    if (message.id === 2) response = message
   }
   const code = await exit
   clearTimeout(timeout)
   const said = stderr.replace(/^error: /, '').trim()
-  if (answer?.result) return { tools: answer.result.tools.length }
-  if (answer?.error) return { reason: answer.error.message }
+  if (response?.result) return { tools: response.result.tools.length }
+  if (response?.error) return { reason: response.error.message }
   if (code === EXIT_CODES.no_key) return { reason: said }
   const line = [command, ...args].join(' ')
   throw new Failure('error', `This command does not start: ${line}`, said.split('\n')[0])
 }
 
-interface ListAnswer {
+interface ListResponse {
   readonly id: number
   readonly result?: { readonly tools: readonly unknown[] }
   readonly error?: { readonly message: string }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { CLIENTS } from '../../../server/cli/install/clients.ts'
+import { LIST_TOOLS } from '../../../server/cli/install/launcher.ts'
 import { useHub } from '../../support/suite.ts'
 import { MAIN, type User, usersOf } from './hub.ts'
 
@@ -16,20 +17,8 @@ interface Printed {
 
 /** Lists the tools through a command, as an assistant does, without a shell's environment. */
 async function toolsOf(command: string, args: readonly string[], home: string): Promise<number> {
-  const lines = [
-    {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: {
-        protocolVersion: '2025-06-18',
-        capabilities: {},
-        clientInfo: { name: 'x', version: '1' },
-      },
-    },
-    { jsonrpc: '2.0', id: 2, method: 'tools/list' },
-  ].map((each) => JSON.stringify(each))
-  const shell = `printf '%s\n' "$1" "$2" | { shift 2; exec "$@"; }`
+  const lines = LIST_TOOLS.map((each) => JSON.stringify({ jsonrpc: '2.0', ...each }))
+  const shell = `printf '%s\n' "$1" "$2" "$3" | { shift 3; exec "$@"; }`
   const { stdout } = await run('/bin/sh', ['-c', shell, 'sh', ...lines, command, ...args], {
     cwd: '/',
     env: { HOME: home, PATH: '/usr/bin:/bin' },

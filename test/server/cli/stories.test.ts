@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { LIST_TOOLS } from '../../../server/cli/install/launcher.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { configOf, type User, usersOf } from './hub.ts'
@@ -182,20 +183,8 @@ describe('hub', function () {
   it('is an MCP server over stdio with the key of this machine', async () => {
     const gil = await customer()
     const asked = [
+      ...LIST_TOOLS,
       {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'initialize',
-        params: {
-          protocolVersion: '2025-06-18',
-          capabilities: {},
-          clientInfo: { name: 'test', version: '1' },
-        },
-      },
-      { jsonrpc: '2.0', method: 'notifications/initialized' },
-      { jsonrpc: '2.0', id: 2, method: 'tools/list' },
-      {
-        jsonrpc: '2.0',
         id: 3,
         method: 'tools/call',
         params: {
@@ -207,7 +196,7 @@ describe('hub', function () {
     ]
     const { out } = await gil.hub(
       ['mcp'],
-      asked.map((each) => `${JSON.stringify(each)}\n`).join(''),
+      asked.map((each) => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join(''),
     )
     const answers = out
       .trim()
