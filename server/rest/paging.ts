@@ -12,8 +12,8 @@ export const pageSize = (max: number, initial: number) =>
     .default(initial)
     .meta({ description: `Maximum number of items, 1 to ${max}.`, default: initial })
 
-/** Query fields of every list. */
-export const paging = {
+/** Query fields of every list. Routes add them by `listQuery`. */
+const paging = {
   limit: pageSize(100, 20),
   cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the last page.' }),
 }

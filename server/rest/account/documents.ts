@@ -17,7 +17,7 @@ import { toPdf } from '../../../core/finance/documents/pdf.ts'
 import { toUbl } from '../../../core/finance/documents/ubl.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { month } from '../fields.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, type RestReply, route } from '../route.ts'
 
 const text = (max: number) => z.string().trim().min(1).max(max)
@@ -135,7 +135,7 @@ const listRoute = ({ pool }: DocumentDeps): AnyRoute =>
   route('GET /v1/documents', {
     summary: 'Lists your receipts, statements and credit notes, newest first.',
     auth: 'owner',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(DocumentView) },
     faults: ['root_key_required'],
     handle: async (request) => {

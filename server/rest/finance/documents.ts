@@ -8,7 +8,7 @@ import {
   showDocument,
   ublReply,
 } from '../account/documents.ts'
-import { pageSchema, paging, readCursor, toPage } from '../paging.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const faults = ['not_found'] as const
@@ -18,7 +18,7 @@ export const financeDocumentRoutes = ({ pool }: { readonly pool: Pool }): readon
   route('GET /v1/finance/documents', {
     summary: 'Lists all issued receipts, statements and credit notes, newest first.',
     auth: 'finance',
-    query: z.strictObject(paging),
+    query: listQuery({}),
     response: { status: 200, schema: pageSchema(DocumentView) },
     handle: async ({ query: { limit, cursor }, url }) => {
       const [after] = readCursor(cursor, documentCursor) ?? []
