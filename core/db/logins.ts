@@ -4,6 +4,7 @@ import { ConfigError } from '../runtime/config-error.ts'
 import { connectClient } from './client.ts'
 import { type LoginPurpose, loginName } from './login-name.ts'
 import { acquireMigrationLock, assertMigrated, migrate } from './migrate.ts'
+import { assertHasRoles, managingRoles } from './roles.ts'
 import { scramVerifier } from './scram.ts'
 
 /** Connection strings of the hub's database, each with the rights of one purpose. */
@@ -79,9 +80,9 @@ export async function openLogins(
     await createLogins(owner)
   }
   const database = describeLogins({ url, directUrl, ownerUrl: owner }, isOwner)
-  for (const each of new Set([database.url, database.directUrl, database.financeUrl])) {
-    await assertLimited(each)
-  }
+  await assertLimited(database.directUrl, ROLES.serving)
+  await assertLimited(database.financeUrl, ROLES.finance)
+  if (database.pooled) await assertLimited(database.url, ['hub_app'])
   return database
 }
 
@@ -128,34 +129,29 @@ function shareLogin(
 async function createLogins(ownerUrl: string): Promise<void> {
   await withClient(ownerUrl, async (client) => {
     await acquireMigrationLock(client, 60_000)
-    const serving = servingUrl(ownerUrl)
-    const urls = [
-      ['serving', serving],
-      ['finance', financeUrl(serving)],
-    ] as const
-    for (const [purpose, url] of urls) {
-      const { username, password } = new URL(url)
-      const name = client.escapeIdentifier(decodeURIComponent(username))
-      const verifier = client.escapeLiteral(scramVerifier(password))
-      await client.query(`
+    await managingRoles(client, () => createLoginRoles(client, ownerUrl))
+  })
+}
+
+async function createLoginRoles(client: Client, ownerUrl: string): Promise<void> {
+  const serving = servingUrl(ownerUrl)
+  const urls = [
+    ['serving', serving],
+    ['finance', financeUrl(serving)],
+  ] as const
+  for (const [purpose, url] of urls) {
+    const { username, password } = new URL(url)
+    const name = client.escapeIdentifier(decodeURIComponent(username))
+    const verifier = client.escapeLiteral(scramVerifier(password))
+    await client.query(`
         DO $$ BEGIN
           CREATE ROLE ${name} LOGIN NOINHERIT;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$;
         ALTER ROLE ${name} LOGIN NOINHERIT PASSWORD ${verifier};
         GRANT ${ROLES[purpose].join(', ')} TO ${name}`)
-    }
-  }).catch((cause: Error & { code?: string }) => {
-    if (cause.code !== INSUFFICIENT_PRIVILEGE) throw cause
-    throw new ConfigError(
-      `The owner of the database may not create the logins of the hub (${cause.message}). ` +
-        'Run as an administrator: ALTER ROLE … CREATEROLE, with the name of that login.',
-      { cause },
-    )
-  })
+  }
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** Returns true if a login is, or can become, the owner of the hub's tables, or creates them. */
 const ownsDatabase = (url: string): Promise<boolean> =>
@@ -183,12 +179,15 @@ const POWERFUL_ROLES = `
         WHERE n.nspname IN ('ledger', 'hub')))
   ORDER BY r.rolname = session_user DESC, 1 LIMIT 1`
 
-/** @throws ConfigError if the login has, or can take on, a role that changes the ledger at will */
-export async function assertLimited(url: string): Promise<void> {
+/**
+ * @throws ConfigError if the login has, or can take on, a role that changes the ledger at will, or
+ * may not act in one of `roles`
+ */
+export async function assertLimited(url: string, roles: readonly string[] = []): Promise<void> {
   await withClient(url, async (client) => {
     const { rows } = await client.query<{ role: string }>(POWERFUL_ROLES)
     const [found] = rows
-    if (found === undefined) return
+    if (found === undefined) return assertHasRoles(client, roles)
     const login = decodeURIComponent(new URL(url).username)
     const name = client.escapeIdentifier(login)
     const remedy =

@@ -6,6 +6,7 @@ import { ConfigError } from '../runtime/config-error.ts'
 import { connectClient } from './client.ts'
 import { loginName } from './login-name.ts'
 import { assertLogin } from './pool.ts'
+import { grantRolesToOwner, managingRoles } from './roles.ts'
 import { prepareServer } from './server-version.ts'
 
 export interface MigrateOptions {
@@ -59,10 +60,14 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     if (options.schema === undefined) await prepareServer(client)
     const list = await enterSchema(client, options)
     const pending = findPending(files, await readApplied(client, list))
-    for (const file of pending) {
-      await applyMigration(client, file, list)
-      log(`migration ${file.name} applied`)
+    const applyPending = async (): Promise<void> => {
+      for (const file of pending) {
+        await applyMigration(client, file, list)
+        log(`migration ${file.name} applied`)
+      }
     }
+    if (options.schema !== undefined) await applyPending()
+    else await managingRoles(client, () => applyPending().then(() => grantRolesToOwner(client)))
     return pending.map(({ name }) => name)
   } finally {
     await client.end()

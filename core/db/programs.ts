@@ -25,10 +25,9 @@ export async function findPrograms(
   log: (text: string) => void,
 ): Promise<Programs> {
   const root = packageRoot()
-  await createSymlinks(root)
-  await makeExecutable(root)
+  const programs = await preparePackage(root)
   if (user === undefined || (await canEnter(user, join(root, 'native/share/postgresql')))) {
-    return programsIn(join(root, 'native'))
+    return programs
   }
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const copy = join(SHARED_HOME, `postgresql-${version}`)
@@ -37,6 +36,13 @@ export async function findPrograms(
     await copyPrograms(join(root, 'native'), copy)
   }
   return programsIn(copy)
+}
+
+/** Prepares a package of PostgreSQL, whatever npm did with its install script. */
+export async function preparePackage(root: string): Promise<Programs> {
+  await createSymlinks(root)
+  await makeExecutable(root)
+  return programsIn(join(root, 'native'))
 }
 
 const programsIn = (folder: string): Programs => ({

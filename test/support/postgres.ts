@@ -7,6 +7,7 @@ import { startEmbedded } from '../../core/db/embedded.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { databaseUrl } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { SERVER_VERSION, startServerOf } from './server-of-version.ts'
 
 /** PostgreSQL server shared by all test files of a run and deleted afterwards. */
 export interface SharedCluster {
@@ -109,7 +110,10 @@ async function startCluster(): Promise<Running> {
   const folder = process.env[CLUSTERS_FOLDER] ?? tmpdir()
   const dataDir = await mkdtemp(join(folder, 'agenthub-test-'))
   await chmod(dataDir, 0o711) // root runs the server as another user
-  const server = await startEmbedded({ dataDir, durable: false })
+  const version = process.env[SERVER_VERSION]
+  const server = version
+    ? await startServerOf(version, dataDir)
+    : await startEmbedded({ dataDir, durable: false })
   const { url } = server
   const root = createPool(url, { max: 4, applicationName: 'test root' })
   return {

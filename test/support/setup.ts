@@ -5,6 +5,7 @@ import type { Context } from 'mocha'
 import nock from 'nock'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres.ts'
+import { findProgramsOf, SERVER_VERSION } from './server-of-version.ts'
 
 const LEDGER = join('test', 'core', 'ledger')
 
@@ -44,6 +45,8 @@ export async function mochaGlobalSetup(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-tests-'))
   await chmod(folder, 0o711) // root runs the servers as another user
   process.env[CLUSTERS_FOLDER] = folder
+  const version = process.env[SERVER_VERSION]
+  if (version) await findProgramsOf(version) // before several processes install the same package
 }
 
 /** Servers of other processes stop on their own after these have ended. */
