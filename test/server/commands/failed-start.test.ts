@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { FaultProxy } from '../../support/fault-proxy.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { REAL_MONEY } from '../boot/real-money.ts'
@@ -23,6 +24,21 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 }
 /** Scripts that need no database of the operator. */
 const OTHERS = ['demo']
+
+const NOBODY = 'http://127.0.0.1:9'
+/** Settings, by variable, with which a hub with real money finds nobody at an address. */
+const UNREACHABLE: Readonly<Record<string, (url: string) => Readonly<Record<string, string>>>> = {
+  DATABASE_URL: (url) => ({
+    DATABASE_URL: url.replace(/:\d+\//, ':9/'),
+    DATABASE_DIRECT_URL: url,
+  }),
+  X402_FACILITATOR_URL: () => ({ GAS_WALLET_KEY: '', X402_FACILITATOR_URL: NOBODY }),
+  SPEND_WALLET_SIGNER: () => ({
+    SPEND_WALLET_KEY: '',
+    SPEND_WALLET_SIGNER: NOBODY,
+    SPEND_WALLET_ADDRESS: privateKeyToAddress(generatePrivateKey()),
+  }),
+}
 
 /** Module that leaves a rejection unhandled once the process watches for them. */
 const LEAK = `data:text/javascript,${encodeURIComponent(`
@@ -106,6 +122,28 @@ describe('npm run', function () {
       expect(code, names[i]).to.equal(1)
       expect(output, names[i]).to.match(/^[A-Z].{10,200}\n$/)
     }
+  })
+
+  it('start and jobs end with 1 and name what they cannot reach, also with workers', async () => {
+    const serving = { start: {}, jobs: {}, workers: { HUB_WORKERS: '2' } } as const
+    const all = Object.entries(UNREACHABLE).flatMap(([variable, settings]) =>
+      Object.entries(serving).map(async ([name, own]) => {
+        if (name === 'workers' && variable !== 'SPEND_WALLET_SIGNER') return // the same code
+        const env = { ...REAL_MONEY, DATABASE_URL: database.url, ...settings(database.url), ...own }
+        const { code, output } = await spawnHub([name === 'jobs' ? 'jobs' : 'serve'], env).ended
+        expect(code, `${name} without ${variable}: ${output}`).to.equal(1)
+        expect(output).to.match(/^(The database cannot be reached|[A-Z_0-9]+(?: \(.*\))?[: ])/m)
+        if (variable !== 'DATABASE_URL') expect(output).to.include(variable)
+      }),
+    )
+    await Promise.all(all)
+  })
+
+  it('start ends with 1 if its port is taken', async () => {
+    const env = { ...REAL_MONEY, DATABASE_URL: database.url, HUB_PORT: String(proxy.port) }
+    const { code, output } = await spawnHub(['serve'], env).ended
+    expect([code, output]).to.deep.equal([1, output])
+    expect(output).to.include(String(proxy.port))
   })
 
   it('jobs ends with 1 after a rejection that no code handles', async () => {
