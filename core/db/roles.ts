@@ -59,7 +59,7 @@ async function missingRights(client: ClientBase): Promise<readonly string[]> {
   ]
 }
 
-/** Lets the owner act in the roles of the hub, which whoever creates a role may not by itself. */
+/** Lets the owner act in the roles of the hub: creating a role does not include that right. */
 export async function grantRolesToOwner(client: ClientBase): Promise<void> {
   for (const role of await missingRoles(client, HUB_ROLES)) {
     await client.query(`GRANT ${role} TO CURRENT_USER`)
