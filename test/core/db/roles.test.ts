@@ -51,7 +51,7 @@ describe('the roles of a hub whose owner is no superuser', function () {
       (error: Error) => `${error instanceof ConfigError} ${error.message}`,
     )
 
-  it('are created by the migrations, also in a database with the name of their prefix', async () => {
+  it('are created by the migrations, also in a database named like their prefix', async () => {
     const url = await createOwned('hub')
     const logins = await openLogins({ url, mustSeparate: true })
     const acting = [
