@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { RetentionDays } from './audit/retention-policy.ts'
 import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/listings/discovery/settings.ts'
 import { type EmbedderSettings, embedderSettings } from './catalog/search/semantic/settings.ts'
@@ -84,6 +85,8 @@ export interface Config {
   readonly roleWaitHours: number
   /** Days after which a role is due for review. */
   readonly roleReviewDays: number
+  /** Days after which jobs delete data. */
+  readonly retention: RetentionDays
   readonly gas: {
     /** USD price of one ETH; converts gas costs for the ledger. */
     readonly ethPrice: Micros

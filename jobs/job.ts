@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { RetentionDays } from '../core/audit/retention-policy.ts'
 import type { DiscoveryDeps } from '../core/catalog/listings/discovery/discover.ts'
 import type { EmbedDeps } from '../core/catalog/search/semantic/embed-documents.ts'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
@@ -49,7 +50,9 @@ export interface JobDeps extends ResolveDeps {
   readonly gas?: GasSettings | undefined
   /** Wallets whose key is in the environment. */
   readonly environmentKeys?: EnvironmentKeys | undefined
-  /** When credits expire, and connections that may post; undefined: never. */
+  /** Days after which jobs delete data. */
+  readonly retention: RetentionDays
+  /** Rule by which credits expire, and connections that may post; undefined: never. */
   readonly credits?: { readonly policy: CreditPolicy; readonly pool: Pool } | undefined
   /** Undefined: no payouts. */
   readonly payouts?: PayoutSettings | undefined

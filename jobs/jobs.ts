@@ -1,3 +1,5 @@
+import { deleteExpired } from '../core/audit/retention.ts'
+import type { DeletionName } from '../core/audit/retention-policy.ts'
 import { recheckDomains } from '../core/catalog/domains/proof.ts'
 import {
   type DiscoveryDeps,
@@ -6,7 +8,6 @@ import {
   discoverOrigins,
   discoverTransfers,
   probeListings,
-  pruneProbes,
 } from '../core/catalog/listings/discovery/discover.ts'
 import {
   deleteUnusedEmbeddings,
@@ -19,7 +20,6 @@ import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts
 import { resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
-import { pruneQuotes } from '../core/usage/quotes.ts'
 import { recoverCalls } from '../core/usage/recover-calls.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
 import { accountGas } from './gas.ts'
@@ -33,6 +33,13 @@ const ifDiscovering =
   (work: (deps: DiscoveryDeps) => Promise<unknown>): Job['run'] =>
   async ({ discovery }, stopping) =>
     discovery && work({ ...discovery, stopping })
+
+/** Deletes what the retention policy allows to delete. */
+const deleting =
+  (...names: readonly DeletionName[]): Job['run'] =>
+  async ({ pool, retention }) => {
+    for (const name of names) await deleteExpired(pool, name, retention)
+  }
 
 /** Rechecks due domain proofs; refreshes services whose proof expired, which unlists them. */
 async function recheckProofs({ pool, egress, secretKeys, catalog }: JobDeps): Promise<void> {
@@ -78,7 +85,10 @@ export const jobs = {
     deadlineSeconds: 1_800,
     run: ({ catalog }) => catalog.refreshAll(),
   },
-  'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExpiredExports(pool) },
+  'prune-exports': {
+    everySeconds: 3_600,
+    run: ({ pool, retention }) => dropExpiredExports(pool, retention.exports),
+  },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) =>
@@ -89,27 +99,20 @@ export const jobs = {
          DELETE FROM hub.kept_answer WHERE expires_at <= now()`,
       ),
   },
-  'prune-quotes': { everySeconds: 3_600, run: ({ pool }) => pruneQuotes(pool) },
+  'prune-quotes': { everySeconds: 3_600, run: deleting('quotes') },
   'prune-claims': { everySeconds: 3_600, run: ({ pool }) => pruneClaims(pool) },
   'prune-sign-ins': {
     everySeconds: 3_600,
-    run: ({ pool }) =>
-      pool.query(
-        `WITH links AS (
-           DELETE FROM hub.magic_link WHERE expires_at < now() - interval '1 day')
-         DELETE FROM hub.session WHERE expires_at < now()`,
-      ),
+    run: deleting('sign-in-links', 'sessions'),
   },
   'prune-webhooks': {
     everySeconds: 3_600,
-    run: ({ pool }) =>
-      pool.query(`DELETE FROM hub.webhook_event WHERE at < now() - interval '30 days'`),
+    run: deleting('webhook-events'),
   },
   'prune-windows': { everySeconds: 60, run: ({ pool }) => pruneWindows(pool) },
   'prune-challenges': {
     everySeconds: 3_600,
-    run: ({ pool }) =>
-      pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
+    run: deleting('challenges'),
   },
   'discover-indexes': {
     everySeconds: 60,
@@ -124,7 +127,7 @@ export const jobs = {
   'discover-agents': { everySeconds: 30, run: ifDiscovering(discoverAgents) },
   'discover-transfers': { everySeconds: 60, run: ifDiscovering(discoverTransfers) },
   'probe-listings': { everySeconds: 10, run: ifDiscovering(probeListings) },
-  'prune-probes': { everySeconds: 86_400, run: ifDiscovering(pruneProbes) },
+  'prune-probes': { everySeconds: 86_400, run: deleting('probes') },
   'embed-documents': {
     everySeconds: 30,
     deadlineSeconds: 900,

@@ -25,6 +25,11 @@ export const limitsOf = (e: Environment, isProduction: boolean) => ({
   soloAdjustmentMax: e.HUB_ADJUST_ALONE,
   roleWaitHours: e.HUB_ROLE_WAIT_HOURS ?? (isProduction ? ROLE_WAIT_HOURS : 0),
   roleReviewDays: e.HUB_ROLE_REVIEW_DAYS,
+  retention: {
+    exports: e.HUB_KEEP_EXPORTS_DAYS,
+    webhookEvents: e.HUB_KEEP_WEBHOOK_EVENTS_DAYS,
+    probes: e.HUB_KEEP_PROBES_DAYS,
+  },
   credits: { expireDays: e.HUB_CREDITS_EXPIRE_DAYS, noticeDays: e.HUB_CREDITS_NOTICE_DAYS },
   gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
 })

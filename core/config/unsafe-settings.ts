@@ -163,6 +163,10 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_TAX_CATEGORY: ON_DOCUMENTS,
   HUB_TAX_RATE: ON_DOCUMENTS,
   HUB_TAX_REASON: ON_DOCUMENTS,
+  HUB_KEEP_EXPORTS_DAYS: (days) =>
+    days > 366 ? 'must be at most 366: files of exports contain the data of customers' : undefined,
+  HUB_KEEP_WEBHOOK_EVENTS_DAYS: 'Its format allows a week to a year.',
+  HUB_KEEP_PROBES_DAYS: 'Its format allows a week to a year.',
   HUB_ROLE_REVIEW_DAYS: (days) =>
     days > 366 ? 'must be at most 366: roles of people who left would stay' : undefined,
   HUB_ETH_PRICE: (price) =>

@@ -142,16 +142,14 @@ export async function* readParts(pool: Pool, id: string): AsyncGenerator<Buffer>
   }
 }
 
-const RETENTION_DAYS = 30
-
 /** Deletes the files of expired exports; their records remain. */
-export async function dropExpiredExports(pool: Pool): Promise<void> {
+export async function dropExpiredExports(pool: Pool, days: number): Promise<void> {
   await pool.query(
     `WITH old AS (
        UPDATE hub.export SET state = 'dropped', changed_at = now()
        WHERE state = 'done' AND changed_at < now() - make_interval(days => $1) RETURNING id)
      DELETE FROM hub.export_part p USING old WHERE p.export = old.id`,
-    [RETENTION_DAYS],
+    [days],
   )
 }
 

@@ -79,7 +79,3 @@ interface QuoteRow {
   readonly request_hash: Buffer
   readonly expired: boolean
 }
-
-/** Deletes quotes a day after they expired. */
-export const pruneQuotes = (pool: Pool): Promise<unknown> =>
-  pool.query(`DELETE FROM hub.quote WHERE expires_at < now() - interval '1 day'`)

@@ -112,6 +112,7 @@ export interface HubOptions {
   readonly soloAdjustmentMax: Micros
   readonly roleWaitHours: number
   readonly roleReviewDays: number
+  readonly retention: Config['retention']
   readonly documents: Config['documents']
   readonly payouts: Config['payouts']
   readonly staff: Config['staff']

@@ -39,6 +39,7 @@ interface JobDeps {
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
   readonly environmentKeys: Money['environmentKeys'] | undefined
   readonly payouts: Pick<PayoutDeps, 'pool' | 'account' | 'settle' | 'minimum' | 'rules'>
+  readonly retention: Config['retention']
 }
 
 /** Plugins and jobs, passed on by program.ts, which alone imports them. */
@@ -253,7 +254,8 @@ async function runJobs(
   const found = { discovery, embedding }
   const { environmentKeys } = money
   const credits = { policy: config.credits, pool: hub.financePool }
-  const paying = { wallets, gas, payouts, credits, environmentKeys }
+  const { retention } = config
+  const paying = { wallets, gas, payouts, credits, environmentKeys, retention }
   const retained = new RetainedCheckpoints(config.dataDir)
   const checkpointDestinations = await openCheckpointDestinations(config, mailing.transport)
   for (const { close } of checkpointDestinations) scope.defer(() => close?.())

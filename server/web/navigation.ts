@@ -80,6 +80,7 @@ export const ADMIN_TABS: TabGroup = {
     Keys: '/admin/keys',
     Roles: '/admin/roles',
     'Access review': '/admin/access',
+    Retention: '/admin/retention',
     'Audit log': '/finance/audit',
     Finance: '/finance',
   },

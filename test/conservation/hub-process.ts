@@ -87,5 +87,6 @@ await startJobs(databaseUrl, {
   retained: new RetainedCheckpoints(options.dataDir),
   wallets: { treasury, spend: spend.address },
   gas: { wallet: ownFacilitator.gas, ...config.gas },
+  retention: config.retention,
 })
 process.stdout.write(`${url}\n`)

@@ -9,6 +9,7 @@ import { statementReport } from './financial-reports.ts'
 import { adjustCommand, refundCommand, transferCommand } from './post-entries.ts'
 import { rebuildCommand } from './rebuild.ts'
 import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
+import { retentionCommand } from './retention.ts'
 import { checkpointsCommand, verifyCommand } from './verify.ts'
 
 const LEDGER: Program = {
@@ -31,6 +32,7 @@ const LEDGER: Program = {
     exceptions: exceptionsCommand,
     resolve: resolveCommand,
     rebuild: rebuildCommand,
+    retention: retentionCommand,
   },
   footer: 'Instants are UTC: 2026-11, 2026-11-21 or ISO 8601.',
 }

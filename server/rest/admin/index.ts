@@ -4,6 +4,7 @@ import { type AuditDeps, auditRoutes } from './audit.ts'
 import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
 import { type AddressRecoveryDeps, addressRecoveryRoutes } from './payout-address.ts'
 import { type ProviderAdminDeps, providerAdminRoutes } from './providers.ts'
+import { type RetentionDeps, retentionRoutes } from './retention.ts'
 import { type RoleDeps, roleRoutes } from './roles.ts'
 import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
 
@@ -14,11 +15,13 @@ export const adminRoutes = (
     ProviderAdminDeps &
     AddressRecoveryDeps &
     AccessReviewDeps &
+    RetentionDeps &
     AuditDeps,
 ): readonly AnyRoute[] => [
   ...keyAdminRoutes(deps),
   ...roleRoutes(deps),
   ...accessReviewRoutes(deps),
+  ...retentionRoutes(deps),
   ...serviceAdminRoutes(deps),
   ...providerAdminRoutes(deps),
   ...addressRecoveryRoutes(deps),

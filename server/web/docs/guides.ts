@@ -179,7 +179,8 @@ money the same applies to a key: register its wallet again and use the new key.<
 immediately), or when a second administrator <a href="/admin/roles">confirms</a> it. Revoking a
 role takes effect immediately; the grant remains on record. The last administrator cannot be
 revoked. The <a href="/admin/access">access review</a> shows who holds which role, its last use and
-its next review.</p>`
+its next review; <a href="/admin/retention">retention</a> shows which data is stored how long, and
+whether the jobs follow it.</p>`
 
 const corrections = (): Html => html`<h2>Corrections</h2>
 <p>Entries never change: an error is corrected by another entry. Refund a call on its page, in full

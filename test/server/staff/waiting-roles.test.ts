@@ -50,6 +50,12 @@ describe('roles with a waiting time', () => {
       expect((await ivy.ask(`/v1/${path}`)).status, path).to.equal(200)
     }
     expect((await ivy.ask('/v1/admin/access-review')).status).to.equal(200)
+    const retention = await ivy.ask('/v1/admin/retention')
+    expect(dataOf(retention).find(({ name }) => name === 'journal')).to.deep.include({
+      kept: 'evidence',
+      deleted_by: null,
+      protected: true,
+    })
     const started = await ivy.ask('/v1/finance/exports', { body: { format: 'csv', reason } })
     expect(started.status, started.text).to.equal(202)
     const order = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: 5, reason }

@@ -97,7 +97,3 @@ export async function discoverTransfers(deps: DiscoveryDeps): Promise<void> {
 }
 
 export const probeListings = (deps: DiscoveryDeps): Promise<unknown> => probeDue(deps)
-
-/** Deletes probes older than 30 days; their daily totals are kept. */
-export const pruneProbes = ({ pool }: DiscoveryDeps): Promise<unknown> =>
-  pool.query(`DELETE FROM hub.listing_probe WHERE at < now() - interval '30 days'`)

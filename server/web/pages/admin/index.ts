@@ -2,6 +2,7 @@ import type { Clock } from '../../../../core/clock.ts'
 import type { AnyPage } from '../../page.ts'
 import { accessPage } from './access.ts'
 import { keysPage } from './keys.ts'
+import { retentionPage } from './retention.ts'
 import { rolesPage } from './roles.ts'
 import { servicesPage } from './services.ts'
 
@@ -11,4 +12,5 @@ export const adminPages = (deps: { readonly clock: Clock }): readonly AnyPage[] 
   keysPage(),
   rolesPage(deps),
   accessPage(deps),
+  retentionPage(),
 ]
