@@ -29,7 +29,7 @@ export interface RetentionLine {
   readonly isProtected: boolean | null
 }
 
-export const daysOf = ({ days }: DeletionRule, retention: RetentionDays): number =>
+const daysOf = ({ days }: DeletionRule, retention: RetentionDays): number =>
   typeof days === 'number' ? days : retention[days]
 
 /** Deletes what a rule allows to delete. */
