@@ -6,6 +6,7 @@ export const EVENTS = {
   'credits.expiring': 'Credits that you do not spend will expire.',
   'credits.lapsed': 'Credits expired.',
   'call.refunded': 'The hold or charge of a call was returned to the credits of its key.',
+  'earnings.owed': 'You owe your share of a refund, because you had been paid for the call.',
   'payment.resolved': 'The outcome of an open payment is known.',
   'listing.changed': 'The state or content of one of your listings changed.',
   'payout.sent': 'A payout to you was sent and is final on chain.',

@@ -41,16 +41,23 @@ const EMIT_REFUNDS = `
   WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (3, 4, 20, 29) AND l.amount > 0
   ORDER BY j.seq`
 
-/** Emits `call.refunded`; has no tables. */
+/** Emits `earnings.owed` to the owners of providers whose debt rose by an entry. */
+const EMIT_DEBTS = `
+  SELECT hub.emit(p.owner, 'earnings.owed', jsonb_build_object('provider_id', p.id,
+      'entry_id', d.id, 'amount_microdollars', d.amount,
+      'debt_microdollars', (SELECT sum(o.amount)::bigint FROM ledger.debt_change o
+        WHERE o.provider = p.id)))
+  FROM ledger.debt_change d JOIN hub.provider p ON p.id = d.provider AND p.owner IS NOT NULL
+  WHERE d.shard = $1 AND d.seq BETWEEN $2 AND $3 AND d.amount > 0 ORDER BY d.seq`
+
+/** Emits `call.refunded` and `earnings.owed`; has no tables. */
 export const refundSubscriber: Subscriber = {
   name: 'webhook-refunds',
   tables: [],
   async handle(client, { shard, from, to, replay }) {
     if (replay) return
-    await client.query({
-      name: 'webhook-refunds.tell',
-      text: EMIT_REFUNDS,
-      values: [shard, from, to],
-    })
+    const values = [shard, from, to]
+    await client.query({ name: 'webhook-refunds.tell', text: EMIT_REFUNDS, values })
+    await client.query({ name: 'webhook-refunds.debts', text: EMIT_DEBTS, values })
   },
 }

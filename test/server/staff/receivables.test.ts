@@ -1,8 +1,10 @@
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
+import { inTransaction } from '../../../core/db/transaction.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import type { Micros } from '../../../core/money.ts'
+import { refundSubscriber } from '../../../core/webhooks/sources.ts'
 import type { ApiResponse } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -79,6 +81,36 @@ describe('the debts of providers', () => {
     expect(own['totals']).to.include({ debt_microdollars: SHARE })
     const [provider] = own['data'] as Json[]
     expect((provider!['debts'] as Json[])[0]).to.include({ entry_id: call, ...amounts })
+    const page = await owner.ask('/provider')
+    expect(page.text).to.include('You owe').and.to.include(call).and.to.include('$0.009')
+  })
+
+  it('are announced to the provider when they arise, without waiting for a payout', async () => {
+    const { pool } = hub().hub
+    await pool.query(
+      `INSERT INTO hub.webhook (id, principal, url, events)
+       SELECT 'whk_0000000000000001', owner, 'https://shop.example/hook', '{earnings.owed}'
+       FROM hub.provider WHERE id = 'example'`,
+    )
+    const [first] = (await read())['data'] as Json[]
+    const { rows } = await pool.query<{ shard: number; seq: bigint }>(
+      'SELECT shard, seq FROM ledger.journal WHERE id = $1 AND kind = 29',
+      [first!['entry_id']],
+    )
+    const { shard, seq } = rows[0]!
+    const page = { shard, from: 1n, to: seq, replay: false }
+    await inTransaction(pool, (client) => refundSubscriber.handle(client, page))
+    const events = await pool.query<{ data: Json }>(
+      `SELECT data FROM hub.webhook_event WHERE type = 'earnings.owed'`,
+    )
+    expect(events.rows.map(({ data }) => data)).to.deep.equal([
+      {
+        provider_id: 'example',
+        entry_id: first!['entry_id'],
+        amount_microdollars: SHARE,
+        debt_microdollars: SHARE,
+      },
+    ])
   })
 
   it('are recovered from earnings, the oldest first', async () => {

@@ -1,7 +1,7 @@
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
-import { formatDollars, formatTime } from '../../format.ts'
+import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
-import { metrics } from '../../table.ts'
+import { cardTable, metrics } from '../../table.ts'
 
 type Holding = ProviderBalanceJson['data'][number]
 
@@ -43,7 +43,31 @@ export const balancePart = ({ totals, data, minimum_microdollars: minimum }: Pro
     'amounts',
   )}${data
     .filter(({ owed_microdollars: owed }) => owed > 0)
-    .map((holding) => nextPayout(holding, formatDollars(minimum), data.length > 1))}`
+    .map((holding) => nextPayout(holding, formatDollars(minimum), data.length > 1))}${
+    totals.debt_microdollars > 0 && debtTable(data.flatMap(({ debts }) => debts))
+  }`
+
+/** Refunds that the provider owes, because it had been paid for the calls. */
+const debtTable = (debts: Holding['debts']): Html =>
+  html`<h2 id="owed">You owe</h2><p>Your share of refunds of calls that you had been paid for.
+Your next earnings make up for it, the oldest first.</p>${cardTable(
+    'You owe',
+    [
+      { head: 'Refunded', noWrap: true, cell: ({ at }) => formatTime(at) },
+      { head: 'Entry', cell: ({ entry_id: id }) => html`<code class="soft-breaks">${id}</code>` },
+      {
+        head: 'Amount',
+        number: true,
+        cell: alignedColumn(debts, ({ amount_microdollars: amount }) => amount),
+      },
+      {
+        head: 'Still owed',
+        number: true,
+        cell: alignedColumn(debts, ({ open_microdollars: open }) => open),
+      },
+    ],
+    debts,
+  )}`
 
 /** States that need action by the provider. */
 const ACTION_NEEDED: readonly string[] = ['address', 'suspension'] satisfies Holding['waits_for'][]

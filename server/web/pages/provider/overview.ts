@@ -26,7 +26,13 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         api<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
       ])
-      const hasEarned = balance.totals.owed_microdollars + balance.totals.paid_microdollars > 0
+      const {
+        owed_microdollars: owed,
+        under_way_microdollars: pending,
+        paid_microdollars: paid,
+        debt_microdollars: debt,
+      } = balance.totals
+      const hasEarned = owed + pending + paid + debt > 0
       const isProvider = services.data.length + domains.data.length > 0 || hasEarned
       return {
         title: 'Selling',
