@@ -85,7 +85,6 @@ export interface Config {
   readonly roleWaitHours: number
   /** Days after which a role is due for review. */
   readonly roleReviewDays: number
-  /** Days after which jobs delete data. */
   readonly retention: RetentionDays
   readonly gas: {
     /** USD price of one ETH; converts gas costs for the ledger. */

@@ -154,7 +154,8 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   calls: hub(
     'evidence',
     'Paid and free calls: caller, endpoint, times and prices, not what was sent or returned.',
-    'call idempotent_call page_call caller_day caller_week outcome_day service_day payee_day outflow',
+    `call idempotent_call page_call caller_day caller_week outcome_day service_day payee_day
+     outflow`,
   ),
   payments: hub(
     'evidence',
@@ -181,7 +182,7 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   ),
   settings: hub(
     'account',
-    'Linked wallets, webhooks, thresholds, domains and credentials: until their owner removes them.',
+    'Linked wallets, webhooks, thresholds, domains, credentials: until their owner removes them.',
     'wallet_link webhook low_balance_threshold domain domain_rule upstream_secret plugin',
   ),
   devices: hub('state', 'Devices of a person: the last ones only.', 'device'),
