@@ -4,6 +4,25 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Returns true if objects and arrays are nested at most `depth` deep. Safe for any value. */
+export function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1))
+}
+
+/** Returns the value without its objects and arrays below `depth`, which become null. */
+export function cutDepth(value: unknown, depth: number): unknown {
+  return isShallow(value, depth) ? value : copyUpTo(value, depth)
+}
+
+function copyUpTo(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) return null
+  if (Array.isArray(value)) return value.map((inner) => copyUpTo(inner, depth - 1))
+  const copies = Object.entries(value).map(([name, inner]) => [name, copyUpTo(inner, depth - 1)])
+  return Object.fromEntries(copies)
+}
+
 /** Returns a member that is an object, or an empty object. */
 export const objectMember = (value: JsonObject | undefined, name: string): JsonObject => {
   const member = value?.[name]

@@ -143,7 +143,7 @@ function createCatalogRoutes(
   return [
     ...catalogRoutes(pool, proxyUrl, clock, core.semanticRanker),
     ...externalListingRoutes(pool, clock),
-    ...submissionRoutes({ ...discovery, clock }),
+    ...submissionRoutes(discovery),
     ...ownershipRoutes({ ...discovery, proofKeys }),
     ...domainRoutes({ ...core, ...discovery, proofKeys, callerNames, proxyUrl, approval }),
   ]

@@ -25,6 +25,7 @@ export const REASONS = {
   no_endpoints: 'It has no endpoint that is sold by x402.',
   agent_uri: 'The agent URI does not lead to a registration file.',
   too_large: 'The document or response is too large.',
+  unreadable: 'The row contains something that the hub cannot process or store.',
   // What a probe found.
   unverified: 'No probe has seen a valid offer yet.',
   robots: 'The robots.txt of its host disallows the hub.',

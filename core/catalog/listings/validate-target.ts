@@ -56,7 +56,7 @@ export async function validateTarget(
     return { ...none, url, reason, lines: [...lines, errorLine(check, reason)] }
   }
   if (await hasOptedOut(deps.pool, url)) return refused('owner', 'opted_out')
-  const refusal = await deps.robots.refusal(url)
+  const refusal = await deps.robots.refusal(url, { again: true })
   if (refusal !== undefined) return refused('robots', refusal)
   lines.push({ check: 'robots', level: 'ok', message: 'robots.txt allows the hub.' })
   const { method, probeResult } = await probeEither(deps.egress, url, target.method)

@@ -5,6 +5,7 @@ import type {
 } from '../../../core/catalog/listings/discovery/read-origin.ts'
 import { findListing } from '../../../core/catalog/listings/find-listings.ts'
 import { probeOne } from '../../../core/catalog/listings/probe/probe-due.ts'
+import { reserveProbe } from '../../../core/catalog/listings/probe/turns.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
 import { RANK } from '../../../core/catalog/listings/store.ts'
 import {
@@ -18,7 +19,6 @@ import {
   type TargetValidation,
   validateTarget,
 } from '../../../core/catalog/listings/validate-target.ts'
-import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { ListingView, showListing } from './external-listing-view.ts'
@@ -68,15 +68,8 @@ const SubmissionResult = z.object({
   queued: z.int().meta({ description: 'More resources of the origin, examined within a day.' }),
 })
 
-export interface SubmissionDeps extends ListingDeps {
-  readonly clock: Clock
-}
-
-/** Minimum interval between requested probes of a listing. */
-const RESCAN_SECONDS = 60
-
 /** Submission of external x402 services: validate, list, rescan. */
-export const submissionRoutes = (deps: SubmissionDeps): readonly AnyRoute[] => [
+export const submissionRoutes = (deps: ListingDeps): readonly AnyRoute[] => [
   route('POST /v1/listings/validate', {
     summary: 'Checks, line by line, what would be listed for a URL or origin, and why not.',
     auth: 'key',
@@ -93,7 +86,7 @@ export const submissionRoutes = (deps: SubmissionDeps): readonly AnyRoute[] => [
     handle: async ({ body }) => ({ status: 201, body: await listSubmission(deps, body) }),
   }),
   route('POST /v1/listings/{id}/rescan', {
-    summary: 'Probes a listing now, at most once a minute.',
+    summary: 'Probes a listing now: at most once a minute, and its host every two seconds.',
     auth: 'key',
     response: { status: 200, schema: ListingView },
     faults: ['listing_not_found', 'listing_removed', 'rescan_too_soon'],
@@ -103,7 +96,7 @@ export const submissionRoutes = (deps: SubmissionDeps): readonly AnyRoute[] => [
 
 type Submission = z.infer<typeof Submission>
 
-async function validate(deps: SubmissionDeps, { url, method, origin }: Submission) {
+async function validate(deps: ListingDeps, { url, method, origin }: Submission) {
   const { documents, validations } =
     origin === undefined
       ? { documents: [], validations: [await validateTarget(deps, toTarget(url, method))] }
@@ -115,14 +108,14 @@ async function validate(deps: SubmissionDeps, { url, method, origin }: Submissio
   }
 }
 
-async function validateOriginSubmission(deps: SubmissionDeps, origin: string) {
+async function validateOriginSubmission(deps: ListingDeps, origin: string) {
   const url = parseOrigin(origin, deps.rules, '/origin')
   const { contents, validations } = await validateOrigin(deps, url)
   return { documents: contents.documents, validations }
 }
 
 /** @throws Fault `listing_refused` if nothing is listed */
-async function listSubmission(deps: SubmissionDeps, { url, method, origin }: Submission) {
+async function listSubmission(deps: ListingDeps, { url, method, origin }: Submission) {
   const { submitted, documents, queued } =
     origin === undefined
       ? { ...(await listOne(deps, url, method)), queued: 0 }
@@ -140,17 +133,13 @@ async function listSubmission(deps: SubmissionDeps, { url, method, origin }: Sub
   return { listed: views, refused, documents, queued }
 }
 
-async function listOne(
-  deps: SubmissionDeps,
-  url: string | undefined,
-  method: Submission['method'],
-) {
+async function listOne(deps: ListingDeps, url: string | undefined, method: Submission['method']) {
   const discoverer = { source: 'submitted', rank: RANK.document }
   const documents: readonly OriginDocument[] = []
   return { submitted: [await submitTarget(deps, toTarget(url, method), discoverer)], documents }
 }
 
-async function listOrigin(deps: SubmissionDeps, origin: string) {
+async function listOrigin(deps: ListingDeps, origin: string) {
   const discoverer = { source: originSource(origin), rank: RANK.document }
   const { contents, submitted, queued } = await submitOrigin(deps, origin, discoverer)
   return { submitted, documents: contents.documents, queued }
@@ -170,21 +159,14 @@ const showValidation = ({ url, method, reason, lines, candidate }: TargetValidat
   lines,
 })
 
-async function rescan(deps: SubmissionDeps, id: string) {
+async function rescan(deps: ListingDeps, id: string) {
   const before = await findListing(deps.pool, id)
   if (!before) throw new Fault('listing_not_found')
   if (before.reason === 'opted_out') throw new Fault('listing_removed')
-  const now = deps.clock.now().getTime()
-  const { rowCount } = await deps.pool.query(
-    `UPDATE hub.listing SET probed_at = now() WHERE id = $1
-       AND (probed_at IS NULL OR probed_at < now() - make_interval(secs => $2))`,
-    [id, RESCAN_SECONDS],
-  )
-  if (rowCount !== 1) {
-    const waited = (now - (before.probedAt?.getTime() ?? now)) / 1_000
-    const seconds = Math.max(1, Math.ceil(RESCAN_SECONDS - waited))
+  const seconds = await reserveProbe(deps.pool, id)
+  if (seconds > 0) {
     throw new Fault('rescan_too_soon', undefined, { headers: { 'Retry-After': String(seconds) } })
   }
-  await probeOne(deps, before)
+  await probeOne(deps, before, { again: true })
   return showListing((await findListing(deps.pool, id)) ?? before)
 }

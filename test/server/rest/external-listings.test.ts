@@ -179,6 +179,18 @@ describe('external listings', () => {
     })
   })
 
+  it('are probed on request, of one host only one at a time', async () => {
+    const ids = [(await list('/a'))['id'], (await list('/b'))['id'], (await list('/c'))['id']]
+    await fixture.later(2)
+    fixture.sites.clear()
+    fixture.sites.at('shop.test', sells())
+    const all = await Promise.all(ids.map((id) => post(`/v1/listings/${String(id)}/rescan`)))
+    expect(all.map(({ status }) => status)).to.have.members([200, 429, 429])
+    expect(fixture.sites.visits.filter((visit) => !visit.includes('robots'))).to.have.length(1)
+    const { headers } = all.find(({ status }) => status === 429)!
+    expect(Number(headers['retry-after'])).to.be.within(1, 2)
+  })
+
   it('are probed on request, at most once a minute, and show changes', async () => {
     const { id } = await list('/drift')
     fixture.sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))

@@ -1,3 +1,4 @@
+import { isShallow } from '../../../json.ts'
 import { cleanText, visibleJson } from '../../../text.ts'
 
 /** Normalizes tags: lower-case letters, digits and hyphens, without duplicates. */
@@ -70,9 +71,4 @@ export function storable(value: unknown, maxBytes: number): unknown {
   if (value === undefined || value === null || !isShallow(value, 24)) return null
   const text = JSON.stringify(value)
   return Buffer.byteLength(text) > maxBytes || UNSTORABLE.test(text) ? null : visibleJson(value)
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1))
 }

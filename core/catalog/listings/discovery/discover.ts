@@ -11,7 +11,7 @@ import { readOrigin } from './read-origin.ts'
 import { type ReadRegistryDeps, readRegistry } from './read-registry.ts'
 import { readTransfers } from './read-transfers.ts'
 import type { DiscoverySettings } from './settings.ts'
-import { type DiscoverySource, finishPass, listSources, openSource } from './sources.ts'
+import { type DiscoverySource, dueSources, finishPass, openSource, stopPass } from './sources.ts'
 
 /** Dependencies of the discovery jobs. */
 export interface DiscoveryDeps
@@ -28,26 +28,30 @@ export interface DiscoveryDeps
 const RUN_BUDGET_MS = 200_000
 const DAY_SECONDS = 86_400
 
-/** Reads every index that is due. A failing index does not stop the others. */
+/** Reads the indexes that are due, at the same time. A slow or failing one delays no other. */
 export async function discoverIndexes(deps: DiscoveryDeps, only?: string): Promise<void> {
-  const isTimeUp = startTimeBudget(deps, RUN_BUDGET_MS)
-  for (const index of deps.settings.indexes) {
+  const read = async (index: IndexSource): Promise<void> => {
     const due = only === undefined ? await isDue(deps.pool, index.name) : only === index.name
-    if (isTimeUp()) return
     if (due) await readDueIndex(deps, index)
   }
+  await Promise.all(deps.settings.indexes.map(read))
 }
 
 async function readDueIndex(deps: DiscoveryDeps, index: IndexSource): Promise<void> {
-  const outcome = await readIndex(deps, index)
+  const outcome = await readIndex(deps, index).catch((error: unknown) => ({ failed: error }))
   const component = `index ${index.name}`
   if (typeof outcome === 'string') {
     deps.log.info({ index: index.name, outcome }, 'index read')
     outagesOf(deps.log).succeed(component)
-  } else {
-    logFailure(deps.log, 'warn', { err: outcome.stopped, component }, 'failed to read an index')
+    return
   }
+  const err = 'stopped' in outcome ? outcome.stopped : outcome.failed
+  logFailure(deps.log, 'warn', { err, component }, 'failed to read an index')
+  if ('failed' in outcome) await stopPass(deps.pool, index.name, messageOf(err))
 }
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}` : String(error)
 
 async function isDue(pool: Pool, source: string): Promise<boolean> {
   await openSource(pool, source)
@@ -58,20 +62,32 @@ async function isDue(pool: Pool, source: string): Promise<boolean> {
   return rowCount === 1
 }
 
-const ORIGIN_PREFIX = /^origin:/
+const ORIGIN_PREFIX = originSource('')
+const ORIGINS_AT_ONCE = 8
+const ORIGINS_PER_RUN = 500
 
-/** Rereads the documents of registered origins once a day and submits their resources. */
+/**
+ * Rereads the documents of registered origins once a day and submits their resources, several
+ * origins at a time. One that fails is tried again later and stops no other.
+ */
 export async function discoverOrigins(deps: DiscoveryDeps): Promise<void> {
   const isTimeUp = startTimeBudget(deps, RUN_BUDGET_MS)
-  for (const source of await listSources(deps.pool)) {
-    if (isTimeUp()) return
-    const isOrigin = ORIGIN_PREFIX.test(source.source)
-    if (isOrigin && (await isDue(deps.pool, source.source))) await rereadOrigin(deps, source)
+  const due = await dueSources(deps.pool, ORIGIN_PREFIX, ORIGINS_PER_RUN)
+  const work = async (): Promise<void> => {
+    for (let next = due.shift(); next && !isTimeUp(); next = due.shift()) {
+      const { source } = next
+      await rereadOrigin(deps, next).catch(async (error: unknown) => {
+        const failure = { err: error, component: source }
+        logFailure(deps.log, 'warn', failure, 'failed to reread an origin')
+        await stopPass(deps.pool, source, messageOf(error))
+      })
+    }
   }
+  await Promise.all(Array.from({ length: ORIGINS_AT_ONCE }, work))
 }
 
 async function rereadOrigin(deps: DiscoveryDeps, discovery: DiscoverySource): Promise<void> {
-  const origin = discovery.source.replace(ORIGIN_PREFIX, '')
+  const origin = discovery.source.slice(ORIGIN_PREFIX.length)
   const { targets } = await readOrigin(deps.egress, origin, deps.rules)
   const claimSource = { source: originSource(origin), rank: RANK.document, pass: discovery.pass }
   let listed = 0

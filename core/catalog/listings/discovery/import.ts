@@ -47,7 +47,9 @@ export function importPage(
 ): Promise<ImportCounts> {
   return inTransaction(pool, async (client) => {
     const pass = await lockPass(client, source)
-    const imported = await importRows(client, source, rank, rows, pass)
+    const imported = await importSafely(client, rows, (some) =>
+      importRows(client, source, rank, some, pass),
+    )
     await client.query(
       `UPDATE hub.discovery SET place = $2, pages = pages + 1, rows = rows + $3,
          refused = refused + $4, failures = 0, error = NULL WHERE source = $1`,
@@ -66,6 +68,46 @@ async function lockPass(client: PoolClient, source: string): Promise<number> {
   if (!rows[0]) throw new Error(`unknown source: ${source}`)
   return rows[0].pass
 }
+
+/**
+ * Imports rows, in halves if the database refuses any, so that in the end only the row that it
+ * cannot store is missing, and is recorded as refused.
+ */
+async function importSafely(
+  client: PoolClient,
+  rows: readonly NormalizedRow[],
+  write: (rows: readonly NormalizedRow[]) => Promise<ImportCounts>,
+): Promise<ImportCounts> {
+  try {
+    await client.query('SAVEPOINT import')
+    const counts = await write(rows)
+    await client.query('RELEASE import')
+    return counts
+  } catch (error) {
+    const [only, ...others] = rows
+    if (!isUnstorable(error) || !only) throw error
+    await client.query('ROLLBACK TO import')
+    if (others.length === 0) {
+      const key = `refused #${hexHash(only.key)}`
+      return write([{ key, raw: null, result: { reason: 'unreadable' } }])
+    }
+    const half = rows.length >> 1
+    const [first, second] = [rows.slice(0, half), rows.slice(half)]
+    return sum(await importSafely(client, first, write), await importSafely(client, second, write))
+  }
+}
+
+/** Returns true if the database refuses data: SQLSTATE class 22, 23 or 54. */
+const isUnstorable = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  ['22', '23', '54'].includes(String(error.code).slice(0, 2))
+
+const sum = (a: ImportCounts, b: ImportCounts): ImportCounts => ({
+  rows: a.rows + b.rows,
+  refused: a.refused + b.refused,
+  changed: a.changed + b.changed,
+})
 
 /** Imports rows of a source in the caller's transaction. */
 export async function importRows(

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../json.ts'
+import { cutDepth, isJsonObject } from '../../../json.ts'
 
 /** Page of an index, with the paging data it contains. */
 export interface IndexPage {
@@ -16,8 +16,12 @@ export interface IndexPage {
 
 const LIST_NAMES = ['items', 'resources', 'services', 'endpoints', 'data', 'results'] as const
 
+/** Maximum nesting of a row; what is deeper is cut off, so that no row fails or stops a page. */
+const ROW_DEPTH_MAX = 64
+const ENVELOPES_MAX = 3
+
 /** Finds the rows of an index: a list, possibly in an envelope `{code, data: {…}}`. */
-export function readPage(body: unknown): IndexPage | undefined {
+export function readPage(body: unknown, envelopes = ENVELOPES_MAX): IndexPage | undefined {
   if (Array.isArray(body)) return pageOf(body, {})
   if (!isJsonObject(body)) return undefined
   for (const name of LIST_NAMES) {
@@ -25,7 +29,7 @@ export function readPage(body: unknown): IndexPage | undefined {
     if (Array.isArray(list)) return pageOf(list, body)
   }
   const data = body['data']
-  return isJsonObject(data) ? readPage(data) : undefined
+  return isJsonObject(data) && envelopes > 0 ? readPage(data, envelopes - 1) : undefined
 }
 
 function pageOf(rows: readonly unknown[], body: Readonly<Record<string, unknown>>): IndexPage {
@@ -33,7 +37,7 @@ function pageOf(rows: readonly unknown[], body: Readonly<Record<string, unknown>
   const cursor =
     pagination['next_cursor'] ?? pagination['nextCursor'] ?? body['nextCursor'] ?? undefined
   return {
-    rows,
+    rows: rows.map((row) => cutDepth(row, ROW_DEPTH_MAX)),
     offset: count(pagination['offset']),
     limit: count(pagination['limit']),
     total: count(pagination['total']),

@@ -10,7 +10,7 @@ import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
 import type { UrlRules } from './canonical-url.ts'
 import { importPage, type NormalizedRow } from './import.ts'
 import { type IndexPage, readPage } from './index-page.ts'
-import { normalizeRow } from './normalize.ts'
+import { type NormalizationResult, normalizeRow } from './normalize.ts'
 import { type DiscoverySource, finishPass, openSource, stopPass } from './sources.ts'
 
 /** Index with the API of `/discovery/resources`. */
@@ -94,7 +94,7 @@ export async function readIndex(
     }
   } catch (error) {
     if (!(error instanceof PageError)) throw error
-    await stopPass(pool, name, error.message, error.afterSeconds)
+    await stopPass(pool, name, error.message, { afterSeconds: error.afterSeconds })
     return { stopped: error.message }
   }
 }
@@ -204,12 +204,21 @@ function parseBody(body: Buffer): unknown {
 }
 
 function normalizedRow(raw: unknown, rules: UrlRules): NormalizedRow {
-  const result = normalizeRow(raw, rules)
+  const result = normalizeSafely(raw, rules)
   if ('candidate' in result) {
     const { method, url } = result.candidate
     return { key: `${method} ${url}`, raw, result }
   }
   return { key: refusedKey(raw), raw, result }
+}
+
+/** A row that no check foresaw is refused alone. */
+function normalizeSafely(raw: unknown, rules: UrlRules): NormalizationResult {
+  try {
+    return normalizeRow(raw, rules)
+  } catch {
+    return { reason: 'unreadable' }
+  }
 }
 
 /** Returns the key of a refused row: its resource, or a hash of its content if it names none. */

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { decodeEventLog, parseAbi, toEventSelector } from 'viem'
 import { inTransaction } from '../../../db/transaction.ts'
 import type { Hex } from '../../../payments/chain/asset.ts'
+import type { Reason } from '../reasons.ts'
 import { RANK } from '../store.ts'
 import { type ClaimSource, submitOrigin, submitTarget } from '../submit.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
@@ -84,7 +85,8 @@ export async function readRegistry(deps: ReadRegistryDeps): Promise<{ readonly e
       span = fresh.length === 0 && found.span < SPAN_BLOCKS.max ? found.span * 2n : found.span
     }
   } catch (error) {
-    await stopPass(pool, REGISTRY_SOURCE, error instanceof Error ? error.message : NODE_FAILED)
+    const message = error instanceof Error ? error.message : NODE_FAILED
+    await stopPass(pool, REGISTRY_SOURCE, message, { restarts: false })
   }
   return { events }
 }
@@ -110,7 +112,7 @@ async function readEvents(
   let events = 0
   while (events < fresh.length && !isTimeUp()) {
     const some = fresh.slice(events, events + EVENTS_AT_ONCE)
-    await processByAgent(some, (event) => readAgent(deps, event))
+    await processByAgent(some, (event) => readSafely(deps, event))
     events += some.length
     const { block, index } = some.at(-1)!
     const hash = String(block) === place.block ? place.hash : null
@@ -177,6 +179,19 @@ async function processByAgent(
   await Promise.all(each)
 }
 
+/** An agent that no check foresaw is refused alone; without a database the run stops. */
+function readSafely(deps: ReadRegistryDeps, event: AgentEvent): Promise<void> {
+  return readAgent(deps, event).catch(() => refuseAgent(deps, event, 'unreadable'))
+}
+
+async function refuseAgent(deps: ReadRegistryDeps, event: AgentEvent, reason: Reason) {
+  const raw = { uri: event.uri.slice(0, 2_000) }
+  const row = { key: `agent ${event.agentId}`, raw, result: { reason } }
+  await inTransaction(deps.pool, (client) =>
+    importRows(client, REGISTRY_SOURCE, RANK.registry, [row], Number(event.block)),
+  )
+}
+
 /** Reads an agent's file and submits its resources; marks earlier ones as gone. */
 async function readAgent(deps: ReadRegistryDeps, event: AgentEvent): Promise<void> {
   const { agentId, uri } = event
@@ -188,19 +203,9 @@ async function readAgent(deps: ReadRegistryDeps, event: AgentEvent): Promise<voi
   )
   const file = await readAgentFile(deps.egress, uri, deps.ipfsGateway, deps.rules)
   const targets = typeof file === 'string' ? file : agentTargets(file)
-  const prefix = `agent ${agentId}`
-  if (typeof targets === 'string') {
-    const refusedRow = {
-      key: prefix,
-      raw: { uri: uri.slice(0, 2_000) },
-      result: { reason: targets },
-    }
-    await inTransaction(deps.pool, (client) =>
-      importRows(client, REGISTRY_SOURCE, RANK.registry, [refusedRow], pass),
-    )
-    return
-  }
-  const claimSource = { source: REGISTRY_SOURCE, rank: RANK.registry, pass, prefix: `${prefix} ` }
+  if (typeof targets === 'string') return refuseAgent(deps, event, targets)
+  const prefix = `agent ${agentId} `
+  const claimSource = { source: REGISTRY_SOURCE, rank: RANK.registry, pass, prefix }
   for (const target of targets) await readTarget(deps, target, claimSource)
 }
 

@@ -30,6 +30,20 @@ export async function openSource(pool: Pool, source: string): Promise<DiscoveryS
   return rows[0]!
 }
 
+/** Returns the due sources whose names start with `prefix`, those due for longest first. */
+export async function dueSources(
+  pool: Pool,
+  prefix: string,
+  limit: number,
+): Promise<DiscoverySource[]> {
+  const { rows } = await pool.query<DiscoverySource>(
+    `SELECT ${COLUMNS} FROM hub.discovery WHERE starts_with(source, $1) AND next_at <= now()
+     ORDER BY next_at LIMIT $2`,
+    [prefix, limit],
+  )
+  return rows
+}
+
 export async function listSources(pool: Pool): Promise<DiscoverySource[]> {
   const { rows } = await pool.query<DiscoverySource>(
     `SELECT ${COLUMNS} FROM hub.discovery ORDER BY source`,
@@ -56,17 +70,29 @@ export async function finishPass(
   )
 }
 
-/** Records why a pass stopped; it continues from the same place with exponential backoff. */
+/** Failures in a row at one place, after which a new pass begins. */
+const TRIES = 5
+
+/**
+ * Records why a pass stopped; it continues from the same place with exponential backoff. After
+ * {@link TRIES} failures at one place, a new pass begins; nothing is marked as gone.
+ * @param restarts false for a source without passes
+ */
 export async function stopPass(
   pool: Pool,
   source: string,
   error: string,
-  afterSeconds = 0,
+  { afterSeconds = 0, restarts = true }: { afterSeconds?: number; restarts?: boolean } = {},
 ): Promise<void> {
   await pool.query(
-    `UPDATE hub.discovery SET failures = failures + 1, error = $2,
+    `UPDATE hub.discovery d SET failures = d.failures + 1, error = $2,
        next_at = now() + make_interval(secs => greatest($3::float8,
-         least(86400, 60 * 2 ^ least(failures, 12)))) WHERE source = $1`,
-    [source, error.slice(0, 500), afterSeconds],
+         least(86400, 60 * 2 ^ least(d.failures, 12)))),
+       place = CASE WHEN again THEN '{}' ELSE place END, pass = pass + again::integer,
+       pages = CASE WHEN again THEN 0 ELSE pages END, rows = CASE WHEN again THEN 0 ELSE rows END,
+       refused = CASE WHEN again THEN 0 ELSE refused END
+     FROM (SELECT $4 AND failures % $5 = $5 - 1 AS again FROM hub.discovery WHERE source = $1) stop
+     WHERE d.source = $1`,
+    [source, error.slice(0, 500), afterSeconds, restarts, TRIES],
   )
 }

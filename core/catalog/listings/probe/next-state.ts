@@ -15,6 +15,8 @@ export interface StateBefore {
   readonly recentFailures: number
   /** Days since it was last up, or first seen. */
   readonly daysDead: number
+  /** Listings of its host that are probed. */
+  readonly hostListings: number
 }
 
 /** Listing after a probe. */
@@ -32,6 +34,8 @@ const DOWN_AFTER = 3
 /** Failures among the last ten probes from which a listing that is up counts as degraded. */
 const DEGRADED_FROM = 3
 const HOUR_SECONDS = 3_600
+/** Seconds of a host's time per listing: a host with more than 120 is sampled, in turn. */
+const SECONDS_PER_LISTING = 30
 const FIRST_RETRY_SECONDS = 300
 const RETRY_MAX_SECONDS = 7 * 24 * HOUR_SECONDS
 /** Days after which a dead listing without a source is removed. */
@@ -39,7 +43,8 @@ const DEAD_DAYS = 14
 
 /**
  * Computes the next state of a listing and the time of its next probe. A listing that is up is
- * probed every hour; a failing one after 5 minutes, then after triple the time, up to a week. Pure.
+ * probed every hour, or 120 per hour of a host that has more; a failing one after 5 minutes, then
+ * after triple the time, up to a week. Pure.
  * @param chance random number from 0 to 1 that varies the interval by ±10 %
  */
 export function nextState(
@@ -52,7 +57,8 @@ export function nextState(
     const shaky = before.recentFailures >= DEGRADED_FROM
     const state = shaky ? 'degraded' : 'active'
     const reason = shaky ? 'unsteady' : null
-    return { state, reason, failures: 0, againSeconds: jitter(HOUR_SECONDS), removed: false }
+    const pause = Math.max(HOUR_SECONDS, before.hostListings * SECONDS_PER_LISTING)
+    return { state, reason, failures: 0, againSeconds: jitter(pause), removed: false }
   }
   if (outcome === 'rate_limited') {
     // Shows nothing about the resource, only that the hub should probe less often.

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import { sleep } from '../../../clock.ts'
+import { elapsedMs, sleep } from '../../../clock.ts'
 import type { Egress } from '../../../egress/http.ts'
-import type { ListingMethod } from '../store.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
 import { recordProbe } from './record.ts'
 import type { Robots } from './robots.ts'
 import { sendProbe } from './send-probe.ts'
+import { claimTurns, type DueListing, type HostTurn, postpone, release } from './turns.ts'
 
 export interface ProbeDeps extends TimeBudget {
   readonly pool: Pool
@@ -18,85 +18,100 @@ export interface ProbeDeps extends TimeBudget {
 export interface ProbePace {
   /** Hosts probed at the same time, each with one probe at a time. */
   readonly hosts: number
-  /** Pause between two probes of one host, in ms. */
+  /** Pause after each probe of a host, in ms. */
   readonly gapMs: number
-  /** Maximum number of probes per host and round. */
+  /** Maximum number of probes of a host before it queues again behind the others. */
   readonly perHost: number
+  /** Duration in ms after which a host queues again, too. */
+  readonly turnMs: number
 }
 
-const DEFAULT_PACE: ProbePace = { hosts: 8, gapMs: 1_000, perHost: 30 }
-const ROUND_SIZE = 400
+const DEFAULT_PACE: ProbePace = { hosts: 64, gapMs: 1_000, perHost: 10, turnMs: 20_000 }
 
-interface DueListing {
-  readonly id: string
-  readonly url: string
-  readonly method: ListingMethod
-  readonly host: string
-}
-
-/** Probes due listings until none is left or time is up. Safe in several processes at once. */
+/**
+ * Probes due listings until none is left or time is up. Hosts take turns, those whose listings are
+ * due for longest first, so that no host delays another. Safe in several processes at once.
+ */
 export async function probeDue(
   deps: ProbeDeps,
 ): Promise<{ readonly probed: number; readonly up: number }> {
   const pace = { ...DEFAULT_PACE, ...deps.pace }
   const isTimeUp = startTimeBudget(deps, 45_000)
-  let [probed, up] = [0, 0]
-  while (!isTimeUp()) {
-    const due = await claimDueListings(deps.pool)
-    if (due.length === 0) break
-    const hosts = [...Map.groupBy(due, ({ host }) => host).values()]
-    const left: DueListing[] = []
-    const worker = async (): Promise<void> => {
-      for (let listings = hosts.shift(); listings; listings = hosts.shift()) {
-        left.push(...listings.slice(pace.perHost))
-        for (const [nth, one] of listings.slice(0, pace.perHost).entries()) {
-          if (isTimeUp()) {
-            left.push(one)
-            continue
-          }
-          if (nth > 0) await sleep(pace.gapMs)
-          probed += 1
-          if (await probeOne(deps, one)) up += 1
-        }
-      }
-    }
-    await Promise.all(Array.from({ length: pace.hosts }, worker))
-    await postpone(deps.pool, left)
+  const counts = { probed: 0, up: 0 }
+  const turns: HostTurn[] = []
+  const busy = new Set<string>()
+  let claiming: Promise<void> | undefined
+  let noneDue = false
+  const claim = async (): Promise<void> => {
+    turns.push(...(await claimTurns(deps.pool, busy, pace.perHost)))
+    for (const { host } of turns) busy.add(host)
+    noneDue = turns.length === 0
   }
-  return { probed, up }
+  const nextTurn = async (): Promise<HostTurn | undefined> => {
+    if (turns.length === 0 && !noneDue && !isTimeUp()) {
+      claiming ??= claim().finally(() => (claiming = undefined))
+      await claiming
+    }
+    return isTimeUp() ? undefined : turns.shift()
+  }
+  const work = async (): Promise<void> => {
+    for (let turn = await nextTurn(); turn; turn = await nextTurn()) {
+      const { host, listings } = turn
+      const rest = await probeHost(deps, listings, { pace, isTimeUp, counts })
+      await release(deps.pool, rest)
+      busy.delete(host)
+      noneDue = false
+    }
+  }
+  await Promise.all(Array.from({ length: pace.hosts }, work))
+  await release(
+    deps.pool,
+    turns.flatMap(({ listings }) => listings),
+  )
+  return counts
 }
 
-/** Probes one listing now. @returns true if it is up */
+interface Round {
+  readonly pace: ProbePace
+  readonly isTimeUp: () => boolean
+  readonly counts: { probed: number; up: number }
+}
+
+/** Probes listings of one host, one at a time. @returns those for which there was no time */
+async function probeHost(
+  deps: ProbeDeps,
+  listings: readonly DueListing[],
+  { pace, isTimeUp, counts }: Round,
+): Promise<readonly DueListing[]> {
+  const until = elapsedMs() + pace.turnMs
+  for (const [nth, listing] of listings.entries()) {
+    if (isTimeUp() || elapsedMs() >= until) return listings.slice(nth)
+    if (deps.robots.isWaiting(listing.url)) {
+      await postpone(deps.pool, listings.slice(nth))
+      return []
+    }
+    counts.probed += 1
+    if (await probeOne(deps, listing)) counts.up += 1
+    await sleep(pace.gapMs)
+  }
+  return []
+}
+
+/**
+ * Probes one listing now.
+ * @param options.again true to request a robots.txt again that could not be fetched
+ * @returns true if it is up
+ */
 export async function probeOne(
   { pool, egress, robots }: ProbeDeps,
   listing: Pick<DueListing, 'id' | 'url' | 'method'>,
+  options: { readonly again?: boolean } = {},
 ): Promise<boolean> {
-  const refusal = await robots.refusal(listing.url)
+  const refusal = await robots.refusal(listing.url, options)
   const outcome =
     refusal === undefined
       ? await sendProbe(egress, listing)
       : { outcome: refusal, status: undefined }
   await recordProbe(pool, listing.id, outcome, Math.random())
   return outcome.outcome === 'up'
-}
-
-/** Claims due listings for 10 minutes, so that those of a dead process become due again. */
-async function claimDueListings(pool: Pool): Promise<DueListing[]> {
-  const { rows } = await pool.query<DueListing>(
-    `UPDATE hub.listing SET next_probe_at = now() + interval '10 minutes' WHERE id IN (
-       SELECT id FROM hub.listing WHERE next_probe_at <= now() ORDER BY next_probe_at
-       LIMIT $1 FOR UPDATE SKIP LOCKED)
-     RETURNING id, url, method, host`,
-    [ROUND_SIZE],
-  )
-  return rows
-}
-
-/** Postpones the rest of a host with many listings, so that other hosts are probed first. */
-async function postpone(pool: Pool, left: readonly DueListing[]): Promise<void> {
-  if (left.length === 0) return
-  await pool.query(
-    `UPDATE hub.listing SET next_probe_at = now() + interval '20 seconds' WHERE id = ANY ($1)`,
-    [left.map(({ id }) => id)],
-  )
 }

@@ -78,6 +78,8 @@ async function lockListing(client: PoolClient, id: string): Promise<ListingBefor
        (SELECT count(*)::integer FROM (SELECT outcome FROM hub.listing_probe p
           WHERE p.listing = l.id ORDER BY at DESC LIMIT 10) recent
         WHERE outcome NOT IN ('up', 'rate_limited')) AS "recentFailures",
+       (SELECT count(*)::integer FROM hub.listing o
+        WHERE o.host = l.host AND o.next_probe_at IS NOT NULL) AS "hostListings",
        extract(epoch FROM now() - coalesce(l.last_verified_at, l.first_seen_at))::float8 / 86400
          AS "daysDead"
      FROM hub.listing l WHERE l.id = $1 AND l.reason IS DISTINCT FROM 'opted_out' FOR UPDATE`,

@@ -55,16 +55,25 @@ export class Robots {
     return (await this.refusal(url)) === undefined
   }
 
+  /** Returns true while a robots.txt that could not be fetched is not requested again. */
+  isWaiting(url: string): boolean {
+    const cached = this.#cache.get(new URL(url).origin)
+    const isFresh = cached !== undefined && cached.expiresAt > this.#clock.now().getTime()
+    return isFresh && 'unknown' in cached.rules
+  }
+
   /**
    * Returns why the hub may not request `url`: `robots`, or why the robots.txt is unavailable. A
    * missing robots.txt (4xx) allows everything. If it cannot be fetched, the last known rules
    * apply; without any, nothing is allowed (RFC 9309 §2.3.1.4).
+   * @param options.again true to request a robots.txt again that could not be fetched
    */
-  async refusal(url: string): Promise<Reason | undefined> {
+  async refusal(url: string, { again = false } = {}): Promise<Reason | undefined> {
     const { origin } = new URL(url)
     const now = this.#clock.now().getTime()
     const cached = this.#cache.get(origin)
-    if (cached && cached.expiresAt > now) return refusalOf(cached.rules, url)
+    const isFresh = cached !== undefined && cached.expiresAt > now
+    if (isFresh && !(again && 'unknown' in cached.rules)) return refusalOf(cached.rules, url)
     const fetched = await this.#loadRules(origin)
     const isUnknown = 'unknown' in fetched.rules
     const loaded = isUnknown && cached ? cached : fetched

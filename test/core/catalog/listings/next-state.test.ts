@@ -9,12 +9,19 @@ describe('the next probe', () => {
     claimed: true,
     recentFailures: 0,
     daysDead: 0,
+    hostListings: 1,
   }
   const again = (failures: number, chance = 0.5) =>
     nextState({ ...before, failures }, 'timeout', { chance }).againSeconds
 
   it('of a dead listing triples its delay each time, up to a week', () => {
     expect([0, 1, 2, 3, 20].map((n) => again(n))).to.deep.equal([300, 900, 2_700, 8_100, 604_800])
+  })
+
+  it('is after an hour, or later on a host with more listings than 120 probes per hour', () => {
+    const wait = (hostListings: number) =>
+      nextState({ ...before, hostListings }, 'up', { chance: 0.5 }).againSeconds
+    expect([1, 120, 4_000].map(wait)).to.deep.equal([3_600, 3_600, 120_000])
   })
 
   it('varies by ±10 %', () => {
