@@ -4,6 +4,7 @@ import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
+import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
@@ -125,6 +126,58 @@ describe('A211 an x402 payment is settled before the work', () => {
     expect(statuses).to.deep.equal([200, 200, 200, 200])
     const unpaid = left - (await usdc())
     expect(Number(unpaid), 'unpaid while working').to.be.at.most(Number(usd('0.02')))
+  })
+
+  describe('or else refused', () => {
+    const verified: unknown[] = []
+    const facilitator = () => hub().sandbox!.money.facilitator
+    const gateway = () => facilitator().batched!
+    let verify: Facilitator['verify']
+    beforeEach(() => {
+      verified.length = 0
+      verify = gateway().verify
+      gateway().verify = (...payment) => {
+        verified.push(payment)
+        return verify(...payment)
+      }
+    })
+    afterEach(() => {
+      gateway().verify = verify
+    })
+    const distrust = () =>
+      hub().hub.paymentDeps.claims.trust.distrust(eve.address.toLowerCase(), 'not_settled')
+
+    it('before a facilitator has seen it, which might settle it at once', async () => {
+      const payment = await payFor(eve, hub().url, await send('small'))
+      await distrust()
+      const refused = await send('small', payment)
+      expect([refused.status, refused.body['reason']]).to.deep.equal([402, 'upfront_required'])
+      expect(flowOf(refused)).to.equal('upfront')
+      expect([verified.length, done]).to.deep.equal([0, 0])
+      const { rows } = await hub().hub.pool.query(
+        'SELECT FROM hub.payment_claim WHERE payer = $1',
+        [eve.address.toLowerCase()],
+      )
+      expect(rows, 'nothing is watched').to.deep.equal([])
+    })
+
+    it('unless a facilitator has settled it at an earlier attempt', async () => {
+      before = () => Promise.reject(new Error('broken'))
+      const payment = await payFor(eve, hub().url, await send('small'))
+      expect((await send('small', payment)).body).to.include({ code: 'plugin_failed' })
+      await distrust()
+      expect((await send('small', payment)).body).to.have.property('reason', 'upfront_required')
+      const parsed = readPayment(payment)
+      await facilitator().settle(parsed, parsed.accepted)
+      const pending = await send('small', payment)
+      expect([pending.status, pending.body['code']]).to.deep.equal([202, 'payment_pending'])
+      before = async () => {}
+      await eventually(async () => {
+        await resolvePayments(hub().hub.paymentDeps, 0)
+        return (await send('small', payment)).status === 200
+      })
+      expect([await usdc(), done]).to.deep.equal([usd('1') - usd('0.01'), 1])
+    })
   })
 
   it('and becomes credits of the payer if no work succeeds within a day', async () => {

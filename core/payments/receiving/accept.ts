@@ -79,7 +79,7 @@ export async function acceptPayment(
   const first = acceptTerms(offers, payment, terms, upfront)
   if (!first) {
     if (known?.state === 'claimed') return { repeated: known }
-    const reason = upfront ? 'upfront_required' : 'no_matching_payment_requirements'
+    const reason = upfront ? UPFRONT_REQUIRED : 'no_matching_payment_requirements'
     throw new PaymentRefused(reason, upfront)
   }
   const { isNew, isRepeated, claim } = await claims.claim(key, {
@@ -115,19 +115,20 @@ async function verifyClaimed(
   const accepted = (exceedsTrust && acceptTerms(offers, payment, terms, true)) || first
   const claim = exceedsTrust ? { ...claimed, upfront: true } : claimed
   const { requirement, isExact } = accepted
+  // Before it is sent: a facilitator may settle at once what it is asked to verify.
+  if (!isExact) throw new PaymentRefused(UPFRONT_REQUIRED, upfront)
   const verified = await offers
     .verify(accepted.payment, requirement, needSeconds)
     .catch((error: unknown): never => {
       throw new Fault('facilitator_unavailable', undefined, { cause: error })
     })
-  if (verified.valid && isExact) return { claim, payment: accepted.payment, requirement }
-  if (verified.valid) throw new PaymentRefused('upfront_required', upfront)
+  if (verified.valid) return { claim, payment: accepted.payment, requirement }
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
 interface Unsettled {
   readonly claim: Claim
-  /** True if the payment was presented and released before. */
+  /** True if the payment was presented before. */
   readonly isRepeated?: boolean | undefined
   readonly error: unknown
 }
@@ -144,9 +145,11 @@ async function endUnsettled(
 ): Promise<unknown> {
   const { claim, isRepeated, error } = unsettled
   const reason = error instanceof PaymentRefused ? error.reason : undefined
-  const isLate = isRepeated && reason === EXPIRED && (await wasUsed(chain, claim))
+  const isLate = isRepeated && REASONS_TO_ASK.has(reason ?? '') && (await wasUsed(chain, claim))
   if (!isLate && reason !== NONCE_USED && !claim.mayBeSent) {
-    await (UNUSABLE_REASONS.has(reason ?? '') ? claims.forget(claim) : claims.release(claim))
+    const isUnseen = reason === UPFRONT_REQUIRED && !isRepeated
+    const isUseless = isUnseen || UNUSABLE_REASONS.has(reason ?? '')
+    await (isUseless ? claims.forget(claim) : claims.release(claim))
     return error
   }
   await claims.conclude(claim.key, 'pending')
@@ -182,7 +185,7 @@ interface AcceptedTerms {
 
 /**
  * Finds the requirement that the payment accepts. A payment that should have been upfront is not
- * exact: it is refused but watched, because others may settle it. If an upfront payment is settled
+ * exact: it is refused, and watched if it was presented before. If an upfront payment is settled
  * after the work, its requirement says so, because the facilitator would else not verify it.
  */
 function acceptTerms(
@@ -214,6 +217,9 @@ const UNUSABLE_REASONS: ReadonlySet<string> = new Set([
 ])
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
 const EXPIRED = 'invalid_exact_evm_payload_authorization_valid_before'
+const UPFRONT_REQUIRED = 'upfront_required'
+/** Reasons for which a payment is not verified, so that only the chain knows if it was taken. */
+const REASONS_TO_ASK: ReadonlySet<string> = new Set([EXPIRED, UPFRONT_REQUIRED])
 
 function readOrRefuse(offers: Offers, header: string): Payment {
   try {

@@ -88,7 +88,7 @@ export const attemptIds = (name: string): readonly string[] =>
 /** A claim; `isNew` is true if this request made it. */
 export interface ClaimResult {
   readonly isNew: boolean
-  /** True if it was presented before, and released. */
+  /** True if it was presented before: released, or taken over. */
   readonly isRepeated?: boolean
   readonly claim: Claim
 }

@@ -66,7 +66,7 @@ export class Claims {
       if (claimed?.isNew) return claimed
       const claim = claimed?.claim ?? (await this.find(key))
       const taken = claim && (await this.#takeOver(claim, key, purchase))
-      if (taken) return { isNew: true, claim: taken }
+      if (taken) return { isNew: true, isRepeated: true, claim: taken }
       if (claim) return { isNew: false, claim }
       // Another request released it in between, because the payment was invalid then.
     }
