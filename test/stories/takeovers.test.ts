@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { sleep, systemClock } from '../../core/clock.ts'
-import { ProcessLease } from '../../core/db/process-lease.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
 import { usd } from '../../core/money.ts'
@@ -210,6 +209,54 @@ describe('what a process that is gone had begun', () => {
       await first
     })
 
+    describe('that was sent', () => {
+      const claims = () => hub().hub.paymentDeps.claims
+      beforeEach(() => {
+        claims().takeUnfinished = async () => [] // the job finds nothing
+      })
+      afterEach(() => Reflect.deleteProperty(claims(), 'takeUnfinished'))
+      const loseSent = async (payment: string) => {
+        await lose()
+        await pool().query(`UPDATE hub.payment_claim SET settling = true WHERE state = 'claimed'`)
+        const parsed = readPayment(payment)
+        await hub().sandbox!.money.facilitator.settle(parsed, parsed.accepted)
+      }
+
+      it('is served as soon as the chain shows the payment, without the job', async () => {
+        const { started, resume } = blockFirst()
+        const payment = await sign()
+        const first = order(payment)
+        await eventually(started)
+        await loseSent(payment)
+        expect((await order(payment)).body).to.include({ code: 'payment_pending' })
+        await eventually(async () => (await order(payment)).status === 200)
+        expect((await order(payment)).headers).to.include({ 'idempotency-replayed': 'true' })
+        resume()
+        await first
+        expect([await paid(), work.done]).to.deep.equal([PRICE, 2])
+      })
+
+      it('buys its credits as soon as the chain shows the payment', async () => {
+        const bob = await hub().agent()
+        await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+        const buy = (payment?: string) =>
+          ask(hub().url, '/v1/credits/purchase', {
+            key: bob.apiKey,
+            body: { amount_microdollars: 1_000_000 },
+            headers: payment === undefined ? {} : { 'payment-signature': payment },
+          })
+        const payment = await payFor(eve, hub().url, await buy())
+        claims().conclude = () => Promise.reject(new Error('the process was killed'))
+        await buy(payment)
+        Reflect.deleteProperty(claims(), 'conclude')
+        await lose()
+        expect((await buy(payment)).body).to.include({ code: 'payment_pending' })
+        await eventually(async () => (await buy(payment)).status === 201)
+        expect((await buy(payment)).body).to.include({ state: 'settled' })
+        expect(await hub().balance(bob.keyId)).to.equal(usd('1'))
+      })
+    })
+
     it('is pending, not refused, if others settled the payment before it expired', async () => {
       work.before = () => Promise.reject(new Error('broken'))
       const facilitator = hub().sandbox!.money.facilitator
@@ -249,22 +296,5 @@ describe('what a process that is gone had begun', () => {
       expect(await paid()).to.equal(0n)
       expect(await hub().balance(bob.keyId)).to.equal(usd('1') - PRICE)
     })
-  })
-})
-
-describe('the lease of a process', () => {
-  const hub = useHub()
-
-  it('repeats a release until the database has it', async () => {
-    const { pool } = hub().hub
-    const lease = await ProcessLease.open(pool)
-    let tries = 0
-    await lease.release(async () => {
-      if (++tries < 3) throw new Error('the database is out of reach')
-    })
-    await eventually(() => tries === 3)
-    await lease.close()
-    const { rows } = await pool.query('SELECT FROM hub.process WHERE id = $1', [lease.id])
-    expect(rows, 'others may take over').to.have.length(0)
   })
 })

@@ -4,14 +4,15 @@ import { EXTERNAL_SELLERS, IN_TRANSIT, X402_LOSS } from '../../ledger/postings.t
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
 import { componentOf, logFailure, outagesOf } from '../../outages.ts'
-import type { Asset, Hex } from '../chain/asset.ts'
+import type { Asset } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import { blockBefore, judgeAuthorization, judgeTransaction } from '../chain/verdict.ts'
+import { judgeAuthorization } from '../chain/verdict.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
 import { postEntry } from '../post-entry.ts'
 import { type Claim, isClosed } from '../receiving/claim.ts'
 import type { Claims } from '../receiving/claims.ts'
 import type { Deposits } from '../receiving/deposits.ts'
+import { judgeClaim } from '../receiving/find-settled.ts'
 import { postPayment } from '../receiving/post-payment.ts'
 
 export interface ResolveDeps {
@@ -113,16 +114,6 @@ async function isDeposit(claims: Claims, claim: Claim): Promise<boolean> {
   if (claim.purpose !== 'call' || !isClosed(claim)) return false
   if (claim.state === 'released' && !(await claims.wasPaidAgain(claim))) return false
   return !(await claims.isPosted(claim))
-}
-
-async function judgeClaim(deps: ResolveDeps, claim: Claim) {
-  const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
-  const { amount: value, validBefore, transaction: tx } = claim
-  const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
-  const known = tx === null ? undefined : await judgeTransaction(deps, { ...paid, tx: tx as Hex })
-  if (known) return known
-  const fromBlock = blockBefore(await deps.chain.head(), claim.claimedAt)
-  return judgeAuthorization(deps, { ...paid, validBefore, fromBlock })
 }
 
 /** Reverses a posted payment that a reorganization of the chain removed. */

@@ -24,7 +24,7 @@ export interface AcceptDeps {
   readonly ledger: Ledger
   readonly claims: Claims
   readonly offers: Offers
-  readonly chain: Pick<Chain, 'authorizationOutcome' | 'head'>
+  readonly chain: Chain
   readonly log: Log
 }
 

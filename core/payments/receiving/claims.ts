@@ -149,11 +149,20 @@ export class Claims {
     return rows[0] && toClaim(rows[0])
   }
 
+  /** Takes a pending payment to ask the chain for it. False if it was taken a second ago. */
+  async takePending({ id }: Claim): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET changed_at = now()
+       WHERE id = $1 AND state = 'pending' AND changed_at < now() - interval '1 second'`,
+      [id],
+    )
+    return rowCount === 1
+  }
+
   /**
    * Takes claims whose outcome or finality is unknown, least recently checked first, so that
    * unresolvable ones do not block others. Failed claims are watched until their authorization
-   * expires, because anyone who has it may still settle it. No request processes a pending payment,
-   * whose payer waits: it is taken after a second.
+   * expires, because anyone who has it may still settle it. Pending ones are taken after a second.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(

@@ -9,6 +9,7 @@ import {
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
 import type { Claim } from '../../../core/payments/receiving/claim.ts'
+import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
@@ -113,9 +114,10 @@ function assertSamePurchase(
  */
 export async function resumeClaim(
   deps: CallDeps,
-  claim: Claim,
+  presented: Claim,
   priced: PricedCall,
 ): Promise<Pick<Attempt, 'replayable' | 'prepaid'>> {
+  const claim = await findSettled(deps, presented)
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
   if (state === 'claimed') {

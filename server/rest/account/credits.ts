@@ -13,6 +13,7 @@ import {
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
+import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
 import { claimRequestName } from '../../../core/usage/request-names.ts'
@@ -128,7 +129,7 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   if (order.payment === undefined) {
     const known = id === undefined ? undefined : await deps.claims.findPurchase(id)
     if (!known || isClosed(known)) throw refuse('payment_required')
-    return purchaseReply(deps, buyer, known, {}) // avoids a second payment after a lost response
+    return repeatReply(deps, buyer, known) // avoids a second payment after a lost response
   }
   const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
   const payee = buyer.credits.code
@@ -175,14 +176,17 @@ async function replayPurchase(
   if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return purchaseReply(deps, buyer, claim, {})
+  return repeatReply(deps, buyer, claim)
 }
+
+const repeatReply = async (deps: CreditsDeps, buyer: Buyer, claim: Claim): Promise<RestReply> =>
+  purchaseReply(deps, buyer, await findSettled(deps, claim))
 
 async function purchaseReply(
   { accountStatus, clock }: CreditsDeps,
   buyer: Buyer,
   claim: Claim,
-  headers: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<RestReply> {
   const settled = claim.state === 'settled' || claim.state === 'confirmed'
   return {

@@ -1,0 +1,55 @@
+import { withTimeout } from '../../clock.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { type Hex, USDC_BASE } from '../chain/asset.ts'
+import type { Chain } from '../chain/chain.ts'
+import {
+  blockBefore,
+  judgeAuthorization,
+  judgeTransaction,
+  type PaymentVerdict,
+  type VerdictDeps,
+} from '../chain/verdict.ts'
+import type { Claim } from './claim.ts'
+import type { Claims } from './claims.ts'
+import { postPayment } from './post-payment.ts'
+
+/** Judges the payment of a claim by the chain alone. */
+export async function judgeClaim(deps: VerdictDeps, claim: Claim): Promise<PaymentVerdict> {
+  const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
+  const { amount: value, validBefore, transaction: tx } = claim
+  const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
+  const known = tx === null ? undefined : await judgeTransaction(deps, { ...paid, tx: tx as Hex })
+  if (known) return known
+  const fromBlock = blockBefore(await deps.chain.head(), claim.claimedAt)
+  return judgeAuthorization(deps, { ...paid, validBefore, fromBlock })
+}
+
+interface FindDeps {
+  readonly ledger: Ledger
+  readonly claims: Claims
+  readonly chain: Chain
+}
+
+/** Maximum time that a request waits for the chain; the job asks it again. */
+const CHAIN_TIMEOUT_MS = 2_000
+/** A settlement is posted when its transaction is in a block; the job confirms it when final. */
+const IN_A_BLOCK = 1n
+
+/**
+ * Asks the chain for a pending payment, so that its payer need not wait for the job. One that is in
+ * a block is posted as after its settlement. A payment is looked up once a second at most.
+ * @returns the claim, which is settled if the payment was found
+ */
+export const findSettled = async (deps: FindDeps, claim: Claim): Promise<Claim> =>
+  claim.state === 'pending'
+    ? ((await withTimeout(CHAIN_TIMEOUT_MS, postIfTaken(deps, claim))) ?? claim)
+    : claim
+
+async function postIfTaken({ ledger, claims, chain }: FindDeps, claim: Claim): Promise<Claim> {
+  if (!(await claims.takePending(claim))) return claim
+  const verdict = await judgeClaim({ chain, asset: USDC_BASE, finality: IN_A_BLOCK }, claim)
+  if (verdict.is !== 'paid') return claim
+  await postPayment(ledger, claim, verdict.tx)
+  await claims.conclude(claim.key, 'settled', verdict.tx, await claims.wasServed(claim))
+  return { ...claim, state: 'settled', transaction: verdict.tx }
+}
