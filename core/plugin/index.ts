@@ -114,6 +114,8 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly commands?: Readonly<Record<string, Command>>
   /** Returns true if it has something to sell; else it is not listed. Called often. */
   readonly isListed?: () => Promise<boolean>
+  /** Figures for operators by name, in `GET /metrics`; not read from isolated plugins. */
+  readonly gauges?: () => Promise<Readonly<Record<string, number>>>
 }
 
 /** Service with its input types erased, as the hub stores it. */

@@ -6,6 +6,7 @@ import { commandsOf } from './commands.ts'
 import { ingestionCommands } from './ingest/commands.ts'
 import { createIngestion } from './ingest/index.ts'
 import { loadSamples } from './sample/load.ts'
+import { gauges } from './store/overview.ts'
 import { openStore } from './store/store.ts'
 
 const DEADLINE_SECONDS = 15
@@ -69,6 +70,7 @@ const tenders: DataPlugin = {
       },
       commands: { ...commandsOf({ database, clock, ingestion }), ...ingestionCommands(ingestion) },
       schedules: ingestion.schedules,
+      gauges: () => gauges(database),
       isListed: async () => sandbox || (await hasLive(database)),
     })
   },

@@ -178,6 +178,8 @@ export interface Notice {
   readonly currencies: readonly string[]
   /** Countries of all buyers, if they cannot be assigned. */
   readonly buyerCountries?: readonly string[]
+  /** Oddities of the document, which is used nevertheless. */
+  readonly flags?: readonly string[]
   /** True if known only from the search because the document is unavailable. */
   readonly partial?: true
 }

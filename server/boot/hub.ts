@@ -230,8 +230,9 @@ async function openParts(
   const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
   const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
+  const plugins = { plugins: pluginCatalog.services }
   const services = { gates, secretKeys, windows, offers, calls, clock, pendingTasks }
-  const parts = { ...core, ...observers, ...found, ...services, egress, backends }
+  const parts = { ...core, ...observers, ...found, ...plugins, ...services, egress, backends }
   const handle = openEntryPoints(parts, options)
   return {
     pool,

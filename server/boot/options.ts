@@ -22,7 +22,7 @@ import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
 import type { createOffers } from '../../core/payments/receiving/offers.ts'
 import type { EnvironmentKeys } from '../../core/payments/wallets/environment-keys.ts'
-import type { Plugin } from '../../core/plugin/index.ts'
+import type { AnyService, Plugin } from '../../core/plugin/index.ts'
 import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
 import type { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
 import type { CallLog } from '../../core/usage/calls.ts'
@@ -47,6 +47,8 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly financePool: Pool
     readonly offers: ReturnType<typeof createOffers>
     readonly catalog: Catalog
+    /** Services of plugins that were opened with the hub. */
+    readonly plugins: readonly AnyService[]
     readonly calls: CallLog
     readonly pendingTasks: PendingTasks
     readonly windows: Windows

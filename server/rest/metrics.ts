@@ -3,8 +3,10 @@ import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { BalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
+import type { AnyService } from '../../core/plugin/index.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
 import { collectGauges } from './metrics-gauges.ts'
+import { collectPluginGauges } from './plugin-gauges.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
 export interface MetricsDeps extends BalancesDeps {
@@ -12,12 +14,20 @@ export interface MetricsDeps extends BalancesDeps {
   readonly metricsToken: string | undefined
   /** Metrics collected from all server processes. */
   readonly metricsText: () => Promise<string>
+  /** Services whose gauges are included. @defaultValue none */
+  readonly plugins?: readonly AnyService[]
 }
 
 const CACHE_MS = 5_000
 
 export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
-  const read = cachedFor(CACHE_MS, () => collectGauges(deps))
+  const read = cachedFor(CACHE_MS, async () => {
+    const [hub, plugins] = await Promise.all([
+      collectGauges(deps),
+      collectPluginGauges(deps.plugins ?? []),
+    ])
+    return `${hub}\n${plugins}`
+  })
   return [
     route('GET /metrics', {
       summary: 'Metrics of the hub for Prometheus; money metrics are up to 5 s old.',

@@ -1,7 +1,7 @@
 import type { Status } from '../domain/enums.ts'
 import type { LotItem, State, Tender } from '../domain/tender.ts'
 import type { Amount, Deadline } from '../model.ts'
-import { effectiveOf } from '../store/publish.ts'
+import { effectiveOf } from '../store/rows.ts'
 
 /** Builds the feed item of a tender as of an instant. */
 export function itemOf(tender: Tender, now: Date) {

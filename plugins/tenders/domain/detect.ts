@@ -4,18 +4,35 @@ import type { Event, Signal } from './enums.ts'
 import { aligned, type Difference, differences, factsOf } from './facts.ts'
 import { impactOf } from './impact.ts'
 import { contradicts, namesDeadline } from './official-text.ts'
-import { type Found, tell } from './tell.ts'
+import { type Found, idWithValues, tell } from './tell.ts'
 import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
 
 /** Detects all changes of a call, in the order of its notices. */
 export function changesOf(track: Track): Change[] {
   const notices = [...track.notices].sort(inOrder)
-  return notices.flatMap((held, at) => {
-    const earlier = notices.slice(0, at)
-    const before = lastCall({ notices: earlier })
-    return found(held, before, earlier, track).map((each) => tell(each, held, before, track))
-  })
+  return distinctChanges(
+    notices.flatMap((held, at) => {
+      const earlier = notices.slice(0, at)
+      const before = lastCall({ notices: earlier })
+      return found(held, before, earlier, track).map((each) => tell(each, held, before, track))
+    }),
+  )
 }
+
+/** Drops exact duplicates; changes that differ only in their values get ids of their own. */
+function distinctChanges(all: readonly Change[]): Change[] {
+  const known = new Map<string, Change>()
+  for (const change of all) {
+    const first = known.get(change.id)
+    if (first && hasSameValues(first, change)) continue
+    const id = first ? idWithValues(change) : change.id
+    if (!known.has(id)) known.set(id, first ? { ...change, id } : change)
+  }
+  return [...known.values()]
+}
+
+const valuesOf = ({ before, after }: Change): string => JSON.stringify([before, after])
+const hasSameValues = (a: Change, b: Change): boolean => valuesOf(a) === valuesOf(b)
 
 function found(
   held: Held,

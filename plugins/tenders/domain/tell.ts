@@ -31,7 +31,7 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
   const { field, before: from, after } = difference
   const key = [notice.procedureId, ...lotIds, field, event, old, notice.number]
   return {
-    id: createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32),
+    id: hashOf(key),
     event,
     signal,
     verification_status: each.verification,
@@ -65,6 +65,12 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
     notice_ids: [...(old === null ? [] : [idOf(changed?.notice)]), idOf(notice)],
   }
 }
+
+const hashOf = (key: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)
+
+/** Id of a change that shares all but its values with another one of the same notice. */
+export const idWithValues = ({ id, before, after }: Change): string => hashOf([id, before, after])
 
 const isNumber = (reference: string | null): boolean => /^\d{1,8}-\d{4}$/.test(reference ?? '')
 

@@ -50,12 +50,14 @@ function textOf({ complete, days, gaps, busyUntil, advice }: Report): string {
     .join('')
 }
 
-function lineOf({ day, state, ojs, announced, pending, refused, problem, ...rest }: DayReport) {
+function lineOf(report: DayReport): string {
+  const { day, state, ojs, announced, pending, refused, problem, flags, ...rest } = report
   const counts = announced === null ? '' : ` ${announced} notices`
   const lacking = [
     ...(pending.length > 0 ? [`${pending.length} pending`] : []),
     ...refused.map((notice) => `${notice.number} refused (${notice.problem})`),
     ...(rest.doubtful ? ['no notices, and no later issue that proves a holiday'] : []),
+    ...flags,
     ...(problem === null ? [] : [problem]),
   ]
   const issue = ojs === null ? '' : ` ${ojs}`

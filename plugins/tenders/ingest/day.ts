@@ -51,6 +51,7 @@ export async function readDay(reading: Reading, found: Day): Promise<Snapshot | 
     )
   }
   const closed = await store.closeSnapshot(snapshot)
+  await progress.markSetAside(day)
   await progress.endDay(day, { state: 'closed', at: clock.now() })
   return closed
 }
@@ -148,10 +149,16 @@ async function take(
   },
 ): Promise<void> {
   const { day } = snapshot
-  const accepted = await store.accept({ xml, number, snapshot })
+  const accepted = await store.accept({ xml, number, snapshot, file: fileOf(number) })
   if (accepted.outcome !== 'refused') await progress.settle(day, [number], 'held')
   else {
     const problem = `${accepted.reason}: ${accepted.detail}`
     await progress.settle(day, [number], isLast ? 'refused' : 'pending', problem)
   }
+}
+
+/** Name of a notice's document in the daily package. */
+const fileOf = (number: string): string => {
+  const [ordinal = '', year = ''] = number.split('-')
+  return `${ordinal.padStart(8, '0')}_${year}.xml`
 }

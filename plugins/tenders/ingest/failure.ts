@@ -25,8 +25,16 @@ export class IngestFailure extends Error {
   }
 }
 
-/** Formats a failure for the operator; unexpected errors are shown in full. */
-export function problemOf(error: unknown): string {
-  if (error instanceof IngestFailure) return `${error.reason}: ${error.message}`.slice(0, 500)
-  throw error
+/** Describes a failure for the operator; an unexpected error has a stack. */
+export function failureOf(error: unknown): { readonly problem: string; readonly stack?: string } {
+  if (error instanceof IngestFailure) return { problem: `${error.reason}: ${error.message}` }
+  if (!(error instanceof Error)) return { problem: `unexpected_error: threw ${typeof error}` }
+  const { name, message, stack } = error
+  return {
+    problem: `unexpected_error: ${name}: ${message}`,
+    ...(stack !== undefined && { stack }),
+  }
 }
+
+/** Formats a failure on one line. */
+export const problemOf = (error: unknown): string => failureOf(error).problem.slice(0, 500)

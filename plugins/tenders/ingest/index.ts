@@ -1,8 +1,9 @@
 import type { Clock, Database, Host, Schedule } from 'agenthub/plugin'
 import type { Snapshot, Store } from '../store/types.ts'
+import { CODE_VERSION } from '../store/version.ts'
 import { addDays, daysFrom, doubtful } from './calendar.ts'
 import { type Reading, readDay } from './day.ts'
-import { IngestFailure, problemOf } from './failure.ts'
+import { failureOf, IngestFailure, problemOf } from './failure.ts'
 import { bringPredecessors } from './predecessors.ts'
 import { type Day, type Progress, progressIn } from './progress.ts'
 import { type Report, reportOf } from './report.ts'
@@ -69,10 +70,31 @@ export function createIngestion(options: IngestionOptions): Ingestion {
       return sync(signal)
     },
     schedules: {
-      ingest: { everySeconds: EVERY_SECONDS, deadlineSeconds: DEADLINE_SECONDS, run: sync },
+      ingest: {
+        everySeconds: EVERY_SECONDS,
+        deadlineSeconds: DEADLINE_SECONDS,
+        run: alerting(sync),
+      },
     },
   }
 }
+
+/** Fails the job after all its work if something was set aside: the failure is the alert. */
+const alerting =
+  (sync: Ingestion['sync']) =>
+  async (signal: AbortSignal): Promise<void> => {
+    const { days } = await sync(signal)
+    const failed = days.filter(({ refused, stack }) => refused.length > 0 || stack !== null)
+    const [first] = failed
+    if (!first || signal.aborted) return
+    const { day, refused, problem } = first
+    const [notice] = refused
+    const why = notice ? `${notice.number}: ${notice.problem}` : problem
+    throw new Error(
+      `${failed.length} days have notices that were set aside, first ${day}, ${why}; ` +
+        'all others are published. See: npm run tenders -- status',
+    )
+  }
 
 function adviceFor(days: readonly Day[], contact: string | undefined): string | null {
   if (contact === undefined) {
@@ -105,7 +127,7 @@ async function work(
     if (!(error instanceof IngestFailure)) {
       // An aborted day continues next time; everything received is stored.
       if (signal.aborted) return
-      throw error
+      throw error // not even the failure of a day could be recorded
     }
     if (error.quietUntil) await worker.keepQuiet(error.quietUntil)
     log('tenders: ingestion goes on later', { problem: problemOf(error) })
@@ -116,26 +138,41 @@ async function work(
 
 async function readDue(reading: Reading): Promise<void> {
   const { progress, clock, store } = reading
+  await progress.retrySetAside(CODE_VERSION)
   for (const day of dueDays(await progress.days(), clock)) {
-    const snapshot = await readOrNote(reading, day)
-    if (snapshot) await bringPredecessors(reading, snapshot)
+    await readOrNote(reading, day, async () => {
+      const snapshot = await readDay(reading, day)
+      if (snapshot) await bringPredecessors(reading, snapshot)
+    })
   }
   const newest = (await store.snapshots(100)).find(
     ({ source, closedAt }) => source === 'live' && closedAt !== null,
   )
-  if (newest) await bringPredecessors(reading, newest)
+  if (newest) {
+    await readOrNote(reading, newest, async () => {
+      await bringPredecessors(reading, newest)
+      await progress.endDay(newest.day, { at: clock.now() })
+    })
+  }
 }
 
-/** @throws IngestFailure if continuing with another day is pointless */
-async function readOrNote(reading: Reading, day: Day): Promise<Snapshot | undefined> {
+/**
+ * Does the work of a day; a failure is recorded on it and stops no other day.
+ * @throws IngestFailure if continuing with another day is pointless
+ */
+async function readOrNote(
+  { progress, clock, log, ted }: Reading,
+  { day }: Pick<Day, 'day'>,
+  work: () => Promise<void>,
+): Promise<void> {
   try {
-    return await readDay(reading, day)
+    await work()
   } catch (error) {
-    const problem = problemOf(error)
-    await reading.progress.endDay(day.day, { problem, at: reading.clock.now() })
-    reading.log('tenders: a day is not complete', { day: day.day, problem })
+    if (!(error instanceof IngestFailure) && ted.signal.aborted) throw error
+    const failure = failureOf(error)
+    await progress.endDay(day, { ...failure, at: clock.now() })
+    log('tenders: a day is not complete', { day, ...failure })
     if (error instanceof IngestFailure && STOPS.has(error.reason)) throw error
-    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Snapshot, Wanted } from '../store/types.ts'
 import type { Reading } from './day.ts'
+import { IngestFailure, problemOf } from './failure.ts'
 import { renderedOf } from './rendered.ts'
 import { noticeQuery } from './search.ts'
 
@@ -42,9 +43,9 @@ async function bring(
   const numbers: string[] = []
   for (const reference of references) {
     looked.add(reference)
-    const number = await numberOf(reading, reference)
     // Recorded for all; a reference whose notice arrives is removed.
     await store.missed(reference)
+    const number = await numberOrNone(reading, reference)
     if (number !== undefined) numbers.push(number)
   }
   let stored = 0
@@ -56,6 +57,19 @@ async function bring(
   }
   return stored
 }
+
+/** Resolves a reference; one that the search refuses does not stop the others. */
+async function numberOrNone(reading: Reading, reference: string): Promise<string | undefined> {
+  try {
+    return await numberOf(reading, reference)
+  } catch (error) {
+    if (!(error instanceof IngestFailure) || !OF_ONE_QUERY.has(error.reason)) throw error
+    reading.log('tenders: a reference was not found', { reference, problem: problemOf(error) })
+    return undefined
+  }
+}
+
+const OF_ONE_QUERY: ReadonlySet<string> = new Set(['refused_query', 'bad_page', 'contradiction'])
 
 /** Resolves a reference to a publication number, by UUID and version if needed. */
 async function numberOf({ ted }: Reading, reference: string): Promise<string | undefined> {

@@ -6,6 +6,10 @@ export interface Day extends FoundDay {
   readonly announced: number | null
   readonly listing: Listing | null
   readonly problem: string | null
+  /** Of an unexpected problem. */
+  readonly stack: string | null
+  /** Oddities of the day, such as `unreadable_hits:2`. */
+  readonly flags: readonly string[]
   readonly triedAt: Date | null
   readonly settledAt: Date | null
   readonly rechecked: boolean
@@ -36,13 +40,22 @@ export interface Progress {
     problem?: string,
   ): Promise<void>
   /** Sets the state of a day, or the problem that prevented it. */
-  endDay(
-    day: string,
-    end: { readonly state?: 'closed' | 'silent'; readonly problem?: string; readonly at: Date },
-  ): Promise<void>
+  endDay(day: string, end: DayEnd): Promise<void>
+  /** Marks the notices of a day that were set aside when it was published. */
+  markSetAside(day: string): Promise<void>
+  /** Reopens days with notices that another version of the code has set aside. */
+  retrySetAside(version: string): Promise<void>
 }
 
-const COLUMNS = `day, state, ojs, announced, listing, problem, tried_at AS "triedAt",
+/** End of an attempt to read a day. */
+export interface DayEnd {
+  readonly state?: 'closed' | 'silent'
+  readonly problem?: string
+  readonly stack?: string
+  readonly at: Date
+}
+
+const COLUMNS = `day, state, ojs, announced, listing, problem, stack, flags, tried_at AS "triedAt",
   settled_at AS "settledAt", rechecked`
 
 /** Progress stored in the plugin's schema. */
@@ -64,7 +77,7 @@ export const progressIn = (database: Database): Progress => ({
       [day, listing && JSON.stringify(listing)],
     )
   },
-  announce: (day, { numbers, announced, ojs }) =>
+  announce: (day, { numbers, announced, ojs, unreadable }) =>
     database.transaction(async (transaction) => {
       await transaction.query(
         `INSERT INTO ingest_notice (day, number) SELECT $1, unnest($2::text[])
@@ -73,8 +86,8 @@ export const progressIn = (database: Database): Progress => ({
       )
       await transaction.query(
         `UPDATE ingest_day SET state = 'fetching', listing = NULL, announced = $2,
-           ojs = coalesce($3, ojs) WHERE day = $1`,
-        [day, announced, ojs],
+           ojs = coalesce($3, ojs), flags = $4 WHERE day = $1`,
+        [day, announced, ojs, unreadable === undefined ? [] : [`unreadable_hits:${unreadable}`]],
       )
     }),
   async lacking(day) {
@@ -91,12 +104,36 @@ export const progressIn = (database: Database): Progress => ({
       [day, numbers, state, problem?.slice(0, 500) ?? null],
     )
   },
-  async endDay(day, { state, problem, at }) {
+  async endDay(day, { state, problem, stack, at }) {
     await database.query(
-      `UPDATE ingest_day SET state = coalesce($2, state), problem = $3, tried_at = $4,
+      `UPDATE ingest_day SET state = coalesce($2, state), problem = $3, tried_at = $4, stack = $5,
          settled_at = CASE WHEN $2 IS NULL THEN settled_at ELSE coalesce(settled_at, $4) END
        WHERE day = $1`,
-      [day, state ?? null, problem?.slice(0, 500) ?? null, at],
+      [day, state ?? null, storable(problem, 500), at, storable(stack, 4_000)],
+    )
+  },
+  async markSetAside(day) {
+    await database.query(
+      `UPDATE ingest_notice n SET state = 'refused',
+         problem = left(coalesce(r.reason || ': ' || r.detail, 'not published'), 500)
+       FROM arrival a LEFT JOIN refusal r ON r.number = a.number AND r.stage = 'publish'
+       WHERE n.day = $1 AND a.number = n.number AND a.failed_version IS NOT NULL`,
+      [day],
+    )
+  },
+  async retrySetAside(version) {
+    await database.query(
+      `WITH again AS (
+         UPDATE ingest_notice n SET state = 'pending' WHERE n.state = 'refused' AND EXISTS (
+           SELECT FROM refusal r WHERE r.number = n.number AND r.code_version <> $1
+           UNION ALL SELECT FROM arrival a WHERE a.number = n.number AND a.failed_version <> $1)
+         RETURNING n.day)
+       UPDATE ingest_day SET state = 'fetching' WHERE day IN (SELECT day FROM again)`,
+      [version],
     )
   },
 })
+
+/** Removes what PostgreSQL cannot store. */
+const storable = (text: string | undefined, most: number): string | null =>
+  text?.replaceAll('\0', '').slice(0, most).toWellFormed() ?? null

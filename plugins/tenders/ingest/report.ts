@@ -14,10 +14,12 @@ export interface Report {
   readonly advice: string | null
 }
 
-export interface DayReport extends Pick<Day, 'day' | 'state' | 'ojs' | 'announced' | 'problem'> {
+export interface DayReport
+  extends Pick<Day, 'day' | 'state' | 'ojs' | 'announced' | 'problem' | 'stack' | 'flags'> {
   /** A silent day that may still be published. */
   readonly doubtful: boolean
   readonly pending: readonly Pick<Lacking, 'number' | 'problem'>[]
+  /** Set aside: unreadable, or not published; `problem` is the reason. */
   readonly refused: readonly Pick<Lacking, 'number' | 'problem'>[]
 }
 
@@ -42,12 +44,14 @@ export function reportOf(
     (byDay.get(day) ?? [])
       .filter((notice) => notice.state === state)
       .map(({ number, problem }) => ({ number, problem }))
-  const reports = days.map(({ day, state, ojs, announced, problem }) => ({
+  const reports = days.map(({ day, state, ojs, announced, problem, stack, flags }) => ({
     day,
     state,
     ojs,
     announced,
     problem,
+    stack,
+    flags,
     doubtful: inDoubt.has(day),
     pending: of(day, 'pending'),
     refused: of(day, 'refused'),

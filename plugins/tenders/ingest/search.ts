@@ -11,6 +11,8 @@ export interface Hit {
 
 export interface Page {
   readonly hits: readonly Hit[]
+  /** Number of hits without a publication number, which cannot be fetched. */
+  readonly unreadable: number
   readonly total: number
   readonly token: string | null
 }
@@ -20,6 +22,7 @@ export interface Listing {
   readonly announced: number | null
   readonly ojs: string | null
   readonly numbers: readonly string[]
+  readonly unreadable?: number
   readonly tokens: readonly string[]
   /** True if all notices have arrived and the page after the last one was empty. */
   readonly complete: boolean
@@ -78,7 +81,8 @@ export function readPage(status: number, text: string): Page {
   if (token !== null && token !== undefined && typeof token !== 'string') {
     throw bad('the token is no text')
   }
-  return { hits: notices.map(hitOf), total, token: token || null }
+  const hits = notices.flatMap((notice: unknown) => hitOf(notice) ?? [])
+  return { hits, unreadable: notices.length - hits.length, total, token: token || null }
 }
 
 /** With a token after the last notice, the next page must be empty. @throws IngestFailure */
@@ -89,15 +93,18 @@ export function advance(listing: Listing, page: Page, most: number): Listing {
   }
   if (page.total > most) throw contradiction(`a day of ${page.total} notices is not believed`)
   const all = [...numbers, ...page.hits.map(({ number }) => number)]
+  const unreadable = (listing.unreadable ?? 0) + page.unreadable
+  const came = all.length + unreadable
+  const isEmpty = page.hits.length + page.unreadable === 0
   if (new Set(all).size < all.length) throw contradiction('a notice came twice')
-  if (all.length > page.total) throw contradiction(`more than ${page.total} notices came`)
-  const isWhole = all.length === page.total
-  const complete = isWhole && (page.token === null || page.hits.length === 0)
+  if (came > page.total) throw contradiction(`more than ${page.total} notices came`)
+  const isWhole = came === page.total
+  const complete = isWhole && (page.token === null || isEmpty)
   if (!complete && page.token === null) {
-    throw contradiction(`${all.length} of ${page.total} notices came, and no token for more`)
+    throw contradiction(`${came} of ${page.total} notices came, and no token for more`)
   }
-  if (!isWhole && page.hits.length === 0) {
-    throw contradiction(`after ${all.length} of ${page.total} notices the page was empty`)
+  if (!isWhole && isEmpty) {
+    throw contradiction(`after ${came} of ${page.total} notices the page was empty`)
   }
   if (!complete && page.token !== null && tokens.includes(page.token)) {
     throw contradiction('a token came twice')
@@ -106,15 +113,17 @@ export function advance(listing: Listing, page: Page, most: number): Listing {
     announced: page.total,
     ojs: listing.ojs ?? page.hits.find(({ ojs }) => ojs !== null)?.ojs ?? null,
     numbers: all,
+    ...(unreadable > 0 && { unreadable }),
     tokens: page.token === null ? tokens : [...tokens, page.token],
     complete,
   }
 }
 
-function hitOf(notice: unknown): Hit {
+/** Undefined without a publication number; other hits of the page are used nevertheless. */
+function hitOf(notice: unknown): Hit | undefined {
   const fields = (typeof notice === 'object' && notice) || {}
   const number = numberOf(textIn(fields, 'publication-number') ?? undefined)
-  if (number === undefined) throw bad('a notice without publication number')
+  if (number === undefined) return undefined
   return {
     number,
     ojs: issueOf(textIn(fields, 'ojs-number')),

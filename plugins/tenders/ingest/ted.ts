@@ -21,6 +21,8 @@ export interface Ted {
   stay(): Promise<void>
   /** Waits, unless aborted. */
   wait(ms: number): Promise<void>
+  /** Aborted when ingestion has to stop. */
+  readonly signal: AbortSignal
 }
 
 export interface TedOptions {
@@ -85,6 +87,7 @@ export function openTed(options: TedOptions): Ted {
     },
     stay,
     wait: (ms) => delay(ms, undefined, { signal }),
+    signal,
   }
 }
 

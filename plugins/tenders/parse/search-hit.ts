@@ -10,9 +10,10 @@ type Hit = Readonly<Record<string, unknown>>
  * Reads notices from responses of the journal's search (`POST /v3/notices/search`), for documents
  * that are unavailable. Its lists mix procedure and lots and are not aligned, so only certain facts
  * are taken, lots are not distinguished, and no change is derived.
- * @throws Unreadable
+ * A hit that cannot be read is returned as its reason.
+ * @throws Unreadable if it is not a search response
  */
-export function readHits(json: string): Notice[] {
+export function readHits(json: string): (Notice | Unreadable)[] {
   let answer: unknown
   try {
     answer = JSON.parse(json, (_, value: unknown) =>
@@ -25,8 +26,18 @@ export function readHits(json: string): Notice[] {
   return pages.flatMap((page: unknown) => {
     const notices = isRecord(page) ? page['notices'] : undefined
     if (!Array.isArray(notices)) throw new Unreadable('unknown_schema', 'has no notices')
-    return notices.flatMap((hit: unknown) => (isRecord(hit) ? noticeOf(hit) : []))
+    return notices.map(readHit)
   })
+}
+
+function readHit(hit: unknown): Notice | Unreadable {
+  try {
+    if (isRecord(hit)) return noticeOf(hit)
+    return new Unreadable('unknown_schema', 'a hit is not an object')
+  } catch (error) {
+    if (error instanceof Unreadable) return error
+    return new Unreadable('unexpected_error', String(error))
+  }
 }
 
 /** U+0000, which PostgreSQL cannot store. */

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, parse } from 'node:path'
 import { type Clock, type Database, Refusal } from 'agenthub/plugin'
 import type { Notice } from '../model.ts'
 import { readHits } from '../parse/search-hit.ts'
+import { numberOf } from '../parse/values.ts'
 import { Unreadable } from '../parse/xml.ts'
+import { causeOf } from './set-aside.ts'
 import { closeSnapshots, openSnapshot } from './snapshots.ts'
-import { keep, noteRefusal, type Refused, readOrRefuse } from './store.ts'
+import { checkDate, keepOrRefuse, type Refused, readOrRefuse, recordRefusal } from './store.ts'
 import type { Snapshot } from './types.ts'
 
 /** Result of reading a folder. */
@@ -35,15 +37,19 @@ export async function loadFolder(
   const counts = { stored: 0, replaced: 0, unchanged: 0 }
   const refused: { file: string; reason: string; detail: string }[] = []
   let later = 0
+  const refuse = async (file: string, each: Refused, sha256: Buffer): Promise<void> => {
+    const snapshot = { day: undefined, source: 'folder' } as const
+    await recordRefusal(database, each, { sha256, snapshot, file, at: clock.now() })
+    refused.push({ file, reason: each.reason, detail: each.detail })
+  }
   for (const file of await filesIn(folder, DEPTH_MAX)) {
-    const { sha256, read } = await readFrom(file)
-    for (const each of read) {
-      if ('outcome' in each) {
-        await noteRefusal(database, each, { sha256, source: 'folder', at: clock.now() })
-        refused.push({ file, reason: each.reason, detail: each.detail })
+    for (const { sha256, read } of await readFrom(file)) {
+      const dated = 'outcome' in read || until !== undefined ? read : checkDate(read, clock.now())
+      if ('outcome' in dated) {
+        await refuse(file, dated, sha256)
         continue
       }
-      const { publishedOn: day, ojs } = each
+      const { publishedOn: day, ojs } = dated
       if (until !== undefined && day > until) {
         later += 1
         continue
@@ -51,34 +57,66 @@ export async function loadFolder(
       const order = { day, ojs, source: 'folder' } as const
       const snapshot = days.get(day) ?? (await openSnapshot(database, order, clock.now()))
       days.set(day, snapshot)
-      const kept = await keep(database, each, { sha256, snapshot })
-      if (kept.outcome !== 'refused') counts[kept.outcome] += 1
+      const kept = await keepOrRefuse(database, dated, { sha256, snapshot, file, at: clock.now() })
+      if (kept.outcome === 'refused') refused.push({ file, ...kept })
+      else counts[kept.outcome] += 1
     }
   }
   if (days.size > 0) await closeSnapshots(database, [...days.values()], clock.now())
-  return { ...counts, refused, later, days: days.size }
+  const aside = await notPublished(database)
+  return { ...counts, refused: [...refused, ...aside], later, days: days.size }
 }
 
-async function readFrom(file: string): Promise<{ sha256: Buffer; read: (Notice | Refused)[] }> {
+/** Notices of folders that were read and stored, but could not be published. */
+async function notPublished(database: Database): Promise<Loaded['refused']> {
+  const { rows } = await database.query<{ number: string; reason: string; detail: string }>(
+    `SELECT number, reason, detail FROM refusal
+     WHERE stage = 'publish' AND source = 'folder' ORDER BY number`,
+  )
+  return rows.map(({ number, ...why }) => ({ file: number, ...why }))
+}
+
+interface Content {
+  readonly sha256: Buffer
+  readonly read: Notice | Refused
+}
+
+/** Reads the notices of a file: one of XML, any number of a search result. */
+async function readFrom(file: string): Promise<readonly Content[]> {
   const hash = (content: Uint8Array | string) => createHash('sha256').update(content).digest()
-  const { size } = await stat(file)
-  if (size > BYTES_MAX) return { sha256: hash(file), read: [refusal('too_large', `${size} bytes`)] }
-  const content = await readFile(file)
-  const sha256 = hash(content)
-  if (!file.endsWith('.json')) return { sha256, read: [readOrRefuse(content, undefined)] }
+  const alone = (reason: string, detail: string, content: Uint8Array | string = file) => [
+    { sha256: hash(content), read: refusal(file, reason, detail) },
+  ]
   try {
-    return { sha256, read: readHits(content.toString('utf8')) }
+    const { size } = await stat(file)
+    if (size > BYTES_MAX) return alone('too_large', `${size} bytes`)
+    const content = await readFile(file)
+    const sha256 = hash(content)
+    if (!file.endsWith('.json')) {
+      const read = readOrRefuse(content, undefined, ANY_TIME)
+      return [{ sha256, read: 'outcome' in read ? withNumber(read, file) : read }]
+    }
+    return readHits(content.toString('utf8')).map((hit, at) => ({
+      sha256: hash(`${sha256.toString('hex')} ${at}`),
+      read: hit instanceof Unreadable ? refusal(file, hit.reason, hit.message) : hit,
+    }))
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    return { sha256, read: [refusal(error.reason, error.message)] }
+    if (error instanceof Unreadable) return alone(error.reason, error.message)
+    const { reason, detail, stack } = causeOf(error)
+    return [{ sha256: hash(file), read: { ...refusal(file, reason, detail), stack } }]
   }
 }
 
-const refusal = (reason: string, detail: string): Refused => ({
-  outcome: 'refused',
-  number: undefined,
-  reason,
-  detail,
+/** Dates of a folder are checked against the requested day instead. */
+const ANY_TIME = new Date('9000-01-01T00:00:00Z')
+
+const refusal = (file: string, reason: string, detail: string): Refused =>
+  withNumber({ outcome: 'refused', stage: 'read', number: undefined, reason, detail }, file)
+
+/** Takes the number from the name of the file, such as `657639-2023.xml`. */
+const withNumber = (refused: Refused, file: string): Refused => ({
+  ...refused,
+  number: refused.number ?? numberOf(parse(file).name.replace('_', '-')),
 })
 
 async function filesIn(folder: string, depth: number): Promise<string[]> {

@@ -1,5 +1,22 @@
 import type { Database } from 'agenthub/plugin'
 
+/** Counts of what was set aside, for metrics. */
+export async function gauges(database: Database): Promise<Readonly<Record<string, number>>> {
+  const { rows } = await database.query<{ stage: string; count: number }>(
+    'SELECT stage, count(*)::integer AS count FROM refusal GROUP BY stage',
+  )
+  const days = await database.query<{ failed: number }>(
+    `SELECT count(*)::integer AS failed FROM ingest_day WHERE problem IS NOT NULL`,
+  )
+  const of = (stage: string): number => rows.find((row) => row.stage === stage)?.count ?? 0
+  return {
+    set_aside_read: of('read'),
+    set_aside_store: of('store'),
+    set_aside_publish: of('publish'),
+    days_with_problem: days.rows[0]?.failed ?? 0,
+  }
+}
+
 /** Progress of ingestion for operators: days read, missing, and unreadable documents. */
 export async function overview(database: Database) {
   return database.reading(async (transaction) => {
@@ -18,13 +35,15 @@ export async function overview(database: Database) {
     const counts = await transaction.query(
       `SELECT (SELECT count(*) FROM notice)::integer AS notices,
          (SELECT count(*) FROM arrival)::integer AS pending,
+         (SELECT count(*) FROM arrival WHERE failed_version IS NOT NULL)::integer AS not_published,
          (SELECT count(*) FROM tender)::integer AS tenders,
          (SELECT count(*) FROM change)::integer AS changes,
          (SELECT count(*) FROM wanted)::integer AS wanted,
          (SELECT count(*) FROM refusal)::integer AS refused`,
     )
     const refused = await transaction.query(
-      `SELECT number, reason, detail, source, refused_at FROM refusal
+      `SELECT number, stage, reason, detail, source, day, file, stack, code_version, refused_at
+       FROM refusal
        ORDER BY refused_at DESC LIMIT 20`,
     )
     return {

@@ -1,22 +1,27 @@
 import type { Transaction } from 'agenthub/plugin'
-import type { Change } from '../domain/change.ts'
 import { derive } from '../domain/derive.ts'
-import type { Tender } from '../domain/tender.ts'
 import { namesOf, refersTo } from '../domain/tracks.ts'
-import type { Deadline, Notice } from '../model.ts'
+import type { Notice } from '../model.ts'
 import { familiesOf, type Member } from './families.ts'
+import { changeRow, tenderRow } from './rows.ts'
+import { causeOf, isNoticeError, recordSetAside } from './set-aside.ts'
+import type { Source } from './types.ts'
+import { CODE_VERSION } from './version.ts'
 
 const PAGE = 500
-/** PostgreSQL's `infinity`, for a tender without a certain end. */
-const NEVER = 'infinity'
 
 interface Arrived {
+  readonly number: string
   readonly snapshot: bigint
   readonly notice: Notice
   readonly sha256: Buffer
 }
 
-/** In one transaction, so that readers see all or none; `at` is the detection time of changes. */
+/**
+ * Publishes the arrivals of snapshots in one transaction, so that readers see all or none. A notice
+ * that fails is set aside until the next version of the code; all others are published.
+ * @param at detection time of changes
+ */
 export async function publish(
   transaction: Transaction,
   snapshots: readonly bigint[],
@@ -24,24 +29,78 @@ export async function publish(
 ): Promise<void> {
   for (;;) {
     const { rows } = await transaction.query<Arrived>(
-      `DELETE FROM arrival WHERE number IN (
-         SELECT number FROM arrival WHERE snapshot = ANY ($1) ORDER BY number LIMIT $2)
-       RETURNING snapshot, notice, sha256`,
-      [snapshots, PAGE],
+      `SELECT number, snapshot, notice, sha256 FROM arrival
+       WHERE snapshot = ANY ($1) AND failed_version IS DISTINCT FROM $2 ORDER BY number LIMIT $3`,
+      [snapshots, CODE_VERSION, PAGE],
     )
     if (rows.length === 0) return
-    const arrived = rows.map(({ notice, sha256, snapshot }) => ({
-      notice,
-      sha256: sha256.toString('hex'),
-      snapshot,
-    }))
-    const { families, touched } = await familiesOf(transaction, arrived)
-    await writeNotices(transaction, [...families.values()].flat())
-    await writeAnswers(transaction, { families, touched }, at)
-    await noteWanted(
-      transaction,
-      arrived.map(({ notice }) => notice),
-    )
+    await publishOrSetAside(transaction, rows, at)
+  }
+}
+
+/** Publishes notices; if that fails, halves them until those to blame are found. */
+async function publishOrSetAside(
+  transaction: Transaction,
+  rows: readonly Arrived[],
+  at: Date,
+): Promise<void> {
+  await transaction.query('SAVEPOINT arrivals')
+  try {
+    await publishArrivals(transaction, rows, at)
+    await transaction.query('RELEASE SAVEPOINT arrivals')
+    return
+  } catch (error) {
+    if (!isNoticeError(error)) throw error
+    await transaction.query('ROLLBACK TO SAVEPOINT arrivals')
+    await transaction.query('RELEASE SAVEPOINT arrivals')
+    const [first] = rows
+    if (rows.length === 1 && first) return setAside(transaction, first, error, at)
+  }
+  const half = Math.ceil(rows.length / 2)
+  await publishOrSetAside(transaction, rows.slice(0, half), at)
+  await publishOrSetAside(transaction, rows.slice(half), at)
+}
+
+async function publishArrivals(
+  transaction: Transaction,
+  rows: readonly Arrived[],
+  at: Date,
+): Promise<void> {
+  const arrived = rows.map(({ notice, sha256, snapshot }) => ({
+    notice,
+    sha256: sha256.toString('hex'),
+    snapshot,
+  }))
+  const numbers = rows.map(({ number }) => number)
+  const { families, touched } = await familiesOf(transaction, arrived)
+  await writeNotices(transaction, [...families.values()].flat())
+  await writeAnswers(transaction, { families, touched }, at)
+  await noteWanted(
+    transaction,
+    arrived.map(({ notice }) => notice),
+  )
+  await transaction.query('DELETE FROM arrival WHERE number = ANY ($1)', [numbers])
+  await transaction.query('DELETE FROM refusal WHERE number = ANY ($1)', [numbers])
+}
+
+/** Leaves a notice for the next version. If even the record fails, its arrival still shows it. */
+async function setAside(
+  transaction: Transaction,
+  { number, snapshot, sha256 }: Arrived,
+  error: unknown,
+  at: Date,
+): Promise<void> {
+  const { rows } = await transaction.query<{ day: string; source: Source }>(
+    `WITH failed AS (UPDATE arrival SET failed_version = $2 WHERE number = $1)
+     SELECT day, source FROM snapshot WHERE id = $3`,
+    [number, CODE_VERSION, snapshot],
+  )
+  await transaction.query('SAVEPOINT record')
+  try {
+    const from = { sha256, number, stage: 'publish', at, ...rows[0]! } as const
+    await recordSetAside(transaction, { ...from, ...causeOf(error) })
+  } catch {
+    await transaction.query('ROLLBACK TO SAVEPOINT record')
   }
 }
 
@@ -118,80 +177,6 @@ async function writeAnswers(
      ON CONFLICT (id) DO UPDATE SET item = excluded.item`,
     [JSON.stringify(changes), at],
   )
-}
-
-const TENTHS = 10
-const tenths = (score: number): number => Math.round(score * TENTHS)
-
-function tenderRow(tender: Tender, family: bigint) {
-  const lots = tender.lots.filter(({ state }) => state !== 'cancelled')
-  const effective = lots.flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
-  const iso = (ms: number): string => new Date(ms).toISOString()
-  const codes = [tender.cpv_main ?? '', ...tender.cpv_additional].concat(
-    tender.lots.flatMap((lot) => [lot.cpv_main ?? '', ...lot.cpv_additional]),
-  )
-  const isOver = tender.state === 'timed' && !CALLS.has(tender.kind)
-  const last = effective.reduce<number | undefined>(
-    (most, each) => Math.max(most ?? each.told, each.told),
-    undefined,
-  )
-  return {
-    id: tender.id,
-    family: String(family),
-    number: tender.publication_number,
-    numbers: tender.publication_numbers,
-    first_on: tender.first_published_at,
-    called_on: tender.called_on,
-    kind: tender.kind,
-    state: tender.state,
-    score: tenths(tender.relevance.score),
-    closes_at: isOver ? '-infinity' : last === undefined ? (tender.lapses_at ?? NEVER) : iso(last),
-    deadlines: effective.map(({ told }) => iso(told)),
-    candidates: effective.map(({ earliest }) => iso(earliest)),
-    countries: tender.countries,
-    cpv: prefixesOf(codes),
-    item: tender,
-  }
-}
-
-const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
-
-/**
- * Picks the effective deadline of a lot: the first, because missing it excludes a bidder. Without a
- * certain offset it ends when it has ended everywhere.
- */
-export function effectiveOf(deadlines: readonly Deadline[]) {
-  const all = deadlines.map((deadline) => ({
-    deadline,
-    told: deadline.at === null ? deadline.latest : Date.parse(deadline.at),
-    earliest: deadline.earliest,
-  }))
-  return all.sort((a, b) => a.told - b.told)[0]
-}
-
-const PREFIX_MIN = 2
-const prefixesOf = (codes: readonly string[]): string[] => [
-  ...new Set(
-    codes.flatMap((code) =>
-      Array.from({ length: Math.max(0, code.length - PREFIX_MIN + 1) }, (_, more) =>
-        code.slice(0, PREFIX_MIN + more),
-      ),
-    ),
-  ),
-]
-
-function changeRow({ score, ...change }: Change & { readonly score: number }, family: bigint) {
-  return {
-    id: change.id,
-    family: String(family),
-    published_on: change.published_at,
-    event: change.event,
-    signal: change.signal,
-    verification: change.verification_status,
-    countries: change.countries,
-    score: tenths(score),
-    item: change,
-  }
 }
 
 /** Updates the list of missing notices that change notices refer to. */

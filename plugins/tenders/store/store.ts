@@ -4,6 +4,7 @@ import { refersTo } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 import { readNotice } from '../parse/notice.ts'
 import { Unreadable } from '../parse/xml.ts'
+import { causeOf, isNoticeError, recordSetAside } from './set-aside.ts'
 import { closeSnapshots, openSnapshot, snapshots } from './snapshots.ts'
 import type { Acceptance, Arriving, Snapshot, Source, Store, Wanted } from './types.ts'
 
@@ -40,37 +41,87 @@ export const openStore = (database: Database, clock: Clock): Store => ({
   },
 })
 
+/** Stores a document; whatever fails because of it becomes a refusal. */
 async function accept(
   database: Database,
   clock: Clock,
-  { xml, number, snapshot }: Arriving,
+  { xml, number, file, snapshot }: Arriving,
 ): Promise<Acceptance> {
   const sha256 = createHash('sha256').update(xml).digest()
-  const read = readOrRefuse(xml, number)
-  if (!('outcome' in read)) return keep(database, read, { sha256, snapshot })
-  await noteRefusal(database, read, { sha256, source: snapshot.source, at: clock.now() })
-  return read
+  const from = { sha256, snapshot, file, at: clock.now() }
+  try {
+    const read = readOrRefuse(xml, number, clock.now())
+    if (!('outcome' in read)) return await keepOrRefuse(database, read, from)
+    await recordRefusal(database, read, from)
+    return read
+  } catch (error) {
+    if (!isNoticeError(error)) throw error
+    const refused = { outcome: 'refused', number, stage: 'store', ...causeOf(error) } as const
+    await recordSetAside(database, { ...refused, ...snapshot, sha256, file, at: from.at })
+    return refused
+  }
 }
 
-/** Stores a notice, invisible until its snapshot is closed. */
-export async function keep(
+/** Origin of a document. */
+export interface Origin {
+  readonly sha256: Buffer
+  readonly snapshot: { readonly day: string | undefined; readonly source: Source }
+  readonly file?: string | undefined
+  readonly at: Date
+}
+
+/** Stores a notice; one that the database refuses is set aside. */
+export async function keepOrRefuse(
+  database: Database,
+  notice: Notice,
+  from: Origin & { readonly snapshot: Snapshot },
+): Promise<Acceptance> {
+  try {
+    return await keep(database, notice, from)
+  } catch (error) {
+    if (!isNoticeError(error)) throw error
+    const refused = {
+      outcome: 'refused',
+      number: notice.number,
+      stage: 'store',
+      ...causeOf(error),
+    } as const
+    await recordRefusal(database, refused, from)
+    return refused
+  }
+}
+
+/**
+ * Stores a notice, invisible until its snapshot is closed. Of two documents with one number the
+ * later one counts, with a flag; a search hit never replaces a document.
+ */
+async function keep(
   database: Database,
   notice: Notice,
   { sha256, snapshot }: { readonly sha256: Buffer; readonly snapshot: Snapshot },
 ): Promise<Acceptance> {
   const { number } = notice
+  const flagged = { ...notice, flags: [...(notice.flags ?? []), 'content_replaced'] }
   const { rows } = await database.query<{ old: boolean; changed: boolean }>(
     `WITH held AS (
-       SELECT sha256 FROM arrival WHERE number = $1
-       UNION ALL SELECT sha256 FROM notice WHERE number = $1
+       SELECT sha256, notice->'partial' IS NULL AS whole FROM arrival WHERE number = $1
+       UNION ALL SELECT sha256, notice->'partial' IS NULL FROM notice WHERE number = $1
      ), stored AS (
        INSERT INTO arrival AS a (number, snapshot, sha256, notice)
-       SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM held WHERE sha256 = $3)
-       ON CONFLICT (number) DO UPDATE SET (snapshot, sha256, notice) =
-         (excluded.snapshot, excluded.sha256, excluded.notice)
+       SELECT $1, $2, $3, CASE WHEN EXISTS (SELECT FROM held WHERE whole) THEN $5 ELSE $4 END::jsonb
+       WHERE NOT EXISTS (SELECT FROM held WHERE sha256 = $3 OR whole AND $6)
+       ON CONFLICT (number) DO UPDATE SET (snapshot, sha256, notice, failed_version) =
+         (excluded.snapshot, excluded.sha256, excluded.notice, NULL)
        RETURNING number)
      SELECT EXISTS (SELECT FROM held) AS old, EXISTS (SELECT FROM stored) AS changed`,
-    [number, snapshot.id, sha256, JSON.stringify(notice)],
+    [
+      number,
+      snapshot.id,
+      sha256,
+      JSON.stringify(notice),
+      JSON.stringify(flagged),
+      notice.partial === true,
+    ],
   )
   const { old = false, changed = false } = rows[0] ?? {}
   const outcome = changed ? (old ? 'replaced' : 'stored') : 'unchanged'
@@ -79,25 +130,33 @@ export async function keep(
 
 export type Refused = Extract<Acceptance, { outcome: 'refused' }>
 
-export async function noteRefusal(
+/** Sets a document aside. */
+export const recordRefusal = (
   database: Database,
-  { number, reason, detail }: Refused,
-  from: { readonly sha256: Buffer; readonly source: Source; readonly at: Date },
-): Promise<void> {
-  await database.query(
-    `INSERT INTO refusal (sha256, number, reason, detail, source, refused_at)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (sha256) DO NOTHING`,
-    [from.sha256, number ?? null, reason, detail, from.source, from.at],
-  )
-}
+  { number, stage, reason, detail, stack }: Refused,
+  { sha256, snapshot: { day, source }, file, at }: Origin,
+): Promise<void> =>
+  recordSetAside(database, { sha256, number, stage, reason, detail, stack, source, day, file, at })
 
-/** @param expected the number that the document should have, where it is known */
+/** Time zones and early publication: a notice of tomorrow may already be readable. */
+const AHEAD_MS = 2 * 86_400_000
+
+/**
+ * Reads a document; whatever fails becomes a refusal.
+ * @param expected the number that the document should have, where it is known
+ */
 export function readOrRefuse(
   xml: Uint8Array | string,
   expected: string | undefined,
+  now: Date,
 ): Notice | Refused {
-  const refused = (reason: string, detail: string, number = expected) =>
-    ({ outcome: 'refused', number, reason, detail }) as const
+  const refused = (reason: string, detail: string, number = expected): Refused => ({
+    outcome: 'refused',
+    stage: 'read',
+    number,
+    reason,
+    detail,
+  })
   try {
     const document = readNotice(xml)
     const { number, publishedOn } = document
@@ -108,9 +167,17 @@ export function readOrRefuse(
     if (publishedOn === null) {
       return refused('no_date', 'The notice has no date of publication.', number)
     }
-    return { ...document, number, publishedOn }
+    return checkDate({ ...document, number, publishedOn }, now)
   } catch (error) {
     if (error instanceof Unreadable) return refused(error.reason, error.message)
-    throw error
+    return { ...refused('unexpected_error', ''), ...causeOf(error) }
   }
+}
+
+/** Refuses a notice dated in the future: it would hide the newest complete day. */
+export function checkDate(notice: Notice, now: Date): Notice | Refused {
+  const { number, publishedOn } = notice
+  if (Date.parse(publishedOn) <= now.getTime() + AHEAD_MS) return notice
+  const detail = `The notice claims to be published on ${publishedOn}.`
+  return { outcome: 'refused', stage: 'read', number, reason: 'future_date', detail }
 }

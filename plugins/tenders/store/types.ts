@@ -23,6 +23,8 @@ export interface Arriving {
   readonly xml: Uint8Array | string
   /** Expected number; a document with another one is refused. */
   readonly number?: string
+  /** Name of the file in a package, for the operator. */
+  readonly file?: string
   readonly snapshot: Snapshot
 }
 
@@ -41,9 +43,12 @@ export type Acceptance =
   | {
       readonly outcome: 'refused'
       readonly number: string | undefined
+      readonly stage: 'read' | 'store'
       /** Stable snake_case, such as `not_xml`, `unknown_schema`, `number_differs`. */
       readonly reason: string
       readonly detail: string
+      /** Of an unexpected error. */
+      readonly stack?: string | undefined
     }
 
 /** A notice that is referred to but missing. */

@@ -14,6 +14,7 @@ import { documentAt, hasData } from '../support.ts'
 const hit = (n: number) => ({ number: `${n}-2026`, ojs: '41/2026', version: '01' })
 const page = (numbers: readonly number[], total: number, token: string | null): Page => ({
   hits: numbers.map(hit),
+  unreadable: 0,
   total,
   token,
 })
@@ -84,7 +85,6 @@ describe('a search response', () => {
     ],
     ['a total that is no number', 200, { ...answer, totalNoticeCount: '3' }, 'bad_page'],
     ['a search that timed out', 200, { ...answer, timedOut: true }, 'contradiction'],
-    ['a notice without number', 200, { ...answer, notices: [{}] }, 'bad_page'],
     ['a query that is refused', 400, { message: 'Validation error', error: [] }, 'refused_query'],
   ]
   for (const [what, status, body, reason] of cases) {
@@ -93,6 +93,14 @@ describe('a search response', () => {
       expect(reasonOf(() => readPage(status, text))).equal(reason)
     })
   }
+
+  it('keeps its good hits and counts those without number', () => {
+    const notices = [{ 'publication-number': '1-2026' }, {}, null, { 'publication-number': 7 }]
+    const read = readPage(200, JSON.stringify({ ...answer, notices, totalNoticeCount: 4 }))
+    expect(read).deep.include({ unreadable: 3, total: 4 })
+    const listing = advance(START, read, 1_000)
+    expect(listing).deep.include({ complete: true, numbers: ['1-2026'], unreadable: 3 })
+  })
 
   it('is accepted if recorded from the real service', function () {
     if (!hasData) this.skip()

@@ -1,0 +1,84 @@
+import type { Change } from '../domain/change.ts'
+import type { Tender } from '../domain/tender.ts'
+import type { Deadline } from '../model.ts'
+
+/** PostgreSQL's `infinity`, for a tender without a certain end. */
+const NEVER = 'infinity'
+const TENTHS = 10
+const tenths = (score: number): number => Math.round(score * TENTHS)
+
+/** Row of a tender, with what it is searched and sorted by. */
+export function tenderRow(tender: Tender, family: bigint) {
+  const lots = tender.lots.filter(({ state }) => state !== 'cancelled')
+  const effective = lots.flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
+  const iso = (ms: number): string => new Date(ms).toISOString()
+  const codes = [tender.cpv_main ?? '', ...tender.cpv_additional].concat(
+    tender.lots.flatMap((lot) => [lot.cpv_main ?? '', ...lot.cpv_additional]),
+  )
+  const isOver = tender.state === 'timed' && !CALLS.has(tender.kind)
+  const last = effective.reduce<number | undefined>(
+    (most, each) => Math.max(most ?? each.told, each.told),
+    undefined,
+  )
+  return {
+    id: tender.id,
+    family: String(family),
+    number: tender.publication_number,
+    numbers: tender.publication_numbers,
+    first_on: tender.first_published_at,
+    called_on: tender.called_on,
+    kind: tender.kind,
+    state: tender.state,
+    score: tenths(tender.relevance.score),
+    closes_at: isOver ? '-infinity' : last === undefined ? (tender.lapses_at ?? NEVER) : iso(last),
+    deadlines: effective.map(({ told }) => iso(told)),
+    candidates: effective.map(({ earliest }) => iso(earliest)),
+    countries: tender.countries,
+    cpv: prefixesOf(codes),
+    item: tender,
+  }
+}
+
+const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
+
+/**
+ * Picks the effective deadline of a lot: the first, because missing it excludes a bidder. Without a
+ * certain offset it ends when it has ended everywhere.
+ */
+export function effectiveOf(deadlines: readonly Deadline[]) {
+  const all = deadlines.map((deadline) => ({
+    deadline,
+    told: deadline.at === null ? deadline.latest : Date.parse(deadline.at),
+    earliest: deadline.earliest,
+  }))
+  return all.sort((a, b) => a.told - b.told)[0]
+}
+
+const PREFIX_MIN = 2
+const prefixesOf = (codes: readonly string[]): string[] => [
+  ...new Set(
+    codes.flatMap((code) =>
+      Array.from({ length: Math.max(0, code.length - PREFIX_MIN + 1) }, (_, more) =>
+        code.slice(0, PREFIX_MIN + more),
+      ),
+    ),
+  ),
+]
+
+/** Row of a change. */
+export function changeRow(
+  { score, ...change }: Change & { readonly score: number },
+  family: bigint,
+) {
+  return {
+    id: change.id,
+    family: String(family),
+    published_on: change.published_at,
+    event: change.event,
+    signal: change.signal,
+    verification: change.verification_status,
+    countries: change.countries,
+    score: tenths(score),
+    item: change,
+  }
+}
