@@ -220,7 +220,7 @@ async function openParts(
   }
   const catalogDeps = { ...core, secretKeys, scope }
   const pluginCatalog = await openPluginCatalog(options, catalogDeps, host, privileges)
-  const { catalog } = pluginCatalog
+  const { catalog, services: plugins } = pluginCatalog
   const { network } = USDC_BASE
   const offers = createOffers({ ...money, payTo: money.treasury, network, clock })
   const calls = new CallLog(pool, log)
@@ -229,10 +229,9 @@ async function openParts(
   scope.defer(() => semanticSearch?.close())
   const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
-  const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog }
-  const plugins = { plugins: pluginCatalog.services }
+  const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog, plugins }
   const services = { gates, secretKeys, windows, offers, calls, clock, pendingTasks }
-  const parts = { ...core, ...observers, ...found, ...plugins, ...services, egress, backends }
+  const parts = { ...core, ...observers, ...found, ...services, egress, backends }
   const handle = openEntryPoints(parts, options)
   return {
     pool,

@@ -112,6 +112,15 @@ export const progressIn = (database: Database): Progress => ({
       [day, state ?? null, storable(problem, 500), at, storable(stack, 4_000)],
     )
   },
+  ...setAsideIn(database),
+})
+
+/** Removes what PostgreSQL cannot store. */
+const storable = (text: string | undefined, most: number): string | null =>
+  text?.replaceAll('\0', '').slice(0, most).toWellFormed() ?? null
+
+/** Notices that were set aside after they had arrived. */
+const setAsideIn = (database: Database): Pick<Progress, 'markSetAside' | 'retrySetAside'> => ({
   async markSetAside(day) {
     await database.query(
       `UPDATE ingest_notice n SET state = 'refused',
@@ -133,7 +142,3 @@ export const progressIn = (database: Database): Progress => ({
     )
   },
 })
-
-/** Removes what PostgreSQL cannot store. */
-const storable = (text: string | undefined, most: number): string | null =>
-  text?.replaceAll('\0', '').slice(0, most).toWellFormed() ?? null

@@ -68,8 +68,9 @@ export function importPlanted<T>(path: string): Promise<T> {
       const loaded = next(url, context)
       const inside = url.slice(PLUGIN.href.length).replace(MARK, '')
       if (!url.endsWith(MARK) || !FOLDERS.some((each) => inside.startsWith(each))) return loaded
-      const names = [...String(loaded.source).matchAll(EXPORTED)].map(([, name]) => name)
-      const source = String(loaded.source).replaceAll(/^export const (\w+)/gm, 'export let $1')
+      const text = Buffer.from((loaded.source ?? '') as Buffer).toString()
+      const names = [...text.matchAll(EXPORTED)].map(([, name]) => name)
+      const source = text.replaceAll(/^export const (\w+)/gm, 'export let $1')
       const wraps = names.map((name) => `${name} = wrapPlanted('${inside}:${name}', ${name})`)
       return { ...loaded, source: `${source}\n${wraps.join('\n')}\n` }
     },
