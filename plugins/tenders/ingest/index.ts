@@ -1,5 +1,5 @@
 import type { Clock, Database, Host, Schedule } from 'agenthub/plugin'
-import type { Snapshot, Store } from '../store/types.ts'
+import type { Store } from '../store/types.ts'
 import { CODE_VERSION } from '../store/version.ts'
 import { addDays, daysFrom, doubtful } from './calendar.ts'
 import { type Reading, readDay } from './day.ts'
