@@ -44,16 +44,6 @@ export function legacyNotice({
 </${name}></FORM_SECTION></TED_EXPORT>`
 }
 
-/** Object of a contract with lots by number. */
-export const objectWithLots = (lots: readonly string[], more = ''): string =>
-  `<OBJECT_CONTRACT><TITLE><P>Fictional works</P></TITLE>
-<CPV_MAIN><CPV_CODE CODE="31000000"/></CPV_MAIN><TYPE_CONTRACT CTYPE="SUPPLIES"/>${more}${lots
-    .map(
-      (lot) =>
-        `<OBJECT_DESCR><TITLE><P>Part ${lot}</P></TITLE><LOT_NO>${lot}</LOT_NO></OBJECT_DESCR>`,
-    )
-    .join('')}</OBJECT_CONTRACT>`
-
 /** A change of F14: section, old and new value, and the lot it names. */
 export const correction = (section: string, old: string, now: string, lot?: string): string =>
   `<CHANGE><WHERE><SECTION>${section}</SECTION>${
