@@ -34,7 +34,8 @@ export function legacyNotice({
   return `<?xml version="1.0" encoding="UTF-8"?>
 <TED_EXPORT xmlns="http://publications.europa.eu/resource/schema/ted/R2.0.9/publication"
  DOC_ID="${ordinal.padStart(6, '0')}-${year}" VERSION="R2.0.9.S03.E01"><CODED_DATA_SECTION>
-<REF_OJS><COLL_OJ>S</COLL_OJ><NO_OJ>25</NO_OJ><DATE_PUB>${day.replaceAll('-', '')}</DATE_PUB></REF_OJS>
+<REF_OJS><COLL_OJ>S</COLL_OJ><NO_OJ>25</NO_OJ>
+<DATE_PUB>${day.replaceAll('-', '')}</DATE_PUB></REF_OJS>
 <NOTICE_DATA><ISO_COUNTRY VALUE="${country}"/><ORIGINAL_CPV CODE="${cpv}">x</ORIGINAL_CPV>${data}
 </NOTICE_DATA><CODIF_DATA>${coded}</CODIF_DATA></CODED_DATA_SECTION>
 <FORM_SECTION><${name} CATEGORY="ORIGINAL" FORM="${form}" LG="EN">

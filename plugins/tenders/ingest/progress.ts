@@ -6,7 +6,7 @@ export interface Day extends FoundDay {
   readonly announced: number | null
   readonly listing: Listing | null
   readonly problem: string | null
-  /** Of an unexpected problem. */
+  /** Stack of an unexpected problem. */
   readonly stack: string | null
   /** Oddities of the day, such as `unreadable_hits:2`. */
   readonly flags: readonly string[]

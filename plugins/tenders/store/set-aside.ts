@@ -67,12 +67,13 @@ export const causeOf = (
 })
 
 /** SQLSTATE classes of errors in the data or its statement, not of the connection or server. */
-const DATA_ERROR = /^(?:21|22|23|42|44|54|P0)[0-9A-Z]{3}$/
-const NODE_ERROR = /^ERR_/
+const DATA_ERRORS: ReadonlySet<string> = new Set(['21', '22', '23', '42', '44', '54', 'P0'])
+const SQLSTATE_LENGTH = 5
 
 /** Returns true if an error can be due to one notice; others concern the database itself. */
 export function isNoticeError(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
   if (typeof code !== 'string') return true
-  return DATA_ERROR.test(code) || NODE_ERROR.test(code)
+  if (code.startsWith('ERR_')) return true
+  return code.length === SQLSTATE_LENGTH && DATA_ERRORS.has(code.slice(0, 2))
 }

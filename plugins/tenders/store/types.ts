@@ -47,7 +47,7 @@ export type Acceptance =
       /** Stable snake_case, such as `not_xml`, `unknown_schema`, `number_differs`. */
       readonly reason: string
       readonly detail: string
-      /** Of an unexpected error. */
+      /** Stack of an unexpected error. */
       readonly stack?: string | undefined
     }
 

@@ -69,7 +69,7 @@ describe('tenders: a notice that fails', () => {
     await made.close()
   })
 
-  it('stops no other, whichever function fails, and is recorded and tried again', async function () {
+  it('stops no other and is recorded, whichever function fails', async function () {
     this.timeout(60_000)
     const { database } = made
     const store = openStore(database, clock)
@@ -116,7 +116,7 @@ describe('tenders: a notice that fails', () => {
     expect(setAside).to.deep.equal([])
   })
 
-  it('is found among 3,000 others, whose constraint violations it shares no transaction with', async function () {
+  it('is found by its constraint violation among 3,000 others', async function () {
     this.timeout(60_000)
     const { database } = made
     const store = openStore(database, clock)
