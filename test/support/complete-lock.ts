@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /**
- * Adds packages of other platforms to package-lock.json: npm omits them if the registry in use
+ * Adds packages of other platforms to the lock files: npm omits them if the registry in use
  * lacks them, and `npm ci` rejects such a lock file. Run `npm run lock` after each change of a
  * dependency.
  */
@@ -15,7 +15,7 @@ interface Lock {
   packages: Record<string, Entry>
 }
 
-const FILE = new URL('../../package-lock.json', import.meta.url)
+const FILES = ['../../package-lock.json', '../clients/package-lock.json']
 const OS = ['darwin', 'win32', 'linux', 'android', 'freebsd', 'openharmony'] as const
 const CPU: readonly (readonly [part: string, cpu: string])[] = [
   ['arm64', 'arm64'],
@@ -43,25 +43,27 @@ function platformOf(name: string) {
   }
 }
 
-const lock = JSON.parse(readFileSync(FILE, 'utf8')) as Lock
-const missing = Object.entries(lock.packages).flatMap(([path, { optionalDependencies, dev }]) =>
-  Object.entries(optionalDependencies ?? {})
-    .filter(([name]) => !(`node_modules/${name}` in lock.packages))
-    .filter(([name]) => !(`${path}/node_modules/${name}` in lock.packages))
-    .map(([name, version]): [string, Entry] => [
-      `node_modules/${name}`,
-      {
-        version: version.replace(/^[\^~]/, ''),
-        ...(dev === true ? { dev } : {}),
-        ...platformOf(name),
-      },
-    ]),
-)
-const sorted = Object.entries({ ...lock.packages, ...Object.fromEntries(missing) }).toSorted(
-  ([a], [b]) => (a < b ? -1 : 1),
-)
-writeFileSync(
-  FILE,
-  `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`,
-)
-process.stdout.write(`${missing.length} packages of other platforms added\n`)
+function complete(file: URL): void {
+  const lock = JSON.parse(readFileSync(file, 'utf8')) as Lock
+  const missing = Object.entries(lock.packages).flatMap(([path, { optionalDependencies, dev }]) =>
+    Object.entries(optionalDependencies ?? {})
+      .filter(([name]) => !(`node_modules/${name}` in lock.packages))
+      .filter(([name]) => !(`${path}/node_modules/${name}` in lock.packages))
+      .map(([name, version]): [string, Entry] => [
+        `node_modules/${name}`,
+        {
+          version: version.replace(/^[\^~]/, ''),
+          ...(dev === true ? { dev } : {}),
+          ...platformOf(name),
+        },
+      ]),
+  )
+  const sorted = Object.entries({ ...lock.packages, ...Object.fromEntries(missing) }).toSorted(
+    ([a], [b]) => (a < b ? -1 : 1),
+  )
+  const packages = Object.fromEntries(sorted)
+  writeFileSync(file, `${JSON.stringify({ ...lock, packages }, null, 2)}\n`)
+  process.stdout.write(`${missing.length} packages of other platforms added\n`)
+}
+
+for (const file of FILES) complete(new URL(file, import.meta.url))
