@@ -69,7 +69,7 @@ export class Engines {
         this.#failures.delete(engine.name)
         return withFailoverWarning(envelope, attempts)
       } catch (error) {
-        if (error instanceof Refusal && error.code !== UNSUPPORTED) throw error
+        if (error instanceof Refusal && !ENGINE_REFUSALS.has(error.code)) throw error
         if (error instanceof Refusal) unsupported = error
         if (signal.aborted) throw abortError(attempts, engine.name, signal)
         attempts.push(this.#recordFailure(engine.name, error))
@@ -152,6 +152,8 @@ export class Engines {
 }
 
 const UNSUPPORTED = 'unsupported_by_engine'
+/** Refusals of one engine after which the next one is tried. */
+const ENGINE_REFUSALS = new Set([UNSUPPORTED, 'language_not_supported'])
 
 const withFailoverWarning = (envelope: Envelope, attempts: readonly Attempt[]): Envelope => {
   if (attempts.length === 0) return envelope

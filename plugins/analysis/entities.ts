@@ -3,6 +3,7 @@ import { parseDay } from './calendar.ts'
 import { confidenceAt } from './calibration.ts'
 import { findDates } from './dates.ts'
 import type { Document, EntitiesTask, Entity, EntityType } from './engine.ts'
+import { isForeign } from './language.ts'
 import { findNames } from './names.ts'
 import type { Weights } from './tagger/decode.ts'
 import type { Sentence } from './text.ts'
@@ -26,8 +27,7 @@ export const extractEntities = (
       subtype,
     }),
   )
-  const names =
-    language.supported || language.code === 'und' ? findNames(text, sentences, tagger) : []
+  const names = isForeign(language) ? [] : findNames(text, sentences, tagger)
   const named = names.map(({ start, end, type, confidence }) =>
     entity(text, { start, end }, type, confidence),
   )

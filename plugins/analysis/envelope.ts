@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { Refusal } from 'agenthub/plugin'
 import type {
   Engine,
   EngineInfo,
@@ -9,7 +10,7 @@ import type {
   TaskResult,
   Warning,
 } from './engine.ts'
-import type { Language } from './language.ts'
+import { isForeign, type Language } from './language.ts'
 import { type ParsedRequest, type Request, readRequest } from './request.ts'
 import { offsetsIn } from './text.ts'
 
@@ -32,12 +33,30 @@ export interface EngineResult {
 export const answer = (engine: Engine, request: Request): Envelope => {
   const began = performance.now()
   const parsed = readRequest(request)
+  assertEnglish(parsed.document.language)
   const found = runTask(engine, parsed)
   return envelopeOf(
     parsed,
     { found, about: engine.about, readsAllLanguages: false, warnings: [] },
     began,
   )
+}
+
+const LANGUAGE_NAMES = new Intl.DisplayNames('en', { type: 'language' })
+
+/** @throws Refusal `language_not_supported` if the text is certainly not English */
+const assertEnglish = (language: Language): void => {
+  if (!isForeign(language)) return
+  const { code, confidence } = language
+  const name = code === 'mis' ? 'another language' : `${LANGUAGE_NAMES.of(code)} (${code})`
+  const detail =
+    `The text seems to be in ${name}; only English is supported. Translate it first. ` +
+    'Names, numbers and mixed texts with at least a third of English are accepted.'
+  throw new Refusal('language_not_supported', detail, {
+    language: code,
+    confidence,
+    supported_languages: ['en'],
+  })
 }
 
 const runTask = (engine: Engine, { document, task }: ParsedRequest): TaskResult => {
@@ -146,7 +165,7 @@ const sentimentResult = (
   }
 }
 
-const warningsOf = (rawText: string, { code, supported }: Language): readonly Warning[] => {
+const warningsOf = (rawText: string, { supported }: Language): readonly Warning[] => {
   const warnings: Warning[] = []
   if (!rawText.isWellFormed()) {
     warnings.push({
@@ -155,14 +174,8 @@ const warningsOf = (rawText: string, { code, supported }: Language): readonly Wa
     })
   }
   if (supported) return warnings
-  if (code === 'und') {
-    const message = 'The language could not be detected; this engine supports English.'
-    return [...warnings, { code: 'language_unknown', message }]
-  }
-  const message =
-    `The text seems to be in '${code}'; this engine supports English. For entities, only ` +
-    'dates and amounts are returned.'
-  return [...warnings, { code: 'language_unsupported', message }]
+  const message = 'The language could not be detected; this engine supports English.'
+  return [...warnings, { code: 'language_unknown', message }]
 }
 
 const formatWarnings = (task: Task): readonly Warning[] => {

@@ -68,18 +68,6 @@ describe('analysis: entities', () => {
       .and.has.nested.property('extras.allowed')
   })
 
-  it('warns if the language is not English and still returns dates and amounts', () => {
-    const { language, warnings, result } = extractEntities({
-      text:
-        'Der Vorstand von Siemens hat am 2024-05-12 in München rund 5,5 Milliarden Euro ' +
-        'und 20 % gemeldet.',
-    })
-    expect(language).to.include({ code: 'de', supported: false })
-    expect(warnings.map(({ code }) => code)).to.deep.equal(['language_unsupported'])
-    expect(result.entities.map(({ text }) => text)).to.include.members(['2024-05-12', '20 %'])
-    expect(new Set(result.entities.map(({ type }) => type))).to.not.include('organization')
-  })
-
   it('warns about lone surrogates and keeps offsets unchanged', () => {
     const { warnings, result } = extractEntities({ text: '\ud800 Berlin', offset_unit: 'utf16' })
     expect(warnings.map(({ code }) => code)).to.include('lone_surrogates_replaced')

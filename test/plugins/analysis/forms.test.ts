@@ -55,6 +55,14 @@ const REFUSED: readonly (readonly [string, string, object, number, string, objec
     'unsupported_by_engine',
   ],
   [
+    'a text in another language',
+    '/sentiment',
+    { text: 'Die Lieferung kam zu spät, aber das Personal war freundlich.' },
+    422,
+    'language_not_supported',
+    { language: 'de', supported_languages: ['en'] },
+  ],
+  [
     '201 categories',
     '/classify',
     { text: TEXT, categories: Array.from({ length: 201 }, (_, nth) => `c${nth}`) },

@@ -7,6 +7,7 @@ import type {
   Sentiment,
 } from '../../../plugins/analysis/engine.ts'
 import { answer } from '../../../plugins/analysis/envelope.ts'
+import { detectLanguage, isForeign } from '../../../plugins/analysis/language.ts'
 import type { Request } from '../../../plugins/analysis/request.ts'
 import type {
   AnalyzeInput,
@@ -14,6 +15,7 @@ import type {
   EntitiesInput,
   SentimentInput,
 } from '../../../plugins/analysis/schemas.ts'
+import { wellFormed } from '../../../plugins/analysis/text.ts'
 
 interface Envelope<Result> {
   readonly language: { readonly code: string; readonly supported: boolean }
@@ -63,7 +65,10 @@ const FRAGMENTS = [
   "it's the 1990s",
 ]
 
-/** Texts that mix what the engine detects with arbitrary Unicode, including lone surrogates. */
+/**
+ * Texts that mix what the engine detects with arbitrary Unicode, including lone surrogates; none is
+ * refused for its language.
+ */
 export const anyText = fc
   .array(
     fc.oneof(
@@ -75,4 +80,4 @@ export const anyText = fc
     { minLength: 1, maxLength: 12 },
   )
   .map((parts) => parts.join(' '))
-  .filter((text) => text.trim() !== '')
+  .filter((text) => text.trim() !== '' && !isForeign(detectLanguage(wellFormed(text))))
