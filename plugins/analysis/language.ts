@@ -50,10 +50,13 @@ const sampleOf = (text: string): string => {
     .join('\n')
 }
 
-const NOISE =
-  /\b(?:https?:\/\/|www\.)\S{1,500}|\S{1,100}@\S{1,100}|[@#]\w{1,100}|<[^<>]{1,200}>|[A-Za-z]{0,40}[\d_][\w.,:/%-]{0,100}/g
-/** Removes links, addresses, tags and words with digits. */
-const cleaned = (sample: string): string => sample.replace(NOISE, ' ')
+const NO_WORDS = /^(?:https?:|www\.|[@#])|@/
+/** Removes markup, links, addresses, tags and words with digits. */
+const cleaned = (sample: string): string =>
+  sample
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/\S+/g, (part) => (NO_WORDS.test(part) ? ' ' : part))
+    .replace(/\w+/g, (word) => (/[\d_]/.test(word) ? ' ' : word))
 
 /** Sentences and lines, merged up to the minimum length of a piece. */
 const piecesOf = (sample: string): string[] => {
@@ -84,7 +87,7 @@ const meanConfidence = (pieces: readonly Piece[]): number => {
   return Math.round((100 * weighted) / Math.max(1, sumLetters(pieces))) / 100
 }
 
-/** Below this many letters in distinct words, and in mixed scripts, only clear cases count as foreign. */
+/** With fewer letters in distinct words, and in mixed scripts, only clear cases are foreign. */
 const SHORT_LETTERS = 13
 const CLEAR_ODDS = 3
 /** Below this many letters, words that the detector does not know may be of any language. */
@@ -127,7 +130,7 @@ const COMMON_RANK = 15_000
 const INFORMAL_WORDS = new Set(
   (
     'ur plz pls asap lol lmao omg btw imo imho idk thx gonna wanna gotta kinda sorta yall tho ' +
-    'cuz coz wtf smh ngl tbh dunno aint ya yeah yep nope luv gud dis dat dese wat wht thats whats ' +
+    'cuz coz wtf smh ngl tbh dunno aint ya yeah yep nope luv gud dis dat wat wht thats whats ' +
     'lets youre theyre hes shes gimme lemme bro dude bruh tldr fyi app sux'
   ).split(' '),
 )
