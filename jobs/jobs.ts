@@ -25,7 +25,7 @@ import { pruneWindows } from '../core/usage/windows-database.ts'
 import { accountGas } from './gas.ts'
 import type { Job, JobDeps } from './job.ts'
 import { payProviders } from './pay-providers.ts'
-import { reconcileChain } from './reconcile-chain.ts'
+import { reconcileWhenDue } from './reconcile-chain.ts'
 import { verifyLedgerJob } from './verify-ledger.ts'
 
 /** Runs discovery work, unless the hub does not discover listings. */
@@ -60,7 +60,7 @@ export const jobs = {
     run: ({ secretKeys, ...deps }) =>
       verifyLedgerJob({ ...deps, signingKey: secretKeys.signingKey() }),
   },
-  'reconcile-chain': { everySeconds: 60, run: reconcileChain },
+  'reconcile-chain': { everySeconds: 5, run: reconcileWhenDue },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'expire-credits': {
     everySeconds: 3_600,

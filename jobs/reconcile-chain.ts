@@ -2,8 +2,7 @@ import type { Pool } from 'pg'
 import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
 import type { Chain } from '../core/payments/chain/chain.ts'
-import { OutgoingSwitch } from '../core/payments/operations/outgoing-switch.ts'
-import type { ReconciliationException } from '../core/reconciliation/exceptions.ts'
+import { describeDrains } from '../core/reconciliation/pause-if-drained.ts'
 import { type ReconciliationResult, reconcile } from '../core/reconciliation/reconcile.ts'
 
 interface ReconcileDeps {
@@ -15,50 +14,38 @@ interface ReconcileDeps {
 }
 
 const MS_PER_SECOND = 1_000n
+const PERIOD_SECONDS = 55
 /** Before the first entry: more than any payment takes that it could be about. */
 const LOOK_BACK_BLOCKS = 10_000n
 
 /**
- * Reconciles the platform wallets with the ledger and logs new differences. Pauses payments to
- * sellers when money left the spend wallet that the ledger does not explain.
+ * Reconciles once a minute; at once while outgoing payments are off because the database was
+ * restarted or restored.
  */
+export async function reconcileWhenDue(deps: ReconcileDeps): Promise<void> {
+  const { rows } = await deps.pool.query<{ due: boolean }>(
+    `SELECT NOT hub.is_outgoing_confirmed() OR NOT EXISTS (SELECT FROM hub.reconciliation
+       WHERE wallet = 'spend' AND at > clock_timestamp() - make_interval(secs => $1)) AS due`,
+    [PERIOD_SECONDS],
+  )
+  if (rows[0]!.due) await reconcileChain(deps)
+}
+
+/** Reconciles the platform wallets with the ledger and logs new differences. */
 export async function reconcileChain(deps: ReconcileDeps): Promise<void> {
   const begin = await findFirstBlock(deps)
   const results = await reconcile(deps, { begin })
-  await pauseWhenDrained(deps, results)
   for (const result of results) logResult(deps.log, result)
 }
 
-/** Pauses once per exception: the person who resumes payments has seen the earlier ones. */
-async function pauseWhenDrained(
-  { pool, log }: ReconcileDeps,
-  results: readonly ReconciliationResult[],
-): Promise<void> {
-  const outgoing = new OutgoingSwitch(pool)
-  const since = (await outgoing.state())?.at ?? new Date(0)
-  const found = results
-    .flatMap(({ exceptions }) => exceptions)
-    .filter((exception) => isDrain(exception) && exception.foundAt > since)
-  if (found.length === 0) return
-  const reason = found.map((each) => `Exception ${each.id}: ${each.reason}`).join(' ')
-  await outgoing.set(true, 'reconciliation', reason)
-  log.error({ reason }, 'payments to sellers are paused: `npm run payments -- resume`')
-}
-
-/** True if money left the spend wallet that neither an entry nor an open payment explains. */
-const isDrain = ({ wallet, kind, amount }: ReconciliationException): boolean =>
-  wallet === 'spend' && amount < 0n && DRAIN_KINDS.has(kind)
-
-const DRAIN_KINDS: ReadonlySet<string> = new Set([
-  'unknown_withdrawal',
-  'amount_differs',
-  'balance_differs',
-])
-
 function logResult(
   log: Log,
-  { wallet, opened, exceptions, complete, toBlock }: ReconciliationResult,
+  { wallet, opened, exceptions, drains, complete, toBlock }: ReconciliationResult,
 ): void {
+  if (drains.length > 0) {
+    const reason = describeDrains(drains)
+    log.error({ reason }, 'payments to sellers are paused: `npm run payments -- resume`')
+  }
   if (!complete) log.info({ wallet, toBlock }, 'chain reconciliation continues in its next run')
   if (opened === 0) return
   const found = exceptions.slice(-opened).map(({ id, kind, reason }) => `${id} ${kind}: ${reason}`)

@@ -852,6 +852,17 @@ CREATE TABLE hub.outflow (
 );
 GRANT SELECT ON hub.outflow TO hub_app;
 
+CREATE TABLE hub.outgoing_epoch (
+  one boolean DEFAULT true NOT NULL,
+  server_start timestamp with time zone NOT NULL,
+  database oid,
+  xact xid8 NOT NULL,
+  head bigint NOT NULL,
+  confirmed boolean NOT NULL,
+  CONSTRAINT outgoing_epoch_pkey PRIMARY KEY (one),
+  CONSTRAINT outgoing_epoch_one_check CHECK (one)
+);
+
 CREATE TABLE hub.outgoing_switch (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   paused boolean NOT NULL,
@@ -1981,20 +1992,20 @@ CREATE VIEW hub.call_day AS
 GRANT SELECT ON hub.call_day TO hub_app;
 
 CREATE VIEW hub.outgoing_state AS
- SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
+ SELECT (COALESCE(s.paused, false) OR (o.reason IS NOT NULL)) AS paused,
         CASE
-            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN 'reconciliation'::text
+            WHEN ((o.reason IS NOT NULL) AND (s.paused IS NOT TRUE)) THEN 'reconciliation'::text
             ELSE s.author
         END AS author,
         CASE
-            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN 'The books have not been held against the chain for ten minutes.'::text
+            WHEN ((o.reason IS NOT NULL) AND (s.paused IS NOT TRUE)) THEN o.reason
             ELSE s.reason
         END AS reason,
         CASE
-            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN r.at
+            WHEN ((o.reason IS NOT NULL) AND (s.paused IS NOT TRUE)) THEN o.at
             ELSE s.at
         END AS at
-   FROM ((( VALUES (1)) one(n)
+   FROM (((( VALUES (1)) one(n)
      LEFT JOIN LATERAL ( SELECT outgoing_switch.id,
             outgoing_switch.paused,
             outgoing_switch.author,
@@ -2008,7 +2019,18 @@ CREATE VIEW hub.outgoing_state AS
            FROM hub.reconciliation
           WHERE (((reconciliation.wallet)::text = 'spend'::text) AND (reconciliation.chain_balance IS NOT NULL))
           ORDER BY reconciliation.id DESC
-         LIMIT 1) r ON (true));
+         LIMIT 1) r ON (true))
+     LEFT JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (NOT c.confirmed) THEN 'The database was restarted or restored, and the ledger has not been reconciled with the blockchain since.'::text
+                    WHEN r.overdue THEN 'The ledger has not been reconciled with the blockchain for ten minutes.'::text
+                    ELSE NULL::text
+                END AS reason,
+                CASE
+                    WHEN (NOT c.confirmed) THEN pg_postmaster_start_time()
+                    ELSE r.at
+                END AS at
+           FROM ( SELECT hub.is_outgoing_confirmed() AS confirmed) c) o ON (true));
 GRANT SELECT ON hub.outgoing_state TO hub_app;
 
 CREATE VIEW hub.payout_destination AS
@@ -2383,6 +2405,26 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
 
+CREATE OR REPLACE FUNCTION hub.confirm_outgoing(p_start timestamp with time zone, p_head bigint, p_block bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  IF p_start <> pg_postmaster_start_time() THEN
+    RETURN; -- the chain was read before this epoch
+  END IF;
+  UPDATE outgoing_epoch e SET server_start = p_start, xact = pg_current_xact_id(), head = p_head,
+    database = (SELECT oid FROM pg_database WHERE datname = current_database()),
+    confirmed = p_block >= p_head
+    WHERE NOT hub.is_current_epoch(e.server_start, e.database, e.xact, e.xmin) OR e.database IS NULL;
+  UPDATE outgoing_epoch e SET confirmed = true, xact = pg_current_xact_id()
+    WHERE NOT e.confirmed AND p_block >= e.head;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.confirm_outgoing(timestamp with time zone,bigint,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.confirm_outgoing(timestamp with time zone,bigint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.confirm_role(p_id bigint, p_name text, p_confirmer text, p_admins text[])
  RETURNS text
  LANGUAGE plpgsql
@@ -2703,6 +2745,13 @@ AS $function$
     AND wallet_address = ANY (p_admins)) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_configured_admin(text,text[]) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.is_current_epoch(p_start timestamp with time zone, p_database oid, p_xact xid8, p_version xid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN ((p_start = pg_postmaster_start_time()) AND ((p_xact)::xid = p_version) AND COALESCE((p_database = (SELECT pg_database.oid FROM pg_database WHERE (pg_database.datname = current_database()))), true));
+GRANT EXECUTE ON FUNCTION hub.is_current_epoch(timestamp with time zone,oid,xid8,xid) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.is_gone(p_process uuid, p_me uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -2730,6 +2779,15 @@ AS $function$
     SELECT FROM role r WHERE r.role = 'admin' AND r.revoked_at IS NULL AND r.granter IS NULL
       AND r.by_configured AND r.principal <> ALL (p_person)) $function$;
 GRANT EXECUTE ON FUNCTION hub.is_only_root(text[],text[]) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.is_outgoing_confirmed()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+RETURN (EXISTS (SELECT FROM hub.outgoing_epoch e WHERE (e.confirmed AND hub.is_current_epoch(e.server_start, e.database, e.xact, e.xmin))));
+GRANT EXECUTE ON FUNCTION hub.is_outgoing_confirmed() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.is_outgoing_confirmed() TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.is_staff(p_principal text, p_admins text[])
  RETURNS boolean

@@ -23,6 +23,9 @@ export interface BlockRange {
   /** True if blocks read before are no longer on the chain. */
   readonly isReorganized: boolean
   readonly newest: Run | undefined
+  /** Newest block of the chain, and start of the database server, before anything was read. */
+  readonly head: bigint
+  readonly serverStart: string
 }
 
 export interface ReconcileDeps {
@@ -57,12 +60,13 @@ export async function planRange(
   options: RangeOptions,
 ): Promise<BlockRange> {
   const place = { wallet, address: wallets[wallet].toLowerCase() as Hex }
+  const serverStart = await readServerStart(pool)
   const newest = await newestRun(pool, place)
   const { number: head } = await chain.head()
   const final = head - finality + 1n
   if (final < (newest?.toBlock ?? 0n)) {
-    const read = newest ? `, and block ${newest.toBlock} was read before` : ''
-    throw new ChainUnavailable(`The newest final block is ${final}${read}.`)
+    const known = newest ? `, and block ${newest.toBlock} was read before` : ''
+    throw new ChainUnavailable(`The newest final block is ${final}${known}.`)
   }
   const standing = await newestValidRun(pool, chain, place)
   const begin = await findBeginBlock(pool, place, options.begin ?? -1n)
@@ -74,7 +78,14 @@ export async function planRange(
   const to = last < final ? last : final
   if (to < from - 1n) throw new ChainUnavailable(`The ledger begins after block ${begin}.`)
   const isReorganized = newest !== undefined && newest.id !== standing?.id
-  return { ...place, begin, from, to, isComplete: to === final, isReorganized, newest }
+  const read = { newest, head, serverStart }
+  return { ...place, ...read, begin, from, to, isComplete: to === final, isReorganized }
+}
+
+/** Reads the start as text, because a Date has no microseconds. */
+async function readServerStart(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ at: string }>('SELECT pg_postmaster_start_time()::text AS at')
+  return rows[0]!.at
 }
 
 interface RunKey {

@@ -16,6 +16,7 @@ import {
   readUnmatched,
   storeTransfers,
 } from './match.ts'
+import { pauseIfDrained } from './pause-if-drained.ts'
 import {
   type BlockRange,
   lockReconciliation,
@@ -63,6 +64,8 @@ export interface ReconciliationResult {
   readonly exceptions: readonly ReconciliationException[]
   readonly opened: number
   readonly closed: number
+  /** Exceptions because of which this run has paused outgoing payments. */
+  readonly drains: readonly ReconciliationException[]
 }
 
 const WALLETS: readonly WalletName[] = ['treasury', 'spend']
@@ -72,7 +75,8 @@ const MS_PER_SECOND = 1_000
 /**
  * Reconciles the ledger's USDC with the transfers of the platform wallets, from the end of the last
  * run to the newest final block. Every difference is an exception or a pending item; none is
- * absorbed. Gas (ETH) is not covered. Safe to interrupt, to repeat and to run concurrently.
+ * absorbed. The transaction that finds money missing in the spend wallet pauses outgoing payments;
+ * they stay off in a restored database until a run has passed. Gas (ETH) is not covered. Safe to interrupt, to repeat and to run concurrently.
  * @throws ChainUnavailable if the node does not respond, or is behind the last run
  */
 export async function reconcile(
@@ -179,6 +183,13 @@ async function recordRun(
       exceptions.length,
     ],
   )
+  const isSpend = wallet === 'spend' && balance !== undefined
+  const drains = isSpend ? await pauseIfDrained(client, exceptions) : []
+  if (isSpend) await confirmOutgoing(client, range)
   const result = { wallet, address, fromBlock: from, toBlock: to, complete: range.isComplete }
-  return { ...result, chain: balance, ledger, matched, pending, exceptions, ...changed }
+  return { ...result, chain: balance, ledger, matched, pending, exceptions, drains, ...changed }
 }
+
+/** Allows outgoing payments in a database that was restarted or restored. */
+const confirmOutgoing = (client: ClientBase, { serverStart, head, to }: BlockRange) =>
+  client.query('SELECT hub.confirm_outgoing($1, $2, $3)', [serverStart, head, to])

@@ -1,7 +1,9 @@
 import { derivedUuid } from '../../core/ids.ts'
 import { SPEND } from '../../core/ledger/postings.ts'
 import type { Log } from '../../core/log.ts'
+import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
 import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
+import { reconcile } from '../../core/reconciliation/reconcile.ts'
 import { actorNamed } from '../commands/author.ts'
 import { findDivergence } from '../sandbox/divergence.ts'
 import { resetChain } from '../sandbox/reset-chain.ts'
@@ -30,6 +32,7 @@ export async function prepareSandbox(
     ? await continueOnNewChain(sandbox, hub, payouts)
     : await describeDivergence(sandbox, hub)
   if (notice !== undefined) log.info(notice)
+  await allowOutgoing(sandbox, hub, log)
   await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
   await sellSamplePages({ ...hub, proofKeys: hub.secretKeys.of('domain-proofs') }, sandbox)
   return notice
@@ -42,6 +45,19 @@ async function postSpendOpening({ ledger }: Hub, { money, spendOpening }: Sandbo
   const id = derivedUuid(LEDGER_OPENED_AT, money.spend.address)
   const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
   await ledger.post(event, { owner, id, meta: { block: String(number) } })
+}
+
+/** Reconciles after a restart, so that payments to sellers are on when the hub serves. */
+async function allowOutgoing(
+  { money: { chain, finality, treasury, spend } }: Sandbox,
+  { pool }: Hub,
+  log: Log,
+): Promise<void> {
+  if (!(await new OutgoingSwitch(pool).state())?.paused) return
+  const wallets = { treasury, spend: spend.address }
+  await reconcile({ pool, chain, finality, wallets }).catch((err: unknown) => {
+    log.warn({ err }, 'payments to sellers stay paused until reconciliation succeeds')
+  })
 }
 
 async function continueOnNewChain(

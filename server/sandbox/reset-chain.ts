@@ -105,5 +105,6 @@ async function restartReconciliation(
       [wallet, wallets[wallet].account.address.toLowerCase(), number, hash, time, held[wallet]],
     )
   }
+  await client.query('SELECT hub.confirm_outgoing(pg_postmaster_start_time(), $1, $1)', [number])
   return explained.rowCount ?? 0
 }

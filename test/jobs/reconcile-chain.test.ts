@@ -80,16 +80,19 @@ describe('the chain reconciliation job', () => {
       .and.not.match(/001234/)
   })
 
-  it('pauses them if the previous run died between finding a difference and pausing', async () => {
+  it('pauses them in the transaction that stores the difference', async () => {
     await resume()
     await drain(3n)
     await reconcile(deps())
-    expect(await state()).to.include({ paused: false })
-    await run()
     expect(await state()).to.include({ paused: true, author: 'reconciliation' })
+    const { rows } = await hub().hub.pool.query<{ same: boolean }>(
+      `SELECT (SELECT xmin FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1)
+         = (SELECT xmin FROM hub.reconciliation ORDER BY id DESC LIMIT 1) AS same`,
+    )
+    expect(rows).to.deep.equal([{ same: true }])
   })
 
-  it('pauses them after a restore from a backup, until ledger and chain agree', async () => {
+  it('pauses them while the last run is ten minutes old', async () => {
     await resume()
     await hub().hub.pool.query(
       `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,

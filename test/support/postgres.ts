@@ -84,6 +84,10 @@ export async function freshDatabase(
   }
 }
 
+/** Runs statements of the superuser in the database `postgres`. */
+export const withRoot = async <T>(work: (root: Pool) => Promise<T>): Promise<T> =>
+  work((await sharedCluster()).root)
+
 /** Stops the server of this process, if any. */
 export async function stopSharedCluster(): Promise<void> {
   const cluster = await running

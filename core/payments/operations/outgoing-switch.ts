@@ -12,7 +12,7 @@ export interface SwitchState {
 /**
  * Kill switch for all outgoing payments, effective without a restart because the database checks
  * it. Calls, purchases and refunds continue. Also paused while the last reconciliation is more than
- * ten minutes old, for example after a restore from a backup.
+ * ten minutes old, and in a database that was restarted or restored, until a reconciliation passes.
  */
 export class OutgoingSwitch {
   readonly #pool: Pool | ClientBase
