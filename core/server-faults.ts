@@ -41,7 +41,7 @@ export const SERVER_FAULTS = {
     503,
     'Payments to sellers are paused',
     'Nothing was paid. Try again later.',
-    60,
+    10,
   ],
   signer_unavailable: [
     503,

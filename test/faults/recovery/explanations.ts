@@ -40,7 +40,8 @@ const EXPLAINED: Readonly<Record<FaultName, readonly string[]>> = {
   'kill -9 of a worker': REFUSALS,
   // A drain answers every request of the connections that it accepted.
   'SIGTERM restart of the hub': REFUSALS.filter((each) => each !== 'lost'),
-  'kill -9 of PostgreSQL': DATABASE_REFUSALS,
+  // Payments to sellers wait for reconciliation after the server has started again.
+  'kill -9 of PostgreSQL': [...DATABASE_REFUSALS, '503 payments_paused'],
   'SIGSTOP of PostgreSQL': DATABASE_REFUSALS,
   'SIGSTOP of the chain': CHAIN_REFUSALS,
   'restart of the chain': CHAIN_REFUSALS,

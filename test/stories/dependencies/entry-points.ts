@@ -3,6 +3,7 @@ import { usd } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
 import { jobs } from '../../../jobs/jobs.ts'
+import { reconcileChain } from '../../../jobs/reconcile-chain.ts'
 import type { DeliveryJson } from '../../../server/rest/account/webhook-deliveries.ts'
 import { callTool } from '../../server/mcp/ask.ts'
 import { type ApiResponse, ask, payFor } from '../../support/ask.ts'
@@ -111,13 +112,17 @@ const keyed = (key: string, body: object) => ({
 const weather = ({ sandbox }: Fixture): string => `${sandbox.sellerUrl}/weather?city=Oslo`
 
 /** Runs a job, which reports failures by rejecting. */
-const job = (name: keyof typeof jobs, uses: readonly Dependency[]): EntryPoint => ({
+type RunJob = (deps: Fixture['jobDeps'], stopping: AbortSignal) => unknown
+
+const job = (
+  name: keyof typeof jobs,
+  uses: readonly Dependency[],
+  run: RunJob = jobs[name].run,
+): EntryPoint => ({
   name: `job ${name}`,
   uses,
   prepare: async ({ jobDeps }) => ({
     send: async () => {
-      const { run }: { readonly run: (deps: typeof jobDeps, stopping: AbortSignal) => unknown } =
-        jobs[name]
       try {
         await run(jobDeps, new AbortController().signal)
         return { ok: true, charged: 0n, isProblem: false, text: '' }
@@ -289,7 +294,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   ...PAID,
   ...FROM_CREDITS,
   ...UNPAID,
-  job('reconcile-chain', ['node']),
+  job('reconcile-chain', ['node'], reconcileChain), // the job itself waits for a minute
   job('account-gas', ['node']),
   job('check-wallet-keys', ['node']),
   job('discover-transfers', ['node']),

@@ -67,7 +67,7 @@ describe('outgoing payments after the restore of a backup', function () {
     ['the same day', false],
     ['the next day', true],
   ] as const) {
-    it(`are not made twice on ${day}, whichever job runs first`, async () => {
+    it(`A290 are not made twice on ${day}, whichever job runs first`, async () => {
       await backUp()
       await payAll()
       expect(await received()).to.equal(EARNED)
