@@ -73,10 +73,11 @@ const TRIES_MAX = 5
 const MS_PER_SECOND = 1_000
 
 /**
- * Reconciles the ledger's USDC with the transfers of the platform wallets, from the end of the last
- * run to the newest final block. Every difference is an exception or a pending item; none is
+ * Reconciles the ledger's USDC with the transfers of the platform wallets, from the end of the
+ * last run to the newest final block. Every difference is an exception or a pending item; none is
  * absorbed. The transaction that finds money missing in the spend wallet pauses outgoing payments;
- * they stay off in a restored database until a run has passed. Gas (ETH) is not covered. Safe to interrupt, to repeat and to run concurrently.
+ * they stay off in a restored database until a run has passed. Gas (ETH) is not covered. Safe to
+ * interrupt, to repeat and to run concurrently.
  * @throws ChainUnavailable if the node does not respond, or is behind the last run
  */
 export async function reconcile(

@@ -1,8 +1,9 @@
--- Outgoing payments stay off in a restored database until the ledger has been reconciled with the blockchain,
--- because a backup has forgotten the payments that were made after it. A database cannot know that it was
--- restored, but it knows when it cannot have been: while it is the same database of the same run of the server,
--- and the row below is still the version of the row that was written there. A physical backup needs a start of
--- the server, a copy of a database is another database, and a logical backup writes each row anew.
+-- Outgoing payments stay off in a restored database until the ledger has been reconciled with the
+-- blockchain, because a backup has forgotten the payments that were made after it. A database cannot know
+-- that it was restored, but it knows when it cannot have been: while it is the same database of the same
+-- run of the server, and the row below is still the version of the row that was written there. A physical
+-- backup needs a start of the server, a copy of a database is another database, and a logical backup writes
+-- each row anew.
 CREATE TABLE hub.outgoing_epoch (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   server_start timestamptz NOT NULL,
@@ -25,9 +26,9 @@ RETURN EXISTS (SELECT FROM hub.outgoing_epoch e WHERE e.confirmed
   AND hub.is_current_epoch(e.server_start, e.database, e.xact, e.xmin));
 GRANT EXECUTE ON FUNCTION hub.is_outgoing_confirmed() TO hub_app;
 
--- Records a complete run of reconciliation for the spend wallet, which began in a run of the server, when p_head
--- was the newest block, and ended with the final block p_block. Payments are confirmed by a run that ends at or
--- after the newest block of the first run: nothing that was sent before the epoch is newer.
+-- Records a complete run of reconciliation for the spend wallet, which began in a run of the server, when
+-- p_head was the newest block, and ended with the final block p_block. Payments are confirmed by a run that
+-- ends at or after the newest block of the first run: nothing that was sent before the epoch is newer.
 CREATE FUNCTION hub.confirm_outgoing(p_start timestamptz, p_head bigint, p_block bigint) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
 BEGIN
@@ -45,7 +46,8 @@ GRANT EXECUTE ON FUNCTION hub.confirm_outgoing(timestamptz, bigint, bigint) TO h
 
 CREATE OR REPLACE VIEW hub.outgoing_state AS
   SELECT coalesce(s.paused, false) OR o.reason IS NOT NULL AS paused,
-    CASE WHEN o.reason IS NOT NULL AND s.paused IS NOT TRUE THEN 'reconciliation' ELSE s.author END AS author,
+    CASE WHEN o.reason IS NOT NULL AND s.paused IS NOT TRUE THEN 'reconciliation' ELSE s.author END
+      AS author,
     CASE WHEN o.reason IS NOT NULL AND s.paused IS NOT TRUE THEN o.reason ELSE s.reason END AS reason,
     CASE WHEN o.reason IS NOT NULL AND s.paused IS NOT TRUE THEN o.at ELSE s.at END AS at
   FROM (VALUES (1)) one (n)
@@ -56,6 +58,7 @@ CREATE OR REPLACE VIEW hub.outgoing_state AS
   LEFT JOIN LATERAL (SELECT
       CASE WHEN NOT c.confirmed THEN 'The database was restarted or restored, and the ledger has not been '
         'reconciled with the blockchain since.'
-      WHEN r.overdue THEN 'The ledger has not been reconciled with the blockchain for ten minutes.' END AS reason,
+      WHEN r.overdue THEN 'The ledger has not been reconciled with the blockchain for ten minutes.' END
+        AS reason,
       CASE WHEN NOT c.confirmed THEN pg_postmaster_start_time() ELSE r.at END AS at
     FROM (SELECT hub.is_outgoing_confirmed() AS confirmed) c) o ON true;
