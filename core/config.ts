@@ -17,6 +17,7 @@ import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
 import type { Micros } from './money.ts'
 import { ConfigError } from './runtime/config-error.ts'
+import { issueMessage } from './runtime/issue-message.ts'
 import type { RateStore } from './usage/open-windows.ts'
 
 /** The only reader of the environment. All other code receives the frozen `Config`. */
@@ -149,9 +150,9 @@ export interface Drain {
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const parsed = Environment.safeParse(withoutEmpty(env))
   if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
-    )
+    const { issues } = parsed.error
+    const faults = issues.map((issue) => `${issue.path.join('.')}: ${issueMessage(issue)}`)
+    throw new ConfigError(faults.join('\n'))
   }
   const e = parsed.data
   if (e.DATABASE_DIRECT_URL !== undefined && e.DATABASE_URL === undefined) {
@@ -261,8 +262,12 @@ function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
       'HUB_RATE_STORE=memory supports one process only: unset HUB_RATE_STORE or HUB_WORKERS.',
     )
   }
+  const isRedis = e.HUB_RATE_STORE === undefined || e.HUB_RATE_STORE === 'redis'
+  if (isRedis && e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
+  if (e.HUB_RATE_STORE === 'redis') {
+    throw new ConfigError('HUB_RATE_STORE=redis requires REDIS_URL: set it too.')
+  }
   if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
-  if (e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
   return isProduction || e.HUB_WORKERS > 1 ? 'database' : 'memory'
 }
 

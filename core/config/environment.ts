@@ -164,7 +164,7 @@ const Variables = z.object({
   HUB_CHROME_SANDBOX: z.enum(['on', 'off']).default('on'),
   HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_WORKERS: z.coerce.number().int().min(1).max(64).default(1),
-  HUB_RATE_STORE: z.enum(['memory', 'database']).optional(),
+  HUB_RATE_STORE: z.enum(['memory', 'database', 'redis']).optional(),
   HUB_DRAIN_DELAY: z.coerce.number().min(0).max(300).optional(),
   HUB_DRAIN_SECONDS: z.coerce.number().min(0).max(3_600).default(30),
   HUB_SANDBOX_HOSTS: z.string().default(''),

@@ -198,6 +198,10 @@ describe('the configuration', () => {
     expect(store({ ...PRODUCTION, HUB_RATE_STORE: 'memory' })).to.equal('memory')
     const redisUrl = 'redis://store:6379'
     expect(store({ ...PRODUCTION, REDIS_URL: redisUrl })).to.deep.equal({ redisUrl })
+    expect(store({ HUB_RATE_STORE: 'redis', REDIS_URL: 'redis://127.0.0.1' })).to.deep.equal({
+      redisUrl: 'redis://127.0.0.1',
+    })
+    expect(() => store({ HUB_RATE_STORE: 'redis' })).to.throw(/requires REDIS_URL/)
     const wrong = { HUB_RATE_STORE: 'memory', HUB_WORKERS: '2' }
     expect(() => readConfig(wrong)).to.throw(
       ConfigError,
@@ -243,5 +247,40 @@ describe('the configuration', () => {
       env.HUB_SECRET_MAIL,
       env.HUB_METRICS_TOKEN,
     ])
+  })
+
+  it('says in plain words what a value must be', () => {
+    const wrong = {
+      HUB_PORT: 'abc',
+      HUB_PROXIES: '1.5',
+      HUB_WORKERS: '0',
+      HUB_SHARDS: '99',
+      HUB_RATE_STORE: 'disk',
+      HUB_TAX_RATE: '0.001',
+      HUB_GAS_LOW_GWEI: 'x',
+      HUB_CHECKPOINTS_MAIL: 'x',
+      HUB_PLUGIN_NODE: 'x'.repeat(5_000),
+      DATABASE_URL: 'mysql://x',
+      REDIS_URL: 'nope',
+    }
+    expect(() => readConfig(wrong))
+      .to.throw(ConfigError)
+      .with.property('message')
+      .that.satisfies((text: string) => {
+        expect(text.split('\n')).to.have.members([
+          'HUB_PORT: must be a number',
+          'HUB_PROXIES: must be a whole number',
+          'HUB_WORKERS: must be at least 1',
+          'HUB_SHARDS: must be at most 64',
+          'HUB_RATE_STORE: must be memory, database, or redis',
+          'HUB_TAX_RATE: must be a multiple of 0.01',
+          'HUB_GAS_LOW_GWEI: must be a whole number',
+          'HUB_CHECKPOINTS_MAIL: must be an email address',
+          'HUB_PLUGIN_NODE: must have a length of at most 4096',
+          'DATABASE_URL: must begin with postgres:// or postgresql://',
+          'REDIS_URL: must be a URL',
+        ])
+        return true
+      })
   })
 })
