@@ -13,6 +13,7 @@ import { findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
 import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
+import { rateStoreOf } from './config/rate-store.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
 import type { Micros } from './money.ts'
@@ -253,22 +254,6 @@ function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment)
   if (smtpUrl === undefined) return undefined
   const host = HUB_BASE_URL === undefined ? 'localhost' : new URL(HUB_BASE_URL).hostname
   return { smtpUrl, from: HUB_MAIL_FROM ?? `no-reply@${host}` }
-}
-
-/** Selects where rate limits are counted: in memory only for a single-process sandbox. */
-function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
-  if (e.HUB_RATE_STORE === 'memory' && e.HUB_WORKERS > 1) {
-    throw new ConfigError(
-      'HUB_RATE_STORE=memory supports one process only: unset HUB_RATE_STORE or HUB_WORKERS.',
-    )
-  }
-  const isRedis = e.HUB_RATE_STORE === undefined || e.HUB_RATE_STORE === 'redis'
-  if (isRedis && e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
-  if (e.HUB_RATE_STORE === 'redis') {
-    throw new ConfigError('HUB_RATE_STORE=redis requires REDIS_URL: set it too.')
-  }
-  if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
-  return isProduction || e.HUB_WORKERS > 1 ? 'database' : 'memory'
 }
 
 function discoveryOf(e: Environment, isProduction: boolean): DiscoverySettings {
