@@ -1,13 +1,31 @@
 import type { ClientBase, Pool } from 'pg'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
+import { isEthValued } from './revaluation.ts'
 
+/** Each condition, and how to meet it. */
 const ITEMS = {
-  over: 'The month is over.',
-  balanced: 'Debits and credits are equal for each asset.',
-  verified: 'All entries of the month are verified, and nothing later waits for verification.',
-  exceptions: 'No difference between chain and ledger is unresolved.',
-  proposals: 'No proposal awaits a second person.',
-  payments: 'No payment or payout that began before the end of the month is unresolved.',
+  over: ['The month is over.', 'Wait until it has ended (UTC).'],
+  balanced: [
+    'Debits and credits are equal for each asset.',
+    'Run npm run ledger -- verify: it names what was changed.',
+  ],
+  verified: [
+    'All entries of the month are verified, and nothing later waits for verification.',
+    'The job verify-ledger runs each minute. If it fails, run npm run ledger -- verify.',
+  ],
+  exceptions: [
+    'No difference between chain and ledger is unresolved.',
+    'Resolve each under Exceptions.',
+  ],
+  proposals: ['No proposal awaits a second person.', 'Confirm or decline each under Adjustments.'],
+  payments: [
+    'No payment or payout that began before the end of the month is unresolved.',
+    'Jobs resolve them from the chain: see Payments.',
+  ],
+  revalued: [
+    'The ETH for gas is valued at the end of the month.',
+    'Enter its price at the end of the month under ETH and gas.',
+  ],
 } as const
 export type ChecklistItemName = keyof typeof ITEMS
 const NAMES = Object.keys(ITEMS) as ChecklistItemName[]
@@ -16,6 +34,8 @@ const NAMES = Object.keys(ITEMS) as ChecklistItemName[]
 export interface ChecklistItem {
   readonly name: ChecklistItemName
   readonly description: string
+  /** Advice on how to meet it. */
+  readonly advice: string
   /** Number of what is missing; zero if the condition is met. */
   readonly open: bigint
 }
@@ -45,11 +65,16 @@ export async function closingChecklist(
   client: Pool | ClientBase,
   month: string,
 ): Promise<readonly ChecklistItem[]> {
-  const { rows } = await client.query<Record<ChecklistItemName, bigint>>(CHECKLIST, [
-    `${month}-01`,
-    VERIFICATION_MINUTES,
-  ])
-  return NAMES.map((name) => ({ name, description: ITEMS[name], open: rows[0]![name] }))
+  const { rows } = await client.query<Record<Exclude<ChecklistItemName, 'revalued'>, bigint>>(
+    CHECKLIST,
+    [`${month}-01`, VERIFICATION_MINUTES],
+  )
+  const revalued = (await isEthValued(client, month)) ? 0n : 1n
+  const open = { ...rows[0]!, revalued }
+  return NAMES.map((name) => {
+    const [description, advice] = ITEMS[name]
+    return { name, description, advice, open: open[name] }
+  })
 }
 
 /** Returns the names of the conditions that are not met. */

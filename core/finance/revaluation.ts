@@ -1,10 +1,10 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { balancesAt } from '../ledger/history/balance.ts'
 import { ledgerInTransaction } from '../ledger/in-transaction.ts'
 import { CONVERSION, ETH_VALUE, GAS, OPENING } from '../ledger/postings.ts'
-import { decimal, type Micros, micros } from '../money.ts'
+import { decimal, type Micros, micros, usd } from '../money.ts'
 import { isNewEntry, withFaults } from './posting-faults.ts'
 import { parseReportPeriod } from './report-period.ts'
 import {
@@ -121,6 +121,25 @@ async function readRevaluation(
     gain: positive(result),
     loss: positive(-result),
   }
+}
+
+/** Returns true if the ETH is valued at the end of a month, or there was none. */
+export async function isEthValued(client: Pool | ClientBase, month: string): Promise<boolean> {
+  const { from, to } = parseReportPeriod(month)!
+  const balances = await balancesAt(client, to, { like: [GAS, CONVERSION.USDC, ETH_VALUE] })
+  const balance = (code: string): bigint =>
+    balances.find(({ account }) => account === code)?.balance ?? 0n
+  const [gwei, unvaluedCost] = [-balance(GAS), balance(CONVERSION.USDC)]
+  if (gwei === 0n && unvaluedCost === 0n) return true
+  const { rows } = await client.query<{ price: string }>(
+    `SELECT j.meta ->> 'price' AS price FROM ledger.head h
+     JOIN ledger.journal j ON j.shard = h.shard AND j.kind > 3 AND j.kind = (SELECT k.id
+       FROM ledger.kind k WHERE k.event = 'holdings.revalued')
+     WHERE j.effective_at >= $1 AND j.effective_at < $2 ORDER BY j.at DESC LIMIT 1`,
+    [from, to],
+  )
+  if (!rows[0] || unvaluedCost !== 0n) return false
+  return -balance(ETH_VALUE) === (gwei * usd(rows[0].price)) / GWEI_PER_ETH
 }
 
 const positive = (amount: bigint): Micros => micros(amount > 0n ? amount : 0n)

@@ -3,14 +3,15 @@ import { parseArgs } from 'node:util'
 import type { Report, Table } from './report.ts'
 
 /** Benchmarks by name, loaded on demand so that each has only its own modules in memory. */
-const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> = {
+const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => Promise<Report>>> = {
   'analysis-quality': async (data) => (await import('./analysis/quality.ts')).analysisQuality(data),
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
   extraction: async (data) => (await import('./extraction.ts')).extraction(data),
   ledger: async () => (await import('./ledger.ts')).ledger(),
-  'ledger-history': async () => (await import('./ledger-history.ts')).ledgerHistory(),
+  'ledger-history': async (_, entries) =>
+    (await import('./ledger-history.ts')).ledgerHistory(entries),
   mcp: async () => (await import('./mcp.ts')).mcp(),
   'provider-statistics': async () =>
     (await import('./provider-statistics.ts')).providerStatistics(),
@@ -24,17 +25,21 @@ const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> =
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false }, data: { type: 'string' } },
+  options: {
+    json: { type: 'boolean', default: false },
+    data: { type: 'string' },
+    entries: { type: 'string' },
+  },
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    'usage: npm run bench -- NAME [--json] [--data DIR]\n%s',
+    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N]\n%s',
     `NAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }
-const report = await run(values.data)
+const report = await run(values.data, values.entries)
 const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
 if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)

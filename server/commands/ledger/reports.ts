@@ -1,5 +1,9 @@
 import { withAudit } from '../../../core/audit/record.ts'
-import { closingChecklist, missingItems } from '../../../core/finance/closing-checklist.ts'
+import {
+  type ChecklistItem,
+  closingChecklist,
+  missingItems,
+} from '../../../core/finance/closing-checklist.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../../core/ledger/export/units.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
@@ -169,10 +173,9 @@ or with --override and a reason; without a month, list the closed months`,
       const closed = await withAudit(pool, actorNamed(author), reason, async (client, note) => {
         const months = await closePeriod(client, wanted, attributed({ author, reason }).author)
         if (months.length === 0) return months
-        const missing = missingItems(await closingChecklist(client, wanted))
-        if (missing.length > 0 && !override) {
-          throw new NotClosable(`the checklist is not complete (${missing.join(', ')}); see --help`)
-        }
+        const items = await closingChecklist(client, wanted)
+        const missing = missingItems(items)
+        if (missing.length > 0 && !override) throw new NotClosable(describeMissing(items))
         const after = { months, ...(missing.length > 0 && { override: missing }) }
         note({ act: 'period.close', subject: wanted, after })
         return months
@@ -186,6 +189,13 @@ or with --override and a reason; without a month, list the closed months`,
       return EXIT_FAILED
     }
   },
+}
+
+/** Names what is missing, and how to mend it. */
+function describeMissing(items: readonly ChecklistItem[]): string {
+  const missing = items.filter(({ open }) => open !== 0n)
+  const advice = missing.map((item) => item.advice).join(' ')
+  return `the checklist is not complete (${missingItems(items).join(', ')}): ${advice.slice(0, -1)}`
 }
 
 async function listClosedMonths({ pool, write }: CommandContext): Promise<number> {

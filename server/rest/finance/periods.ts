@@ -16,6 +16,7 @@ const Checklist = z.object({
     z.object({
       name: z.string(),
       description: z.string(),
+      advice: z.string().meta({ description: 'How to meet the condition.' }),
       open: z.int().min(0).meta({ description: 'Number of what is missing; 0: met.' }),
     }),
   ),

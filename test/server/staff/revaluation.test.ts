@@ -51,12 +51,21 @@ describe('the value of ETH', () => {
     return Promise.all([...names, ...results].map((name) => hub().hub.ledger.balance(name)))
   }
 
+  /** Conditions of the month's closing checklist that are not met, without other tests' entries. */
+  const missing = async (): Promise<readonly unknown[]> => {
+    const { body } = await fay.ask(`/v1/finance/periods/${month}/checklist`)
+    const open = (body['items'] as Json[]).filter((item) => item['open'] !== 0)
+    return open.map(({ name }) => name).filter((name) => name !== 'proposals')
+  }
+
   it('is posted at the end of a month from a price with its source and author', async () => {
     expectRefused(await revalue(usd('2500'), { source: ' ' }), 422, 'validation_failed')
     const now = { month: monthName(systemClock.now()) }
     expectRefused(await revalue(usd('2500'), now), 409, 'not_booked')
+    expect(await missing()).to.deep.equal(['revalued'])
     const made = await revalue(usd('2500'))
     expect(made.status, made.text).to.equal(201)
+    expect(await missing()).to.deep.equal([])
     // 0.05 ETH came in, gas of 0.01 ETH had cost 30 USD: at 2,500 the rest is worth 100.
     const amounts = ['-100', '125', '0', '5', '0'].map(signed)
     expect(await balances()).to.deep.equal(amounts)
@@ -110,6 +119,18 @@ describe('the value of ETH', () => {
       0,
       true,
     ])
+  })
+
+  it('is required again before the month is closed if gas was posted later', async () => {
+    const { ledger } = hub().hub
+    const owner = await ledger.account('assets:eth:base:gas')
+    const effectiveAt = new Date(from.getTime() + 2 * 86_400_000)
+    const paid = { type: 'gas.paid', gwei: 1_000_000n, cost: usd('9') } as const
+    const entry = { owner, id: uuidv7(effectiveAt.getTime()), effectiveAt }
+    expect(await ledger.post(paid, entry)).to.equal('applied')
+    expect(await missing()).to.deep.equal(['revalued'])
+    expect((await revalue(usd('9000'))).status).to.equal(201)
+    expect(await missing()).to.deep.equal([])
   })
 
   it('gives exports the price of the day', async () => {

@@ -71,6 +71,7 @@ const ITEM_PATHS: Readonly<Record<string, string>> = {
   exceptions: '/finance/exceptions',
   proposals: '/finance/adjustments',
   payments: '/finance/payments',
+  revalued: '/finance/conversion#revalue',
 }
 
 const checklistPart = ({ month, items }: ChecklistJson): Html =>
@@ -81,10 +82,12 @@ const checklistPart = ({ month, items }: ChecklistJson): Html =>
     [
       {
         head: 'Condition',
-        cell: ({ name, description }) =>
-          ITEM_PATHS[name] === undefined
-            ? description
-            : html`<a href="${ITEM_PATHS[name]}">${description}</a>`,
+        cell: ({ name, description, advice, open }) =>
+          html`${
+            ITEM_PATHS[name] === undefined
+              ? description
+              : html`<a href="${ITEM_PATHS[name]}">${description}</a>`
+          }${open > 0 && html`<br><span class="small muted">${advice}</span>`}`,
       },
       {
         head: 'Status',
