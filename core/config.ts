@@ -91,11 +91,11 @@ export interface Config {
   readonly gas: {
     /** USD price of one ETH; converts gas costs for the ledger. */
     readonly ethPrice: Micros
+    readonly priceFeed: string | undefined
     /** Gas wallet balance that triggers an alert. */
     readonly lowGwei: bigint
   }
   readonly documents: DocumentSettings
-  /** Destinations of signed checkpoints. */
   readonly checkpoints: CheckpointSettings
   /** Number of ledger shards of a new installation; existing installations keep theirs. */
   readonly shards: number

@@ -32,6 +32,16 @@ export const SERVER_FAULTS = {
   upstream_unreachable: [502, 'Seller unreachable', 'Nothing was paid.', 10],
   chain_unavailable: [503, 'Blockchain unavailable', 'Nothing was done. Try again later.', 10],
   facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', 2],
+  price_feed_unavailable: [
+    502,
+    'No price from the feed',
+    'Nothing was posted. Enter the price with its source yourself.',
+  ],
+  price_implausible: [
+    502,
+    'Implausible price',
+    'Nothing was posted. Enter the price yourself; if it is right, correct HUB_ETH_PRICE.',
+  ],
   documents_not_configured: [
     503,
     'No documents issued',

@@ -158,6 +158,10 @@ const Variables = z.object({
   HUB_TAX_RATE: z.coerce.number().min(0).max(100).multipleOf(0.01).default(0),
   HUB_TAX_REASON: z.string().max(200).optional(),
   HUB_ETH_PRICE: dollars.optional(),
+  HUB_ETH_PRICE_FEED: z
+    .url({ protocol: /^https?$/ })
+    .regex(/\{day\}.*#\/./, 'must contain {day}, and end with # and a JSON pointer')
+    .optional(),
   HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
   HUB_BROWSERS: z.coerce.number().int().min(0).max(16).default(2),
   HUB_CHROME_PATH: z.string().optional(),

@@ -31,5 +31,9 @@ export const limitsOf = (e: Environment, isProduction: boolean) => ({
     probes: e.HUB_KEEP_PROBES_DAYS,
   },
   credits: { expireDays: e.HUB_CREDITS_EXPIRE_DAYS, noticeDays: e.HUB_CREDITS_NOTICE_DAYS },
-  gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
+  gas: {
+    ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE,
+    priceFeed: e.HUB_ETH_PRICE_FEED,
+    lowGwei: e.HUB_GAS_LOW_GWEI,
+  },
 })

@@ -171,6 +171,7 @@ export const SAFETY_RULES: SafetyRules = {
     days > 366 ? 'must be at most 366: roles of people who left would stay' : undefined,
   HUB_ETH_PRICE: (price) =>
     price < usd('100') || price > usd('100000') ? 'must be the price of one ETH in USD' : undefined,
+  HUB_ETH_PRICE_FEED: (url) => encryptedUrlFault(url),
   HUB_GAS_LOW_GWEI: (gwei, e) =>
     gwei === 0n && !e.X402_FACILITATOR_URL
       ? 'must be above 0: no payment settles without gas'

@@ -1,3 +1,4 @@
+import { PriceFeed } from '../../core/finance/price-feed.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
@@ -43,6 +44,11 @@ import { createCallDeps, createSharedServices, type SharedServices } from './cal
 import { canMail, openLinks } from './mail.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
 import { createSealingKeys, upstreamRoutes } from './upstreams.ts'
+
+const openPriceFeed = ({ egress, clock }: Core, { gas }: HubOptions): PriceFeed | undefined =>
+  gas.priceFeed === undefined
+    ? undefined
+    : new PriceFeed({ url: gas.priceFeed, reference: gas.ethPrice }, egress, () => clock.now())
 
 /** Returns the platform wallets, for reports. */
 const platformWallets = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
@@ -127,7 +133,13 @@ function createRoutes(
       signer: new WebhookSigner(secretKeys.of('webhooks')),
       rules: options.egress,
     }),
-    ...financeRoutes({ ...options, ...platformWallets(options), ...core, pool: core.financePool }),
+    ...financeRoutes({
+      ...options,
+      ...platformWallets(options),
+      ...core,
+      pool: core.financePool,
+      priceFeed: openPriceFeed(core, options),
+    }),
   ]
 }
 

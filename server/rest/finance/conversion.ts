@@ -1,5 +1,9 @@
 import { z } from 'zod'
+import { dayName, daysBefore } from '../../../core/clock.ts'
+import { Fault } from '../../../core/errors.ts'
 import { type ConversionReport, conversionReport } from '../../../core/finance/conversion-report.ts'
+import type { PriceFeed } from '../../../core/finance/price-feed.ts'
+import { parseReportPeriod } from '../../../core/finance/report-period.ts'
 import { submitRevaluation } from '../../../core/finance/revaluation.ts'
 import type { FinanceDeps } from '../../../core/finance/staff-acts.ts'
 import { json, micros } from '../../../core/money.ts'
@@ -10,6 +14,9 @@ import { reportPeriod } from './reports.ts'
 
 const ConversionView = z.object({
   period: z.string(),
+  price_feed: z.string().nullable().meta({
+    description: 'Host from which the price of ETH can be read; null: none is configured.',
+  }),
   accounts: z.array(
     z.object({
       account: z.string(),
@@ -34,8 +41,20 @@ export type ConversionJson = z.infer<typeof ConversionView>
 
 const PRICE_MAX = 1_000_000_000_000
 
+export interface ConversionDeps extends FinanceDeps {
+  readonly priceFeed: Pick<PriceFeed, 'host' | 'read'> | undefined
+}
+
+const EthPrice = z.object({
+  month: z.string(),
+  price_microdollars: z.int().meta({ description: 'Of one ETH, at the end of the month.' }),
+  source: z.string().meta({ description: 'Pass it on with the revaluation.' }),
+})
+
+export type EthPriceJson = z.infer<typeof EthPrice>
+
 /** Accounts between ETH and USDC, and the revaluation of ETH at the end of a month. */
-export const conversionRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
+export const conversionRoutes = (deps: ConversionDeps): readonly AnyRoute[] => [
   route('GET /v1/finance/conversion', {
     summary: 'Explains the accounts between ETH and USDC in a period: gas, value, revaluations.',
     auth: 'finance',
@@ -44,8 +63,29 @@ export const conversionRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
     }),
     response: { status: 200, schema: ConversionView },
     handle: async ({ query }) => ({
-      body: showConversion(await conversionReport(deps.pool, query.period)),
+      body: {
+        ...showConversion(await conversionReport(deps.pool, query.period)),
+        price_feed: deps.priceFeed?.host ?? null,
+      },
     }),
+  }),
+  route('GET /v1/finance/eth-price', {
+    summary: 'Reads the price of ETH at the end of a month from the configured feed.',
+    auth: 'finance',
+    query: z.strictObject({ month }),
+    response: { status: 200, schema: EthPrice },
+    faults: ['price_feed_unavailable', 'price_implausible'],
+    handle: async ({ query: { month: name } }) => {
+      if (!deps.priceFeed) {
+        throw new Fault('price_feed_unavailable', 'HUB_ETH_PRICE_FEED is not set.')
+      }
+      const { to } = parseReportPeriod(name)!
+      if (to > deps.clock.now()) {
+        throw new Fault('price_feed_unavailable', 'The month is not over.')
+      }
+      const { price, source } = await deps.priceFeed.read(dayName(daysBefore(to, 1)))
+      return { body: { month: name, price_microdollars: json(price), source } }
+    },
   }),
   route('POST /v1/finance/revaluations', {
     summary: 'Values the ETH at the end of a month; above the daily limit, proposes it (202).',
@@ -69,7 +109,7 @@ export const conversionRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
   }),
 ]
 
-const showConversion = ({ period, lines, revaluations }: ConversionReport): ConversionJson => ({
+const showConversion = ({ period, lines, revaluations }: ConversionReport) => ({
   period: period.name,
   accounts: lines.map((line) => ({
     account: line.account,

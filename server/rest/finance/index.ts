@@ -2,7 +2,7 @@ import type { DecisionDeps } from '../../../core/finance/decide-act.ts'
 import type { AnyRoute } from '../route.ts'
 import { adjustmentRoutes } from './adjustments.ts'
 import { breakageRoutes } from './breakage.ts'
-import { conversionRoutes } from './conversion.ts'
+import { type ConversionDeps, conversionRoutes } from './conversion.ts'
 import { financeDocumentRoutes } from './documents.ts'
 import { exportRoutes } from './exports.ts'
 import { type JournalDeps, journalRoutes } from './journal.ts'
@@ -24,6 +24,7 @@ type FinanceRouteDeps = OutgoingDeps &
   PaymentsDeps &
   WalletsDeps &
   DecisionDeps &
+  ConversionDeps &
   JournalDeps &
   FinancePayoutDeps
 

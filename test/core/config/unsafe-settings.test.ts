@@ -118,6 +118,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   GAS_WALLET_ADDRESS: [ZERO, privateKeyToAddress(SPEND)],
   HUB_ENV_KEY_MAX_BALANCE: ['10001'],
   HUB_ETH_PRICE: ['0', '1', '3000000'],
+  HUB_ETH_PRICE_FEED: ['http://prices.acme.com/eth?day={day}#/price'],
   HUB_GAS_LOW_GWEI: ['0'],
   HUB_CHROME_SANDBOX: ['off'],
   HUB_SANDBOX_HOSTS: ['seller.test=127.0.0.1:4701'],

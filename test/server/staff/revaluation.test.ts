@@ -140,6 +140,13 @@ describe('the value of ETH', () => {
     expect(text).to.include(`P ${day} ETH 9000.000000 USDC`)
   })
 
+  it('is proposed by no feed unless the operator configures one', async () => {
+    const { body } = await fay.ask(`/v1/finance/conversion?period=${month}`)
+    expect(body['price_feed']).to.equal(null)
+    const read = await fay.ask(`/v1/finance/eth-price?month=${month}`)
+    expectRefused(read, 502, 'price_feed_unavailable')
+  })
+
   it('never changes in a closed month', async () => {
     await closePeriod(hub().hub.financePool, month, 'a test')
     expectRefused(await revalue(usd('2500')), 409, 'not_booked')

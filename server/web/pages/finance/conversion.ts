@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
 
-import type { ConversionJson } from '../../../rest/finance/conversion.ts'
+import { decimal } from '../../../../core/money.ts'
+import type { ConversionJson, EthPriceJson } from '../../../rest/finance/conversion.ts'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import { filterBar, form, formFields, textFilter } from '../../form.ts'
 import { requiredDollars } from '../../form-schemas.ts'
@@ -9,7 +10,7 @@ import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
-import { cardTable, ledgerTable } from '../../table.ts'
+import { cardTable, ledgerTable, withQuery } from '../../table.ts'
 import {
   accountLink,
   entryPath,
@@ -24,7 +25,7 @@ const PATH = '/finance/conversion'
 /** `/finance/conversion`: ETH, its value, what gas cost, and the revaluation of a month. */
 export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page(PATH, {
-    query: z.object({ period: optionalPeriod }),
+    query: z.object({ period: optionalPeriod, quote: z.string().max(7).optional() }),
     actions: {
       revalue: formAction({
         fields: z.object({
@@ -51,6 +52,13 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       const found = await request.api<ConversionJson>('GET /v1/finance/conversion', {
         query: { period },
       })
+      const { quote } = request.query
+      const read =
+        quote === undefined
+          ? undefined
+          : await request.api<EthPriceJson>('GET /v1/finance/eth-price', {
+              query: { month: quote },
+            })
       return {
         title: 'ETH and gas',
         tabs: FINANCE_TABS,
@@ -58,7 +66,11 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
 (UTC). Gas is an expense at the price of its day; until the next revaluation its cost stands in
 <code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
           textFilter('period', 'Period', period, 8),
-        ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(request, last)}`,
+        ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(request, read ?? { month: last })}${
+          found.price_feed !== null &&
+          html`<p><a class="button plain" href="${withQuery(PATH, { quote: last })}#revalue">Read the
+price of ${last} from ${found.price_feed}</a></p>`
+        }`,
       }
     },
   })
@@ -101,7 +113,10 @@ const revaluationTable = ({ revaluations }: ConversionJson): Html | undefined =>
         revaluations,
       )}`
 
-function revalueForm({ submission }: PageRequest, month: string): Html {
+function revalueForm(
+  { submission }: PageRequest,
+  { month, price_microdollars: price, source }: Partial<EthPriceJson>,
+): Html {
   const fields = formFields('revalue', submission)
   return html`<h2 id="revalue">Value the ETH at the end of a month</h2>${form({
     act: 'revalue',
@@ -110,7 +125,7 @@ function revalueForm({ submission }: PageRequest, month: string): Html {
       fields.text({
         name: 'month',
         label: 'Month',
-        value: month,
+        value: month ?? '',
         hint: 'A month (UTC) that is over and not closed.',
         max: 7,
         size: 8,
@@ -119,6 +134,7 @@ function revalueForm({ submission }: PageRequest, month: string): Html {
       fields.text({
         name: 'price',
         label: 'Price of one ETH (USD)',
+        value: price === undefined ? '' : decimal(BigInt(price)),
         numeric: true,
         size: 12,
         required: true,
@@ -126,6 +142,7 @@ function revalueForm({ submission }: PageRequest, month: string): Html {
       fields.text({
         name: 'source',
         label: 'Source of the price',
+        value: source ?? '',
         hint: 'Such as an exchange and a time.',
         max: 200,
         required: true,
