@@ -59,6 +59,14 @@ const platformWallets = ({ money: { chain, treasury, spend, gas, finality } }: H
   finality,
 })
 
+const financeDeps = (core: Core, options: HubOptions) => ({
+  ...options,
+  ...platformWallets(options),
+  ...core,
+  pool: core.financePool,
+  priceFeed: openPriceFeed(core, options),
+})
+
 /** Returns all platform addresses, in lower case. */
 const platformAddresses = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
   [treasury, spend.address, ...others].map((address) => address.toLowerCase())
@@ -133,13 +141,7 @@ function createRoutes(
       signer: new WebhookSigner(secretKeys.of('webhooks')),
       rules: options.egress,
     }),
-    ...financeRoutes({
-      ...options,
-      ...platformWallets(options),
-      ...core,
-      pool: core.financePool,
-      priceFeed: openPriceFeed(core, options),
-    }),
+    ...financeRoutes(financeDeps(core, options)),
   ]
 }
 
