@@ -26,7 +26,7 @@ import { accountGas } from './gas.ts'
 import type { Job, JobDeps } from './job.ts'
 import { payProviders } from './pay-providers.ts'
 import { reconcileWhenDue } from './reconcile-chain.ts'
-import { verifyLedgerJob } from './verify-ledger.ts'
+import { verifyFullyJob, verifyLedgerJob } from './verify-ledger.ts'
 
 /** Runs discovery work, unless the hub does not discover listings. */
 const ifDiscovering =
@@ -60,6 +60,7 @@ export const jobs = {
     run: ({ secretKeys, ...deps }) =>
       verifyLedgerJob({ ...deps, signingKey: secretKeys.signingKey() }),
   },
+  'verify-ledger-fully': { everySeconds: 3_600, deadlineSeconds: 21_600, run: verifyFullyJob },
   'reconcile-chain': { everySeconds: 5, run: reconcileWhenDue },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'expire-credits': {

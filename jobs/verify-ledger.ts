@@ -1,11 +1,17 @@
 import type { Pool } from 'pg'
+import { elapsedMs } from '../core/clock.ts'
 import type { SigningKey } from '../core/crypto/signing-key.ts'
 import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
 import { type CheckpointDestination, shipCheckpoints } from '../core/ledger/ship-checkpoints.ts'
 import { readLedgerId } from '../core/ledger/verify/checkpoints.ts'
 import type { Verification } from '../core/ledger/verify/findings.ts'
 import { verifySince } from '../core/ledger/verify/incremental.ts'
-import { recordVerification } from '../core/ledger/verify/last-verification.ts'
+import {
+  isFullVerificationDue,
+  recordVerification,
+} from '../core/ledger/verify/last-verification.ts'
+import { trustRetained } from '../core/ledger/verify/trust-retained.ts'
+import { verifyLedger } from '../core/ledger/verify.ts'
 import type { Log } from '../core/log.ts'
 import { OutgoingSwitch } from '../core/payments/operations/outgoing-switch.ts'
 
@@ -42,12 +48,34 @@ export async function verifyLedgerJob({
   }
 }
 
+/**
+ * Verifies all entries once a day, also those that `verifyLedgerJob` verified when they were new:
+ * finds rows that were changed later without their seals.
+ */
+export async function verifyFullyJob({
+  pool,
+  retained,
+  log,
+}: {
+  readonly pool: Pool
+  readonly retained: RetainedCheckpoints
+  readonly log: Log
+}): Promise<void> {
+  if (!(await isFullVerificationDue(pool))) return
+  const start = elapsedMs()
+  const result = await verifyLedger(pool, await trustRetained(pool, retained))
+  await raiseAlarm({ pool, log }, result, 'all')
+  const seconds = Math.round((elapsedMs() - start) / 1_000)
+  log.info({ ok: result.ok, seconds }, 'verified all entries of the ledger')
+}
+
 /** Stores the result of a verification; if it failed, logs it and pauses outgoing payments. */
 async function raiseAlarm(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
   result: Verification,
+  scope: 'new' | 'all' = 'new',
 ): Promise<void> {
-  const failures = await recordVerification(pool, result)
+  const failures = await recordVerification(pool, result, scope)
   if (failures.length === 0) return
   log.error({ checks: failures }, 'ledger verification failed: run `npm run ledger -- verify`')
   const outgoing = new OutgoingSwitch(pool)

@@ -9,7 +9,7 @@ const RECENT_DAYS = 30
 export interface PendingWork {
   /** True if the balances of all accounts sum to zero for each asset. */
   readonly sound: boolean
-  /** Checks that failed in the last verification of the ledger. */
+  /** Checks that failed in the last verifications of new entries and of all. */
   readonly failures: readonly string[]
   /** Unresolved differences between chain and ledger. */
   readonly exceptions: bigint
@@ -29,7 +29,7 @@ export interface PendingWork {
 const PENDING_WORK = `
   SELECT NOT EXISTS (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
       GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
-    coalesce((SELECT failures FROM ledger.verification), '{}') AS failures,
+    coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
     p.payments, p.overdue,
     (SELECT count(*) FROM hub.staff_act WHERE state = 'proposed') AS proposals,

@@ -85,6 +85,9 @@ function ledgerGauges({ ledger, verification }: Snapshot): readonly GaugeValues[
     ['hub_ledger_sound', '0 if the last verification found a violation.', isSound ? 1 : 0],
   ]
   if (age !== null) gauges.push(['hub_ledger_verified_seconds', ageHelp, age])
+  const fullAge = verification?.fullSoundAgeSeconds ?? null
+  const fullHelp = 'Seconds since the last verification of all entries that found no violation.'
+  if (fullAge !== null) gauges.push(['hub_ledger_fully_verified_seconds', fullHelp, fullAge])
   return gauges
 }
 

@@ -29,13 +29,13 @@ const OPTIONS = {
   agents: 10_000,
   providers: 100,
   batch: BATCH,
-  start: new Date('2025-11-01T00:00:00Z'),
+  start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 3_100_000,
 }
 /** Entries after each stage: 1 M and 10 M postings. A stage ends just before a chunk is complete. */
 const STAGES = [409_200, 4_005_600]
 /** Years of the generated entries. */
-const YEARS = ['2025', '2026'] as const
+const YEARS = ['2026', '2027'] as const
 const SYSTEM = ['liabilities:holds', 'income:commission', 'assets:usdc:base:in-transit']
 const DENSE = 'liabilities:providers:bulk-0:x'
 /** Concurrent readers: one per core. */

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { signingKeyOf } from '../../core/crypto/signing-key.ts'
+import { pendingWork } from '../../core/finance/pending-work.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { readLastVerification } from '../../core/ledger/verify/last-verification.ts'
 import { createLog } from '../../core/log.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
-import { verifyLedgerJob } from '../../jobs/verify-ledger.ts'
+import { verifyFullyJob, verifyLedgerJob } from '../../jobs/verify-ledger.ts'
 import { order, sampleLedger } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
@@ -17,11 +18,11 @@ describe('the ledger verification job', () => {
   let dataDir: string
   const signingKey = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
 
-  before(async () => {
+  beforeEach(async () => {
     database = await freshDatabase()
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   })
-  after(async () => {
+  afterEach(async () => {
     await database.drop()
     await rm(dataDir, { recursive: true, force: true })
   })
@@ -59,5 +60,38 @@ describe('the ledger verification job', () => {
     const last = (await readLastVerification(database.pool))!
     expect(last.failures.join()).to.include('every row is as it was written: 1, first shard 0 seq')
     expect(last.soundAt).to.be.below(last.at)
+  })
+
+  it('verifies all entries once a day, and finds an old row that was changed', async () => {
+    const log = createLog('silent')
+    const retained = new RetainedCheckpoints(dataDir)
+    const { pool, admin } = database
+    const minutely = () => verifyLedgerJob({ pool, signingKey, retained, log })
+    const daily = () => verifyFullyJob({ pool, retained, log })
+    const last = async () => (await readLastVerification(pool))!
+    await sampleLedger(pool)
+    await minutely()
+    await daily()
+    expect((await last()).fullAt, 'the first entry is not a day old').to.equal(null)
+
+    const passDay = () =>
+      admin.query(`UPDATE ledger.verification SET full_at = now() - interval '25 hours'`)
+    await passDay()
+    await daily()
+    expect(await last()).to.deep.include({ failures: [], fullSoundAgeSeconds: 0 })
+    await admin.query(
+      `BEGIN; SET LOCAL session_replication_role = replica;
+       UPDATE ledger.journal SET meta = '{"x":1}' WHERE seq = 1; COMMIT`,
+    )
+    await minutely()
+    await daily()
+    expect((await last()).failures, 'new entries are sound, and no day has passed').to.deep.equal([])
+    await passDay()
+    await daily()
+    await minutely()
+    const { failures } = await last()
+    expect(failures.join()).to.match(/every row is as it was written: 1, first shard 0 seq 1 id/)
+    expect(await new OutgoingSwitch(pool).state()).to.include({ paused: true })
+    expect((await pendingWork(pool, 1n)).failures).to.deep.equal(failures)
   })
 })

@@ -1,6 +1,7 @@
 import type { Note } from '../checkpoint.ts'
 import type { JournalEntry } from '../entry.ts'
 import { SIGNED_BALANCES, type TrustAnchors } from './checkpoints.ts'
+import { CLOSED, ClosedMonths } from './closed-months.ts'
 import { type ExportLine, FormatError, parseLine, type ShardBounds } from './export-line.ts'
 import { Findings, type Verification } from './findings.ts'
 import { NoteReader } from './note-reader.ts'
@@ -18,7 +19,8 @@ import {
 } from './shard-replay.ts'
 
 const LINE = 'every line follows the format'
-const CHECKS = [LINE, LEAF, SEQUENCE, CHAIN, SEALED, POSTINGS, BALANCED, RULE, OUTCOME, ID, FLOOR]
+const ROW_CHECKS = [POSTINGS, BALANCED, RULE, OUTCOME, ID, FLOOR, CLOSED]
+const CHECKS = [LINE, LEAF, SEQUENCE, CHAIN, SEALED, ...ROW_CHECKS]
 
 /**
  * Verifies an export in the format `agenthub-ledger/1` without the database. Reports rows that were
@@ -59,6 +61,7 @@ class ExportVerifier {
   readonly #notes = new Map<number, Map<bigint, Note[]>>()
   readonly #reader: NoteReader
   readonly #accounts = new Map<string, NamedAccount>()
+  readonly #closedMonths: ClosedMonths
   #bounds: { readonly from: ShardBounds; readonly to: ShardBounds } | undefined
   /** Accounts declared since the last entry; the next entry must use them. */
   #newAccounts: string[] = []
@@ -76,6 +79,7 @@ class ExportVerifier {
   constructor(findings: Findings, reader: NoteReader) {
     this.#findings = findings
     this.#reader = reader
+    this.#closedMonths = new ClosedMonths(findings)
     for (const note of reader.external()) this.#addNote(note)
   }
 
@@ -91,6 +95,7 @@ class ExportVerifier {
 
   end(): void {
     this.#reader.end()
+    this.#closedMonths.end()
     if (this.#announced !== 0) {
       this.#findings.add(LINE, `line 1: ${this.#announced} checkpoints more than there are`)
     }
@@ -175,6 +180,7 @@ class ExportVerifier {
     const name = `shard ${row.shard} seq ${row.seq} id ${row.id}`
     this.#chain!.row(row, name)
     this.#replay!.entry(row, event, postings, name)
+    this.#closedMonths.entry(row, name)
     if (this.#newAccounts.length === 0) return
     const newAccounts = this.#newAccounts
     this.#newAccounts = []

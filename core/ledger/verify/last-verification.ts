@@ -1,34 +1,53 @@
 import type { Pool } from 'pg'
 import type { Verification } from './findings.ts'
 
-/** Result of the last run of the verification job. */
+/** Results of the last runs of the verification jobs: of new entries, and of all. */
 export interface LastVerification {
   readonly at: Date
   /** Time of the last run that found no violation; null if there was none. */
   readonly soundAt: Date | null
   readonly soundAgeSeconds: number | null
-  /** Failed checks, each with its first violation; empty if there are none. */
+  /** End of the last verification of all entries; null before the first. */
+  readonly fullAt: Date | null
+  /** Age of the last one that found no violation. */
+  readonly fullSoundAgeSeconds: number | null
+  /** Failed checks of both, each with its first violation; empty if there are none. */
   readonly failures: readonly string[]
 }
 
 /** Returns undefined before the first run. */
 export async function readLastVerification(pool: Pool): Promise<LastVerification | undefined> {
   const { rows } = await pool.query<LastVerification>(
-    `SELECT at, sound_at AS "soundAt", failures,
+    `SELECT at, sound_at AS "soundAt", failures || full_failures AS failures,
+       full_at AS "fullAt",
+       extract(epoch FROM clock_timestamp() - full_sound_at)::integer AS "fullSoundAgeSeconds",
        extract(epoch FROM clock_timestamp() - sound_at)::integer AS "soundAgeSeconds"
      FROM ledger.verification`,
   )
   return rows[0]
 }
 
-/** Stores the result of a run. @returns the failed checks */
+/** Returns true if the last verification of all entries, or the first entry, is a day old. */
+export async function isFullVerificationDue(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ due: boolean }>(
+    `SELECT coalesce(coalesce((SELECT full_at FROM ledger.verification), min(first.at))
+       < clock_timestamp() - interval '1 day', false) AS due
+     FROM ledger.head h CROSS JOIN LATERAL (SELECT s.at FROM ledger.seal s
+       WHERE s.shard = h.shard ORDER BY s.seq_to LIMIT 1) first`,
+  )
+  return rows[0]!.due
+}
+
+/** Stores the result of a run. @param scope new: entries since the last one @returns failed checks */
 export async function recordVerification(
   pool: Pool,
   { checks }: Verification,
+  scope: 'new' | 'all' = 'new',
 ): Promise<readonly string[]> {
   const failures = checks
     .filter(({ bad }) => bad > 0n)
     .map(({ name, bad, example }) => `${name}: ${bad}, first ${example}`)
-  await pool.query('SELECT ledger.record_verification($1)', [failures])
+  const record = scope === 'new' ? 'record_verification' : 'record_full_verification'
+  await pool.query(`SELECT ledger.${record}($1)`, [failures])
   return failures
 }

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { Pool } from 'pg'
 import { request } from 'undici'
 import { exportCheckpoints } from '../../../core/ledger/checkpoint.ts'
 import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
-import { readLedgerId, type TrustAnchors } from '../../../core/ledger/verify/checkpoints.ts'
+import type { TrustAnchors } from '../../../core/ledger/verify/checkpoints.ts'
 import { linesOf, verifyExport } from '../../../core/ledger/verify/export-verifier.ts'
 import { verifySince } from '../../../core/ledger/verify/incremental.ts'
+import { trustRetained } from '../../../core/ledger/verify/trust-retained.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
 import {
   type Command,
@@ -39,7 +39,7 @@ The checkpoints in HUB_DATA_DIR are always compared, if there are any`,
     const given = await readTrustAnchors(values)
     const retained = dataDir === undefined ? undefined : new RetainedCheckpoints(dataDir)
     const trust =
-      file === undefined && retained ? await addRetained(given, await pool(), retained) : given
+      file === undefined && retained ? await trustRetained(await pool(), retained, given) : given
     const since = values['since'] === true
     if (file !== undefined && since) throw new UsageError('use either --since or --file')
     const result = await (file !== undefined
@@ -80,21 +80,6 @@ async function verifyFile(file: string, trust: TrustAnchors): Promise<Verificati
     throw new UsageError(`cannot read ${file}: ${(error as Error).message}`)
   }
   return verifyExport(linesOf(stream as AsyncIterable<string>), trust)
-}
-
-/** Adds the retained checkpoints and keys of this ledger to those that were given. */
-async function addRetained(
-  { checkpoints = '', keys }: TrustAnchors,
-  pool: Pool,
-  retained: RetainedCheckpoints,
-): Promise<TrustAnchors> {
-  const ledger = await readLedgerId(pool)
-  const known = keys ?? (await retained.keys(ledger))
-  const newest = (await retained.newest(ledger)).map(({ note }) => note)
-  return {
-    checkpoints: [checkpoints, ...newest].join('\n'),
-    ...(known.length > 0 ? { keys: known } : {}),
-  }
 }
 
 /** @throws UsageError if the file or URL cannot be read */

@@ -77,11 +77,13 @@ least 95 % up.`
   return html`<div class="box ${grade}"><p><strong>${words}</strong> ${rest}</p></div>`
 }
 
-const ledgerNotice = (last: LastVerification | undefined): Html | undefined =>
+const ledgerNotice = (last: LastVerification | undefined): Html | null | undefined =>
   last && last.failures.length > 0
     ? html`<div class="box bad"><p><strong>The verification of the ledger failed</strong> at
 ${formatTime(last.at)}. Payments to sellers and payouts are paused until it is resolved.</p></div>`
-    : undefined
+    : last?.fullAt &&
+      html`<p class="small muted">All entries of the ledger were verified last at
+${formatTime(last.fullAt)}; new ones are verified every minute.</p>`
 
 const pauseNotice = (state: SwitchState | undefined): Html | undefined =>
   state?.paused === true
