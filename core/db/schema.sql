@@ -3934,6 +3934,9 @@ CREATE TABLE ledger.verification (
   at timestamp with time zone NOT NULL,
   sound_at timestamp with time zone,
   failures text[] NOT NULL,
+  full_at timestamp with time zone,
+  full_sound_at timestamp with time zone,
+  full_failures text[] DEFAULT '{}'::text[] NOT NULL,
   CONSTRAINT verification_pkey PRIMARY KEY (single),
   CONSTRAINT verification_single_check CHECK (single)
 );
@@ -4945,6 +4948,20 @@ BEGIN
   EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
     FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', p_table);
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.record_full_verification(p_failures text[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  INSERT INTO verification AS v (at, failures, full_at, full_sound_at, full_failures)
+    VALUES (clock_timestamp(), '{}', clock_timestamp(),
+      CASE WHEN p_failures = '{}' THEN clock_timestamp() END, p_failures)
+    ON CONFLICT (single) DO UPDATE SET full_at = excluded.full_at,
+      full_failures = excluded.full_failures,
+      full_sound_at = coalesce(excluded.full_sound_at, v.full_sound_at) $function$;
+GRANT EXECUTE ON FUNCTION ledger.record_full_verification(text[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.record_verification(p_failures text[])
  RETURNS void
