@@ -85,7 +85,9 @@ describe('the ledger verification job', () => {
     )
     await minutely()
     await daily()
-    expect((await last()).failures, 'new entries are sound, and no day has passed').to.deep.equal([])
+    expect((await last()).failures, 'new entries are sound, and no day has passed').to.deep.equal(
+      [],
+    )
     await passDay()
     await daily()
     await minutely()
