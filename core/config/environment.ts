@@ -160,7 +160,10 @@ const Variables = z.object({
   HUB_ETH_PRICE: dollars.optional(),
   HUB_ETH_PRICE_FEED: z
     .url({ protocol: /^https?$/ })
-    .regex(/\{day\}.*#\/./, 'must contain {day}, and end with # and a JSON pointer')
+    .refine(
+      (text) => text.includes('{day}') && text.includes('#/'),
+      'must contain {day}, and end with # and a JSON pointer',
+    )
     .optional(),
   HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
   HUB_BROWSERS: z.coerce.number().int().min(0).max(16).default(2),
