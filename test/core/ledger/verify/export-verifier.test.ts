@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { exportCheckpoints } from '../../../../core/ledger/checkpoint.ts'
 import { exportLedger } from '../../../../core/ledger/export/writer.ts'
-import { closePeriod } from '../../../../core/ledger/history/period.ts'
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { CLOSED } from '../../../../core/ledger/verify/closed-months.ts'
@@ -125,36 +124,6 @@ describe('the verification of an export without the database', () => {
     expect(broken(middle)).to.deep.equal({})
     expect(middle.notes!.join('\n')).to.match(/their seal is not in the export/)
     expect(middle.notes!.join('\n')).to.match(/shard 0: no checkpoint; rows there could have/)
-  })
-
-  it('finds an entry that was dated in a month after its closing, although all is rehashed', async () => {
-    const other = await freshDatabase()
-    try {
-      const read = async () => {
-        const all: string[] = []
-        for await (const line of linesOf(exportLedger(other.pool, 'jsonl'))) all.push(line)
-        return broken(await verifyExport(each(all)))
-      }
-      const { ledger, owner } = await sampleLedger(other.pool)
-      const give = (effectiveAt: string) => {
-        const gift = { type: 'credits.granted', credits: owner.code, amount: 5n } as never
-        return ledger.post(gift, { owner, id: newId(), effectiveAt: new Date(effectiveAt) })
-      }
-      await closePeriod(other.pool, '2020-01', 'olga')
-      const { rows } = await other.pool.query<{ seq: bigint }>('SELECT seq FROM ledger.head')
-      expect(await give('2020-02-01T00:00:00Z')).to.equal('applied')
-      expect(await read()).to.deep.equal({})
-      await tamper(
-        other,
-        `UPDATE ledger.journal SET effective_at = '2020-01-31T23:59:59Z' WHERE seq > ${rows[0]!.seq}`,
-        ...REWRITE,
-      )
-      const found = await read()
-      expect(Object.keys(found)).to.deep.equal([CLOSED])
-      expect(found[CLOSED]).to.match(/^shard 0 seq \d+ id .*: dated in 2020-01$/)
-    } finally {
-      await other.drop()
-    }
   })
 
   it('trusts the hash before a range if a checkpoint signed it', async () => {
