@@ -45,7 +45,7 @@ export class PriceFeed {
     const { hash: pointer } = new URL(url)
     const target = new URL(url.replaceAll('{day}', day))
     target.hash = ''
-    const text = await this.#fetch(target.href)
+    const text = await this.#readText(target.href)
     const found = PRICE.exec(findValue(text, decodeURIComponent(pointer.slice(1))))?.[0]
     if (found === undefined) throw unavailable(`${this.host} returned no price at ${pointer}.`)
     const [whole, fraction = ''] = found.split('.')
@@ -59,7 +59,7 @@ export class PriceFeed {
     return { price, source: `${this.host} for ${day}, read ${this.#now().toISOString()}` }
   }
 
-  async #fetch(url: string): Promise<string> {
+  async #readText(url: string): Promise<string> {
     try {
       const { status, body } = await this.#egress.request({
         url,

@@ -32,7 +32,7 @@ const OPTIONS = {
   start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 3_100_000,
 }
-/** Entries after each stage: 1 M and 10 M postings. A stage ends just before a chunk is complete. */
+/** Entries after each stage: 1 M and 10 M postings, just before a chunk is complete. */
 const STAGES = [409_200, 4_005_600]
 /** Years of the generated entries. */
 const YEARS = ['2026', '2027'] as const

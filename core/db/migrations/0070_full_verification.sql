@@ -1,5 +1,5 @@
--- Why: each minute only new entries were verified; nobody knew when all of them last were, and an old row that
--- was changed without its seal was found by the command alone.
+-- Why: each minute only new entries were verified; nobody knew when all of them last were, and an old row
+-- that was changed without its seal was found by the command alone.
 
 ALTER TABLE ledger.verification
   ADD COLUMN full_at timestamptz,         -- end of the last verification of all entries

@@ -38,7 +38,11 @@ export async function isFullVerificationDue(pool: Pool): Promise<boolean> {
   return rows[0]!.due
 }
 
-/** Stores the result of a run. @param scope new: entries since the last one @returns failed checks */
+/**
+ * Stores the result of a run.
+ * @param scope new: of the entries since the last one
+ * @returns the failed checks
+ */
 export async function recordVerification(
   pool: Pool,
   { checks }: Verification,

@@ -66,11 +66,10 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
 (UTC). Gas is an expense at the price of its day; until the next revaluation its cost stands in
 <code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
           textFilter('period', 'Period', period, 8),
-        ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(request, read ?? { month: last })}${
-          found.price_feed !== null &&
-          html`<p><a class="button plain" href="${withQuery(PATH, { quote: last })}#revalue">Read the
-price of ${last} from ${found.price_feed}</a></p>`
-        }`,
+        ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(
+          request,
+          read ?? { month: last },
+        )}${found.price_feed !== null && feedLink(last, found.price_feed)}`,
       }
     },
   })
@@ -112,6 +111,10 @@ const revaluationTable = ({ revaluations }: ConversionJson): Html | undefined =>
         ],
         revaluations,
       )}`
+
+const feedLink = (month: string, host: string): Html =>
+  html`<p><a class="button plain" href="${withQuery(PATH, { quote: month })}#revalue">Read the price
+of ${month} from ${host}</a></p>`
 
 function revalueForm(
   { submission }: PageRequest,

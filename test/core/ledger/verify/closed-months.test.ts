@@ -17,7 +17,7 @@ describe('the verification of the closed months of an export', () => {
   const verify = async () =>
     broken(await verifyExport(linesOf(exportLedger(database.pool, 'jsonl'))))
 
-  it('finds an entry that was dated before a closing after it, although all is rehashed', async () => {
+  it('finds an entry that was dated in a closed month, although all is rehashed', async () => {
     const { ledger, owner } = await sampleLedger(database.pool)
     await closePeriod(database.pool, '2020-01', 'olga')
     const { rows } = await database.pool.query<{ seq: bigint }>('SELECT seq FROM ledger.head')
