@@ -1,16 +1,15 @@
 import { Refusal } from 'agenthub/plugin'
-import { classify } from './classify.ts'
 import type { Analysis, AnalyzeTask } from './engine.ts'
 import {
   type Fact,
   type FactInput,
   type FactItem,
-  factByName,
-  factOf,
   normalizeName,
   requestedSources,
 } from './facts.ts'
+import { factFor } from './field-facts.ts'
 import { type Shape, shapeOf } from './format.ts'
+import { formatDay } from './type-phrases.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -27,15 +26,35 @@ interface FillState {
   resolved: number
 }
 
-/** Fields that cannot be computed are null. @throws Refusal `unsupported_by_engine` if all are */
+const notUnderstood = (prose: string): Refusal => {
+  const shown = prose.trim().slice(0, 60)
+  return new Refusal(
+    'format_not_understood',
+    `The output_format '${shown}' was not understood. The output is always JSON. Name the fields ` +
+      'with their types, or send an example or a JSON Schema; see understood_formats.',
+    {
+      understood_formats: [
+        'JSON with keys summary (string), people (array of strings) and date (YYYY-MM-DD)',
+        'a JSON array of strings',
+        'one of: positive, negative, neutral',
+        { summary: 'string', people: ['string'], date: 'YYYY-MM-DD' },
+      ],
+    },
+  )
+}
+
+/**
+ * Fields that cannot be computed are null.
+ *
+ * @throws Refusal `format_not_understood`; `unsupported_by_engine` if no field can be computed
+ */
 export const analyze = (reading: FactInput, task: AnalyzeTask): Analysis => {
-  const { format } = task
+  const { format, instructions } = task
+  if (format.kind === 'prose' && format.prose.trim() !== '') throw notUnderstood(format.prose)
   const shape = format.kind === 'schema' ? shapeOf(format.schema) : undefined
-  const prose = format.kind === 'prose' ? format.prose : ''
-  const request = `${task.instructions}\n${prose}`
-  const choices = choicesIn(request)
+  const choices = choicesIn(instructions)
   const filling: FillState = { reading, choices, unresolved: [], resolved: 0 }
-  const { value, schema } = fill('', shape ?? derivedShape(request, choices), '', filling)
+  const { value, schema } = fill('', shape ?? derivedShape(instructions, choices), '', filling)
   if (filling.resolved === 0) {
     throw new Refusal(
       'unsupported_by_engine',
@@ -81,7 +100,8 @@ const choicesIn = (instructions: string): string[] => {
 }
 
 const fill = (name: string, shape: Shape, path: string, filling: FillState): Filled => {
-  if (shape.kind === 'object') return fillObject(name, shape, path, filling)
+  if (shape.kind === 'object' && (shape.properties ?? []).length > 0)
+    return fillObject(name, shape, path, filling)
   const fact = factFor(name, shape, filling)
   const filled = fact === undefined ? undefined : fit(fact, shape, path, filling)
   if (filled !== undefined) {
@@ -117,32 +137,6 @@ const memberName = (parent: string, key: string): string => {
     : key
 }
 
-const CATEGORY = /^(?:category|class|classification|label|type|topic|intent|department)$/
-
-const factFor = (name: string, shape: Shape, filling: FillState): Fact | undefined => {
-  const { reading } = filling
-  const named = name === '' ? rootFact(filling) : factByName(name, reading)
-  const choices = shape.choices ?? (CATEGORY.test(normalizeName(name)) ? filling.choices : [])
-  if (choices.length === 0) return named
-  const text = typeof named === 'string' ? named.toLowerCase() : undefined
-  const match = choices.find((one) => one.toLowerCase() === text)
-  return match ?? (named === undefined ? likeliestChoice(choices, reading) : undefined)
-}
-
-/** For an output that is not an object: the first fact that the instructions ask for. */
-const rootFact = ({ reading }: FillState): Fact | undefined => {
-  const [first] = requestedSources(reading.instructions)
-  return first === undefined ? undefined : factOf(first, reading)
-}
-
-/** The most likely choice, if any word of the text supports it. */
-const likeliestChoice = (choices: readonly string[], reading: FactInput): string | undefined => {
-  const categories = choices.map((name) => ({ name }))
-  const mood = reading.sentiment().overall.score
-  const [best] = classify(reading.sentences, categories, { several: false, mood })
-  return best !== undefined && best.evidence > 0 ? best.name : undefined
-}
-
 /** Converts a fact to the requested shape; undefined if it does not fit. */
 const fit = (fact: Fact, shape: Shape, path: string, filling: FillState): Filled | undefined => {
   if (shape.kind === 'array')
@@ -166,7 +160,7 @@ const firstNumber = (list: readonly (string | FactItem)[]): Fact | undefined => 
 const scalar = (fact: Fact | undefined, shape: Shape): Filled | undefined => {
   const { kind, minimum = -Infinity, maximum = Infinity, choices } = shape
   const value = kind === 'string' && typeof fact === 'number' ? String(fact) : fact
-  if (value === undefined) return undefined
+  if (value === undefined || value === '') return undefined
   if (choices !== undefined && !(typeof value === 'string' && choices.includes(value))) {
     return undefined
   }
@@ -188,7 +182,12 @@ const fitList = (
   if (items?.kind === 'object' && (items.properties ?? []).length > 0) {
     const things = list.slice(0, limited)
     if (things.length < (shape.minItems ?? 0)) return undefined
+    const known = filling.unresolved.length
     const value = things.map((one, index) => members(one, items, `${path}/${index}`, filling))
+    if (value.length > 0 && value.every((one) => Object.values(one).every((own) => own === null))) {
+      filling.unresolved.length = known
+      return undefined
+    }
     const schema = { type: 'array', items: memberSchema(items) }
     return { value, schema }
   }
@@ -227,7 +226,7 @@ const members = (
   shape: Shape,
   path: string,
   filling: FillState,
-): unknown => {
+): Readonly<Record<string, unknown>> => {
   const thing: FactItem = typeof one === 'string' ? { text: one } : one
   return Object.fromEntries(
     (shape.properties ?? []).map(([key, inner]) => {
@@ -236,7 +235,10 @@ const members = (
       const source = [...(member?.[1] ?? []), ...(member === undefined ? [] : [name])].find(
         (name) => Object.hasOwn(thing, name),
       )
-      const fact = source === undefined ? undefined : thing[source]
+      const given = source === undefined ? undefined : thing[source]
+      const iso = thing['iso']
+      const fact =
+        inner.day === undefined || typeof iso !== 'string' ? given : formatDay(iso, inner.day)
       const filled = fact === undefined ? undefined : scalar(fact, inner)
       if (filled === undefined) filling.unresolved.push(`${path}/${key}`)
       return [key, filled?.value ?? null]
@@ -265,6 +267,7 @@ const schemaOf = (shape: Shape): Json => {
     ...(choices === undefined ? {} : { enum: choices }),
     ...(minimum === undefined ? {} : { minimum }),
     ...(maximum === undefined ? {} : { maximum }),
+    ...(shape.day === 'YYYY-MM-DD' ? { format: 'date' } : {}),
     ...(kind === 'array' && shape.items !== undefined ? { items: schemaOf(shape.items) } : {}),
   }
 }

@@ -66,7 +66,8 @@ const read = (schema: unknown, context: ReadContext): Json => {
     const readKeyword = Object.hasOwn(KEYWORD_READERS, keyword)
       ? KEYWORD_READERS[keyword]
       : undefined
-    if (readKeyword !== undefined) result.push(readKeyword(value, context))
+    const read = readKeyword?.(value, context)
+    if (read !== undefined) result.push(read)
     else if (!SKIPPED.has(keyword)) context.reader.ignored.add(keyword.slice(0, 40))
   }
   return Object.fromEntries(result)
@@ -99,7 +100,11 @@ const deeper = (context: ReadContext): ReadContext => ({ ...context, depth: cont
 /** Keywords without constraints, or read elsewhere; not reported as ignored. */
 const SKIPPED = new Set(['$schema', '$id', '$defs', 'definitions', '$comment', 'title', 'examples'])
 
-type KeywordReader = (value: unknown, context: ReadContext) => [keyword: string, result: unknown]
+/** Returns undefined to ignore the keyword. */
+type KeywordReader = (
+  value: unknown,
+  context: ReadContext,
+) => [keyword: string, result: unknown] | undefined
 
 const options: KeywordReader = (value, context) => {
   const listed = listOf('anyOf', value)
@@ -143,6 +148,7 @@ const KEYWORD_READERS: Readonly<Record<string, KeywordReader>> = {
   const: (value) => ['enum', [primitive(value)]],
   anyOf: options,
   oneOf: options,
+  format: (value) => (value === 'date' ? ['format', value] : undefined),
   description: (value) => ['description', String(value).slice(0, 2_000)],
   minItems: limit('minItems'),
   maxItems: limit('maxItems'),

@@ -153,7 +153,7 @@ export class Engines {
 
 const UNSUPPORTED = 'unsupported_by_engine'
 /** Refusals of one engine after which the next one is tried. */
-const ENGINE_REFUSALS = new Set([UNSUPPORTED, 'language_not_supported'])
+const ENGINE_REFUSALS = new Set([UNSUPPORTED, 'language_not_supported', 'format_not_understood'])
 
 const withFailoverWarning = (envelope: Envelope, attempts: readonly Attempt[]): Envelope => {
   if (attempts.length === 0) return envelope

@@ -1,4 +1,7 @@
 import { invalidFormat, isRecord, type Json, LIMITS, readSchema, tooDeep } from './caller-schema.ts'
+import { schemaOfProse } from './prose-format.ts'
+import { DAY_PATTERN, leadingType, schemaOfPhrase } from './type-phrases.ts'
+import { schemaOfSketch } from './type-sketch.ts'
 
 /** Requested output as engines read it: a JSON Schema with few keywords, or prose. */
 export type Format =
@@ -8,8 +11,8 @@ export type Format =
 /** @throws Refusal `invalid_output_format` */
 export const readFormat = (format: unknown): Format => {
   if (format === undefined) return { kind: 'prose', prose: '' }
-  const value = typeof format === 'string' ? parseLoosely(format) : format
-  if (value === undefined) return { kind: 'prose', prose: typeof format === 'string' ? format : '' }
+  const value = typeof format === 'string' ? parseJson(format) : format
+  if (value === undefined) return readText(typeof format === 'string' ? format : '')
   if (Buffer.byteLength(JSON.stringify(value)) > LIMITS.bytes) {
     throw invalidFormat(`output_format must have at most ${LIMITS.bytes} bytes.`)
   }
@@ -18,6 +21,37 @@ export const readFormat = (format: unknown): Format => {
   }
   if (isSchema(value)) return { kind: 'schema', ...readSchema(value) }
   const schema = schemaOfExample(value, 0, { left: LIMITS.properties })
+  return { kind: 'schema', schema, ignored: [] }
+}
+
+/** A sketch between words: `Respond with {"name": string}`, `an array of { a: number }`. */
+const quotedSketch = (text: string): Json | undefined => {
+  const from = text.search(/\{|\[\s?[{"]/)
+  const to = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1
+  if (from <= 0 || to <= from) return undefined
+  const schema = schemaOfSketch(text.slice(from, to))
+  const isMany = /\b(?:array|list)s? of\b/i.test(text.slice(Math.max(0, from - 40), from))
+  return schema === undefined || !isMany ? schema : { type: 'array', items: schema }
+}
+
+const parseJson = (format: string): unknown => {
+  try {
+    return JSON.parse(format)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a sketch such as `{summary: string, tags: [string]}`, or prose. */
+const readText = (text: string): Format => {
+  const sketched = schemaOfSketch(text) ?? quotedSketch(text)
+  if (sketched === undefined && /^\s*[[{]/.test(text)) {
+    throw invalidFormat('output_format is neither JSON nor a sketch of fields.')
+  }
+  const schema = sketched ?? schemaOfProse(text)
+  if (schema === undefined) return { kind: 'prose', prose: text }
+  // `json` alone requests no certain fields.
+  if (Object.keys(schema).length === 0) return { kind: 'prose', prose: '' }
   return { kind: 'schema', schema, ignored: [] }
 }
 
@@ -31,58 +65,14 @@ export interface Shape {
   readonly maxItems?: number
   readonly minimum?: number
   readonly maximum?: number
+  /** Format of a day, such as `YYYY-MM-DD`. */
+  readonly day?: string
+  /** Words of the caller about the value. */
+  readonly about?: string
 }
 
 const KINDS = ['string', 'number', 'integer', 'boolean', 'array', 'object'] as const
 const KEYWORDS = ['type', 'properties', 'items', 'enum', 'const', 'anyOf', 'oneOf', '$schema']
-
-/** Parses JSON or a sketch such as `{summary: string, tags: [string]}`; undefined for prose. */
-const parseLoosely = (format: string): unknown => {
-  const text = format.trim()
-  try {
-    return JSON.parse(text)
-  } catch {
-    return /^[[{]/.test(text) ? sketch(text) : undefined
-  }
-}
-
-const FIELD =
-  /["']?([\p{L}_][\p{L}\p{N}_-]{0,60})["']?\??\s{0,4}:\s{0,4}(["']?[\p{L}]{0,12}|[[{])?/gu
-
-/** Quotes bare names and types; if the result is not JSON, extracts the field names. */
-const sketch = (text: string): unknown => {
-  const quoted = text
-    .slice(0, LIMITS.bytes)
-    .replace(/'/g, '"')
-    .replace(/([{,]\s{0,80})([\p{L}_][\p{L}\p{N}_-]{0,60})\??(?=\s{0,8}:)/gu, '$1"$2"')
-    .replace(/([:[]\s{0,80})(\p{L}[\p{L}\p{N}_ |]{0,200}(?:\[\])?)(?=\s{0,80}[,}\]])/gu, '$1"$2"')
-    .replace(/"\s{0,8}\|\s{0,8}"/g, '|')
-    .replace(/,(\s{0,80}[}\]])/g, '$1')
-  try {
-    return JSON.parse(quoted)
-  } catch {
-    return fieldsOf(text)
-  }
-}
-
-const fieldsOf = (text: string): unknown => {
-  const fields = Array.from(
-    text.slice(0, LIMITS.bytes).matchAll(FIELD),
-    ([, name = '', type = '']) => {
-      const word = type.replace(/["']/g, '').toLowerCase()
-      return [name, word === '[' || /^(?:array|list)/.test(word) ? [] : exampleOf(word)] as const
-    },
-  )
-  if (fields.length === 0)
-    throw invalidFormat('output_format is neither JSON nor a sketch of fields.')
-  return Object.fromEntries(fields)
-}
-
-const exampleOf = (word: string): unknown => {
-  if (/^(?:number|float|int)/.test(word)) return 0
-  if (word.startsWith('bool')) return false
-  return word.startsWith('str') ? '' : null
-}
 
 const isSchema = (value: unknown): value is Json => {
   if (!isRecord(value)) return false
@@ -115,6 +105,8 @@ export const shapeOf = (schema: unknown): Shape => {
     ...(kind === 'array' ? { items: shapeOf(schema['items']) } : {}),
     ...choicesOf(schema),
     ...limitsOf(schema),
+    ...dayOf(schema),
+    ...(typeof schema['description'] === 'string' ? { about: schema['description'] } : {}),
   }
 }
 
@@ -134,6 +126,12 @@ const choicesOf = (schema: Json): { choices?: readonly string[] } => {
   if (!Array.isArray(values)) return {}
   const choices = values.filter((one): one is string => typeof one === 'string')
   return choices.length > 0 ? { choices } : {}
+}
+
+const dayOf = ({ format, description }: Json): { day?: string } => {
+  if (format === 'date') return { day: 'YYYY-MM-DD' }
+  const pattern = typeof description === 'string' ? description.trim() : ''
+  return DAY_PATTERN.test(pattern) ? { day: pattern } : {}
 }
 
 const limitsOf = (
@@ -171,18 +169,12 @@ const schemaOfExample = (example: unknown, depth: number, budget: { left: number
   return typeof example === 'string' ? schemaOfWord(example) : {}
 }
 
-/** In an example, `"a|b|c"` is an enum, a type name is that type, other text is a description. */
+/** In an example, a type or a format of dates in words is that type, other text a description. */
 const schemaOfWord = (word: string): Json => {
-  const choices = word.split('|').map((one) => one.trim())
-  if (choices.length > 1 && choices.every((one) => one !== '')) {
-    return { type: 'string', enum: [...new Set(choices)] }
-  }
-  const type = word.trim().toLowerCase()
-  if (/^(?:number|float|decimal)$/.test(type)) return { type: 'number' }
-  if (/^(?:integer|int)$/.test(type)) return { type: 'integer' }
-  if (/^bool(?:ean)?$/.test(type)) return { type: 'boolean' }
-  if (/^(?:string\[\]|array|list)/.test(type)) return { type: 'array', items: {} }
-  return /^(?:string|str|text)?$/.test(type)
-    ? { type: 'string' }
-    : { type: 'string', description: word.trim() }
+  const text = word.trim()
+  if (text === '') return { type: 'string' }
+  // An example sentence is no list of choices, although it may contain `or`.
+  const isPhrase = text.includes('|') || !/\bor\b|\//.test(text) || text.split(' ').length <= 6
+  const schema = isPhrase ? (schemaOfPhrase(text) ?? leadingType(text)) : undefined
+  return schema ?? { type: 'string', description: text }
 }

@@ -27,7 +27,11 @@ export const analyzeInput = s.object({
   }),
   output_format: s.optional(
     s.anyOf(
-      s.string({ maxBytes: 16_384, description: 'A JSON Schema, an example, or prose.' }),
+      s.string({
+        maxBytes: 16_384,
+        description:
+          'A JSON Schema, an example, types, or words such as: JSON with keys a (string), b (number).',
+      }),
       s.record(s.unknown()),
     ),
   ),

@@ -17,18 +17,6 @@ const BOUNDED: readonly BoundedPattern[] = [
     reason: 'instructions, limited by their schema',
   },
   {
-    file: 'plugins/analysis/format.ts',
-    start: '/["\']?([\\p{L}_][\\p{L}\\p{N}_-]{0,60})["\']?\\??\\s{0,4}:',
-    max: 16_384,
-    reason: 'LIMITS.bytes of output_format',
-  },
-  {
-    file: 'plugins/analysis/format.ts',
-    start: '/([:[]\\s{0,80})(\\p{L}[\\p{L}\\p{N}_ |]{0,200}',
-    max: 16_384,
-    reason: 'LIMITS.bytes of output_format',
-  },
-  {
     file: 'plugins/analysis/llm/injection.ts',
     start: '/\\b(?:ignore|disregard|',
     max: 51_200,

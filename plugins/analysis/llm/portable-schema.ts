@@ -2,8 +2,9 @@ import { isRecord, type Json } from '../caller-schema.ts'
 
 /** Converts to what all APIs accept: all properties required, null allowed, no bounds. */
 export const toPortableSchema = (schema: Json): Json => {
-  const { anyOf, enum: choices, description, type, properties, items } = schema
-  const described = typeof description === 'string' ? { description } : {}
+  const { anyOf, enum: choices, type, properties, items } = schema
+  const description = schema['description'] ?? (schema['format'] === 'date' ? 'YYYY-MM-DD' : '')
+  const described = typeof description === 'string' && description !== '' ? { description } : {}
   if (Array.isArray(anyOf)) {
     return { ...described, anyOf: anyOf.map((one) => toPortableSchema(isRecord(one) ? one : {})) }
   }

@@ -48,6 +48,25 @@ const REFUSED: readonly (readonly [string, string, object, number, string, objec
     'invalid_output_format',
   ],
   [
+    'a format that it does not understand',
+    '/analyze',
+    { text: TEXT, instructions: 'Summarize.', output_format: 'xml' },
+    422,
+    'format_not_understood',
+  ],
+  [
+    'a format of which it can fill nothing',
+    '/analyze',
+    {
+      text: TEXT,
+      instructions: 'Weigh it.',
+      output_format: 'JSON with keys risk (string), vat (number)',
+    },
+    422,
+    'unsupported_by_engine',
+    { unresolved: ['/risk', '/vat'] },
+  ],
+  [
     'what it cannot compute',
     '/analyze',
     { text: TEXT, instructions: 'Rhyme it.' },
