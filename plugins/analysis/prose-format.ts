@@ -96,8 +96,9 @@ const splitList = (list: string): string[] => {
 /** A name in a list without an introduction: alone or with its type. */
 const BARE_FIELD = /^["'`“]?[\p{L}_$][\p{L}\p{N}_$-]{0,60}["'`”]?(?:$|\s?[:(])/u
 const NAME_WORDS_MAX = 3
-const FIELD =
-  /^["'`“*]{0,2}([\p{L}_$][\p{L}\p{N}_$]{0,40}(?:[ -][\p{L}\p{N}_$]{1,40}){0,3})["'`”*]{0,2}\??(?:\s{0,4}(?:[(:=–—]|-\s)(.{0,300}))?$/u
+const FIELD_NAME = /^[\p{L}_$][\p{L}\p{N}_$ -]{0,60}$/u
+/** Marks between a name and its type: `name (string)`, `name: string`, `name - a string`. */
+const TYPE_MARK = /[(:=–—]|\s-\s/
 
 /** One field with its type: `name (string)`, `tags: array of strings`, `date as YYYY-MM-DD`. */
 const fieldOf = (item: string): readonly [string, Json] | undefined => {
@@ -106,10 +107,13 @@ const fieldOf = (item: string): readonly [string, Json] | undefined => {
     typed === null
       ? item
       : `${item.slice(0, typed.index)}: ${item.slice(typed.index + typed[0].length)}`
-  const [, words = '', rest] = FIELD.exec(split.replace(/^(?:the|a|an|its|their)\s/i, '')) ?? []
-  const name = words.trim().replace(/["'`”*]$/, '')
-  if (name === '' || name.split(/\s+/).length > NAME_WORDS_MAX) return undefined
-  const about = (rest ?? '')
+  const plain = split.replace(/^(?:the|a|an|its|their)\s/i, '')
+  const mark = plain.search(TYPE_MARK)
+  const name = (mark < 0 ? plain : plain.slice(0, mark)).replace(/["'`“”*?]/g, '').trim()
+  const rest = mark < 0 ? '' : plain.slice(mark).replace(/^\s?[(:=–—-]\s?/, '')
+  if (!FIELD_NAME.test(name) || name.split(/\s+/).length > NAME_WORDS_MAX) return undefined
+  const about = rest
+
     .trim()
     .replace(/\)\s*[.,;]?$/, '')
     .trim()

@@ -29,8 +29,7 @@ export const analyzeInput = s.object({
     s.anyOf(
       s.string({
         maxBytes: 16_384,
-        description:
-          'A JSON Schema, an example, types, or words such as: JSON with keys a (string), b (number).',
+        description: 'A JSON Schema, an example, or words: JSON with keys a (string), b (number).',
       }),
       s.record(s.unknown()),
     ),

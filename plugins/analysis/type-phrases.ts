@@ -47,14 +47,19 @@ const TYPES = new Map<string, Json>([
   ['null', { type: 'null' }],
 ])
 
-const FILLERS =
-  /^(?:please|return|respond|reply|answer|give|me|output|produce|provide|format|formatted|as|in|is|be|must|should|just|only|strictly|simple|simply|valid|json|a|an|the|of|type|single|short|one-line|with|optional|required|nullable|value|values)$/
+const FILLERS = new Set(
+  (
+    'please return respond reply answer give me output produce provide format formatted as in is ' +
+    'be must should just only strictly simple simply valid json a an the of type single short ' +
+    'one-line with optional required nullable value values'
+  ).split(' '),
+)
 
 /** Removes leading words that carry no type, such as `must be a`. */
 export const withoutFillers = (phrase: string): string => {
   const found = phrase.trim().split(/\s+/)
   let from = 0
-  const isFiller = (word = ''): boolean => FILLERS.test(word.toLowerCase().replace(/:$/, ''))
+  const isFiller = (word = ''): boolean => FILLERS.has(word.toLowerCase().replace(/:$/, ''))
   while (from < found.length - 1 && isFiller(found[from])) from += 1
   return found.slice(from).join(' ')
 }
@@ -114,7 +119,7 @@ const dayIn = (phrase: string): Json | undefined => {
 }
 
 const LIST =
-  /^(?:(?:bulleted|numbered|ordered|flat|short) )?(?:array|list|set|sequence|collection)s?(?: of (.{1,200}))?$/i
+  /^(?:(?:bulleted|numbered|ordered|flat) )?(?:array|list|set|collection)s?(?: of (.{1,200}))?$/i
 const listOf = (phrase: string): Json | undefined => {
   const inner = phrase.endsWith('[]') ? phrase.slice(0, -2) : undefined
   const found = LIST.exec(phrase)
@@ -129,8 +134,7 @@ const listOf = (phrase: string): Json | undefined => {
     : undefined
 }
 
-const NUMBER = '(-?\\d{1,9}(?:\\.\\d{1,9})?)'
-const RANGE = new RegExp(`${NUMBER} ?(?:and|to|-|–|\\.\\.|through) ?${NUMBER}`)
+const RANGE = /(?<![\d.])(-?\d{1,9}(?:\.\d{1,9})?) ?(?:and|to|-|–|\.\.) ?(-?\d{1,9}(?:\.\d{1,9})?)/
 /** `number between 1 and 10`, `integer from 0 to 5`, `1-10`. */
 const rangeOf = (phrase: string): Json | undefined => {
   const [whole = '', from = '', to = ''] = RANGE.exec(phrase) ?? []
