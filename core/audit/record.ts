@@ -59,6 +59,7 @@ export const ACTS = [
   'credits.lapse',
   'holdings.revalue',
   'period.close',
+  'backup.accept',
   'exception.resolve',
   'transfer.book',
   'payout.approve',

@@ -18,6 +18,7 @@ export interface ShippedCheckpoints {
 
 const SHIPPED = 'shipped-'
 const KEYS = 'keys'
+const ABANDONED = 'abandoned'
 const PENDING = 'pending'
 const PART = '.part'
 const SHARD = /^\d{1,5}$/
@@ -29,6 +30,7 @@ const SHARD = /^\d{1,5}$/
  *     checkpoints/<ledger>/shipped-webhook      the last ones that a destination confirmed
  *     checkpoints/<ledger>/<shard>/2026-11-21   the last checkpoint of that day
  *     checkpoints/<ledger>/<shard>/pending      signed before it is stored in the database
+ *     checkpoints/<ledger>/abandoned            of entries that a restored backup lacks
  *
  * The newest one proves all entries before it, because seals form a chain.
  */
@@ -106,6 +108,30 @@ export class RetainedCheckpoints {
     const shards = (await list(join(this.#directory, ledger))).filter((name) => SHARD.test(name))
     const all = await Promise.all(shards.map((shard) => this.read(ledger, Number(shard))))
     return all.flatMap(({ newest }) => (newest ? [newest] : []))
+  }
+
+  /** Returns all retained checkpoints of a ledger, the oldest first in each shard. */
+  async all(ledger: string): Promise<readonly Note[]> {
+    const shards = (await list(join(this.#directory, ledger))).filter((name) => SHARD.test(name))
+    const found = shards.map(async (shard) => {
+      const folder = this.#folder(ledger, Number(shard))
+      return Promise.all((await list(folder)).map((name) => readNote(join(folder, name))))
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  /** Moves checkpoints to the folder `abandoned`, where nothing is compared with them. */
+  async abandon(ledger: string, notes: readonly Note[]): Promise<void> {
+    const texts = new Set(notes.map(({ note }) => note))
+    for (const { shard, seq, audit, note } of notes) {
+      const name = [shard, seq, audit?.lines ?? 0n].join('-')
+      await this.#write(join(this.#directory, ledger, ABANDONED), name, note)
+      const folder = this.#folder(ledger, shard)
+      for (const file of await list(folder)) {
+        const { note: text } = await readNote(join(folder, file))
+        if (texts.has(text)) await rm(join(folder, file))
+      }
+    }
   }
 
   #folder(ledger: string, shard: number): string {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
+import { acceptRestoreCommand } from './accept-restore.ts'
 import { conversionCommand } from './conversion.ts'
 import { documentsCommand } from './documents.ts'
 import { exceptionsCommand, resolveCommand } from './exceptions.ts'
@@ -32,6 +33,7 @@ const LEDGER: Program = {
     exceptions: exceptionsCommand,
     resolve: resolveCommand,
     rebuild: rebuildCommand,
+    'accept-restore': acceptRestoreCommand,
     retention: retentionCommand,
   },
   footer: 'Instants are UTC: 2026-11, 2026-11-21 or ISO 8601.',

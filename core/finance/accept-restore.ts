@@ -1,0 +1,70 @@
+import type { Pool } from 'pg'
+import { type Actor, withAudit } from '../audit/record.ts'
+import { Fault } from '../errors.ts'
+import type { Note } from '../ledger/checkpoint.ts'
+import type { RetainedCheckpoints } from '../ledger/retained-checkpoints.ts'
+import { readLedgerId } from '../ledger/verify/checkpoints.ts'
+import { verifyLedger } from '../ledger/verify.ts'
+import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
+
+/**
+ * Accepts that the database was restored from a backup, which lacks entries that the hub has signed
+ * already: moves the retained checkpoints of these entries away, so that verification passes
+ * again. What the backup does contain must be sound and agree with all other retained
+ * checkpoints. Pauses outgoing payments.
+ * @returns the checkpoints that were moved away
+ * @throws Fault `not_booked` if no checkpoint is ahead, or the ledger is not sound
+ */
+export async function acceptRestore(
+  pool: Pool,
+  retained: RetainedCheckpoints,
+  by: Actor,
+  reason: string,
+): Promise<readonly Note[]> {
+  const ledger = await readLedgerId(pool)
+  const ends = await readEnds(pool)
+  const isAhead = ({ shard, seq, audit }: Note): boolean =>
+    seq > (ends.heads.get(shard) ?? 0n) || (audit?.lines ?? 0n) > ends.lines
+  const notes = await retained.all(ledger)
+  const ahead = notes.filter(isAhead)
+  if (ahead.length === 0) {
+    throw new Fault('not_booked', 'The database has all entries that the hub has signed.')
+  }
+  const checkpoints = notes.filter((note) => !isAhead(note)).map(({ note }) => note)
+  const keys = await retained.keys(ledger)
+  const { ok, checks } = await verifyLedger(pool, { keys, checkpoints: checkpoints.join('\n') })
+  if (!ok) {
+    const failed = checks.filter(({ bad }) => bad > 0n).map(({ name }) => name)
+    throw new Fault('not_booked', `The restored ledger is not sound: ${failed.join('; ')}.`)
+  }
+  await new OutgoingSwitch(pool).set(true, by.name, `A restored backup was accepted: ${reason}`)
+  await withAudit(pool, by, reason, async (_, note) =>
+    note({
+      act: 'backup.accept',
+      subject: ledger,
+      before: { signed: ahead.map(describeNote) },
+      after: { heads: [...ends.heads].map(([shard, seq]) => ({ shard, seq: String(seq) })) },
+    }),
+  )
+  await retained.abandon(ledger, ahead)
+  return ahead
+}
+
+const describeNote = ({ shard, seq, at, audit }: Note) => ({
+  shard,
+  seq: String(seq),
+  at,
+  audit: String(audit?.lines ?? 0n),
+})
+
+/** Reads the last entry of each shard and the last line of the audit log. */
+async function readEnds(pool: Pool) {
+  const { rows } = await pool.query<{ shard: number; seq: bigint; lines: bigint }>(
+    `SELECT h.shard, h.seq, (SELECT coalesce(max(a.seq), 0) FROM hub.audit a) AS lines
+     FROM ledger.head h`,
+  )
+  return {
+    heads: new Map(rows.map(({ shard, seq }) => [shard, seq])),
+    lines: rows[0]?.lines ?? 0n,
+  }
+}

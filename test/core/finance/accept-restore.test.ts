@@ -1,0 +1,90 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
+import { readLedgerId } from '../../../core/ledger/verify/checkpoints.ts'
+import { verifySince } from '../../../core/ledger/verify/incremental.ts'
+import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
+import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { order, sampleLedger } from '../ledger/fixture.ts'
+import { broken, newSigner, REWRITE, REWRITE_SUMS, tamper } from '../ledger/verify/tampering.ts'
+
+const ACCEPT = ['accept-restore', '--author', 'olga', '--reason', 'the disk failed']
+
+describe('a restored backup', () => {
+  const key = newSigner()
+  let database: FreshDatabase
+  let dataDir: string
+  beforeEach(async () => {
+    database = await freshDatabase()
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  })
+  afterEach(async () => {
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  const since = () =>
+    verifySince(database.pool, { key, retained: new RetainedCheckpoints(dataDir) })
+  async function accept(): Promise<readonly [number, string]> {
+    let said = ''
+    const write = (text: string) => (said += text)
+    const connect = async () => database.pool
+    return [await ledgerCommand(connect, ACCEPT, write, write, dataDir), said]
+  }
+
+  /** Signs two checkpoints, and removes all entries after the first, as a restore does. */
+  async function restore(): Promise<void> {
+    const { pool } = database
+    const { ledger, owner, payee } = await sampleLedger(pool)
+    const { rows } = await pool.query<{ seq: bigint }>('SELECT seq FROM ledger.head')
+    const { seq: first } = rows[0]!
+    await since()
+    const call = order(owner, payee, 50n)
+    await ledger.reserve(call)
+    await ledger.settle(call, 40n)
+    expect(broken(await since())).to.deep.equal({})
+    await tamper(
+      database,
+      `DELETE FROM ledger.journal WHERE seq > ${first}`,
+      `DELETE FROM ledger.seal WHERE seq_to > ${first}`,
+      `UPDATE ledger.head SET seq = ${first}, hash = '\\x01'`,
+      ...REWRITE,
+      `DELETE FROM ledger.checkpoint WHERE seq > ${first}`,
+      ...REWRITE_SUMS,
+    )
+  }
+
+  it('is verified again once a person accepts it, with payments paused', async () => {
+    await restore()
+    expect(JSON.stringify(broken(await since()))).to.include('history was cut off')
+    const [code, said] = await accept()
+    expect([code, said], said).to.deep.equal([0, said])
+    expect(said).to.match(/^Abandoned: shard 0, entries up to \d+, signed at /)
+    expect(broken(await since())).to.deep.equal({})
+    expect(await new OutgoingSwitch(database.pool).state()).to.include({ paused: true })
+    const { rows } = await database.pool.query(
+      'SELECT act, reason, via FROM hub.audit ORDER BY seq DESC LIMIT 1',
+    )
+    expect(rows[0]).to.include({ act: 'backup.accept', reason: 'the disk failed' })
+    const folder = join(dataDir, 'checkpoints', await readLedgerId(database.pool), 'abandoned')
+    expect(await readdir(folder)).to.have.length(1)
+    expect((await accept())[1]).to.match(/^Not accepted: The database has all entries/)
+  })
+
+  it('is refused if what it contains was rewritten', async () => {
+    await restore()
+    await tamper(
+      database,
+      'UPDATE ledger.journal SET payee = 3 WHERE payee > 1000',
+      ...REWRITE,
+      ...REWRITE_SUMS,
+    )
+    const [code, said] = await accept()
+    expect(code).to.equal(1)
+    expect(said).to.match(/^Not accepted: The restored ledger is not sound: /)
+    expect(JSON.stringify(broken(await since()))).to.include('history was')
+  })
+})
