@@ -44,6 +44,9 @@ export interface KeyInfo {
   readonly frozen_at: Date | null
   readonly frozen_by: 'owner' | 'administrator' | null
   readonly frozen_reason: string | null
+  /** What its own limits leave today and in total; null without such a limit. */
+  readonly day_left: bigint | null
+  readonly total_left: bigint | null
   /** Credits of a main key, in microdollars; null for a sub-key. */
   readonly balance: bigint | null
 }
@@ -59,10 +62,18 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
     SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
   )`
 
+/** What is left of an allowance; all of one that is not granted yet. */
+const allowanceLeft = (limit: string, span: string) => `CASE WHEN ${limit} IS NOT NULL THEN coalesce(
+    (SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+      WHERE a.code = 'liabilities:allowances:' || f.id || ':' || ${span}), ${limit}) END`
+const TODAY = `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')`
+
 /** Selects `KeyInfo` rows from `family`. */
 const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total,
     f.services, f.expires_at, f.sees_main_key, f.created_at, f.used_at, f.revoked_at,
     f.frozen_at, f.frozen_by, f.frozen_reason, p.wallet_address,
+    ${allowanceLeft('f.max_day', TODAY)} AS day_left,
+    ${allowanceLeft('f.max_total', "'total'")} AS total_left,
     CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
       WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
     ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id

@@ -90,6 +90,13 @@ export type LedgerEvent =
       readonly asset: 'FREECALL' | 'ALLOWANCE'
       readonly units: bigint
     }
+  /** The limit of a sub-key was lowered: its allowance has less left. */
+  | {
+      readonly type: 'units.withdrawn'
+      readonly account: Account
+      readonly asset: 'FREECALL' | 'ALLOWANCE'
+      readonly units: bigint
+    }
   /** The platform gave credits away. */
   | { readonly type: 'credits.granted'; readonly credits: Account; readonly amount: Micros }
   /** Credits expired and became income of the platform. */

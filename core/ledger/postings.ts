@@ -113,6 +113,7 @@ const RULES: {
   'credits.lapsed': (e) => moveUsdc(e.credits, BREAKAGE, e.amount),
   'credits.transferred': (e) => moveUsdc(e.from, e.to, e.amount),
   'units.granted': (e) => move(GRANTED[e.asset], e.account, e.asset, e.units),
+  'units.withdrawn': (e) => move(e.account, GRANTED[e.asset], e.asset, e.units),
   'receipt.confirmed': (e) => moveUsdc(TREASURY, IN_TRANSIT, e.amount),
   'receipt.vanished': (e) => [
     ...moveUsdc(e.credits, IN_TRANSIT, e.recovered),

@@ -1,4 +1,4 @@
-import { dayName, dayStart } from '../clock.ts'
+import { dayName } from '../clock.ts'
 import { Fault } from '../errors.ts'
 import type { Caller, KeyLimits } from '../identity/keys.ts'
 import { derivedUuid } from '../ids.ts'
@@ -11,7 +11,7 @@ const CACHE_MAX = 100_000
 
 /**
  * Spending limits of sub-keys. Allowances are units in the ledger, granted once per key in total or
- * per UTC day. A reserve debits the allowances of the key and of every key above it together with
+ * per UTC day; `changeKeyLimits` adjusts them. A reserve debits the allowances of the key and of every key above it together with
  * the credits, all or none, so that concurrent calls cannot exceed a limit.
  */
 export class Allowances {
@@ -26,34 +26,49 @@ export class Allowances {
   async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
     const { shard } = credits
     const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
-      ...(maxTotal === null ? [] : [this.#grant(keyId, 'total', maxTotal, GRANT_EPOCH, shard)]),
-      ...(maxDay === null ? [] : [this.#grant(keyId, dayName(now), maxDay, dayStart(now), shard)]),
+      ...(maxTotal === null ? [] : [this.#grant({ keyId, span: 'total' }, maxTotal, shard)]),
+      ...(maxDay === null ? [] : [this.#grant({ keyId, span: dayName(now) }, maxDay, shard)]),
     ])
     return Promise.all(grants)
   }
 
-  /** Grants an allowance once: its entry id derives from the account, so processes agree on it. */
-  async #grant(
-    keyId: string,
-    span: string,
-    units: bigint,
-    since: Date,
-    home: number,
-  ): Promise<AccountRef> {
-    const code: Account = allowanceOf(keyId, span)
+  async #grant(of: AllowanceSpan, units: bigint, home: number): Promise<AccountRef> {
+    const code: Account = allowanceOf(of.keyId, of.span)
     const known = this.#granted.get(code)
     if (known) return known
-    const account = await this.#ledger.open(code, 'ALLOWANCE', { home })
-    const event = { type: 'units.granted', account: code, asset: 'ALLOWANCE', units } as const
-    await this.#ledger.post(event, { owner: account, id: derivedUuid(since, code) })
+    const account = await grantAllowance(this.#ledger, of, units, home)
     if (this.#granted.size >= CACHE_MAX) this.#granted.clear()
     this.#granted.set(code, account)
     return account
   }
 }
 
+/** Allowance of a key for a UTC day (`2026-11-21`), or in `total`. */
+export interface AllowanceSpan {
+  readonly keyId: string
+  readonly span: string
+}
+
 /** Fixed time of total grants, so that their entry ids never change. */
 const GRANT_EPOCH = new Date('2026-11-01T00:00:00Z')
+
+/**
+ * Grants an allowance once: its entry id derives from the account, so that processes agree on it.
+ * @param home shard of the key's credits
+ */
+export async function grantAllowance(
+  ledger: Ledger,
+  { keyId, span }: AllowanceSpan,
+  units: bigint,
+  home: number,
+): Promise<AccountRef> {
+  const code: Account = allowanceOf(keyId, span)
+  const account = await ledger.open(code, 'ALLOWANCE', { home })
+  const event = { type: 'units.granted', account: code, asset: 'ALLOWANCE', units } as const
+  const since = span === 'total' ? GRANT_EPOCH : new Date(`${span}T00:00:00Z`)
+  await ledger.post(event, { owner: account, id: derivedUuid(since, code) })
+  return account
+}
 
 /** @throws Fault `service_not_allowed` */
 export function assertServiceAllowed(limits: readonly KeyLimits[], slug: string): void {

@@ -122,7 +122,7 @@ function createRoutes(
       passThrough: CREDITS_ONLY,
     }),
     ...receiptRoutes(pool, receipts),
-    ...keyRoutes({ pool, ledger }),
+    ...keyRoutes({ pool, ledger, clock }),
     ...adminRoutes({ ...options, pool, clock, log, keys: createSealingKeys(sealing) }),
     ...providerRoutes({
       ...signing,

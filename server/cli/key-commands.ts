@@ -38,18 +38,20 @@ function storedKeyCommands(group: Command, run: Run): void {
 }
 
 function subKeyCommands(group: Command, run: Run): void {
-  group
-    .command('create')
+  withLimits(group.command('create'))
     .description('create a sub-key; it is shown once')
     .option('--name <name>')
-    .option('--max-call <usd>', 'maximum price of a call')
-    .option('--max-day <usd>', 'maximum spend per UTC day')
-    .option('--max-total <usd>', 'total limit')
-    .option('--services <slugs>', 'only these services, separated by commas')
-    .option('--expires <date>', 'such as 2027-01-31')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/keys.ts')).createKey(context, flags),
+      ),
+    )
+  withLimits(group.command('limit'))
+    .argument('<key-id>')
+    .description('change limits of a sub-key; "none" removes one')
+    .action(
+      run(async (context, flags: object, id: string) =>
+        (await import('./commands/keys.ts')).limitKey(context, id, flags),
       ),
     )
   group
@@ -72,3 +74,11 @@ function subKeyCommands(group: Command, run: Run): void {
       ),
     )
 }
+
+const withLimits = (command: Command): Command =>
+  command
+    .option('--max-call <usd>', 'maximum price of a call')
+    .option('--max-day <usd>', 'maximum spend per UTC day')
+    .option('--max-total <usd>', 'total limit')
+    .option('--services <slugs>', 'only these services, separated by commas')
+    .option('--expires <date>', 'such as 2027-01-31')

@@ -177,6 +177,84 @@ describe('sub-keys', () => {
     expect(renamed.status).to.equal(200)
   })
 
+  describe('whose limits change', () => {
+    const change = async (by: Key, key: Key, limits: object) => {
+      const told = await keys(by, `/${key.id}`, { method: 'PATCH', body: limits })
+      hub().advanceCaches(1_000)
+      return told
+    }
+    const remaining = async (key: Key) => {
+      const { body } = await keys(key, `/${key.id}`)
+      const { body: account } = await ask(hub().url, '/v1/wallet/balance', { key: key.secret })
+      const { day_remaining_microdollars: day, total_remaining_microdollars: total } = body
+      expect(account['key_limits']).to.deep.include({
+        day_remaining_microdollars: day,
+        total_remaining_microdollars: total,
+      })
+      return [day, total]
+    }
+
+    it('may spend the changed limit less what it spent, and not a microdollar more', async () => {
+      const child = await make(root, {
+        max_day_microdollars: micros(3),
+        max_total_microdollars: micros(5),
+      })
+      expect(await remaining(child)).to.deep.equal([micros(3), micros(5)])
+      expect(await codes([work(child), work(child)])).to.deep.equal({ served: 2 })
+      expect((await change(root, child, { max_total_microdollars: micros(3) })).status).to.equal(200)
+      expect(await remaining(child)).to.deep.equal([micros(1), micros(1)])
+      const lowered = await codes([work(child), work(child), work(child)])
+      expect(lowered).to.deep.equal({ served: 1, key_limit_reached: 2 })
+      const raised = { max_day_microdollars: micros(8), max_total_microdollars: micros(7) }
+      await change(root, child, raised)
+      await change(root, child, raised) // repeated: the same
+      expect(await remaining(child)).to.deep.equal([micros(5), micros(4)])
+      const calls = Array.from({ length: 9 }, () => work(child))
+      expect(await codes(calls)).to.deep.equal({ served: 4, key_limit_reached: 5 })
+      await change(root, child, { max_total_microdollars: micros(1) })
+      expect(await remaining(child)).to.deep.equal([micros(1), 0])
+      await change(root, child, { max_total_microdollars: null, max_day_microdollars: null })
+      expect(await codes([work(child)])).to.deep.equal({ served: 1 })
+      expect(await remaining(child)).to.deep.equal([null, null])
+      await change(root, child, { max_total_microdollars: micros(2) })
+      expect(await remaining(child), 'counts from now on').to.deep.equal([null, micros(2)])
+    })
+
+    it('may spend no more than the lowest limit that it had, under concurrent calls', async () => {
+      const child = await make(root, { max_total_microdollars: micros(40) })
+      expect(await codes([work(child)])).to.deep.equal({ served: 1 })
+      const calls = Array.from({ length: 30 }, () => work(child))
+      await change(root, child, { max_total_microdollars: micros(10) })
+      const { served = 0 } = await codes(calls)
+      const after = await codes(Array.from({ length: 12 }, () => work(child)))
+      expect(1 + served + (after['served'] ?? 0)).to.equal(Math.max(10, 1 + served))
+    })
+
+    it('are changed by the keys above them alone, in services that exist', async () => {
+      const child = await make(root, { services: ['echo'] })
+      const limits = { max_call_microdollars: 5 }
+      const own = await change(child, child, limits)
+      expect([own.status, own.body['code']]).to.deep.equal([422, 'validation_failed'])
+      expect((await change(root, root, limits)).status).to.equal(422)
+      const other = await hub().agent()
+      const stranger = { id: other.keyId, secret: other.apiKey }
+      expect((await change(stranger, child, limits)).status).to.equal(404)
+      for (const told of [
+        await change(root, child, { services: ['echo', 'ehco'] }),
+        await keys(root, '', { body: { services: ['echo', 'ehco'] } }),
+      ]) {
+        expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
+        expect(told.body['detail']).to.include('/services/1').and.to.include('"ehco"')
+      }
+      expect(await codes([work(child)])).to.deep.equal({ service_not_allowed: 1 })
+      expect((await change(root, child, { services: null })).status).to.equal(200)
+      expect(await codes([work(child)])).to.deep.equal({ served: 1 })
+      const past = new Date(systemClock.now().getTime() - 1_000).toISOString()
+      await change(root, child, { expires_at: past })
+      expect(await codes([work(child)])).to.deep.equal({ revoked_api_key: 1 })
+    })
+  })
+
   it('nest four levels deep', async () => {
     let key = root
     for (let depth = 0; depth < 4; depth++) key = await make(key)

@@ -100,6 +100,7 @@ export const EVENT_RULES: Readonly<Record<number, Rule>> = {
     ),
     needs: ['author', 'reason', 'price', 'price_source'],
   },
+  46: single('units.withdrawn', UNITS, GRANTED),
   50: { ...single('period.closed', '', ''), needs: ['month', 'author'] },
 }
 

@@ -9,7 +9,16 @@ interface Spending {
 interface Balance {
   readonly wallet_address: string | null
   readonly balance_microdollars: number
-  readonly reserved_microdollars: number
+  /** Null for a sub-key that does not see its main key. */
+  readonly reserved_microdollars: number | null
+  /** Null for a main key. */
+  readonly key_limits: {
+    readonly max_call_microdollars: number | null
+    readonly day_remaining_microdollars: number | null
+    readonly day_resets_at: string
+    readonly total_remaining_microdollars: number | null
+    readonly services: readonly string[] | null
+  } | null
   readonly rate_limit: { readonly tier: string; readonly requests_per_minute: number }
   readonly free_calls: readonly { readonly service: string; readonly remaining: number }[]
   readonly spending: { readonly by_service: readonly (Spending & { readonly service: string })[] }
@@ -24,10 +33,10 @@ export async function balance(context: Context): Promise<void> {
 
 function formatBalance(told: Balance): string[] {
   const { rate_limit: rate, free_calls: free, spending } = told
-  const reserved = told.reserved_microdollars
+  const reserved = told.reserved_microdollars ?? 0
   const lines = [
     `credits   ${dollars(BigInt(told.balance_microdollars))}` +
-      (reserved > 0 ? ` and ${dollars(BigInt(reserved))}reserved for calls in flight` : ''),
+      (reserved > 0 ? ` and ${dollars(BigInt(reserved))} reserved for calls in flight` : ''),
     `wallet    ${told.wallet_address ?? '(none: human account)'}`,
     `limit     ${rate.requests_per_minute} requests a minute (${rate.tier})`,
   ]
@@ -35,6 +44,8 @@ function formatBalance(told: Balance): string[] {
     const left = free.map(({ service, remaining }) => `${service} ${remaining}`)
     lines.push(`free      ${left.join(', ')} calls left this month`)
   }
+  const limits = told.key_limits && formatLimits(told.key_limits)
+  if (limits) lines.push(`limits    ${limits}`)
   const rows = spending.by_service.map((each) => [
     each.service,
     String(each.calls),
@@ -43,4 +54,16 @@ function formatBalance(told: Balance): string[] {
   ])
   if (rows.length > 0) lines.push('', table(['this month', 'calls', 'free', 'charged'], rows))
   return lines
+}
+
+function formatLimits(limits: NonNullable<Balance['key_limits']>): string {
+  const { max_call_microdollars: call, day_remaining_microdollars: day } = limits
+  const { total_remaining_microdollars: total, services, day_resets_at: resets } = limits
+  const texts = [
+    call !== null && `${dollars(BigInt(call))} per call`,
+    day !== null && `${dollars(BigInt(day))} left today (until ${resets})`,
+    total !== null && `${dollars(BigInt(total))} left in total`,
+    services !== null && `only ${services.join(', ')}`,
+  ]
+  return texts.filter(Boolean).join('; ')
 }

@@ -5,8 +5,7 @@ import { parsePrice } from './search.ts'
 import { clientOfKey, findStored } from './stored-keys.ts'
 import { requireConsent } from './topup.ts'
 
-export interface KeyFlags {
-  readonly name?: string
+interface LimitFlags {
   readonly maxCall?: string
   readonly maxDay?: string
   readonly maxTotal?: string
@@ -14,24 +13,44 @@ export interface KeyFlags {
   readonly expires?: string
 }
 
+interface KeyFlags extends LimitFlags {
+  readonly name?: string
+}
+
 /** Creates a sub-key with limits. The key is shown once. */
 export async function createKey(context: Context, flags: KeyFlags): Promise<void> {
-  const cap = (text: string | undefined) =>
-    text === undefined ? undefined : Number(parsePrice(text))
-  const order = {
-    name: flags.name,
-    max_call_microdollars: cap(flags.maxCall),
-    max_day_microdollars: cap(flags.maxDay),
-    max_total_microdollars: cap(flags.maxTotal),
-    services: flags.services?.split(',').map((slug) => slug.trim()),
-    expires_at: flags.expires === undefined ? undefined : parseInstant(flags.expires),
-  }
+  const order = { name: flags.name, ...limitsOf(flags) }
   const client = await clientWithKey(context)
   const { body } = await client.send('/v1/keys', { method: 'POST', body: order })
   await context.terminal.result(body, () =>
     [String(body['api_key']), '', `${String(body['key_id'])}. This key is shown once.`].join('\n'),
   )
 }
+
+/** Changes those limits of a sub-key that are given. */
+export async function limitKey(context: Context, id: string, flags: LimitFlags): Promise<void> {
+  const body = limitsOf(flags)
+  if (Object.values(body).every((value) => value === undefined)) {
+    throw new Failure('usage', 'No limit is given.', 'Such as --max-day 2 or --max-total none')
+  }
+  const client = await clientWithKey(context)
+  const path = `/v1/keys/${encodeURIComponent(id)}`
+  await client.send(path, { method: 'PATCH', body })
+  const { body: key } = await client.send(path)
+  await context.terminal.result(key, () => `Changed the limits of ${id}.`)
+}
+
+/** Limits of a request; null for `none`, undefined for those that are not given. */
+const limitsOf = (flags: LimitFlags) => ({
+  max_call_microdollars: unlessNone(flags.maxCall, (text) => Number(parsePrice(text))),
+  max_day_microdollars: unlessNone(flags.maxDay, (text) => Number(parsePrice(text))),
+  max_total_microdollars: unlessNone(flags.maxTotal, (text) => Number(parsePrice(text))),
+  services: unlessNone(flags.services, (text) => text.split(',').map((slug) => slug.trim())),
+  expires_at: unlessNone(flags.expires, parseInstant),
+})
+
+const unlessNone = <T>(text: string | undefined, parse: (text: string) => T) =>
+  text === undefined ? undefined : text === 'none' ? null : parse(text)
 
 function parseInstant(text: string): string {
   const instant = new Date(text)

@@ -15,6 +15,8 @@ interface Key {
   readonly max_call_microdollars: number | null
   readonly max_day_microdollars: number | null
   readonly max_total_microdollars: number | null
+  readonly day_remaining_microdollars: number | null
+  readonly total_remaining_microdollars: number | null
   readonly used_at: string | null
   readonly revoked_at: string | null
 }
@@ -92,16 +94,18 @@ async function readKeys({ client }: Context, apiKey: string): Promise<readonly K
 
 function formatKeys(listed: readonly ListedKey[]): string {
   const amount = (value: number | null | undefined) => (value == null ? '' : dollars(BigInt(value)))
+  const limit = (left: number | null | undefined, all: number | null | undefined) =>
+    all == null ? '' : `${amount(left)} of ${amount(all)}`
   return table(
-    ['key', 'name', 'parent', 'credits', 'call', 'day', 'total', 'last used', ''],
+    ['key', 'name', 'parent', 'credits', 'call', 'left today', 'left in total', 'last used', ''],
     listed.map(({ key_id: id, key, stored, in_use: isInUse }) => [
       id,
       key?.name ?? '',
       key?.parent ?? '',
       amount(key?.balance_microdollars),
       amount(key?.max_call_microdollars),
-      amount(key?.max_day_microdollars),
-      amount(key?.max_total_microdollars),
+      limit(key?.day_remaining_microdollars, key?.max_day_microdollars),
+      limit(key?.total_remaining_microdollars, key?.max_total_microdollars),
       key ? (key.used_at?.slice(0, 10) ?? 'never') : '',
       [
         isInUse ? 'in use' : stored ? 'stored' : '',

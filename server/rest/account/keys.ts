@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
+import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { freezeKey, thawKey } from '../../../core/identity/key-state.ts'
 import { createMainKey } from '../../../core/identity/main-keys.ts'
@@ -17,31 +18,13 @@ import {
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
-import { plainText, slug } from '../fields.ts'
+import { plainText } from '../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
+import { assertServicesExist, changeLimits, LIMITS } from './key-limits.ts'
 import { revokeRoutes } from './revoke-key.ts'
 
-const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
 const name = plainText(100).nullable()
-
-const Limits = {
-  max_call_microdollars: limit.meta({ description: 'Limit per call.' }),
-  max_day_microdollars: limit.meta({ description: 'Limit per UTC day.' }),
-  max_total_microdollars: limit.meta({ description: 'Total limit.' }),
-  services: z
-    .array(slug)
-    .min(1)
-    .max(100)
-    .nullable()
-    .meta({ description: 'Services that the key may call. null: all.' }),
-  expires_at: z.iso.datetime().nullable(),
-  sees_main_key: z.boolean().meta({
-    description:
-      'true: also sees the balance and all movements of its main key, if its parent does. ' +
-      'Default: only itself and its sub-keys.',
-  }),
-}
 
 const FrozenState = z
   .object({ at: z.iso.datetime(), by: z.enum(['owner', 'administrator']), reason: z.string() })
@@ -60,7 +43,13 @@ const Key = z.object({
   balance_microdollars: z.int().nullable().meta({
     description: 'Credits of a main key. null: a sub-key, which spends from its main key.',
   }),
-  ...Limits,
+  ...LIMITS,
+  day_remaining_microdollars: z.int().nullable().meta({
+    description: 'What its own limit leaves on this UTC day.',
+  }),
+  total_remaining_microdollars: z.int().nullable().meta({
+    description: 'What its own total limit leaves.',
+  }),
   created_at: z.iso.datetime(),
   used_at: z.iso.datetime().nullable(),
   revoked_at: z.iso.datetime().nullable(),
@@ -83,11 +72,12 @@ const MAIN_KEYS_WARN = 'Only a main key has credits and a low-balance threshold.
 interface KeyDeps {
   readonly pool: Pool
   readonly ledger: Ledger
+  readonly clock: Clock
 }
 
 /**
- * Main keys and sub-keys. Sub-keys spend the credits of their main key, within limits that never
- * change. A key manages itself and its sub-keys; a signed-in person manages all of the account.
+ * Main keys and sub-keys. Sub-keys spend the credits of their main key, within limits that the keys
+ * above them set. A key manages itself and its sub-keys; a signed-in person manages all of the account.
  */
 export const keyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   ...collectionRoutes(deps),
@@ -99,7 +89,7 @@ export const keyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
 const NewKey = z
   .strictObject({
     name,
-    ...Limits,
+    ...LIMITS,
     parent: z.string().max(40).meta({
       description: 'Parent key. Default: the calling key; with a session, none (a main key).',
     }),
@@ -145,6 +135,7 @@ const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
 async function createKey({ pool, ledger }: KeyDeps, request: RestRequest<NewKey, undefined>) {
   const { body, caller } = request
   const parent = body.parent ?? caller?.keyId
+  await assertServicesExist(pool, body.services)
   const expiresAt = body.expires_at == null ? null : new Date(body.expires_at)
   const order = {
     name: body.name ?? null,
@@ -168,13 +159,14 @@ async function createKey({ pool, ledger }: KeyDeps, request: RestRequest<NewKey,
 
 type NewKey = z.infer<typeof NewKey>
 
-const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
+const singleKeyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   route('PATCH /v1/keys/{id}', {
-    summary: 'Renames this key or a sub-key, or sets its low-balance threshold.',
+    summary: 'Renames a key, sets its low-balance threshold, or changes limits of a sub-key.',
     auth: 'owner',
     body: z
       .strictObject({
         name,
+        ...LIMITS,
         low_balance_microdollars: z.int().min(0).nullable().meta({
           description: 'Main keys: threshold of the event balance.low. null: 1 USD.',
         }),
@@ -184,11 +176,13 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
     faults: ['not_found', 'root_key_required'],
     handle: async (request) => {
       const { id } = request.params
-      const { name, low_balance_microdollars: low } = request.body
+      const { pool } = deps
+      const { name, low_balance_microdollars: low, ...limits } = request.body
       const manager = managerOf(request)
       const { parent } = await findKey(pool, manager, id)
       if (low !== undefined && parent !== null) throw new Fault('root_key_required', MAIN_KEYS_WARN)
       const credits = low === undefined ? undefined : await findCreditsAccount(pool, manager, id)
+      await changeLimits(deps, manager, id, limits)
       if (name !== undefined) await renameKey(pool, manager, id, name)
       if (credits !== undefined && low !== undefined) {
         await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
@@ -204,7 +198,7 @@ const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
     faults: ['not_found'],
     handle: async (request) => {
       const { overlap_seconds: overlap } = request.body
-      const made = await rotateKey(pool, managerOf(request), request.params.id, overlap)
+      const made = await rotateKey(deps.pool, managerOf(request), request.params.id, overlap)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
@@ -252,6 +246,8 @@ const showKey = (key: KeyInfo) => ({
   max_call_microdollars: jsonOrNull(key.max_call),
   max_day_microdollars: jsonOrNull(key.max_day),
   max_total_microdollars: jsonOrNull(key.max_total),
+  day_remaining_microdollars: jsonOrNull(key.day_left),
+  total_remaining_microdollars: jsonOrNull(key.total_left),
   services: key.services,
   expires_at: isoOrNull(key.expires_at),
   sees_main_key: key.parent === null || key.sees_main_key,

@@ -96,6 +96,10 @@ export function eventSamples({ credits, other, free, earnings }: Parties): reado
       { account: free, asset: 'FREECALL', units: 3n },
       legsOfMove('equity:free-calls:granted', free, 3n),
     ],
+    'units.withdrawn': [
+      { account: free, asset: 'FREECALL', units: 2n },
+      legsOfMove(free, 'equity:free-calls:granted', 2n),
+    ],
     'credits.granted': [{ credits, amount }, legsOfMove('expenses:free-tier', credits, 9n)],
     'credits.lapsed': [{ credits, amount }, legsOfMove(credits, 'income:breakage', 9n)],
     'credits.transferred': [{ from: credits, to: other, amount }, legsOfMove(credits, other, 9n)],

@@ -87,6 +87,9 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'units.granted': fc
     .record({ account, asset: fc.constantFrom('FREECALL', 'ALLOWANCE'), units: amount })
     .map((grant) => ({ type: 'units.granted', ...grant })),
+  'units.withdrawn': fc
+    .record({ account, asset: fc.constantFrom('FREECALL', 'ALLOWANCE'), units: amount })
+    .map((units) => ({ type: 'units.withdrawn', ...units })),
   'gas.paid': fc
     .record({ gwei: amount, cost: amount })
     .map(({ gwei, cost }) => ({ type: 'gas.paid', gwei, cost: micros(cost) })),

@@ -119,6 +119,15 @@ describe('hub', function () {
       expect(await worker.json('call', 'echo/say', ...SAY)).to.include({ status: 200 })
       const { exit, err } = await worker.hub(['--json', 'call', 'echo/say', ...SAY])
       expect([exit, JSON.parse(err).error.code]).to.deep.equal([1, 'key_limit_reached'])
+      const id = String(child['key_id'])
+      const limited = await dan.json('keys', 'limit', id, '--max-total', '0.0003')
+      expect(limited).to.include({
+        max_total_microdollars: 300,
+        total_remaining_microdollars: 200,
+      })
+      expect((await dan.hub(['keys', 'list'])).out).to.match(/\$0\.0002 +of +\$0\.0003/)
+      expect((await worker.hub(['balance'])).out).to.match(/limits.*\$0\.0002 +left in total/)
+      expect((await dan.hub(['keys', 'limit', id])).exit).to.equal(2)
       await dan.json('--yes', 'keys', 'revoke', String(child['key_id']))
       await eventually(async () => (await worker.hub(['balance'])).exit === 4) // within a second
     })

@@ -64,7 +64,10 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
         expect(typed, 'typed values stay').to.equal('Second')
         await tab.send('child', { max_day: '1.5' })
         expect(await works(await secretOn(tab))).to.equal(200)
-        expect(await tab.text()).to.include('$1.50 per day; echo')
+        expect(await tab.text()).to.include('$1.50 per day, $1.50 left; echo')
+        await tab.send('limits', { max_day: '', max_total: '2' })
+        expect(await noticeOn(tab)).to.include('Limits changed.')
+        expect(await tab.text()).to.include('$2.00 total, $2.00 left; echo')
 
         await tab.page.goto(root)
         await tab.send('rotate', { overlap: '0' })

@@ -2,17 +2,13 @@ import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { RevokedKeyJson } from '../../../rest/account/revoke-key.ts'
 import { form, formFields } from '../../form.ts'
-import {
-  confirmedCheckbox,
-  optionalDollars,
-  optionalList,
-  optionalText,
-} from '../../form-schemas.ts'
+import { confirmedCheckbox, optionalText } from '../../form-schemas.ts'
 import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
 import { definitionList, metrics, withQuery } from '../../table.ts'
+import { changeLimits, LIMIT_FIELDS, limitInputs, limitsBody, limitsForm } from './key-limits.ts'
 import { limitsOf, stateBadge } from './keys.ts'
 
 /** `/account/keys/{id}`: one key and the forms that manage it. */
@@ -23,6 +19,7 @@ export const keyPage = (): AnyPage =>
       made: 'Key created. It works immediately.',
       rotated: 'New secret created.',
       renamed: 'Key renamed.',
+      limited: 'Limits changed.',
       frozen: 'Key and its sub-keys frozen.',
       thawed: 'Key unfrozen. It works again.',
       revoked: 'Key and its sub-keys revoked.',
@@ -42,34 +39,16 @@ export const keyPage = (): AnyPage =>
     },
   })
 
-const lastDay = z
-  .string()
-  .regex(/^(?:\d{4}-\d\d-\d\d)?$/, 'enter a day, such as 2027-01-31')
-  .default('')
-  .transform((text) => (text === '' ? null : `${text}T23:59:59Z`))
-
 /** Actions that return a one-time secret. */
 const secretActions: Readonly<Record<string, FormAction>> = {
   child: formAction({
     fields: z.object({
       name: optionalText(100),
-      max_call: optionalDollars,
-      max_day: optionalDollars,
-      max_total: optionalDollars,
-      services: optionalList,
-      expires: lastDay,
+      ...LIMIT_FIELDS,
     }),
     run: async ({ api, params }, fields) => {
       const created = await api<SecretJson>('POST /v1/keys', {
-        body: {
-          parent: params['id'],
-          name: fields.name,
-          max_call_microdollars: fields.max_call,
-          max_day_microdollars: fields.max_day,
-          max_total_microdollars: fields.max_total,
-          services: fields.services,
-          expires_at: fields.expires,
-        },
+        body: { parent: params['id'], name: fields.name, ...limitsBody(fields) },
       })
       return { to: `/account/keys/${created.key_id}?done=made`, secret: created.api_key }
     },
@@ -94,6 +73,7 @@ const changeActions: Readonly<Record<string, FormAction>> = {
       return { to: `${path}?done=renamed` }
     },
   }),
+  limits: changeLimits,
   freeze: formAction({
     fields: z.object({ reason: z.string().trim().min(1, 'is required').max(200) }),
     run: async ({ api, params, path }, body) => {
@@ -151,6 +131,7 @@ const forms = (key: KeyJson, { submission }: PageRequest): Html =>
   html`${[
     subKeyForm(formFields('child', submission)),
     rotateForm(formFields('rotate', submission)),
+    limitsForm(key, formFields('limits', submission)),
     renameForm(key, formFields('rename', submission)),
     freezeForm(key, formFields('freeze', submission)),
     revokeForm(key, formFields('revoke', submission)),
@@ -158,29 +139,14 @@ const forms = (key: KeyJson, { submission }: PageRequest): Html =>
 
 type Fields = ReturnType<typeof formFields>
 
-const subKeyForm = ({ text }: Fields): Html =>
-  html`<h2>Create a sub-key</h2><p>A sub-key spends the credits of this key within fixed
+const subKeyForm = (fields: Fields): Html =>
+  html`<h2>Create a sub-key</h2><p>A sub-key spends the credits of this key within its
 limits.</p>${form({
     act: 'child',
     submit: 'Create sub-key',
     fields: [
-      text({ name: 'name', label: 'Name', max: 100 }),
-      html`<fieldset><legend>Limits (USD)</legend><div class="row">${[
-        text({ name: 'max_call', label: 'Per call', numeric: true, size: 8 }),
-        text({ name: 'max_day', label: 'Per day (UTC)', numeric: true, size: 8 }),
-        text({ name: 'max_total', label: 'Total limit', numeric: true, size: 8 }),
-      ]}</div></fieldset>`,
-      text({
-        name: 'services',
-        label: 'Services',
-        hint: 'Comma-separated slugs. Leave empty to allow all services.',
-      }),
-      text({
-        name: 'expires',
-        label: 'Last day',
-        type: 'date',
-        hint: 'The key works until the end of this day (UTC).',
-      }),
+      fields.text({ name: 'name', label: 'Name', max: 100 }),
+      ...limitInputs(fields),
     ],
   })}`
 

@@ -82,19 +82,22 @@ export function stateBadge(key: KeyJson): Html | undefined {
   return undefined
 }
 
-/** Limits of a key as text: `$1.00 per call; echo`. */
+/** Limits of a key as text: `$1.00 per call; $5.00 per day, $2.00 left; echo`. */
 export function limitsOf(key: KeyJson): string {
   const { max_call_microdollars: call, max_day_microdollars: day } = key
   const { max_total_microdollars: total, services, expires_at: end } = key
   const limits = [
     call !== null && `${formatDollars(call)} per call`,
-    day !== null && `${formatDollars(day)} per day`,
-    total !== null && `${formatDollars(total)} total`,
+    day !== null && `${formatDollars(day)} per day${left(key.day_remaining_microdollars)}`,
+    total !== null && `${formatDollars(total)} total${left(key.total_remaining_microdollars)}`,
     services !== null && services.join(', '),
     end !== null && `until ${formatTime(end)}`,
   ].filter((text) => text !== false)
   return limits.length === 0 ? 'none' : limits.join('; ')
 }
+
+const left = (amount: number | null): string =>
+  amount === null ? '' : `, ${formatDollars(amount)} left`
 
 interface TreeRow {
   readonly key: KeyJson

@@ -1,0 +1,137 @@
+import type { Pool, PoolClient } from 'pg'
+import { type Clock, dayName } from '../clock.ts'
+import { inTransaction } from '../db/transaction.ts'
+import { Fault } from '../errors.ts'
+import { IS_MANAGED, type KeyManager } from '../identity/sub-keys.ts'
+import { uuidv7 } from '../ids.ts'
+import type { AccountRef, Ledger } from '../ledger/ledger.ts'
+import { type AllowanceSpan, grantAllowance } from './allowances.ts'
+
+/** New limits of a sub-key, in microdollars. null: no limit; undefined: unchanged. */
+export interface LimitChange {
+  readonly maxCall?: bigint | null | undefined
+  readonly maxDay?: bigint | null | undefined
+  readonly maxTotal?: bigint | null | undefined
+  readonly services?: readonly string[] | null | undefined
+  readonly expiresAt?: Date | null | undefined
+  readonly seesMainKey?: boolean | undefined
+}
+
+export interface LimitDeps {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly clock: Clock
+}
+
+interface LimitRow {
+  readonly max_day: bigint | null
+  readonly max_total: bigint | null
+  readonly shard: number
+}
+
+/**
+ * Changes limits of a sub-key; effective on every process within a second. What the key has spent
+ * counts against its changed limits; a limit that it did not have counts from now on. Calls in
+ * flight end under the limits with which they began.
+ * @throws Fault `not_found`; `validation_failed` for a main key, or a key that would change its own
+ *   limits
+ */
+export async function changeKeyLimits(
+  deps: LimitDeps,
+  manager: KeyManager,
+  keyId: string,
+  change: LimitChange,
+): Promise<void> {
+  if (manager.includes(keyId)) {
+    throw new Fault('validation_failed', 'A key cannot change its own limits. Use its main key.')
+  }
+  await inTransaction(deps.pool, async (client) => {
+    const before = await lockLimits(client, manager, keyId)
+    const { maxDay, maxTotal } = change
+    const today = dayName(deps.clock.now())
+    await adjustAllowance(deps, client, { keyId, span: 'total' }, before, maxTotal)
+    await adjustAllowance(deps, client, { keyId, span: today }, before, maxDay)
+    await client.query(
+      `UPDATE hub.api_key SET max_call = CASE WHEN $2 THEN $3 ELSE max_call END,
+         max_day = CASE WHEN $4 THEN $5 ELSE max_day END,
+         max_total = CASE WHEN $6 THEN $7 ELSE max_total END,
+         services = CASE WHEN $8 THEN $9 ELSE services END,
+         expires_at = CASE WHEN $10 THEN $11 ELSE expires_at END,
+         sees_main_key = coalesce($12, sees_main_key) WHERE id = $1`,
+      [
+        keyId,
+        ...[change.maxCall, maxDay, maxTotal, change.services, change.expiresAt].flatMap(
+          (value) => [value !== undefined, value ?? null],
+        ),
+        change.seesMainKey ?? null,
+      ],
+    )
+  })
+}
+
+async function lockLimits(
+  client: PoolClient,
+  manager: KeyManager,
+  keyId: string,
+): Promise<LimitRow> {
+  const { rows } = await client.query<LimitRow & { readonly parent: string | null }>(
+    `SELECT k.parent, k.max_day, k.max_total, p.shard
+     FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+     WHERE k.id = (SELECT id FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL)
+     FOR UPDATE OF k`,
+    [manager, keyId],
+  )
+  const [row] = rows
+  if (!row) throw new Fault('not_found', 'There is no such key among the keys you manage.')
+  if (row.parent !== null) return row
+  throw new Fault('validation_failed', 'A main key has no limits. Set those of its sub-keys.')
+}
+
+/** Attempts: calls may use the allowance meanwhile. */
+const TRIES_MAX = 10
+
+/**
+ * Brings an allowance to a changed limit. Repeating it changes nothing, so that a change whose
+ * commit failed can be repeated.
+ */
+async function adjustAllowance(
+  { ledger }: LimitDeps,
+  client: PoolClient,
+  { keyId, span }: AllowanceSpan,
+  { shard, ...before }: LimitRow,
+  limit: bigint | null | undefined,
+): Promise<void> {
+  if (limit == null) return
+  const account = await grantAllowance(ledger, { keyId, span }, limit, shard)
+  const wasLimited = (span === 'total' ? before.max_total : before.max_day) !== null
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const { granted, left } = await readAllowance(client, account)
+    const missing = limit - (wasLimited ? granted : left)
+    const units = missing < 0n && -missing > left ? -left : missing
+    if (units === 0n || (await postChange(ledger, account, units)) === 'applied') return
+  }
+  throw new Fault('service_unavailable', `Calls of ${keyId} keep its limits busy. Try again.`)
+}
+
+/** Units granted to an allowance, less those withdrawn, and what is left of them. */
+async function readAllowance(client: PoolClient, { id }: AccountRef) {
+  const { rows } = await client.query<{ granted: bigint; left: bigint }>(
+    `SELECT (SELECT coalesce(sum(l.amount), 0)::bigint FROM ledger.journal j
+         CROSS JOIN LATERAL ledger.legs(j) l WHERE j.owner = $1 AND l.account = $1) AS granted,
+       (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b
+         WHERE b.account = $1) AS left`,
+    [id],
+  )
+  return rows[0]!
+}
+
+function postChange(ledger: Ledger, account: AccountRef, units: bigint) {
+  const { code } = account
+  const terms = { account: code, asset: 'ALLOWANCE' } as const
+  return ledger.post(
+    units > 0n
+      ? { type: 'units.granted', ...terms, units }
+      : { type: 'units.withdrawn', ...terms, units: -units },
+    { owner: account, id: uuidv7(Date.now()) },
+  )
+}
