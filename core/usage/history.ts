@@ -3,6 +3,8 @@ import type { Pool } from 'pg'
 /** Filter and page of a history. Times are those of posting. */
 export interface HistoryQuery {
   readonly limit: number
+  /** `calls`: one row per call, with its net change. `movements`: one row per entry. */
+  readonly view: HistoryView
   /** Cursor of the last row of the previous page. */
   readonly after?: HistoryCursor | undefined
   /** Event names, such as `call.settled`. */
@@ -14,10 +16,17 @@ export interface HistoryQuery {
   readonly madeBy?: readonly string[] | undefined
 }
 
-/** Position in a history: id, phase and kind of an entry. */
-export type HistoryCursor = readonly [id: string, phase: number, kind: number]
+export type HistoryView = 'calls' | 'movements'
 
-/** Effect of an entry on the credits of a key. */
+/** Position in a history: id, phase and kind of an entry, and the balance before it, if shown. */
+export type HistoryCursor = readonly [
+  id: string,
+  phase: number,
+  kind: number,
+  before?: number | undefined,
+]
+
+/** Effect of a call or another entry on the credits of a key. */
 export interface HistoryRow {
   readonly id: string
   readonly phase: number
@@ -26,6 +35,11 @@ export interface HistoryRow {
   readonly at: Date
   /** Microdollars, signed. */
   readonly change: bigint
+  /**
+   * Balance after this row, in the order of the list: a call counts from its start. Null for a list
+   * that leaves out rows after it.
+   */
+  readonly balance: bigint | null
   /** Price of a settled call; null for other entries. */
   readonly charged: bigint | null
   readonly endpoint: string | null
@@ -43,50 +57,83 @@ const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
   AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
   AND j.at >= coalesce($8::timestamptz, '-infinity')
   AND j.at < coalesce($9::timestamptz, 'infinity')`
-const entries = (joinCalls: string) => `SELECT j AS row, j.id, j.phase, j.kind, k.event,
-    e.service || ' ' || e.method || ' ' || e.path AS endpoint
-  FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind ${joinCalls}
-  LEFT JOIN hub.endpoint e ON e.id = j.endpoint`
+const BALANCE = '(SELECT sum(b.balance)::bigint FROM ledger.balance b WHERE b.account = $1)'
 const NEWEST = 'ORDER BY j.id DESC, j.phase DESC, j.kind DESC LIMIT $5'
 
-const historySql = (joinCalls = '') => `
-  SELECT n.id, n.phase, n.kind, n.event, (n.row).at, l.amount AS change, n.endpoint,
-    CASE WHEN n.phase = 2 THEN (n.row).amount END AS charged,
+/** Entries of a row, with the last one. A call is one row of the view `calls`. */
+const ENTRIES: Readonly<Record<HistoryView, { readonly sql: string; readonly where: string }>> = {
+  movements: {
+    sql: `CROSS JOIN LATERAL (SELECT j AS last, ARRAY[j] AS entries) c`,
+    where: '',
+  },
+  calls: {
+    sql: `CROSS JOIN LATERAL (SELECT (array_agg(x ORDER BY x.seq DESC))[1] AS last,
+        array_agg(x) AS entries FROM ledger.journal x WHERE x.owner = j.owner AND x.id = j.id
+        AND (j.phase = 1 OR x.phase = j.phase)) c`,
+    where: `AND (j.phase = 1 OR NOT EXISTS (SELECT FROM ledger.journal h
+      WHERE h.owner = j.owner AND h.id = j.id AND h.phase = 1))`,
+  },
+}
+
+const branch = (view: HistoryView, where: string, joinCalls: string) => `SELECT c.last AS row,
+    c.entries, j.id, j.phase, j.kind, j.at, k.event,
+    e.service || ' ' || e.method || ' ' || e.path AS endpoint
+  FROM ledger.journal j ${joinCalls} ${ENTRIES[view].sql}
+  JOIN ledger.kind k ON k.id = (c.last).kind
+  LEFT JOIN hub.endpoint e ON e.id = j.endpoint
+  WHERE ${where} ${ENTRIES[view].where} AND ${WHERE} ${NEWEST}`
+
+const historySql = (view: HistoryView, joinCalls = '') => `
+  SELECT r.*, CASE WHEN $11 THEN coalesce($10::bigint, ${BALANCE}) END - coalesce(sum(r.change) OVER (ORDER BY r.id DESC, r.phase DESC,
+      r.kind DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS balance
+  FROM (SELECT n.id, n.phase, n.kind, n.event, n.at, l.amount AS change, n.endpoint,
+    (SELECT x.amount FROM unnest(n.entries) x WHERE x.phase = 2) AS charged,
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a
       WHERE n.kind = 31 AND a.id <> $1 AND a.id = ANY ((n.row).accounts)) AS "otherKey",
     coalesce((n.row).meta ->> 'transaction', (n.row).meta ->> 'tx') AS transaction,
     coalesce((n.row).meta ->> 'reason', (SELECT c.reason FROM hub.call c
-      WHERE (n.row).phase = 2 AND c.id = (n.row).id)) AS reason
+      WHERE (n.row).phase = 2 AND c.id = n.id)) AS reason
   FROM (
-    (${entries(joinCalls)} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
+    (${branch(view, 'j.owner = $1', joinCalls)})
     UNION ALL
-    (${entries(joinCalls)} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${FOREIGN_KINDS})
-      AND j.owner <> $1 AND ${WHERE} ${NEWEST})
+    (${branch(
+      view,
+      `j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${FOREIGN_KINDS}) AND j.owner <> $1`,
+      joinCalls,
+    )})
   ) n
-  CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount
-    FROM ledger.legs(n.row) WHERE account = $1) l
-  ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5`
+  CROSS JOIN LATERAL (SELECT coalesce(sum(g.amount), 0)::bigint AS amount
+    FROM unnest(n.entries) x CROSS JOIN LATERAL ledger.legs(x) g WHERE g.account = $1) l
+  ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5) r
+  ORDER BY r.id DESC, r.phase DESC, r.kind DESC`
 
-const READ_HISTORY = historySql()
-const READ_CALLS = historySql('JOIN hub.call m ON m.id = j.id AND m.key_id = ANY ($10)')
+const CALLS_OF_KEYS = 'JOIN hub.call m ON m.id = j.id AND m.key_id = ANY ($12)'
 
-/** Reads changes of an account of credits, newest first. */
+/**
+ * Reads changes of an account of credits, newest first. The balance of a later page continues that
+ * of the page before it.
+ */
 export async function readHistory(
   pool: Pool,
   credits: bigint,
-  { limit, after, events, service, from, to, madeBy }: HistoryQuery,
+  query: HistoryQuery,
 ): Promise<HistoryRow[]> {
-  const [id = null, phase = null, kind = null] = after ?? []
-  const { rows } = await pool.query<HistoryRow>(madeBy ? READ_CALLS : READ_HISTORY, [
+  const { view, after, events, service, from, to, madeBy } = query
+  const [id = null, phase = null, kind = null, before] = after ?? []
+  const isFiltered = events !== undefined || service !== undefined || to !== undefined || madeBy
+  const hasBalance = !isFiltered && (after === undefined || before !== undefined)
+  const { rows } = await pool.query<HistoryRow>(historySql(view, madeBy && CALLS_OF_KEYS), [
     credits,
     id,
     phase,
     kind,
-    limit,
+    query.limit,
     events ?? null,
     service ?? null,
     from ?? null,
     to ?? null,
+    before ?? null,
+    hasBalance,
     ...(madeBy ? [madeBy] : []),
   ])
   return rows

@@ -72,7 +72,8 @@ function addMoneyCommands(program: Command, run: Run): void {
       ),
     )
   withPaging(program.command('history'))
-    .description('list every movement of the credits, newest first')
+    .description('list calls and other changes of the credits, newest first')
+    .option('--movements', 'each entry of the ledger, instead of one row per call')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/history.ts')).history(context, flags),

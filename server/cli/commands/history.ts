@@ -7,15 +7,27 @@ interface Item {
   readonly event: string
   readonly at: string
   readonly change_microdollars: number
+  readonly balance_microdollars: number | null
   readonly endpoint: string | null
 }
 
-/** Prints every movement of the key's credits, newest first. */
+interface HistoryFlags {
+  readonly limit?: string
+  readonly cursor?: string
+  /** True for each entry of the ledger instead of one row per call. */
+  readonly movements?: boolean
+}
+
+/** Prints the calls and other changes of the key's credits, newest first. */
 export async function history(
   context: Context,
-  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
+  { limit, cursor, movements }: HistoryFlags,
 ): Promise<void> {
-  const query = new URLSearchParams({ limit: String(parseLimit(limit)), ...(cursor && { cursor }) })
+  const query = new URLSearchParams({
+    view: movements ? 'movements' : 'calls',
+    limit: String(parseLimit(limit)),
+    ...(cursor && { cursor }),
+  })
   const { body } = await (await clientWithKey(context)).send(
     `/v1/credits/history?${query.toString()}`,
   )
@@ -29,10 +41,11 @@ export async function history(
       item.at.replace('T', ' ').slice(0, 19),
       item.event,
       dollars(BigInt(item.change_microdollars)),
+      item.balance_microdollars === null ? '' : dollars(BigInt(item.balance_microdollars)),
       item.endpoint ?? '',
       item.id,
     ])
     const more = next ? `\n\nMore: --cursor ${next}` : ''
-    return `${table(['at (UTC)', 'event', 'change', 'endpoint', 'id'], rows)}${more}`
+    return `${table(['at (UTC)', 'event', 'change', 'balance', 'endpoint', 'id'], rows)}${more}`
   })
 }

@@ -42,7 +42,7 @@ export const balanceTool = (deps: KeyAccountDeps): AnyTool =>
       const { caller } = context
       const { pool } = deps
       const madeBy = await findVisibleKeys(pool, caller)
-      const query = { limit: rows, madeBy }
+      const query = { view: 'calls', limit: rows, madeBy } as const
       const history = rows === 0 ? [] : await readHistory(pool, caller.credits.id, query)
       const now = deps.clock.now()
       const range = { since: monthStart(now), until: now }

@@ -11,7 +11,12 @@ const HistoryItem = z.object({
   id: z.string().meta({ description: 'Id of the call, purchase or other entry.' }),
   event: z.string(),
   at: z.iso.datetime(),
-  change_microdollars: z.int(),
+  change_microdollars: z.int().meta({ description: 'Net change. A call in flight: reserved.' }),
+  balance_microdollars: z.int().nullable().meta({
+    description:
+      'Credits after this row, in the order of the list: a call counts from its start. null: a ' +
+      'list that leaves out later rows (event, service, to), and a sub-key.',
+  }),
   charged_microdollars: z.int().min(0).nullable().meta({ description: 'Cost of a call.' }),
   endpoint: z.string().nullable(),
   other_key_id: z.string().nullable().meta({ description: 'Other key of a transfer.' }),
@@ -21,6 +26,10 @@ const HistoryItem = z.object({
 
 const EVENTS_MAX = 20
 const Query = listQuery({
+  view: z.enum(['calls', 'movements']).default('calls').meta({
+    description:
+      'calls: one row per call, with its last event. movements: each entry of the ledger.',
+  }),
   event: z
     .string()
     .regex(/^[a-z]+\.[a-z-]+(,[a-z]+\.[a-z-]+)*$/, 'must be event names separated by commas')
@@ -37,6 +46,7 @@ export const historyCursor: z.ZodType<HistoryCursor> = z.tuple([
   z.uuid(),
   z.int().min(0).max(3),
   z.int().min(0).max(1_000),
+  z.int().optional(),
 ])
 
 export interface HistoryDeps {
@@ -46,16 +56,17 @@ export interface HistoryDeps {
 
 export const historyRoutes = ({ pool, calls }: HistoryDeps): readonly AnyRoute[] => [
   route('GET /v1/credits/history', {
-    summary: 'Lists movements of this key’s credits, newest first; for a sub-key, its own calls.',
+    summary: 'Lists calls and other changes of this key’s credits, newest first.',
     auth: 'key',
     query: Query,
     response: { status: 200, schema: pageSchema(HistoryItem) },
     handle: async (request) => {
-      const { limit, cursor, event: events, service, from, to } = request.query
+      const { limit, cursor, view, event: events, service, from, to } = request.query
       const caller = callerOf(request)
       const madeBy = await findVisibleKeys(pool, caller)
       if (madeBy) await calls.flush() // records of calls just served by this process
       const rows = await readHistory(pool, caller.credits.id, {
+        view,
         limit: limit + 1,
         after: readCursor(cursor, historyCursor),
         events,
@@ -64,10 +75,17 @@ export const historyRoutes = ({ pool, calls }: HistoryDeps): readonly AnyRoute[]
         to: toDate(to),
         madeBy,
       })
-      const position = ({ id, phase, kind }: HistoryRow) => [id, phase, kind]
-      return toPage(rows, limit, request.url, position, showHistoryItem)
+      return toPage(rows, limit, request.url, positionOf, showHistoryItem)
     },
   }),
+]
+
+/** Cursor of the page after a row. */
+export const positionOf = ({ id, phase, kind, balance, change }: HistoryRow) => [
+  id,
+  phase,
+  kind,
+  ...(balance === null ? [] : [json(balance - change)]),
 ]
 
 const toDate = (text: string | undefined): Date | undefined =>
@@ -78,6 +96,7 @@ export const showHistoryItem = (row: HistoryRow) => ({
   event: row.event,
   at: row.at.toISOString(),
   change_microdollars: json(row.change),
+  balance_microdollars: row.balance === null ? null : json(row.balance),
   charged_microdollars: row.charged === null ? null : json(row.charged),
   endpoint: row.endpoint,
   other_key_id: row.otherKey,

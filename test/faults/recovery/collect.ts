@@ -204,12 +204,13 @@ async function apiViews(deps: CollectDeps, { requests }: ClientLog) {
 
 async function readHistory(deps: CollectDeps, buyer: Buyer): Promise<readonly ApiView[]> {
   const rows: ApiView[] = []
-  for (let path = '/v1/credits/history?limit=100'; ; ) {
+  const root = '/v1/credits/history?view=movements&limit=100'
+  for (let path = root; ; ) {
     const page = await read(deps, path, buyer)
     rows.push(...(page['data'] as readonly ApiView[]))
     const next = page['next_cursor']
     if (typeof next !== 'string') return rows
-    path = `/v1/credits/history?limit=100&cursor=${encodeURIComponent(next)}`
+    path = `${root}&cursor=${encodeURIComponent(next)}`
   }
 }
 

@@ -94,7 +94,7 @@ describe('credits of a key', () => {
     await ada.client.call('flawed', '/throws', {}).catch(() => undefined)
     await ada.client.call('flawed', '/cheap', {})
     const seen: Item[] = []
-    let path: string | undefined = '/v1/credits/history?limit=5'
+    let path: string | undefined = '/v1/credits/history?view=movements&limit=5'
     while (path !== undefined) {
       const { status, headers, body } = await ada.get(path)
       expect(status).to.equal(200)

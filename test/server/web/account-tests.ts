@@ -108,7 +108,7 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
         const { page } = tab
         const rows = await page.$$eval('tbody tr', (all) => all.map((row) => row.textContent))
         expect(rows, 'one for the call and its reservation').to.have.length(2)
-        expect(rows[0]).to.match(/-\$0\.0001$/)
+        expect(rows[0], 'change and balance').to.match(/-\$0\.0001\s*\$4\.9999$/)
         await Promise.all([page.waitForNavigation(), page.click('tbody a[href*="/calls/"]')])
         expect(await tab.text())
           .to.include('charged')

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dayStart, daysBefore } from '../../../../core/clock.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
-import { historyCursor } from '../../../rest/account/history.ts'
+import { historyCursor, positionOf } from '../../../rest/account/history.ts'
 import type { KeyJson } from '../../../rest/account/keys.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { documentPath } from '../../documents-table.ts'
@@ -40,8 +40,11 @@ const KINDS: Readonly<Record<string, string>> = {
   'call.released,call.expired,call.reversed,external.refunded': 'Refunds and released reservations',
 }
 
+const VIEWS = { calls: 'One line per call', movements: 'Every ledger entry' } as const
+
 const Query = z.object({
   key: z.string().max(40).default(''),
+  view: z.enum(['calls', 'movements']).default('calls'),
   kind: z
     .string()
     .refine((text) => Object.hasOwn(KINDS, text), 'is not one of the options')
@@ -81,6 +84,7 @@ function historyFilters(roots: readonly KeyJson[], query: Query): Html {
   }
   return filterBar('/account/history', [
     selectFilter('key', 'Key', options, query.key),
+    selectFilter('view', 'Show', VIEWS, query.view),
     selectFilter('kind', 'Event', KINDS, query.kind),
     textFilter('service', 'Service', query.service, 8),
     periodFilters(query.from, query.to),
@@ -89,12 +93,12 @@ function historyFilters(roots: readonly KeyJson[], query: Query): Html {
 
 async function movements(pool: Pool, request: PageRequest<Query>, query: Query): Promise<Html> {
   const { principals } = requireSession(request)
-  const { key, kind, service, from, to, cursor } = query
+  const { key, view, kind, service, from, to, cursor } = query
   const credits = await findCreditsAccount(pool, principals, key)
-  const after = readCursor(cursor, historyCursor)
   const rows = await readHistory(pool, credits, {
+    view,
     limit: PAGE_SIZE + 1,
-    after,
+    after: readCursor(cursor, historyCursor),
     events: kind === '' ? undefined : kind.split(','),
     service: service || undefined,
     from: from === undefined ? undefined : new Date(from),
@@ -103,25 +107,13 @@ async function movements(pool: Pool, request: PageRequest<Query>, query: Query):
   const shown = rows.slice(0, PAGE_SIZE)
   const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined
   if (shown.length === 0) return emptyState('No entries match these filters.')
-  const next = last ? writeCursor([last.id, last.phase, last.kind]) : null
-  const rowsToShow = withoutFinishedHolds(shown, after?.[0])
-  return html`${historyTable(rowsToShow, key)}${pager('/account/history', query, next)}`
+  const next = last ? writeCursor(positionOf(last)) : null
+  return html`${historyTable(shown, key)}${pager('/account/history', query, next)}`
 }
-
-/** Omits reservations of finished calls. @param before id of the previous page's last row */
-const withoutFinishedHolds = (rows: readonly HistoryRow[], before: string | undefined) =>
-  rows.filter(({ event, id }, i) => event !== 'call.reserved' || id !== (rows[i - 1]?.id ?? before))
-
-/** Net change of the credits by a row, including the reservation of a finished call. */
-function netOf({ event, change, charged }: HistoryRow): bigint {
-  if (event === 'call.settled') return -(charged ?? 0n)
-  return RELEASES.has(event) ? 0n : change
-}
-
-const RELEASES: ReadonlySet<string> = new Set(['call.released', 'call.expired'])
 
 function historyTable(rows: readonly HistoryRow[], key: string): Html {
-  const format = alignedFormatter(rows.map(netOf))
+  const format = alignedFormatter(rows.map(({ change }) => change))
+  const formatBalance = alignedFormatter(rows.map(({ balance }) => balance ?? 0n))
   return cardTable(
     'History',
     [
@@ -135,7 +127,16 @@ function historyTable(rows: readonly HistoryRow[], key: string): Html {
 ${eventText(row)}</a>`,
       },
       { head: 'Details', cell: details },
-      { head: 'Credits', number: true, cell: (row) => signed(netOf(row), format) },
+      { head: 'Credits', number: true, cell: ({ change }) => signed(change, format) },
+      ...(rows[0]!.balance === null
+        ? []
+        : [
+            {
+              head: 'Balance',
+              number: true,
+              cell: ({ balance }: HistoryRow) => formatBalance(balance ?? 0n),
+            },
+          ]),
     ],
     rows,
   )
