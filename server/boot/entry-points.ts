@@ -33,7 +33,7 @@ import { financeRoutes } from '../rest/finance/index.ts'
 import { healthRoutes } from '../rest/health.ts'
 import { inProcessApi } from '../rest/in-process.ts'
 import { metricsRoutes } from '../rest/metrics.ts'
-import { openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
+import { audienceDocument, openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
 import { domainRoutes } from '../rest/provider/domains/index.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
@@ -211,6 +211,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
       catalog,
       site,
       openapi: (shown) => openApiDocument(routes, shown, api()),
+      openapiOf: (audience, shown) => audienceDocument(audience, routes, shown, api()),
       describe: (shown) => serviceDocument(shown, api()),
       creditsOnly: CREDITS_ONLY,
       version,

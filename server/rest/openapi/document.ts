@@ -1,6 +1,7 @@
 import type { CatalogEntry } from '../../../core/catalog/services/catalog.ts'
 import { MCP_PATH } from '../../mcp/entry.ts'
 import type { AnyRoute } from '../route.ts'
+import { AUDIENCES, type Audience, routesOf } from './audiences.ts'
 import {
   BY_X402,
   content,
@@ -29,17 +30,36 @@ export function openApiDocument(
   shown: readonly CatalogEntry[],
   site: ApiSite,
 ): Record<string, unknown> {
+  const paths = pathsOf(routes)
+  paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
+  return documentOf(paths, shown, site, {
+    title: AUDIENCES.agents.title,
+    description:
+      'Find APIs, pay per request and call them. /.well-known/api-catalog lists the documents of ' +
+      'all services, and of the routes of people, providers and staff.',
+  })
+}
+
+/** Builds the document of one kind of callers. That of agents has the services as well. */
+export const audienceDocument = (
+  audience: Audience,
+  routes: readonly AnyRoute[],
+  shown: readonly CatalogEntry[],
+  site: ApiSite,
+): Record<string, unknown> =>
+  audience === 'agents'
+    ? openApiDocument(routesOf(audience, routes), shown, site)
+    : documentOf(pathsOf(routesOf(audience, routes)), [], site, {
+        title: AUDIENCES[audience].title,
+        description: 'A part of the API. /.well-known/api-catalog lists all parts.',
+      })
+
+function pathsOf(routes: readonly AnyRoute[]): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
   }
-  paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
-  return documentOf(paths, shown, site, {
-    title: 'AgentHub',
-    description:
-      'Find APIs, pay per request and call them. For services that are not listed here, see ' +
-      '/v1/services/{slug}/openapi.json.',
-  })
+  return paths
 }
 
 export const serviceDocument = (

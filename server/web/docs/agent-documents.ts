@@ -1,5 +1,6 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
 import { decimal } from '../../../core/money.ts'
+import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
 /** Public URLs of the entry points. */
 export interface Site {
@@ -35,7 +36,8 @@ Amounts are whole microdollars (1,000,000 = 1 USD). Free calls pay first, then c
 ## Documents
 
 - [Getting started](${site.baseUrl}/.well-known/agents.md): registration, calls and payment
-- [OpenAPI](${site.baseUrl}/openapi.json): every operation, machine-readable
+- [OpenAPI](${site.baseUrl}/openapi.json): operations for agents, machine-readable
+- [API catalog](${site.baseUrl}/.well-known/api-catalog): the OpenAPI documents of everything else
 - [API reference](${site.baseUrl}/docs): the same for people
 - [Error codes](${site.baseUrl}/docs/problems): every error code and what to do
 ${byService(shown)
@@ -96,18 +98,37 @@ export const x402Resources = (
   ],
 })
 
-/** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264). */
-export const apiCatalog = ({ baseUrl }: Site) => ({
-  linkset: [
-    { anchor: `${baseUrl}/.well-known/api-catalog`, item: [{ href: `${baseUrl}/v1` }] },
-    {
-      anchor: `${baseUrl}/v1`,
-      'service-desc': [{ href: `${baseUrl}/openapi.json`, type: 'application/json' }],
-      'service-doc': [{ href: `${baseUrl}/docs`, type: 'text/html' }],
-      status: [{ href: `${baseUrl}/health`, type: 'application/json' }],
-    },
-  ],
-})
+/** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264): an index of all OpenAPI documents. */
+export const apiCatalog = (shown: readonly CatalogEntry[], { baseUrl, proxyUrl }: Site) => {
+  const slugs = [...new Set(shown.map(({ service }) => service.slug))]
+  return {
+    linkset: [
+      {
+        anchor: `${baseUrl}/.well-known/api-catalog`,
+        item: [`${baseUrl}/v1`, ...slugs.map((slug) => `${proxyUrl}/${slug}`)].map((href) => ({
+          href,
+        })),
+      },
+      {
+        anchor: `${baseUrl}/v1`,
+        'service-desc': Object.values(AUDIENCES).map(({ path, title }) => ({
+          href: `${baseUrl}${path}`,
+          type: 'application/json',
+          title,
+        })),
+        'service-doc': [{ href: `${baseUrl}/docs`, type: 'text/html' }],
+        status: [{ href: `${baseUrl}/health`, type: 'application/json' }],
+      },
+      ...slugs.map((slug) => ({
+        anchor: `${proxyUrl}/${slug}`,
+        'service-desc': [
+          { href: `${baseUrl}/v1/services/${slug}/openapi.json`, type: 'application/json' },
+        ],
+        'service-doc': [{ href: `${baseUrl}/services/${slug}`, type: 'text/html' }],
+      })),
+    ],
+  }
+}
 
 /** `/.well-known/agent-card.json`: A2A agent card with a skill for each service. */
 export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: string) => ({

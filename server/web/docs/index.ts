@@ -6,6 +6,7 @@ import {
 } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
+import { AUDIENCE_NAMES, AUDIENCES, type Audience } from '../../rest/openapi/audiences.ts'
 import { shareResponses } from '../../rest/openapi/shared-responses.ts'
 import { type AnyRoute, type RestReply, route } from '../../rest/route.ts'
 import {
@@ -31,6 +32,11 @@ export interface DocsDeps {
   readonly site: () => Site
   /** Builds the OpenAPI document of the hub with these services. */
   readonly openapi: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
+  /** Builds that of one kind of callers. */
+  readonly openapiOf: (
+    audience: Audience,
+    shown: readonly CatalogEntry[],
+  ) => Readonly<Record<string, unknown>>
   readonly describe: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
@@ -46,13 +52,24 @@ export function docsRoutes(deps: DocsDeps): readonly AnyRoute[] {
     CACHE_MS,
     async () => deps.openapi(await services()) as unknown as ApiDocument,
   )
-  const text = cachedFor(CACHE_MS, async () => JSON.stringify(shareResponses(await openapi())))
   return [
-    documentRoute('/openapi.json', 'Returns this OpenAPI 3.1 document.', 'application/json', text),
+    ...AUDIENCE_NAMES.map((audience) => openApiRoute(deps, audience, services)),
     serviceDocumentRoute(deps),
     ...pageRoutes(deps, openapi),
     ...agentDocumentRoutes(deps, services),
   ]
+}
+
+function openApiRoute(
+  { openapiOf }: DocsDeps,
+  audience: Audience,
+  services: () => Promise<readonly CatalogEntry[]>,
+): AnyRoute {
+  const { path, title } = AUDIENCES[audience]
+  const text = cachedFor(CACHE_MS, async () =>
+    JSON.stringify(shareResponses(openapiOf(audience, await services()) as unknown as ApiDocument)),
+  )
+  return documentRoute(path, `Returns an OpenAPI 3.1 document: ${title}.`, 'application/json', text)
 }
 
 function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readonly AnyRoute[] {
@@ -102,7 +119,7 @@ const agentDocumentRoutes = (
     '/.well-known/api-catalog',
     'Links to the API and its documentation (RFC 9727).',
     'application/linkset+json',
-    async () => JSON.stringify(apiCatalog(site())),
+    async () => JSON.stringify(apiCatalog(await services(), site())),
   ),
   documentRoute(
     '/.well-known/agent-card.json',

@@ -6,6 +6,7 @@ import { usd } from '../../../core/money.ts'
 import { findMisfits } from '../../support/advice.ts'
 import { type ApiResponse, ask, type RequestOptions } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from '../mcp/ask.ts'
 
@@ -37,7 +38,7 @@ describe('the advice of a problem', function () {
   before(async () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1')) // for the higher rate limit
-    const { body } = await ask(hub().url, '/openapi.json')
+    const { body } = await readOpenApi(hub().url)
     type Item = Record<string, { parameters?: readonly { in: string; name: string }[] }>
     operations = Object.entries(body['paths'] as Record<string, Item>).flatMap(([path, item]) =>
       Object.entries(item).map(([method, { parameters = [] }]) => ({

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
 import { ask } from '../../support/ask.ts'
 import { type Mailbox, openMailbox } from '../../support/mailbox.ts'
+import { readOpenApi } from '../../support/openapi.ts'
 import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { createAdmin } from '../rest/finance/fixture.ts'
@@ -54,7 +55,7 @@ describe('a stolen session or key of staff', () => {
   })
 
   it('is refused each change by each route of staff', async () => {
-    const { body } = await ask(hub().url, '/openapi.json')
+    const { body } = await readOpenApi(hub().url)
     const paths = body['paths'] as Record<string, Record<string, { responses: object }>>
     let changes = 0
     for (const [path, operations] of Object.entries(paths)) {
