@@ -63,7 +63,10 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
   )`
 
 /** What is left of an allowance; all of one that is not granted yet. */
-const allowanceLeft = (limit: string, span: string) => `CASE WHEN ${limit} IS NOT NULL THEN coalesce(
+const allowanceLeft = (
+  limit: string,
+  span: string,
+) => `CASE WHEN ${limit} IS NOT NULL THEN coalesce(
     (SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
       WHERE a.code = 'liabilities:allowances:' || f.id || ':' || ${span}), ${limit}) END`
 const TODAY = `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')`

@@ -201,7 +201,9 @@ describe('sub-keys', () => {
       })
       expect(await remaining(child)).to.deep.equal([micros(3), micros(5)])
       expect(await codes([work(child), work(child)])).to.deep.equal({ served: 2 })
-      expect((await change(root, child, { max_total_microdollars: micros(3) })).status).to.equal(200)
+      expect((await change(root, child, { max_total_microdollars: micros(3) })).status).to.equal(
+        200,
+      )
       expect(await remaining(child)).to.deep.equal([micros(1), micros(1)])
       const lowered = await codes([work(child), work(child), work(child)])
       expect(lowered).to.deep.equal({ served: 1, key_limit_reached: 2 })

@@ -12,11 +12,14 @@ const HistoryItem = z.object({
   event: z.string(),
   at: z.iso.datetime(),
   change_microdollars: z.int().meta({ description: 'Net change. A call in flight: reserved.' }),
-  balance_microdollars: z.int().nullable().meta({
-    description:
-      'Credits after this row, in the order of the list: a call counts from its start. null: a ' +
-      'list that leaves out later rows (event, service, to), and a sub-key.',
-  }),
+  balance_microdollars: z
+    .int()
+    .nullable()
+    .meta({
+      description:
+        'Credits after this row, in the order of the list: a call counts from its start. null: a ' +
+        'list that leaves out later rows (event, service, to), and a sub-key.',
+    }),
   charged_microdollars: z.int().min(0).nullable().meta({ description: 'Cost of a call.' }),
   endpoint: z.string().nullable(),
   other_key_id: z.string().nullable().meta({ description: 'Other key of a transfer.' }),

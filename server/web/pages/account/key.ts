@@ -144,10 +144,7 @@ const subKeyForm = (fields: Fields): Html =>
 limits.</p>${form({
     act: 'child',
     submit: 'Create sub-key',
-    fields: [
-      fields.text({ name: 'name', label: 'Name', max: 100 }),
-      ...limitInputs(fields),
-    ],
+    fields: [fields.text({ name: 'name', label: 'Name', max: 100 }), ...limitInputs(fields)],
   })}`
 
 const OVERLAPS = {
