@@ -89,7 +89,7 @@ function addMoneyCommands(program: Command, run: Run): void {
 function addReceiptCommands(program: Command, run: Run): void {
   const receipts = program.command('receipts').description('work with receipts of calls')
   withPaging(receipts.command('list'))
-    .description('list calls that credits paid, newest first; each has a receipt')
+    .description('list calls paid by credits or x402, newest first; each has a receipt')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/receipts.ts')).listReceipts(context, flags),

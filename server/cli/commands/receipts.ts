@@ -11,22 +11,22 @@ interface Jwk extends JsonWebKey {
 interface ChargedCall {
   readonly id: string
   readonly at: string
-  readonly endpoint: string | null
-  readonly charged_microdollars: number | null
+  readonly endpoint: string
+  readonly source: string
+  readonly charged_microdollars: number
 }
 
-/** Lists calls that credits paid, newest first; each has a receipt. */
+/** Lists calls that were paid by credits or x402, newest first; each has a receipt. */
 export async function listReceipts(
   context: Context,
   { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
 ): Promise<void> {
   const query = new URLSearchParams({
-    event: 'call.settled',
+    charged: 'true',
     limit: String(parseLimit(limit)),
     ...(cursor && { cursor }),
   })
-  const path = `/v1/credits/history?${query.toString()}`
-  const { body } = await (await clientWithKey(context)).send(path)
+  const { body } = await (await clientWithKey(context)).send(`/v1/calls?${query.toString()}`)
   const { data, next_cursor: next } = body as unknown as {
     readonly data: readonly ChargedCall[]
     readonly next_cursor: string | null
@@ -35,13 +35,14 @@ export async function listReceipts(
     if (data.length === 0) return 'No call was charged yet.'
     const rows = data.map((call) => [
       call.at.replace('T', ' ').slice(0, 19),
-      call.endpoint ?? '',
-      dollars(BigInt(call.charged_microdollars ?? 0)),
+      call.endpoint,
+      call.source,
+      dollars(BigInt(call.charged_microdollars)),
       call.id,
     ])
     const more = next ? `\nMore: --cursor ${next}` : ''
     const verify = `Verify one: hub receipts verify ${data[0]!.id}`
-    return `${table(['at (UTC)', 'endpoint', 'charged', 'call'], rows)}\n\n${verify}${more}`
+    return `${table(['at (UTC)', 'endpoint', 'paid by', 'charged', 'call'], rows)}\n\n${verify}${more}`
   })
 }
 

@@ -3,12 +3,15 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
+import { type CallListRow, listCalls } from '../../../core/usage/call-list.ts'
 import { CALL_STATES, callState } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
 import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
+import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 import { type CallKey, type CallRow, findCall, isFinal } from './call-row.ts'
+import { spenderOf } from './key-account.ts'
 
 const amount = z.int().min(0)
 
@@ -57,6 +60,17 @@ const Call = z.object({
   payment: Payment.nullable().meta({ description: 'Payment signed for an external seller.' }),
 })
 
+const ListedCall = z.object({
+  id: z.uuid(),
+  at: z.iso.datetime(),
+  endpoint: z.string(),
+  source: z.enum(['free', 'credits', 'x402', 'none']),
+  charged_microdollars: amount.meta({
+    description: 'GET /v1/calls/{id} says what was refunded after the charge.',
+  }),
+  status: z.int(),
+})
+
 export type CallJson = z.infer<typeof Call>
 
 export interface CallDeps {
@@ -66,8 +80,30 @@ export interface CallDeps {
   readonly receipts: Pick<Receipts, 'sign'>
 }
 
-/** `GET /v1/calls/{id}`: outcome, charge and receipt of one call. */
+const callCursor = z.tuple([z.iso.datetime(), z.uuid()])
+
+/** Calls with their outcome, charge and receipt. */
 export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
+  route('GET /v1/calls', {
+    summary: 'Lists calls of this key and its sub-keys, however they were paid, newest first.',
+    auth: 'key',
+    query: listQuery({
+      charged: z.enum(['true', 'false']).default('false').meta({
+        description: 'true: only calls that were charged, to credits or by x402.',
+      }),
+    }),
+    response: { status: 200, schema: pageSchema(ListedCall) },
+    handle: async (request) => {
+      const { limit, cursor, charged } = request.query
+      await deps.calls.flush() // records of calls just served by this process
+      const rows = await listCalls(deps.pool, spenderOf(callerOf(request)), {
+        limit: limit + 1,
+        after: readCursor(cursor, callCursor),
+        isCharged: charged === 'true',
+      })
+      return toPage(rows, limit, request.url, ({ id, at }) => [at.toISOString(), id], showListed)
+    },
+  }),
   route('GET /v1/calls/{id}', {
     summary: 'Returns a call of this key: outcome, charge, receipt and stored response.',
     auth: 'key',
@@ -80,6 +116,15 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     },
   }),
 ]
+
+const showListed = ({ id, at, endpoint, source, charged, status }: CallListRow) => ({
+  id,
+  at: at.toISOString(),
+  endpoint,
+  source,
+  charged_microdollars: json(charged),
+  status,
+})
 
 /** Reads a call that the key made or its credits paid. @throws Fault `not_found` */
 export async function readCall(deps: CallDeps, key: CallKey, id: string): Promise<CallJson> {

@@ -152,7 +152,7 @@ const least = (amounts: readonly (bigint | null)[]): number | null => {
 }
 
 /** Key at the top of those whose spending a caller may see. */
-const spenderOf = ({ seesMainKey, keyId, credits }: Caller): string =>
+export const spenderOf = ({ seesMainKey, keyId, credits }: Caller): string =>
   seesMainKey ? (credits.code.split(':')[2] ?? keyId) : keyId
 
 /** Group of one day, service or key; the other two are null. */
