@@ -94,7 +94,14 @@ export const registrationRoutes = ({
     summary: 'Registers a wallet by its signature and returns an API key.',
     auth: 'none',
     unlimited: true,
-    body: z.strictObject({ wallet_address: walletAddress, signature, nonce }),
+    body: z.strictObject({
+      wallet_address: walletAddress,
+      signature,
+      nonce,
+      message: z.string().max(4_000).optional().meta({
+        description: 'Message that was signed. Not needed: the hub has it.',
+      }),
+    }),
     response: { status: 201, location: '/v1/keys/{key_id}', schema: Registration },
     faults: [
       ...signatureFaults(contracts),

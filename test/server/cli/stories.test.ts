@@ -88,6 +88,14 @@ describe('hub', function () {
       const [{ id } = { id: '' }] = listed['data'] as readonly { id: string }[]
       expect(await ada.json('receipts', 'verify', id)).to.include({ valid: true })
       expect((await ada.hub(['receipts', 'list'])).out).to.include(`hub receipts verify ${id}`)
+      await ada.json('--yes', 'call', 'echo/say', ...SAY, '--pay', 'x402')
+      const { data } = await ada.json('receipts', 'list')
+      const paid = data as readonly { id: string; endpoint: string; source: string }[]
+      expect(paid[0]).to.include({ endpoint: 'echo POST /say', source: 'x402' })
+      expect(paid.map(({ endpoint }) => endpoint)).to.include('external POST /')
+      for (const each of paid) {
+        expect(await ada.json('receipts', 'verify', each.id), each.endpoint).to.include({ valid: true })
+      }
     })
 
     it('and shows payouts, why one waits and until when', async () => {

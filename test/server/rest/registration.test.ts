@@ -52,6 +52,20 @@ describe('registration', () => {
     expect(rows[0]?.kept).to.be.a('string').and.not.include(String(body['api_key']).slice(12))
   })
 
+  it('accepts a body that repeats the message, and verifies its own', async () => {
+    const account = wallet()
+    const { body } = await challenge()
+    const { nonce, message } = body as { nonce: string; message: string }
+    const order = { wallet_address: account.address, nonce }
+    const other = { ...order, message: 'another', signature: await account.signMessage({ message: 'another' }) }
+    expect((await register(other)).status, 'another message').to.equal(401)
+    const again = await challenge()
+    const text = String(again.body['message'])
+    const signature = await account.signMessage({ message: text })
+    const echoed = { ...order, nonce: again.body['nonce'], message: text, signature }
+    expect((await register(echoed)).status).to.equal(201)
+  })
+
   it('creates another key for the same wallet and principal', async () => {
     const account = wallet()
     const [one, two] = [
