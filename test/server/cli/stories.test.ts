@@ -94,7 +94,9 @@ describe('hub', function () {
       expect(paid[0]).to.include({ endpoint: 'echo POST /say', source: 'x402' })
       expect(paid.map(({ endpoint }) => endpoint)).to.include('external POST /')
       for (const each of paid) {
-        expect(await ada.json('receipts', 'verify', each.id), each.endpoint).to.include({ valid: true })
+        expect(await ada.json('receipts', 'verify', each.id), each.endpoint).to.include({
+          valid: true,
+        })
       }
     })
 

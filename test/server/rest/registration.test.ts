@@ -57,7 +57,11 @@ describe('registration', () => {
     const { body } = await challenge()
     const { nonce, message } = body as { nonce: string; message: string }
     const order = { wallet_address: account.address, nonce }
-    const other = { ...order, message: 'another', signature: await account.signMessage({ message: 'another' }) }
+    const other = {
+      ...order,
+      message: 'another',
+      signature: await account.signMessage({ message: 'another' }),
+    }
     expect((await register(other)).status, 'another message').to.equal(401)
     const again = await challenge()
     const text = String(again.body['message'])
