@@ -48,6 +48,7 @@ export const ACTS = [
   'key.freeze',
   'key.thaw',
   'key.rate',
+  'key.refuse',
   'entry.adjust',
   'entry.propose',
   'entry.confirm',

@@ -803,7 +803,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text])))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text, 'credits-expiring'::text, 'rate-decided'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;
@@ -1283,6 +1283,36 @@ CREATE TABLE hub.quote (
 );
 CREATE INDEX quote_expiry ON hub.quote USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT ON hub.quote TO hub_app;
+
+CREATE TABLE hub.rate_request (
+  id text NOT NULL,
+  key text NOT NULL,
+  per_minute integer NOT NULL,
+  purpose text NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  granted integer,
+  reason text,
+  decided_at timestamp with time zone,
+  CONSTRAINT rate_request_pkey PRIMARY KEY (id),
+  CONSTRAINT rate_request_check CHECK (((decided_at IS NULL) = (reason IS NULL))),
+  CONSTRAINT rate_request_check1 CHECK (((granted IS NULL) OR (decided_at IS NOT NULL))),
+  CONSTRAINT rate_request_granted_check CHECK (((granted >= 1) AND (granted <= 1000000))),
+  CONSTRAINT rate_request_id_check CHECK ((id ~ '^rrq_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT rate_request_key_fkey FOREIGN KEY (key) REFERENCES hub.api_key(id),
+  CONSTRAINT rate_request_per_minute_check CHECK (((per_minute >= 1) AND (per_minute <= 1000000))),
+  CONSTRAINT rate_request_purpose_check CHECK (((length(purpose) >= 1) AND (length(purpose) <= 500)))
+);
+CREATE INDEX rate_request_key ON hub.rate_request USING btree (key, created_at);
+CREATE UNIQUE INDEX rate_request_pending ON hub.rate_request USING btree (key) WHERE (decided_at IS NULL);
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.rate_request FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+GRANT SELECT ON hub.rate_request TO hub_app;
+GRANT INSERT ON hub.rate_request(id) TO hub_app;
+GRANT INSERT ON hub.rate_request(key) TO hub_app;
+GRANT INSERT, UPDATE ON hub.rate_request(per_minute) TO hub_app;
+GRANT INSERT, UPDATE ON hub.rate_request(purpose) TO hub_app;
+GRANT UPDATE ON hub.rate_request(granted) TO hub_app;
+GRANT UPDATE ON hub.rate_request(reason) TO hub_app;
+GRANT UPDATE ON hub.rate_request(decided_at) TO hub_app;
 
 CREATE TABLE hub.rate_window (
   key text NOT NULL,

@@ -7,10 +7,15 @@ const MAIL_SERVER = 'mail server'
 
 /** Mail to be composed and sent. */
 export interface MailRequest {
-  readonly template: 'sign-in' | 'payout-sent' | 'payout-address' | 'credits-expiring'
+  readonly template:
+    | 'sign-in'
+    | 'payout-sent'
+    | 'payout-address'
+    | 'credits-expiring'
+    | 'rate-decided'
   /** Single address. */
   readonly recipient: string
-  /** Id of the subject: sign-in link, payout, provider or notice. */
+  /** Id of the subject: sign-in link, payout, provider, notice or request. */
   readonly subject: string
   /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date

@@ -74,6 +74,30 @@ export const payoutAddressMail = (
   ].join('\n'),
 })
 
+/** Decision about a request for a custom rate. @property granted null: refused */
+export interface RateDecisionDetails {
+  readonly key: string
+  readonly granted: number | null
+  readonly reason: string | null
+}
+
+export const rateDecidedMail = (
+  to: string,
+  host: string,
+  { key, granted, reason }: RateDecisionDetails,
+): Mail => ({
+  to,
+  subject: `Your request for a higher rate limit at ${host}`,
+  text: [
+    granted === null
+      ? `Your request for the key ${key} was refused. Its rate limit stays.`
+      : `The key ${key} may now send ${granted} requests per minute.`,
+    '',
+    `Reason: ${reason ?? ''}`,
+    '',
+  ].join('\n'),
+})
+
 /** Composes the notice of credits that will expire. @param credits `12.50` */
 export const creditsExpiringMail = (
   to: string,

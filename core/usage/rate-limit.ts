@@ -7,9 +7,14 @@ import type { Windows } from './windows.ts'
 export const REQUESTS_PER_MINUTE = { free: 100, paid: 1_000 } as const
 export type Tier = keyof typeof REQUESTS_PER_MINUTE
 
-const RAISED_BY_CREDITS =
-  'Wait for the seconds given in Retry-After. With credits (POST /v1/credits/purchase) a key may ' +
-  `send ${REQUESTS_PER_MINUTE.paid} requests per minute instead of ${REQUESTS_PER_MINUTE.free}.`
+const WAIT = 'Wait for the seconds given in Retry-After.'
+/** Advice to a key without a custom rate. */
+const ADVICE: Readonly<Record<Tier, string>> = {
+  free:
+    `${WAIT} With credits (POST /v1/credits/purchase) a key may send ` +
+    `${REQUESTS_PER_MINUTE.paid} requests per minute instead of ${REQUESTS_PER_MINUTE.free}.`,
+  paid: `${WAIT} Ask for a higher rate limit: POST /v1/rate-requests.`,
+}
 
 /** Limit of requests per window. */
 interface Policy {
@@ -56,12 +61,7 @@ export class RateLimits {
    */
   key({ credits, ratePerMinute }: Caller, tier: Tier): Promise<RateState> {
     const own = ratePerMinute === null ? undefined : { name: 'custom', limit: ratePerMinute }
-    const advice = tier === 'free' ? RAISED_BY_CREDITS : undefined
-    const policy = own ?? {
-      name: tier,
-      limit: REQUESTS_PER_MINUTE[tier],
-      ...(advice && { advice }),
-    }
+    const policy = own ?? { name: tier, limit: REQUESTS_PER_MINUTE[tier], advice: ADVICE[tier] }
     return this.#count(`key:${credits.id}`, { ...policy, seconds: 60 })
   }
 

@@ -17,6 +17,7 @@ import { historyRoutes } from '../rest/account/history.ts'
 import { keyTransferRoutes } from '../rest/account/key-transfers.ts'
 import { keyRoutes } from '../rest/account/keys.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
+import { rateRequestRoutes } from '../rest/account/rate-requests.ts'
 import { receiptRoutes } from '../rest/account/receipts.ts'
 import { registrationRoutes } from '../rest/account/registration.ts'
 import { sessionRoutes } from '../rest/account/sessions.ts'
@@ -113,6 +114,7 @@ function createRoutes(
     ...walletRoutes({ pool, accountStatus, clock }),
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
+    ...rateRequestRoutes({ pool }),
     ...historyRoutes({ pool, calls }),
     ...documentRoutes({ ...options.documents, pool, clock, calls }),
     ...callRoutes({ pool, calls, answers: responses, receipts }),

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import type { Config } from '../../core/config.ts'
 import { composeExpiryMail } from '../../core/finance/expire-credits.ts'
+import { composeRateMail } from '../../core/finance/rate-requests.ts'
 import type { CredentialGate } from '../../core/identity/credential-gate.ts'
 import { LINK_SECONDS, MagicLinks } from '../../core/identity/magic-link.ts'
 import type { Log } from '../../core/log.ts'
@@ -48,6 +49,7 @@ export function openMailing(options: {
     async compose({ template, recipient, subject }) {
       if (template === 'credits-expiring')
         return composeExpiryMail(pool, { recipient, subject }, baseUrl())
+      if (template === 'rate-decided') return composeRateMail(pool, recipient, subject, baseUrl())
       if (template !== 'sign-in')
         return composePayoutMail(pool, template, recipient, subject, baseUrl())
       const token = await links.tokenFor(subject)

@@ -55,6 +55,17 @@ function subKeyCommands(group: Command, run: Run): void {
       ),
     )
   group
+    .command('rate')
+    .argument('<requests>', 'requests per minute, such as 5000')
+    .argument('<purpose>', 'what they are for')
+    .description('ask for a higher rate limit; an administrator decides')
+    .option('--key <key-id>', 'a main key (default: the key in use)')
+    .action(
+      run(async (context, flags: object, ...order: [string, string]) =>
+        (await import('./commands/keys.ts')).requestRate(context, order, flags),
+      ),
+    )
+  group
     .command('rotate')
     .argument('<key-id>')
     .description('rotate the secret of a key')

@@ -40,6 +40,26 @@ export async function limitKey(context: Context, id: string, flags: LimitFlags):
   await context.terminal.result(key, () => `Changed the limits of ${id}.`)
 }
 
+/** Asks for a higher rate limit of a main key. */
+export async function requestRate(
+  context: Context,
+  [requests, purpose]: readonly [string, string],
+  { key }: { readonly key?: string },
+): Promise<void> {
+  if (!/^[1-9]\d{0,6}$/.test(requests)) {
+    throw new Failure('usage', `Not a number of requests: ${requests}`, 'Such as 5000')
+  }
+  const client = await clientWithKey(context)
+  const order = { key_id: key, requests_per_minute: Number(requests), purpose }
+  const { body } = await client.send('/v1/rate-requests', { method: 'POST', body: order })
+  await context.terminal.result(body, () =>
+    [
+      `Requested ${requests} requests per minute for ${String(body['key_id'])}.`,
+      'An administrator decides. GET /v1/rate-requests and the event rate.decided tell you.',
+    ].join('\n'),
+  )
+}
+
 /** Limits of a request; null for `none`, undefined for those that are not given. */
 const limitsOf = (flags: LimitFlags) => ({
   max_call_microdollars: unlessNone(flags.maxCall, (text) => Number(parsePrice(text))),

@@ -4,6 +4,7 @@ import { type AuditDeps, auditRoutes } from './audit.ts'
 import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
 import { type AddressRecoveryDeps, addressRecoveryRoutes } from './payout-address.ts'
 import { type ProviderAdminDeps, providerAdminRoutes } from './providers.ts'
+import { rateDecisionRoutes } from './rate-requests.ts'
 import { type RetentionDeps, retentionRoutes } from './retention.ts'
 import { type RoleDeps, roleRoutes } from './roles.ts'
 import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
@@ -19,6 +20,7 @@ export const adminRoutes = (
     AuditDeps,
 ): readonly AnyRoute[] => [
   ...keyAdminRoutes(deps),
+  ...rateDecisionRoutes(deps),
   ...roleRoutes(deps),
   ...accessReviewRoutes(deps),
   ...retentionRoutes(deps),

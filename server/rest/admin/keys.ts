@@ -6,10 +6,9 @@ import { assertNotOwn } from '../../../core/finance/staff-acts.ts'
 import { findKeyState, freezeKey, setKeyRate, thawKey } from '../../../core/identity/key-state.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import type { Log } from '../../../core/log.ts'
+import { ratePerMinute } from '../account/rate-requests.ts'
 import { plainText } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
-
-const RATE_MAX = 1_000_000
 
 const KeyState = z.object({
   key_id: z.string(),
@@ -22,7 +21,7 @@ const KeyState = z.object({
 
 const KeyChange = z
   .strictObject({
-    rate_per_minute: z.int().min(1).max(RATE_MAX).nullable().meta({
+    rate_per_minute: ratePerMinute.nullable().meta({
       description: 'Rate of a main key, shared by its sub-keys. null: the rate of its tier.',
     }),
     frozen: z

@@ -18,6 +18,7 @@ const PLATFORM_TAGS: Readonly<Record<string, string>> = {
   mcp: 'Model Context Protocol.',
   provider: 'Services, earnings and payouts of providers.',
   quotes: 'Prices that are held for a few minutes.',
+  'rate-requests': 'Requests for higher rate limits, and their decisions.',
   receipts: 'Verification of signed receipts.',
   register: 'Registration of a wallet, which returns an API key.',
   sandbox: 'Test money, in a sandbox only.',

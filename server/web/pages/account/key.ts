@@ -10,6 +10,7 @@ import { type AnyPage, type FormAction, formAction, type PageRequest, page } fro
 import { definitionList, metrics, withQuery } from '../../table.ts'
 import { changeLimits, LIMIT_FIELDS, limitInputs, limitsBody, limitsForm } from './key-limits.ts'
 import { limitsOf, stateBadge } from './keys.ts'
+import { rateForm, requestRate } from './rate-request.ts'
 
 /** `/account/keys/{id}`: one key and the forms that manage it. */
 export const keyPage = (): AnyPage =>
@@ -20,6 +21,7 @@ export const keyPage = (): AnyPage =>
       rotated: 'New secret created.',
       renamed: 'Key renamed.',
       limited: 'Limits changed.',
+      requested: 'Rate limit requested. We will notify you of the decision.',
       frozen: 'Key and its sub-keys frozen.',
       thawed: 'Key unfrozen. It works again.',
       revoked: 'Key and its sub-keys revoked.',
@@ -74,6 +76,7 @@ const changeActions: Readonly<Record<string, FormAction>> = {
     },
   }),
   limits: changeLimits,
+  rate: requestRate,
   freeze: formAction({
     fields: z.object({ reason: z.string().trim().min(1, 'is required').max(200) }),
     run: async ({ api, params, path }, body) => {
@@ -132,6 +135,7 @@ const forms = (key: KeyJson, { submission }: PageRequest): Html =>
     subKeyForm(formFields('child', submission)),
     rotateForm(formFields('rotate', submission)),
     limitsForm(key, formFields('limits', submission)),
+    rateForm(key, formFields('rate', submission)),
     renameForm(key, formFields('rename', submission)),
     freezeForm(key, formFields('freeze', submission)),
     revokeForm(key, formFields('revoke', submission)),

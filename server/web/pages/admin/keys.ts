@@ -8,6 +8,7 @@ import { ADMIN_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { definitionList, withQuery } from '../../table.ts'
 import { accountLink, reason, reasonField } from '../finance/components.ts'
+import { decideRequest, optionalRate, pendingRequests } from './rate-requests.ts'
 
 const PATH = '/admin/keys'
 const id = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'enter a key id: key_…')
@@ -27,16 +28,9 @@ export const keysPage = (): AnyPage =>
         run: async (request, { id: key, reason: why }) =>
           changeKey(request, key, { frozen: null, reason: why }, 'thawed'),
       }),
+      decide: decideRequest,
       rate: formAction({
-        fields: z.object({
-          id,
-          rate: z
-            .string()
-            .trim()
-            .regex(/^(?:[1-9]\d{0,6})?$/, 'enter a whole number or leave empty')
-            .transform((text) => (text === '' ? null : Number(text))),
-          reason,
-        }),
+        fields: z.object({ id, rate: optionalRate, reason }),
         run: async (request, { id: key, rate, reason: why }) =>
           changeKey(request, key, { rate_per_minute: rate, reason: why }, 'rated'),
       }),
@@ -45,6 +39,7 @@ export const keysPage = (): AnyPage =>
       frozen: 'Key and its sub-keys frozen.',
       thawed: 'Key unfrozen. It works again.',
       rated: 'Rate limit set.',
+      decided: 'Request decided. Its owner was notified.',
     },
     render: async (request) => {
       const { key } = request.query
@@ -66,7 +61,7 @@ autocomplete="off">`,
                 request,
                 await request.api<KeyStateJson>('GET /v1/admin/keys/{id}', { params: { id: key } }),
               )
-        }`,
+        }${await pendingRequests(request)}`,
       }
     },
   })
