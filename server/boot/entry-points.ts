@@ -3,6 +3,7 @@ import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
 import { MCP_PATH, mcpEntry } from '../mcp/entry.ts'
+import { endpointTools } from '../mcp/tools/endpoint-tools.ts'
 import { hubTools } from '../mcp/tools/index.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
@@ -83,6 +84,7 @@ function createMcp(
     ...core,
     ...services,
     tools: hubTools({ ...core, ...services, callDeps, baseUrl }),
+    toolsOf: endpointTools({ ...core, callDeps }),
     originPolicy: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
   })

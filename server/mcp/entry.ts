@@ -4,7 +4,7 @@ import type { KeyRing } from '../../core/identity/keys.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { COMMAND_LINE } from '../../core/release.ts'
-import { memoizeByObject } from '../../core/runtime/cache.ts'
+import { LoadingCache, memoizeByObject } from '../../core/runtime/cache.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
@@ -28,11 +28,14 @@ import {
 import { ProgressStream } from './progress-stream.ts'
 import { createRpc, type Rpc, type RpcContext } from './rpc.ts'
 import type { AnyTool } from './tool.ts'
+import type { FindEndpointTools } from './tools/endpoint-tools.ts'
 
 export const MCP_PATH = '/mcp'
 
 export interface McpDeps extends Observers {
   readonly tools: readonly AnyTool[]
+  /** Finds the tools that `?services=` adds. */
+  readonly toolsOf: FindEndpointTools
   readonly keys: KeyRing
   readonly limits: RateLimits
   readonly accountStatus: AccountStatus
@@ -42,15 +45,31 @@ export interface McpDeps extends Observers {
 
 /** MCP endpoint: one message per POST, without sessions. README.md lists all responses. */
 export function mcpEntry(deps: McpDeps): PreKoaHandler {
-  const rpc = createRpc(deps.tools, deps.version)
+  const { tools, toolsOf, version } = deps
+  const rpc = createRpc(tools, version)
+  const withServices = new LoadingCache(
+    async (services: string) =>
+      createRpc([...tools, ...(await toolsOf(services.split(',')))], version),
+    { ttlMs: SERVICES_MS, max: SERVICES_CACHED_MAX },
+  )
+  const rpcOf = ({ req: { url = '' } }: PreKoaExchange): Rpc | Promise<Rpc> => {
+    const query = url.indexOf('?')
+    const services = query === -1 ? null : new URLSearchParams(url.slice(query)).get('services')
+    if (services === null || services === '') return rpc
+    return withServices.get(services) ?? withServices.load(services)
+  }
   const isMcp = (path: string): boolean => path === MCP_PATH
-  return preKoaHandler(isMcp, deps, (exchange, writer) => serve(exchange, writer, rpc, deps))
+  return preKoaHandler(isMcp, deps, (exchange, writer) => serve(exchange, writer, rpcOf, deps))
 }
+
+/** Lifetime of the tools of services, whose prices may change. */
+const SERVICES_MS = 5_000
+const SERVICES_CACHED_MAX = 200
 
 async function serve(
   exchange: PreKoaExchange,
   writer: ResponseWriter,
-  rpc: Rpc,
+  rpcOf: (exchange: PreKoaExchange) => Rpc | Promise<Rpc>,
   deps: McpDeps,
 ): Promise<void> {
   traceOf(exchange).route = MCP_PATH
@@ -64,8 +83,10 @@ async function serve(
     const body = await readJson(exchange.req)
     id = idOf(body)
     const message = readMessage(body)
-    if (message.kind === 'request') await respond(exchange, writer, rpc, message, authenticated)
-    else writer.sendAccepted()
+    if (message.kind !== 'request') return writer.sendAccepted()
+    const rpc = rpcOf(exchange)
+    const chosen = rpc instanceof Promise ? await rpc : rpc
+    await respond(exchange, writer, chosen, message, authenticated)
   } catch (error) {
     await sendError(exchange, writer, error, id, deps)
   }

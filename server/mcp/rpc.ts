@@ -122,14 +122,19 @@ const listing = ({
   input,
   output,
   annotations,
-}: AnyTool): JsonObject => ({
-  name,
-  title,
-  description,
-  inputSchema: input.json,
-  ...(output && { outputSchema: output }),
-  annotations: { title, ...annotations },
-})
+  meta,
+}: AnyTool): JsonObject => {
+  const extra = meta?.()
+  return {
+    name,
+    title,
+    description,
+    inputSchema: input.json,
+    ...(output && { outputSchema: output }),
+    annotations: { title, ...annotations },
+    ...(extra && { _meta: extra }),
+  }
+}
 
 /** Compiles the schema on first use, so that a process without MCP does not compile it. */
 function lazyCheck({ input }: AnyTool): Check {

@@ -47,6 +47,8 @@ export interface Tool<Args> {
   readonly input: Schema<Args>
   /** Without required members: some clients validate errors against it and would hide them. */
   readonly output?: JsonObject
+  /** Returns `_meta` of the tool in lists. */
+  readonly meta?: () => JsonObject | undefined
   readonly run: (args: Args, context: ToolContext) => Promise<ToolResult>
 }
 

@@ -99,7 +99,7 @@ export const SETTLE_MARGIN_SECONDS = 60
  */
 export function saleTermsOf(
   { prepaidAbove }: Pick<PaymentRequiredDeps, 'prepaidAbove'>,
-  { offering, price, request }: PricedCall,
+  { offering, price, request }: Sale,
 ) {
   const { endpoint } = offering
   const isFinal = endpoint.streams === true || endpoint.prepaid === true
@@ -112,7 +112,11 @@ export function saleTermsOf(
   }
 }
 
-const resourceOf = ({ endpoint }: PricedCall['offering'], request: PricedCall['request']) => ({
+interface Sale extends Pick<PricedCall, 'offering' | 'price'> {
+  readonly request: Pick<PricedCall['request'], 'url'>
+}
+
+const resourceOf = ({ endpoint }: Sale['offering'], request: Sale['request']) => ({
   url: request.url(),
   description: endpoint.summary,
   mimeType: 'application/json',

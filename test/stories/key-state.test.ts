@@ -46,6 +46,87 @@ describe('the state of a key', () => {
     refused(await set(below.id, { rate_per_minute: 5 }), 422, 'validation_failed')
   })
 
+  describe('with a requested rate', () => {
+    const request = (body: object, key = ada.apiKey) =>
+      ask(hub().url, '/v1/rate-requests', { key, body: { purpose: 'Reviews.', ...body } })
+    const decide = (id: unknown, body: object, key = admin) =>
+      ask(hub().url, `/v1/admin/rate-requests/${String(id)}`, {
+        key,
+        body: { reason: 'It pays well.', ...body },
+      })
+    const rate = async () => {
+      hub().advanceCaches(1_000)
+      const { body } = await ask(hub().url, '/v1/wallet/balance', { key: ada.apiKey })
+      return body['rate_limit']
+    }
+
+    it('gets what an administrator grants, with an audit line and a notice', async () => {
+      const hook = { url: 'https://receiver.example/', events: ['rate.decided'] }
+      await hub().database.admin.query(
+        `INSERT INTO hub.webhook (id, principal, url, events)
+         SELECT 'whk_' || right($1, 16), principal, $2, $3 FROM hub.api_key WHERE id = $1`,
+        [ada.keyId, hook.url, hook.events],
+      )
+      const first = await request({ requests_per_minute: 4_000 })
+      expect([first.status, first.body['state']]).to.deep.equal([201, 'pending'])
+      const { body: changed } = await request({ requests_per_minute: 5_000 })
+      expect(changed, 'the pending request changes').to.include({
+        id: first.body['id'],
+        requests_per_minute: 5_000,
+      })
+      const pending = await ask(hub().url, '/v1/admin/rate-requests', { key: admin })
+      expect(pending.body['data']).to.deep.include.members([changed])
+      expect(await rate()).to.include({ tier: 'paid' })
+      refused(
+        await decide(changed['id'], { requests_per_minute: 1 }, ada.apiKey),
+        403,
+        'admin_only',
+      )
+      const granted = await decide(changed['id'], { requests_per_minute: 3_000 })
+      expect(granted.body).to.include({ state: 'granted', granted_per_minute: 3_000 })
+      expect(await rate()).to.deep.equal({ tier: 'custom', requests_per_minute: 3_000 })
+      refused(await decide(changed['id'], { requests_per_minute: 9_000 }), 404, 'not_found')
+      const own = await ask(hub().url, '/v1/rate-requests', { key: ada.apiKey })
+      expect(own.body['data']).to.deep.equal([granted.body])
+      const audit = await ask(hub().url, '/v1/admin/audit?act=key.rate&limit=1', { key: admin })
+      const [line] = audit.body['data'] as Record<string, unknown>[]
+      expect(line).to.deep.include({
+        subject: ada.keyId,
+        reason: 'It pays well.',
+        after: { rate_per_minute: 3_000, request: changed['id'] },
+      })
+      const { rows } = await hub().database.admin.query<{ data: object }>(
+        `SELECT data FROM hub.webhook_event WHERE type = 'rate.decided'`,
+      )
+      expect(rows.map(({ data }) => data)).to.deep.include.members([
+        {
+          request_id: changed['id'],
+          key_id: ada.keyId,
+          granted_per_minute: 3_000,
+          reason: 'It pays well.',
+        },
+      ])
+    })
+
+    it('keeps its rate if it is refused, and asks again', async () => {
+      const { body } = await request({ requests_per_minute: 5_000 })
+      const decided = await decide(body['id'], { requests_per_minute: null })
+      expect(decided.body).to.include({ state: 'refused', granted_per_minute: null })
+      expect(await rate()).to.include({ tier: 'paid' })
+      const again = await request({ requests_per_minute: 2_000 })
+      expect(again.body['id']).to.not.equal(body['id'])
+    })
+
+    it('is that of a main key, which its owner manages', async () => {
+      const below = await child(ada.apiKey)
+      refused(await request({ requests_per_minute: 5 }, below.key), 403, 'root_key_required')
+      refused(await request({ key_id: below.id, requests_per_minute: 5 }), 422, 'validation_failed')
+      const other = await hub().agent()
+      refused(await request({ key_id: other.keyId, requests_per_minute: 5 }), 404, 'not_found')
+      refused(await request({ requests_per_minute: 0 }), 422, 'validation_failed')
+    })
+  })
+
   it('applies a custom rate within a second, to sub-keys too, until removed', async () => {
     const below = await child(ada.apiKey)
     const told = await set(ada.keyId, { rate_per_minute: 3 })

@@ -138,6 +138,8 @@ describe('hub', function () {
       expect((await dan.hub(['keys', 'list'])).out).to.match(/\$0\.0002 +of +\$0\.0003/)
       expect((await worker.hub(['balance'])).out).to.match(/limits.*\$0\.0002 +left in total/)
       expect((await dan.hub(['keys', 'limit', id])).exit).to.equal(2)
+      const asked = await dan.json('keys', 'rate', '5000', 'Nightly reviews.')
+      expect(asked).to.include({ state: 'pending', requests_per_minute: 5_000 })
       await dan.json('--yes', 'keys', 'revoke', String(child['key_id']))
       await eventually(async () => (await worker.hub(['balance'])).exit === 4) // within a second
     })

@@ -54,7 +54,14 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
   const handler = createApp({
     ...ports,
     ...observers,
-    mcp: mcpEntry({ ...ports, ...observers, tools, originPolicy, version: '0.0.0' }),
+    mcp: mcpEntry({
+      ...ports,
+      ...observers,
+      tools,
+      toolsOf: async () => [],
+      originPolicy,
+      version: '0.0.0',
+    }),
     web: (_, next) => next(),
     pool,
     routes: [],

@@ -88,6 +88,15 @@ describe('the audit log', () => {
       good: async () => [ada.keyId, { rate_per_minute: 900, reason }],
       bad: ['key_0000000000000000', { rate_per_minute: 900, reason }],
     },
+    'POST /v1/admin/rate-requests/{id}': {
+      act: 'key.rate',
+      good: async () => {
+        const body = { requests_per_minute: 700, purpose: 'Reviews.' }
+        const asked = await as({ key: ada.apiKey, body }, '/v1/rate-requests')
+        return [String(asked.body['id']), { requests_per_minute: 700, reason }]
+      },
+      bad: ['rrq_0000000000000000', { requests_per_minute: 700, reason }],
+    },
     'POST /v1/admin/roles': {
       act: 'role.grant',
       good: async () => {

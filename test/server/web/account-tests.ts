@@ -70,6 +70,9 @@ export function accountTests(hub: () => TestHub, tabs: Tabs): void {
         expect(await tab.text()).to.include('$2.00 total, $2.00 left; echo')
 
         await tab.page.goto(root)
+        await tab.send('rate', { rate: '5000', purpose: 'Nightly reviews.' })
+        expect(await noticeOn(tab)).to.include('Rate limit requested.')
+        await tab.page.goto(root)
         await tab.send('rotate', { overlap: '0' })
         const second = await secretOn(tab)
         expect(await works(second)).to.equal(200)
