@@ -164,6 +164,7 @@ CREATE TABLE hub.call (
 );
 CREATE INDEX call_entry ON hub.call USING btree (entry) WHERE (entry <> id);
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
+CREATE INDEX call_keyless ON hub.call USING btree (principal, at) WHERE (key_id IS NULL);
 CREATE INDEX call_service ON hub.call USING btree (service, at);
 CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_added();
 CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS old_calls NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_changed();

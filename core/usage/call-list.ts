@@ -7,6 +7,8 @@ export interface CallListQuery {
   readonly limit: number
   /** Cursor of the last row of the previous page. */
   readonly after?: CallPosition | undefined
+  /** Wallet whose calls without a key are listed as well. */
+  readonly wallet: string | null
   /** True for charged calls alone. */
   readonly isCharged: boolean
 }
@@ -22,16 +24,21 @@ export interface CallListRow extends Pick<CallRecord, 'id' | 'at' | 'source' | '
 export async function listCalls(
   pool: Pool,
   keyId: string,
-  { limit, after: [at, id] = [] as unknown as CallPosition, isCharged }: CallListQuery,
+  query: CallListQuery,
 ): Promise<CallListRow[]> {
+  const { limit, wallet, isCharged, after: [at = null, id = null] = [] } = query
   const { rows } = await pool.query<CallListRow>(
     `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status,
        coalesce(e.service || ' ' || e.method || ' ' || e.path, c.service) AS endpoint
-     FROM hub.call c JOIN family f ON f.id = c.key_id LEFT JOIN hub.endpoint e ON e.id = c.endpoint
+     FROM (
+       SELECT k.* FROM hub.call k JOIN family f ON f.id = k.key_id
+       UNION ALL SELECT k.* FROM hub.call k
+         WHERE k.key_id IS NULL AND k.principal = 'x402:' || $6::text
+     ) c LEFT JOIN hub.endpoint e ON e.id = c.endpoint
      WHERE (c.charged > 0 OR NOT $2)
        AND ($3::timestamptz IS NULL OR (c.at, c.id) < ($3, $4::uuid))
      ORDER BY c.at DESC, c.id DESC LIMIT $5`,
-    [[keyId], isCharged, at ?? null, id ?? null, limit],
+    [[keyId], isCharged, at, id, limit, wallet],
   )
   return rows
 }

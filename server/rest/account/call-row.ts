@@ -77,6 +77,7 @@ const FIND_CALL = `SELECT q.id, h.at AS held_at, h.asset, h.amount AS reserved, 
   LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
   LEFT JOIN hub.call c ON c.id = q.id
     AND (c.key_id = $3 OR c.key_id = ANY ($4::text[])
+      OR c.key_id IS NULL AND c.principal = 'x402:' || $5::text
       OR h.id IS NOT NULL AND ($4 IS NULL OR c.key_id IS NULL))
   LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
   WHERE c.id IS NOT NULL OR h.id IS NOT NULL
@@ -98,6 +99,8 @@ const FREE_CALL = 3
 export interface CallKey {
   readonly keyId: string
   readonly credits: { readonly id: bigint }
+  /** Wallet of a main key, whose calls without a key it sees. */
+  readonly wallet?: string | null
   /** Set for a sub-key: the keys whose calls it may see. See `findVisibleKeys`. */
   readonly visibleKeys?: readonly string[] | undefined
 }
@@ -116,7 +119,7 @@ export async function findCall(pool: Pool, key: CallKey, id: string): Promise<Ca
 
 async function findByAccount(
   pool: Pool,
-  { keyId, visibleKeys }: CallKey,
+  { keyId, visibleKeys, wallet }: CallKey,
   account: bigint,
   id: string,
 ): Promise<CallRow | undefined> {
@@ -125,6 +128,7 @@ async function findByAccount(
     id,
     keyId,
     visibleKeys ?? null,
+    wallet ?? null,
   ])
   return rows[0] && toCallRow(rows[0])
 }

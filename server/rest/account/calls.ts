@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
+import type { Caller } from '../../../core/identity/keys.ts'
 import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { json } from '../../../core/money.ts'
 import { type CallListRow, listCalls } from '../../../core/usage/call-list.ts'
@@ -85,7 +86,7 @@ const callCursor = z.tuple([z.iso.datetime(), z.uuid()])
 /** Calls with their outcome, charge and receipt. */
 export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
   route('GET /v1/calls', {
-    summary: 'Lists calls of this key and its sub-keys, however they were paid, newest first.',
+    summary: 'Lists calls of this key, its sub-keys and its wallet, however paid, newest first.',
     auth: 'key',
     query: listQuery({
       charged: z.enum(['true', 'false']).default('false').meta({
@@ -96,8 +97,10 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const { limit, cursor, charged } = request.query
       await deps.calls.flush() // records of calls just served by this process
-      const rows = await listCalls(deps.pool, spenderOf(callerOf(request)), {
+      const caller = callerOf(request)
+      const rows = await listCalls(deps.pool, spenderOf(caller), {
         limit: limit + 1,
+        wallet: walletOf(caller),
         after: readCursor(cursor, callCursor),
         isCharged: charged === 'true',
       })
@@ -112,10 +115,15 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const caller = callerOf(request)
       const visibleKeys = await findVisibleKeys(deps.pool, caller)
-      return { body: await readCall(deps, { ...caller, visibleKeys }, request.params.id) }
+      const key = { ...caller, visibleKeys, wallet: walletOf(caller) }
+      return { body: await readCall(deps, key, request.params.id) }
     },
   }),
 ]
+
+/** Wallet of a main key, which sees what the wallet paid without a key. */
+const walletOf = ({ limits, wallet }: Caller): string | null =>
+  limits.length === 0 ? wallet : null
 
 const showListed = ({ id, at, endpoint, source, charged, status }: CallListRow) => ({
   id,

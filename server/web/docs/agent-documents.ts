@@ -130,17 +130,33 @@ export const apiCatalog = (shown: readonly CatalogEntry[], { baseUrl, proxyUrl }
   }
 }
 
-/** `/.well-known/agent-card.json`: A2A agent card with a skill for each service. */
+/** URI of the binding by which the hub serves its skills: MCP, not a protocol of A2A itself. */
+const MCP_BINDING = 'https://modelcontextprotocol.io'
+
+/**
+ * `/.well-known/agent-card.json`: A2A agent card with a skill for each service, valid for versions
+ * 1.0 (`supportedInterfaces`, `securityRequirements`) and 0.3 (the members with other names).
+ */
 export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: string) => ({
+  protocolVersion: '0.3.0',
   name: 'AgentHub',
   description: 'A marketplace where software agents find APIs, pay per request and call them.',
   version,
+  supportedInterfaces: [{ url: site.mcpUrl, protocolBinding: MCP_BINDING, protocolVersion: '1.0' }],
   url: site.mcpUrl,
-  preferredTransport: 'MCP',
+  preferredTransport: MCP_BINDING,
   documentationUrl: `${site.baseUrl}/docs`,
+  provider: { organization: 'AgentHub', url: site.baseUrl },
   capabilities: { streaming: false, pushNotifications: false },
-  securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
+  securitySchemes: {
+    apiKey: {
+      type: 'http',
+      scheme: 'bearer',
+      httpAuthSecurityScheme: { scheme: 'Bearer', description: 'AgentHub API key.' },
+    },
+  },
   security: [{ apiKey: [] }],
+  securityRequirements: [{ schemes: { apiKey: { list: [] } } }],
   defaultInputModes: ['application/json'],
   defaultOutputModes: ['application/json'],
   skills: byService(shown).map(([{ service }]) => ({

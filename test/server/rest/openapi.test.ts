@@ -55,6 +55,27 @@ describe('/openapi.json', () => {
     expect(text.length).to.be.below(JSON.stringify(document).length * 0.7)
   })
 
+  it('is one document per kind of callers and service, which the API catalog lists', async () => {
+    const { body: catalog } = await ask(hub().url, '/.well-known/api-catalog')
+    type Link = { readonly anchor: string; readonly 'service-desc'?: readonly { href: string }[] }
+    const links = catalog['linkset'] as readonly Link[]
+    const urls = links.flatMap((link) => link['service-desc'] ?? []).map(({ href }) => href)
+    expect(urls).to.include(`${hub().url}/v1/services/analysis/openapi.json`)
+    const documents = await Promise.all(urls.map((url) => ask(url, '')))
+    for (const { status, body } of documents) {
+      expect([status, body['openapi']]).to.deep.equal([200, '3.1.0'])
+    }
+    const [agents, ...others] = documents.slice(0, 5).map(({ body }) => body['paths'] as object)
+    for (const path of others.flatMap((paths) => Object.keys(paths))) {
+      expect(Object.keys(agents!), path).to.not.include(path)
+    }
+    const { text } = documents[0]!
+    expect(text).to.not.match(/"\/v1\/(?:admin|finance|provider|domains)\b/)
+    expect(text.length, 'characters').to.be.below(450_000)
+    const paid = operations().filter(({ operation }) => operation['x-payment-info'])
+    for (const { path } of paid) expect(agents, 'crawlers look here').to.have.property(path)
+  })
+
   it('contains every public endpoint', () => {
     expect(Object.keys(document.paths)).to.include.members([
       '/health',

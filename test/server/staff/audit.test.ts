@@ -213,7 +213,8 @@ describe('the audit log', () => {
       if (
         asked[0] !== '' &&
         action.act !== 'entry.propose' &&
-        !route.includes('/v1/admin/roles/')
+        !route.includes('/v1/admin/roles/') &&
+        !route.includes('/v1/admin/rate-requests/') // the line is about the key
       ) {
         expect(last['subject']).to.equal(asked[0])
       }

@@ -140,8 +140,38 @@ describe('documentation', () => {
     for (const name of ['service-desc', 'service-doc', 'status']) {
       expect((await ask(links[name]![0]!.href, '')).status, name).to.equal(200)
     }
+  })
+
+  it('has an agent card with the required members of A2A 0.3 and 1.0', async () => {
     const { body: card } = await get('/.well-known/agent-card.json')
-    expect((card['skills'] as { id: string }[]).map(({ id }) => id)).to.include('analysis')
+    const url = `${hub().url}/mcp`
+    for (const name of [
+      'name',
+      'description',
+      'version',
+      'protocolVersion',
+      'preferredTransport',
+    ]) {
+      expect(card[name], name).to.be.a('string').that.is.not.empty
+    }
+    expect(card['url']).to.equal(url)
+    const [first] = card['supportedInterfaces'] as readonly Record<string, unknown>[]
+    expect(first).to.have.all.keys('url', 'protocolBinding', 'protocolVersion')
+    expect(first!['url']).to.equal(url)
+    expect(card['capabilities']).to.be.an('object')
+    expect(card['defaultInputModes']).to.deep.equal(['application/json'])
+    expect(card['defaultOutputModes']).to.deep.equal(['application/json'])
+    const { apiKey } = card['securitySchemes'] as Record<string, Record<string, unknown>>
+    expect(apiKey).to.include({ type: 'http', scheme: 'bearer' })
+    expect(apiKey).to.nested.include({ 'httpAuthSecurityScheme.scheme': 'Bearer' })
+    expect(card['security']).to.deep.equal([{ apiKey: [] }])
+    expect(card['securityRequirements']).to.deep.equal([{ schemes: { apiKey: { list: [] } } }])
+    const skills = card['skills'] as readonly { id: string; tags: readonly string[] }[]
+    expect(skills.map(({ id }) => id)).to.include('analysis')
+    for (const skill of skills) {
+      expect(skill, skill.id).to.have.all.keys('id', 'name', 'description', 'tags')
+      expect(skill.tags, skill.id).to.have.length.above(0)
+    }
   })
 
   it('has an MCP registry entry with endpoint and key', async () => {
