@@ -51,7 +51,7 @@ const createTool = (deps: EndpointToolDeps, offering: Offering): AnyTool => {
     title: `${service.name}: ${endpoint.summary}`,
     description: `${endpoint.summary} Costs ${dollars(price)} USD: free calls first, then credits.`,
     annotations: SPENDING,
-    input: { json: withIdempotencyKey(endpoint.input.json as JsonObject) },
+    input: { json: withIdempotencyKey(endpoint.input.json) },
     output: PAID_RESULT,
     meta: () => x402MetaOf(deps.callDeps, offering, `mcp://tool/${name}`),
     run: ({ idempotency_key: key, ...input }, context) => {

@@ -36,7 +36,7 @@ export type LimitsBody = { readonly [K in keyof LimitsJson]?: LimitsJson[K] | un
 const ofText = <T>(
   value: string | number | null | undefined,
   convert: (value: string | number) => T,
-): T | null | undefined => (value == null ? (value as null | undefined) : convert(value))
+): T | null | undefined => (value == null ? value : convert(value))
 
 const toChange = (body: LimitsBody): LimitChange => ({
   maxCall: ofText(body.max_call_microdollars, BigInt),

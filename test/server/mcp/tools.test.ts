@@ -92,7 +92,7 @@ describe('the tools of the hub', () => {
       const params = { name, arguments: args, _meta: meta }
       const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
       const { body } = await ask(hub().url, '/mcp?services=echo', { key, body: message })
-      return body['result'] as Json & { readonly structuredContent: Json; readonly _meta?: Json }
+      return body['result'] as Json & { readonly structuredContent: Json }
     }
     type WithMeta = Listed & { readonly _meta?: { readonly x402: Json } }
     const added = async (services: string) => {
@@ -109,11 +109,11 @@ describe('the tools of the hub', () => {
         'analysis_extract-entities',
         'echo_say',
       ])
-      for (const { name, description, inputSchema, _meta } of found) {
+      for (const { name, description, inputSchema, _meta: meta } of found) {
         expect(name).to.match(/^[\w-]{1,64}$/)
         expect(description, name).to.match(/Costs \d+\.\d+ USD/)
         expect(inputSchema.properties, name).to.have.property('idempotency_key')
-        expect(_meta?.x402, name).to.include({ paymentRequired: true, scheme: 'exact' })
+        expect(meta?.x402, name).to.include({ paymentRequired: true, scheme: 'exact' })
       }
       expect(await added('external'), 'no fixed price').to.deep.equal([])
       const unknown = await list('analysis,nowhere')
@@ -139,7 +139,8 @@ describe('the tools of the hub', () => {
 
     it('are paid by the terms that the list names, as mcpc pays', async () => {
       const [tool] = (await added('echo')).filter(({ name }) => name === 'echo_say')
-      const { paymentRequired: _, ...terms } = tool!._meta!.x402
+      const { _meta: meta } = tool!
+      const { paymentRequired: _, ...terms } = meta!.x402
       const poor = await hub().agent()
       const account = privateKeyToAccount(generatePrivateKey())
       await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
@@ -148,10 +149,14 @@ describe('the tools of the hub', () => {
       const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
       const signed = await payFor(account, 'mcp://tool', offered)
       const payment = JSON.parse(Buffer.from(signed, 'base64').toString()) as object
-      const meta = { 'x402/payment': payment }
-      const paid = await use('echo_say', { words: 'paid' }, meta, poor.apiKey)
+      const paid = await use(
+        'echo_say',
+        { words: 'paid' },
+        { 'x402/payment': payment },
+        poor.apiKey,
+      )
       expect(paid.structuredContent).to.include({ paid_from: 'x402', charged_usd: '0.0001' })
-      expect(paid._meta).to.have.property('x402/payment-response')
+      expect(paid['_meta']).to.have.property('x402/payment-response')
     })
   })
 

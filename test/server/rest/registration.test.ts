@@ -55,7 +55,7 @@ describe('registration', () => {
   it('accepts a body that repeats the message, and verifies its own', async () => {
     const account = wallet()
     const { body } = await challenge()
-    const { nonce, message } = body as { nonce: string; message: string }
+    const { nonce } = body as { nonce: string }
     const order = { wallet_address: account.address, nonce }
     const other = {
       ...order,
