@@ -20,6 +20,12 @@ export interface CallListRow extends Pick<CallRecord, 'id' | 'at' | 'source' | '
   readonly status: number
 }
 
+/** Selects the newest calls that fulfil a condition, by an index. */
+const newest = (condition: string) => `SELECT k.* FROM hub.call k
+  WHERE ${condition} AND (k.charged > 0 OR NOT $2)
+    AND ($3::timestamptz IS NULL OR (k.at, k.id) < ($3, $4::uuid))
+  ORDER BY k.at DESC, k.id DESC LIMIT $5`
+
 /** Lists recorded calls of a key and its sub-keys, however they were paid, newest first. */
 export async function listCalls(
   pool: Pool,
@@ -31,12 +37,10 @@ export async function listCalls(
     `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status,
        coalesce(e.service || ' ' || e.method || ' ' || e.path, c.service) AS endpoint
      FROM (
-       SELECT k.* FROM hub.call k JOIN family f ON f.id = k.key_id
-       UNION ALL SELECT k.* FROM hub.call k
-         WHERE k.key_id IS NULL AND k.principal = 'x402:' || $6::text
+       SELECT k.* FROM family f CROSS JOIN LATERAL (${newest('k.key_id = f.id')}) k
+       UNION ALL
+       (${newest("k.key_id IS NULL AND k.principal = 'x402:' || $6::text")})
      ) c LEFT JOIN hub.endpoint e ON e.id = c.endpoint
-     WHERE (c.charged > 0 OR NOT $2)
-       AND ($3::timestamptz IS NULL OR (c.at, c.id) < ($3, $4::uuid))
      ORDER BY c.at DESC, c.id DESC LIMIT $5`,
     [[keyId], isCharged, at, id, limit, wallet],
   )
