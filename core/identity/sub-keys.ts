@@ -44,7 +44,7 @@ export interface KeyInfo {
   readonly frozen_at: Date | null
   readonly frozen_by: 'owner' | 'administrator' | null
   readonly frozen_reason: string | null
-  /** What its own limits leave today and in total; null without such a limit. */
+  /** Rest of its own limits today and in total; null without such a limit. */
   readonly day_left: bigint | null
   readonly total_left: bigint | null
   /** Credits of a main key, in microdollars; null for a sub-key. */
@@ -62,7 +62,7 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
     SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
   )`
 
-/** What is left of an allowance; all of one that is not granted yet. */
+/** Rest of an allowance; all of one that is not granted yet. */
 const allowanceLeft = (
   limit: string,
   span: string,

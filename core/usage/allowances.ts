@@ -11,8 +11,9 @@ const CACHE_MAX = 100_000
 
 /**
  * Spending limits of sub-keys. Allowances are units in the ledger, granted once per key in total or
- * per UTC day; `changeKeyLimits` adjusts them. A reserve debits the allowances of the key and of every key above it together with
- * the credits, all or none, so that concurrent calls cannot exceed a limit.
+ * per UTC day; `changeKeyLimits` adjusts them. A reserve debits the allowances of the key and of
+ * every key above it together with the credits, all or none, so that concurrent calls cannot exceed
+ * a limit.
  */
 export class Allowances {
   readonly #ledger: Ledger

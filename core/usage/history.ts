@@ -84,8 +84,8 @@ const branch = (view: HistoryView, where: string, joinCalls: string) => `SELECT 
   WHERE ${where} ${ENTRIES[view].where} AND ${WHERE} ${NEWEST}`
 
 const historySql = (view: HistoryView, joinCalls = '') => `
-  SELECT r.*, CASE WHEN $11 THEN coalesce($10::bigint, ${BALANCE}) END - coalesce(sum(r.change) OVER (ORDER BY r.id DESC, r.phase DESC,
-      r.kind DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS balance
+  SELECT r.*, CASE WHEN $11 THEN coalesce($10::bigint, ${BALANCE}) END
+    - coalesce(sum(r.change) OVER (ORDER BY r.id DESC, r.phase DESC, r.kind DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS balance
   FROM (SELECT n.id, n.phase, n.kind, n.event, n.at, l.amount AS change, n.endpoint,
     (SELECT x.amount FROM unnest(n.entries) x WHERE x.phase = 2) AS charged,
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a

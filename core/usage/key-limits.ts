@@ -95,7 +95,7 @@ const TRIES_MAX = 10
  * commit failed can be repeated.
  */
 async function adjustAllowance(
-  { ledger }: LimitDeps,
+  { ledger, clock }: LimitDeps,
   client: PoolClient,
   { keyId, span }: AllowanceSpan,
   { shard, ...before }: LimitRow,
@@ -108,7 +108,8 @@ async function adjustAllowance(
     const { granted, left } = await readAllowance(client, account)
     const missing = limit - (wasLimited ? granted : left)
     const units = missing < 0n && -missing > left ? -left : missing
-    if (units === 0n || (await postChange(ledger, account, units)) === 'applied') return
+    if (units === 0n || (await postChange(ledger, account, units, clock.now())) === 'applied')
+      return
   }
   throw new Fault('service_unavailable', `Calls of ${keyId} keep its limits busy. Try again.`)
 }
@@ -125,13 +126,13 @@ async function readAllowance(client: PoolClient, { id }: AccountRef) {
   return rows[0]!
 }
 
-function postChange(ledger: Ledger, account: AccountRef, units: bigint) {
+function postChange(ledger: Ledger, account: AccountRef, units: bigint, now: Date) {
   const { code } = account
   const terms = { account: code, asset: 'ALLOWANCE' } as const
   return ledger.post(
     units > 0n
       ? { type: 'units.granted', ...terms, units }
       : { type: 'units.withdrawn', ...terms, units: -units },
-    { owner: account, id: uuidv7(Date.now()) },
+    { owner: account, id: uuidv7(now.getTime()) },
   )
 }

@@ -42,7 +42,8 @@ export async function listReceipts(
     ])
     const more = next ? `\nMore: --cursor ${next}` : ''
     const verify = `Verify one: hub receipts verify ${data[0]!.id}`
-    return `${table(['at (UTC)', 'endpoint', 'paid by', 'charged', 'call'], rows)}\n\n${verify}${more}`
+    const list = table(['at (UTC)', 'endpoint', 'paid by', 'charged', 'call'], rows)
+    return `${list}\n\n${verify}${more}`
   })
 }
 

@@ -76,8 +76,8 @@ const createTool = (deps: EndpointToolDeps, offering: Offering): AnyTool => {
 const nameOf = ({ service, method, path }: Offering): string =>
   [service.slug, ...path.split('/').filter(Boolean), ...(method === 'POST' ? [] : [method])]
     .join('_')
-    .replaceAll(/[^\w-]/g, '')
     .slice(0, NAME_CHARS_MAX)
+    .replaceAll(/[^\w-]/g, '')
 
 const withIdempotencyKey = (input: JsonObject): JsonObject => ({
   ...input,

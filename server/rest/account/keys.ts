@@ -77,7 +77,8 @@ interface KeyDeps {
 
 /**
  * Main keys and sub-keys. Sub-keys spend the credits of their main key, within limits that the keys
- * above them set. A key manages itself and its sub-keys; a signed-in person manages all of the account.
+ * above them set. A key manages itself and its sub-keys; a signed-in person manages all of the
+ * account.
  */
 export const keyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   ...collectionRoutes(deps),

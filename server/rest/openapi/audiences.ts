@@ -19,12 +19,14 @@ export type Audience = keyof typeof AUDIENCES
 export const AUDIENCE_NAMES = Object.keys(AUDIENCES) as readonly Audience[]
 
 /** Routes of sellers, whatever credentials they take. */
-const SELLING = /^\/v1\/(?:provider|domains)\b/
+const SELLING = ['/v1/provider', '/v1/domains']
 
 /** Returns the routes that callers of this kind need. */
 export const routesOf = (audience: Audience, routes: readonly AnyRoute[]): readonly AnyRoute[] => {
   const kinds: readonly AnyRoute['auth'][] = AUDIENCES[audience].auth
   return routes.filter(({ auth, path }) =>
-    SELLING.test(path) ? audience === 'providers' : kinds.includes(auth),
+    SELLING.some((prefix) => path.startsWith(prefix))
+      ? audience === 'providers'
+      : kinds.includes(auth),
   )
 }

@@ -98,7 +98,7 @@ export const x402Resources = (
   ],
 })
 
-/** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264): an index of all OpenAPI documents. */
+/** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264) of all OpenAPI documents. */
 export const apiCatalog = (shown: readonly CatalogEntry[], { baseUrl, proxyUrl }: Site) => {
   const slugs = [...new Set(shown.map(({ service }) => service.slug))]
   return {

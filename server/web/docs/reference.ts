@@ -83,9 +83,8 @@ export function referencePage(document: ApiDocument) {
     html`<p>Amounts are whole microdollars: 1,000,000 = 1 USD. Send your key as
 <code>Authorization: Bearer ahk_…</code> or <code>X-API-Key</code>.
 Every error is a problem document (RFC 9457) that states the charge;
-see <a href="/docs/problems">error codes</a>. This reference is also available as OpenAPI: ${Object.values(
-      AUDIENCES,
-    ).map(({ path, title }, i) => html`${i > 0 && ', '}<a href="${path}">${title}</a>`)}.</p>
+see <a href="/docs/problems">error codes</a>. This reference is also available as OpenAPI:
+${openApiLinks()}.</p>
 <nav aria-label="Sections"><ul class="columns-list">${sections.map(
       ([section, all]) =>
         html`<li><a href="${sectionUrl(section)}">${section}</a> (${all.length})</li>`,
@@ -96,6 +95,11 @@ see <a href="/docs/problems">error codes</a>. This reference is also available a
     )}`,
   )
 }
+
+const openApiLinks = (): readonly Html[] =>
+  Object.values(AUDIENCES).map(
+    ({ path, title }, i) => html`${i > 0 && ', '}<a href="${path}">${title}</a>`,
+  )
 
 const lineOf = (named: NamedOperation): Html =>
   html`<li id="${named.operation.operationId}"><a href="${operationUrl(named)}"><code>${

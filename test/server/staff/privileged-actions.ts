@@ -1,3 +1,4 @@
+import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import { createDebt, createEth, createUnusableKey } from './debts.ts'
@@ -109,5 +110,19 @@ export const payoutActions = (hub: () => TestHub): Readonly<Record<string, Privi
     act: 'entry.propose',
     good: async () => [await createUnusableKey(hub(), 5n), { reason }],
     bad: ['nobody', { reason }],
+  },
+})
+
+/** Decision about a requested rate limit; its audit line is about the key. */
+export const rateActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> => ({
+  'POST /v1/admin/rate-requests/{id}': {
+    act: 'key.rate',
+    good: async () => {
+      const { apiKey: key } = await hub().agent()
+      const body = { requests_per_minute: 700, purpose: 'Reviews.' }
+      const asked = await ask(hub().url, '/v1/rate-requests', { key, body })
+      return [String(asked.body['id']), { requests_per_minute: 700, reason }]
+    },
+    bad: ['rrq_0000000000000000', { requests_per_minute: 700, reason }],
   },
 })
