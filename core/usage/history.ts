@@ -84,8 +84,9 @@ const branch = (view: HistoryView, where: string, joinCalls: string) => `SELECT 
   WHERE ${where} ${ENTRIES[view].where} AND ${WHERE} ${NEWEST}`
 
 const historySql = (view: HistoryView, joinCalls = '') => `
-  SELECT r.*, CASE WHEN $11 THEN coalesce($10::bigint, ${BALANCE}) END
-    - coalesce(sum(r.change) OVER (ORDER BY r.id DESC, r.phase DESC, r.kind DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS balance
+  SELECT r.*, CASE WHEN $11 THEN coalesce($10::bigint, ${BALANCE}) - r.later END AS balance
+  FROM (SELECT s.*, coalesce(sum(s.change) OVER (ORDER BY s.id DESC, s.phase DESC, s.kind DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS later
   FROM (SELECT n.id, n.phase, n.kind, n.event, n.at, l.amount AS change, n.endpoint,
     (SELECT x.amount FROM unnest(n.entries) x WHERE x.phase = 2) AS charged,
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a
@@ -104,7 +105,7 @@ const historySql = (view: HistoryView, joinCalls = '') => `
   ) n
   CROSS JOIN LATERAL (SELECT coalesce(sum(g.amount), 0)::bigint AS amount
     FROM unnest(n.entries) x CROSS JOIN LATERAL ledger.legs(x) g WHERE g.account = $1) l
-  ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5) r
+  ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5) s) r
   ORDER BY r.id DESC, r.phase DESC, r.kind DESC`
 
 const CALLS_OF_KEYS = 'JOIN hub.call m ON m.id = j.id AND m.key_id = ANY ($12)'
