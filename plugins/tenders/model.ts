@@ -82,6 +82,8 @@ export interface Lot {
   readonly documents: Link | null
   readonly documentsRestricted: boolean
   readonly submission: Link | null
+  /** Deadlines that are no dates, as written; the lot may be open or not. */
+  readonly unreadableDeadlines?: readonly string[]
   /** Codes of the codelists framework-agreement and dps-usage. */
   readonly framework: string | null
   readonly dps: string | null
@@ -107,7 +109,12 @@ export interface ChangedSection {
 /** A field with its old and its new value, as F14 has them; the values are normalised. */
 export interface Correction {
   readonly field: FieldId
+  /** Null for the procedure, and if `lotIds` or `lotText` says more. */
   readonly lotId: string | null
+  /** Set if it names several lots. */
+  readonly lotIds?: readonly string[]
+  /** Lots in the words of the buyer. */
+  readonly lotText?: string
   readonly before: FieldValue
   readonly after: FieldValue
   /** Set if it is the deadline for tenders. */
@@ -126,11 +133,15 @@ export interface LotResult {
   readonly reason: string | null
   readonly winners: readonly Winner[]
   readonly value: Amount | null
+  /** Maximum (BT-709) and estimate (BT-660) of a framework agreement. */
+  readonly frameworkMax?: Amount | null
+  readonly frameworkEstimated?: Amount | null
   readonly tenders: number | null
 }
 
 export interface Result {
   readonly total: Amount | null
+  readonly totalRange?: { readonly low: Amount; readonly high: Amount } | null
   readonly frameworkMax: Amount | null
   readonly lots: readonly LotResult[]
 }
@@ -168,6 +179,8 @@ export interface Notice {
   readonly changes: Changes | null
   readonly corrections: readonly Correction[]
   readonly result: Result | null
+  /** Day on which a qualification system ends, such as `2026-01-31`. */
+  readonly endsOn?: string | null
   /** A planning notice whose procurement has ended (BT-756). */
   readonly terminated: boolean
   /** Earlier notices of the same procurement (OPP-090, BT-125). */

@@ -7,7 +7,7 @@ import type { Standing } from './envelope.ts'
 import type { ChangesQuery } from './query.ts'
 
 /** Default verification statuses: those based on the official journal. */
-export const OFFICIAL: readonly Verification[] = ['verified', 'declared']
+export const OFFICIAL: readonly Verification[] = ['verified', 'declared', 'suspect']
 
 /** A stored change. */
 export interface ChangeRow {

@@ -10,11 +10,13 @@ import type { FeedQuery } from './query.ts'
 /** Statuses of tenders that can still be won or are planned. */
 const CALLS = ['planning', 'consultation', 'competition'] as const
 /** States with a possible future deadline: few rows, however many tenders there are. */
-const LIVE: readonly Status[] = ['open', 'planned']
+const LIVE: readonly Status[] = ['open', 'planned', 'unclear']
 
 /** SQL conditions by status at the instant `$1`. */
 const STATUS: Readonly<Record<Status, string>> = {
-  planned: "state = 'planned'",
+  planned: "state = 'planned' AND closes_at > $1",
+  lapsed: "state = 'planned' AND closes_at <= $1",
+  unclear: "state = 'unclear'",
   open: "state = 'timed' AND closes_at > $1",
   closed: "state = 'timed' AND closes_at <= $1",
   suspended: "state = 'suspended'",

@@ -1,3 +1,4 @@
+import type { LotAward } from '../domain/awards.ts'
 import type { Status } from '../domain/enums.ts'
 import type { LotItem, State, Tender } from '../domain/tender.ts'
 import type { Amount, Deadline } from '../model.ts'
@@ -6,7 +7,8 @@ import { effectiveOf } from '../store/rows.ts'
 /** Builds the feed item of a tender as of an instant. */
 export function itemOf(tender: Tender, now: Date) {
   const { lapses_at: _lapses, called_on: _called, ...kept } = tender
-  const { relevance, state, award, estimated_value: estimate, lots, ...told } = kept
+  const { relevance, state, award, estimated_value: estimate, lots, ...more } = kept
+  const { framework_max: frameworkMax, ...told } = more
   const status = statusOf(state, tender, now)
   const isLive = status === 'open' || status === 'planned'
   const next = isLive ? nextOf(lots, now) : undefined
@@ -28,14 +30,20 @@ export function itemOf(tender: Tender, now: Date) {
     label,
     sector,
     ...rest,
-    estimated_value: estimate && { ...amountOf(estimate), source: estimate.source },
+    estimated_value: estimate && {
+      ...amountOf(estimate),
+      source: estimate.source,
+      symbolic: estimate.symbolic,
+    },
+    framework_max: frameworkMax && amountOf(frameworkMax),
     deadline: shown ? deadlineOf(shown.deadline) : null,
     next_deadline: next ? next.deadline.at : null,
-    lots: lots.map((lot) => lotOf(lot, tender, now)),
+    lots: lots.filter(isLot).map((lot) => lotOf(lot, tender, now)),
     award: award && {
       ...award,
       total: award.total && amountOf(award.total),
-      lots: award.lots.map((lot) => ({ ...lot, value: lot.value && amountOf(lot.value) })),
+      framework_max: award.framework_max && amountOf(award.framework_max),
+      lots: award.lots.map((lot) => ({ ...lot, ...amountsOf(lot) })),
     },
     score_breakdown: breakdown,
   }
@@ -53,6 +61,9 @@ const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competi
 
 /** Returns true while a lot that is not canceled has time, or if no deadline is published. */
 function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: Date): Status {
+  if (state === 'planned') {
+    return lapses === null || Date.parse(lapses) > now.getTime() ? 'planned' : 'lapsed'
+  }
   if (state !== 'timed') return state
   if (!CALLS.has(kind)) return 'closed'
   const running = lots.filter((lot) => lot.state !== 'cancelled')
@@ -72,9 +83,18 @@ function lotOf(lot: LotItem, { kind }: Tender, now: Date) {
     framework_max: framework_max && amountOf(framework_max),
     deadline: end ? deadlineOf(end.deadline) : null,
     deadlines: deadlines.map(deadlineOf),
-    award: award && { ...award, value: award.value && amountOf(award.value) },
+    award: award && { ...award, ...amountsOf(award) },
   }
 }
+
+/** A search hit has deadlines of unknown lots, stored under this name; it is no lot. */
+const isLot = ({ lot_id: id }: LotItem): boolean => id !== 'PROCEDURE'
+
+const amountsOf = (award: LotAward) => ({
+  value: award.value && amountOf(award.value),
+  framework_max: award.framework_max && amountOf(award.framework_max),
+  framework_estimated: award.framework_estimated && amountOf(award.framework_estimated),
+})
 
 const deadlineOf = (deadline: Deadline) => ({
   at: deadline.at,

@@ -21,7 +21,7 @@ export const changesInput = s.object({
   event: s.optional(s.oneOf(EVENTS)),
   signal: s.optional(s.oneOf(SIGNALS)),
   verification_status: s.optional(
-    s.oneOf(VERIFICATIONS, { description: 'Default: verified and declared.' }),
+    s.oneOf(VERIFICATIONS, { description: 'Default: verified, declared and suspect.' }),
   ),
   country,
   ...page,
@@ -44,7 +44,9 @@ export const feedInput = s.object({
   label: s.optional(s.oneOf(LABELS, { description: 'Relevance: high from 70, medium from 40.' })),
   min_score: s.optional(s.number({ minimum: 0, maximum: 100 })),
   status: s.optional(
-    s.oneOf(STATUSES, { description: 'At the time of the request. Default: open and planned.' }),
+    s.oneOf(STATUSES, {
+      description: 'At the time of the request. Default: open, planned, unclear.',
+    }),
   ),
   ...page,
 })

@@ -17,6 +17,8 @@ export interface Change {
   readonly lot_id: string | null
   /** Lots with the same change. */
   readonly lot_ids: readonly string[]
+  /** Lots in the buyer's words, if they could not be identified. */
+  readonly lot_text: string | null
   readonly field: FieldId
   readonly before: FieldValue
   readonly after: FieldValue
@@ -48,6 +50,8 @@ export interface Impact {
   readonly level: 'high' | 'medium' | 'low'
   readonly summary: string
   readonly days_delta: number | null
+  /** For deadlines with known instants. */
+  readonly hours_delta: number | null
   readonly value_delta: string | null
   readonly value_delta_pct: number | null
   /** Advice for bidders. */

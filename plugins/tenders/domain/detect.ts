@@ -1,10 +1,13 @@
-import type { ChangedSection, FieldValue, Notice } from '../model.ts'
+import type { FieldValue, Notice } from '../model.ts'
+import { isCancelled, lotsNamed } from './cancellation.ts'
 import type { Change } from './change.ts'
+import { correctionsFor, isFarMove } from './corrections.ts'
 import type { Event, Signal } from './enums.ts'
 import { aligned, type Difference, differences, factsOf } from './facts.ts'
+import type { Found } from './found.ts'
 import { impactOf } from './impact.ts'
-import { contradicts, namesDeadline } from './official-text.ts'
-import { type Found, idWithValues, tell } from './tell.ts'
+import { contradicts, movesDeadline, namesDeadline } from './official-text.ts'
+import { idWithValues, tell } from './tell.ts'
 import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
 
 /** Detects all changes of a call, in the order of its notices. */
@@ -41,16 +44,24 @@ function found(
   track: Track,
 ): Found[] {
   const { notice } = held
-  if (notice.type === 'F14') return correctedBy(notice)
-  if (!isCall(notice)) return before ? outcomeOf(notice) : []
+  if (notice.type === 'F14') return correctedBy(notice, before?.notice)
+  if (!isCall(notice)) {
+    const corrected = correctsOutcome(notice) ? [declared(notice)] : []
+    return [...(before ? outcomeOf(notice) : []), ...corrected]
+  }
   const follows = before !== undefined && track.predecessors.has(notice.number)
   const changed = follows ? changedBetween(before.notice, notice) : []
-  if (!notice.changes) return changed
   const status = statusOf(notice, earlier)
+  if (!notice.changes) return [...changed, ...status]
   const documents = documentsOf(notice, follows)
   const said = [...changed, ...status, ...documents]
-  return said.length > 0 ? said : [declared(notice)]
+  const isMissed = !follows && movesDeadline(notice)
+  return said.length > 0 && !isMissed ? said : [...said, declared(notice)]
 }
+
+/** A result that declares changes corrects one; without a reason it is just the result of a call. */
+const correctsOutcome = ({ changes }: Notice): boolean =>
+  changes !== null && (changes.reasons.length > 0 || changes.sections.length > 0)
 
 // ── By comparison ───────────────────────────────────────────────────────────────────────────
 
@@ -122,16 +133,6 @@ function valueEvent(before: FieldValue, after: FieldValue): Event {
 
 // ── By the notice's own declaration ─────────────────────────────────────────────────────────
 
-const PROCEDURE = /^(PROCEDURE|)$/i
-
-/** Returns the lots a change notice is about; none if it is about the procedure. */
-export function lotsNamed(sections: readonly ChangedSection[]): string[] {
-  const ids = [...new Set(sections.flatMap((section) => section.ids))]
-  return ids.length === 0 || ids.some((id) => PROCEDURE.test(id))
-    ? []
-    : ids.filter((id) => /^(LOT|PAR)-\d+$/.test(id))
-}
-
 const REASONS: Readonly<Record<string, Event>> = {
   cancel: 'cancelled',
   'cancel-intent': 'cancellation_intended',
@@ -153,7 +154,10 @@ function statusOf(notice: Notice, earlier: readonly Held[]): Found[] {
     return [coding('BT-140', event, signal, after, lotIds)]
   })
   const last = earlier.findLast((held) => isCall(held.notice))
-  const goesOn = last && isSuspended(last.notice) && !isSuspended(notice)
+  const wasSuspended = last !== undefined && isSuspended(last.notice) && !isSuspended(notice)
+  const now = { notice, sha256: '' }
+  const wasCancelled = isCancelled(earlier, null) && !isCancelled([...earlier, now], null)
+  const goesOn = wasSuspended || wasCancelled
   const isOver = coded.some(({ event }) => event === 'cancelled')
   const after: FieldValue = { type: 'code', code: reasons[0] ?? 'update-add' }
   return goesOn && !isOver
@@ -199,27 +203,31 @@ function declared(notice: Notice): Found {
   const conflict = notice.lots.some(({ id }) => contradicts(notice, id))
   const deadline = namesDeadline(notice)
   const after: FieldValue = deadline && { type: 'instant', at: deadline.at, local: deadline.local }
+  const isDeadline = deadline !== null || movesDeadline(notice)
   return {
-    difference: { lotId: null, field: deadline ? 'BT-131' : 'BT-141', before: null, after },
+    difference: { lotId: null, field: isDeadline ? 'BT-131' : 'BT-141', before: null, after },
     event: 'correction_other',
-    signal: deadline ? 'deadline' : 'other',
+    signal: isDeadline ? 'deadline' : 'other',
     verification: conflict ? 'conflicting' : 'declared',
     method: 'official_text',
     lotIds,
   }
 }
 
-/** F14 contains both values. */
-function correctedBy(notice: Notice): Found[] {
-  const real = notice.corrections.map(
-    (each): Found => ({
-      difference: each,
+/** F14 contains both values. One whose lots cannot be identified is declared only. */
+function correctedBy(notice: Notice, call: Notice | undefined): Found[] {
+  const real = correctionsFor(notice, call).map((each): Found => {
+    const { ids, unresolved, lotText } = each
+    const isSuspect = isFarMove(each)
+    return {
+      difference: { ...each, lotId: ids.length === 1 ? (ids[0] ?? null) : null },
       ...kindOf(each),
-      verification: 'verified',
+      verification: isSuspect ? 'suspect' : unresolved ? 'declared' : 'verified',
       method: 'f14_old_new',
-      lotIds: each.lotId === null ? [] : [each.lotId],
-    }),
-  )
+      lotIds: ids,
+      ...(unresolved && lotText !== undefined && { lotText }),
+    }
+  })
   return real.length > 0 ? real : [declared(notice)]
 }
 

@@ -35,13 +35,23 @@ export type Event = (typeof EVENTS)[number]
  * - `declared`: an official change notice; the old value is unknown or only in its text.
  * - `unverified`: values differ without a change notice.
  * - `conflicting`: the official text contradicts the values.
+ * - `suspect`: an official correction that is probably mistyped, such as a deadline moved by years.
  */
-export const VERIFICATIONS = ['verified', 'declared', 'unverified', 'conflicting'] as const
+export const VERIFICATIONS = [
+  'verified',
+  'declared',
+  'unverified',
+  'conflicting',
+  'suspect',
+] as const
 export type Verification = (typeof VERIFICATIONS)[number]
 
+/** `lapsed`: a plan that no call has followed. `unclear`: the deadline is no date. */
 export const STATUSES = [
   'planned',
+  'lapsed',
   'open',
+  'unclear',
   'closed',
   'suspended',
   'cancelled',

@@ -3,26 +3,58 @@ import { scaled, unscaled } from '../parse/decimal.ts'
 import type { Impact } from './change.ts'
 import type { Event } from './enums.ts'
 import type { Difference } from './facts.ts'
+import type { Found } from './found.ts'
 
 const DAY = 86_400_000
+const HOUR = 3_600_000
 const DEADLINE_HIGH_DAYS = 7
 const VALUE_HIGH_PCT = 10
+
+/** Part of a change that its impact depends on, besides its values. */
+type Told = Partial<Pick<Found, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
 
 /** Rates the commercial impact of a change by fixed rules. */
 export function impactOf(
   event: Event,
   { before, after }: Pick<Difference, 'before' | 'after'>,
+  told: Told = {},
 ): Impact {
   const days = daysBetween(before, after)
+  const hours = hoursBetween(before, after)
   const delta = valueDelta(before, after)
+  const isDeadline = event === 'correction_other' && told.signal === 'deadline'
   return {
-    level: levelOf(event, days, delta?.pct ?? null),
-    summary: summaryOf(event, before, after, days),
+    level: isDeadline ? 'high' : levelOf(event, days, delta?.pct ?? null),
+    summary: `${summaryOf(event, { before, after }, moveOf(days, hours), told)}${notesOf(told)}`,
     days_delta: days,
+    hours_delta: hours,
     value_delta: delta?.amount ?? null,
     value_delta_pct: delta?.pct ?? null,
-    action: ACTIONS[event],
+    action: actionOf(event, told),
   }
+}
+
+const isOfLots = ({ lotIds = [] }: Told): boolean => lotIds.length > 0
+
+function actionOf(event: Event, told: Told): string {
+  if (told.verification === 'suspect') return 'Ask the buyer which deadline holds.'
+  if (told.signal === 'deadline' && event === 'correction_other') {
+    return 'Check the deadline on the official page at once.'
+  }
+  return (isOfLots(told) && ACTIONS_OF_LOTS[event]) || ACTIONS[event]
+}
+
+/** Sentences about lots that could not be identified and about mistakes. */
+function notesOf({ lotText, verification }: Told): string {
+  const lots = lotText === undefined ? '' : ` It names lots that were not identified: ${lotText}.`
+  const suspect = verification === 'suspect' ? ' The year is probably mistyped.' : ''
+  return `${lots}${suspect}`
+}
+
+/** Difference of deadlines in words; hours if it is less than two days. */
+function moveOf(days: number | null, hours: number | null): string {
+  if (hours !== null && Math.abs(hours) < 48) return `${Math.abs(hours)} hours`
+  return days === null ? 'an unknown number of days' : `${Math.abs(days)} days`
 }
 
 const HIGH: ReadonlySet<Event> = new Set([
@@ -47,6 +79,15 @@ function daysBetween(old: FieldValue, now: FieldValue): number | null {
   const day = ({ local }: { local: string }): number =>
     Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
   return (day(now) - day(old)) / DAY
+}
+
+/** Hours from the old deadline to the new one, in tenths; null without certain instants. */
+function hoursBetween(old: FieldValue, now: FieldValue): number | null {
+  if (old?.type !== 'instant' || now?.type !== 'instant') return null
+  const isCertain = old.at !== null && now.at !== null
+  const [from, to] = isCertain ? [old.at, now.at] : [`${old.local}Z`, `${now.local}Z`]
+  const hours = (Date.parse(to) - Date.parse(from)) / HOUR
+  return Number.isNaN(hours) ? null : Math.round(hours * 10) / 10
 }
 
 function valueDelta(
@@ -85,8 +126,8 @@ const ACTIONS: Readonly<Record<Event, string>> = {
 }
 
 const FORMS: Readonly<Record<Event, string>> = {
-  deadline_extended: 'Deadline moved from {before} to {after} ({days} days later).',
-  deadline_shortened: 'Deadline moved from {before} to {after} ({days} days).',
+  deadline_extended: 'Deadline moved from {before} to {after} ({move} later).',
+  deadline_shortened: 'Deadline moved from {before} to {after} ({move} earlier).',
   deadline_set: 'Deadline set to {after}; there was none before.',
   deadline_removed: 'The deadline {before} was removed.',
   value_increased: 'Value raised from {before} to {after}.',
@@ -109,11 +150,39 @@ const FORMS: Readonly<Record<Event, string>> = {
   correction_other: 'The buyer corrects the notice; see its text.',
 }
 
-const summaryOf = (event: Event, old: FieldValue, now: FieldValue, days: number | null): string =>
-  FORMS[event]
-    .replace('{before}', () => shown(old))
-    .replace('{after}', () => shown(now))
-    .replace('{days}', () => String(days ?? 'unknown'))
+function summaryOf(
+  event: Event,
+  { before, after }: Pick<Difference, 'before' | 'after'>,
+  move: string,
+  told: Told,
+): string {
+  const isDeadline = event === 'correction_other' && told.signal === 'deadline'
+  const form = isDeadline
+    ? DEADLINE_DECLARED
+    : (isOfLots(told) && FORMS_OF_LOTS[event]) || FORMS[event]
+  return form
+    .replace('{before}', () => shown(before))
+    .replace('{after}', () => shown(after))
+    .replace('{move}', () => move)
+    .replace('{lots}', () => (told.lotIds ?? []).join(', '))
+}
+
+const DEADLINE_DECLARED =
+  'The buyer says that a deadline has changed; the notice now has {after}. See its text.'
+
+/** Summaries and advice for changes of single lots. */
+const FORMS_OF_LOTS: Readonly<Partial<Record<Event, string>>> = {
+  cancelled: 'The buyer cancels {lots}; code cancel.',
+  cancellation_intended: 'The buyer intends to cancel {lots}.',
+  suspended: '{lots} are suspended for a review.',
+  awarded: 'A winner was chosen for {lots}.',
+  not_awarded: 'The competition for {lots} was closed without a winner.',
+}
+const ACTIONS_OF_LOTS: Readonly<Partial<Record<Event, string>>> = {
+  cancelled: 'Stop work on these lots only; confirm on the official page.',
+  cancellation_intended: 'Hold further costs for these lots until the buyer decides.',
+  suspended: 'Hold further costs for these lots; watch for the buyer to go on.',
+}
 
 const SHOWN_MAX = 200
 

@@ -13,8 +13,8 @@ export interface Relevance {
     readonly activity: number
     readonly words: number
     readonly directive: number
-    /** `floor` or `cap` if applied; null if the sum is unchanged. */
-    readonly rule: 'floor' | 'cap' | null
+    /** Applied rule; null if the sum is unchanged. `unclear`: limited, its deadline is no date. */
+    readonly rule: 'floor' | 'cap' | 'unclear' | null
     readonly matched_cpv: string | null
     readonly matched_words: readonly string[]
   }
@@ -85,6 +85,13 @@ export function relevanceOf(notice: Notice): Relevance {
       matched_words: notice.energyWords,
     },
   }
+}
+
+/** Limits the score of a call whose deadline cannot be read. */
+export function unclear(relevance: Relevance): Relevance {
+  const score = Math.min(relevance.score, LABEL_MIN.medium - 1)
+  const breakdown = { ...relevance.breakdown, rule: 'unclear' } as const
+  return { ...relevance, score, label: labelOf(score), breakdown }
 }
 
 interface Weighed {

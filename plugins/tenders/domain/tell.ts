@@ -1,20 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Notice, Text } from '../model.ts'
 import { type Change, linksOf, xpathOf } from './change.ts'
-import type { Event, Signal, Verification } from './enums.ts'
-import type { Difference } from './facts.ts'
+import type { Found } from './found.ts'
 import { impactOf } from './impact.ts'
 import type { Held, Track } from './tracks.ts'
-
-/** A detected change before its evidence is added. */
-export interface Found {
-  readonly difference: Difference
-  readonly event: Event
-  readonly signal: Signal
-  readonly verification: Verification
-  readonly method: Change['evidence']['method']
-  readonly lotIds: readonly string[]
-}
 
 /** Builds the published change with its evidence. */
 export function tell(each: Found, held: Held, before: Held | undefined, track: Track): Change {
@@ -44,6 +33,7 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
     cpv: notice.cpv.main,
     lot_id: lotId,
     lot_ids: lotIds,
+    lot_text: each.lotText ?? null,
     field,
     before: from,
     after,
@@ -59,7 +49,7 @@ export function tell(each: Found, held: Held, before: Held | undefined, track: T
       official_text: officialText(notice),
       sha256: { source: sha256, changed: changed?.sha256 ?? null },
     },
-    commercial_impact: impactOf(event, difference),
+    commercial_impact: impactOf(event, difference, each),
     official_links: { ...linksOf(notice.number), changed: old === null ? null : linksOf(old) },
     affected_notice_ids: old === null ? [notice.number] : [old, notice.number],
     notice_ids: [...(old === null ? [] : [idOf(changed?.notice)]), idOf(notice)],

@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto'
-import type { Amount, Buyer, Deadline, LotResult, Notice, Place, Winner } from '../model.ts'
+import type { Amount, Buyer, Deadline, Lot, Notice, Place } from '../model.ts'
 import { addDecimals } from '../parse/decimal.ts'
+import { type Award, awardOf, type LotAward, outcomesOf, resultsOf } from './awards.ts'
+import { isCancelled } from './cancellation.ts'
 import { linksOf, type OfficialLinks } from './change.ts'
-import { isSuspended, lotsNamed } from './detect.ts'
-import { type Relevance, relevanceOf } from './relevance.ts'
+import { type AppliedCorrection, correctionsFor, isFarMove } from './corrections.ts'
+import { isSuspended } from './detect.ts'
+import { type Relevance, relevanceOf, unclear } from './relevance.ts'
 import { countriesOf, titleOf } from './tell.ts'
-import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
+import { type Held, inOrder, isCall, lastCall, namesOf, type Track } from './tracks.ts'
 
 /** State independent of time; `timed` means open until the last deadline, then closed. */
-export type State = 'planned' | 'timed' | 'suspended' | 'cancelled' | 'awarded' | 'unsuccessful'
+export type State =
+  | 'planned'
+  | 'timed'
+  | 'suspended'
+  | 'cancelled'
+  | 'awarded'
+  | 'unsuccessful'
+  | 'unclear'
 
 export interface LotItem {
   readonly lot_id: string
@@ -27,19 +37,6 @@ export interface LotItem {
   readonly award: LotAward | null
 }
 
-export interface LotAward {
-  readonly status: string | null
-  readonly winners: readonly Winner[]
-  readonly value: Amount | null
-  readonly tenders: number | null
-}
-
-export interface Award {
-  readonly total: Amount | null
-  readonly winners: readonly Winner[]
-  readonly lots: readonly (LotAward & { readonly lot_id: string | null })[]
-}
-
 /** A stored tender: everything that does not depend on the time. */
 export interface Tender {
   readonly id: string
@@ -52,6 +49,8 @@ export interface Tender {
   readonly subtype: string | null
   readonly state: State
   readonly modified: boolean
+  /** Oddities of the source, such as `deadline_unreadable`. */
+  readonly flags: readonly string[]
   /** True if known only from the journal's search. */
   readonly partial: boolean
   readonly title: string | null
@@ -65,7 +64,10 @@ export interface Tender {
   readonly procedure_type: string | null
   readonly accelerated: boolean
   readonly legal_basis: string | null
-  readonly estimated_value: (Amount & { readonly source: string }) | null
+  readonly estimated_value:
+    | (Amount & { readonly source: string; readonly symbolic: boolean })
+    | null
+  readonly framework_max: Amount | null
   readonly lots: readonly LotItem[]
   readonly documents_url: string | null
   readonly published_at: string
@@ -78,6 +80,8 @@ export interface Tender {
   readonly last_change_id: string | null
   readonly award: Award | null
   readonly source_urls: OfficialLinks
+  /** Earlier notices of the same procurement: numbers, or UUID-NN. */
+  readonly previous_notices: readonly string[]
   /** Numbers of all notices, oldest first. */
   readonly publication_numbers: readonly string[]
 }
@@ -93,9 +97,11 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
   const first = notices[0]
   if (!head || !first || head.kind === 'bri') return undefined
   const call = lastCall({ notices })
-  const base = call ? corrections(call.notice, notices) : head
+  const base = call ? withCorrections(call.notice, notices) : head
   const results = notices.map(({ notice }) => notice).filter(({ result }) => result !== null)
-  const lots = lotItems(base, notices, outcomes(results))
+  const lots = lotItems(base, notices, outcomesOf(resultsOf(results)))
+  const flags = [...new Set([...(base.flags ?? []), ...oddDeadlines(base)])]
+  const state = stateOf(base, notices, lots)
   const title = titleOf(base)
   return {
     id: createHash('sha256').update(first.notice.number).digest('hex').slice(0, 24),
@@ -106,7 +112,8 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     kind: head.kind,
     notice_type: head.type,
     subtype: head.subtype,
-    state: stateOf(base, notices, lots),
+    state,
+    flags,
     modified: notices.some(({ notice }) => notice.changes !== null && isCall(notice)),
     partial: base.partial ?? false,
     title: title?.text ?? null,
@@ -120,16 +127,21 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     procedure_type: base.procedureType,
     accelerated: base.accelerated,
     legal_basis: base.legalBasis,
-    estimated_value: estimateOf(base),
+    estimated_value: estimateOf(base, lots),
+    framework_max: base.frameworkMax,
     lots,
     documents_url: lots.find(({ documents_url }) => documents_url !== null)?.documents_url ?? null,
     published_at: head.publishedOn,
     first_published_at: first.notice.publishedOn,
     called_on: daysOfCalls(notices),
-    relevance: relevanceOf(base),
-    lapses_at: base.schema.startsWith('R2.') ? OLD_FORMS_END : null,
+    relevance: state === 'unclear' ? unclear(relevanceOf(base)) : relevanceOf(base),
+    lapses_at: lapseOf(base, state),
     last_change_id: lastChangeId,
-    award: awardOf(results),
+    award: awardOf(
+      results,
+      lots.map(({ lot_id }) => lot_id),
+    ),
+    previous_notices: previousOf(notices),
     source_urls: linksOf(head.number),
     publication_numbers: notices.map(({ notice }) => notice.number),
   }
@@ -143,36 +155,47 @@ const daysOfCalls = (notices: readonly Held[]): string[] => [
   ),
 ]
 
-/** Applies corrections of F14 to the call. */
-function corrections(call: Notice, notices: readonly Held[]): Notice {
+/** Applies the corrections of F14 to the call; suspect and unresolved ones change nothing. */
+function withCorrections(call: Notice, notices: readonly Held[]): Notice {
   const since = notices
-    .filter(({ notice }) => notice.type === 'F14')
-    .flatMap(({ notice }) => (notice.publishedOn >= call.publishedOn ? notice.corrections : []))
-  return since.reduce<Notice>((notice, { lotId, deadline, field, after }) => {
-    if (field === 'BT-27' && lotId === null && after?.type === 'amount' && after.amount !== null) {
-      const estimated = { amount: after.amount, currency: after.currency ?? '' }
-      return { ...notice, estimated }
-    }
-    if (!deadline) return notice
-    const lots = notice.lots.map((lot) => {
-      if (lotId !== null && lot.id !== lotId) return lot
-      const kind = lot.deadlines[0]?.kind ?? 'tenders'
-      return { ...lot, deadlines: [{ ...deadline, kind }] }
-    })
-    return { ...notice, lots }
-  }, call)
+    .filter(({ notice }) => notice.type === 'F14' && notice.publishedOn >= call.publishedOn)
+    .flatMap(({ notice }) => correctionsFor(notice, call))
+    .filter((each) => !each.unresolved && !isFarMove(each))
+  return since.reduce(applied, call)
 }
 
-/** Latest outcome by lot; outcomes without a lot under null. */
-function outcomes(results: readonly Notice[]): ReadonlyMap<string | null, LotResult> {
-  const found = results.flatMap(({ result }) => result?.lots ?? [])
-  return new Map(found.map((lot) => [lot.lotId, lot] as const))
+function applied(notice: Notice, { ids, deadline, field, after }: AppliedCorrection): Notice {
+  const isNamed = (lot: Lot): boolean => ids.length === 0 || ids.includes(lot.id)
+  const toLots = (change: (lot: Lot) => Partial<Lot>): Notice => ({
+    ...notice,
+    lots: notice.lots.map((lot) => (isNamed(lot) ? { ...lot, ...change(lot) } : lot)),
+  })
+  if (deadline) {
+    return toLots(({ deadlines }) => ({
+      deadlines: [{ ...deadline, kind: deadlines[0]?.kind ?? 'tenders' }],
+    }))
+  }
+  if (field === 'BT-27' && after?.type === 'amount' && after.amount !== null) {
+    const estimated = { amount: after.amount, currency: after.currency ?? '' }
+    return ids.length === 0 ? { ...notice, estimated } : toLots(() => ({ estimated }))
+  }
+  if (field === 'BT-262' && after?.type === 'code') {
+    const main = after.code
+    const cpv = { main, additional: notice.cpv.additional.filter((code) => code !== main) }
+    return ids.length === 0 ? { ...notice, cpv } : toLots((lot) => ({ cpv: { ...lot.cpv, main } }))
+  }
+  if (field === 'BT-263' && after?.type === 'codes') {
+    const additional = after.codes
+    if (ids.length > 0) return toLots((lot) => ({ cpv: { ...lot.cpv, additional } }))
+    return { ...notice, cpv: { ...notice.cpv, additional } }
+  }
+  return notice
 }
 
 function lotItems(
   base: Notice,
   notices: readonly Held[],
-  outcome: ReadonlyMap<string | null, LotResult>,
+  outcome: ReadonlyMap<string | null, LotAward>,
 ): LotItem[] {
   return base.lots.map((lot): LotItem => {
     const result = outcome.get(lot.id) ?? (base.lots.length === 1 ? outcome.get(null) : undefined)
@@ -190,14 +213,7 @@ function lotItems(
       submission_url: lot.submission?.url ?? null,
       framework: lot.framework,
       dps: lot.dps,
-      award: result
-        ? {
-            status: result.status,
-            winners: result.winners,
-            value: result.value,
-            tenders: result.tenders,
-          }
-        : null,
+      award: result ?? null,
     }
   })
 }
@@ -210,23 +226,19 @@ const OUTCOMES: Readonly<Record<string, State>> = {
 function lotState(
   base: Notice,
   lotId: string,
-  result: LotResult | undefined,
+  result: LotAward | undefined,
   notices: readonly Held[],
 ): State {
   const outcome = OUTCOMES[result?.status ?? '']
   if (outcome) return outcome
   if (isCancelled(notices, lotId)) return 'cancelled'
-  return plainState(base, notices)
+  const lot = base.lots.find(({ id }) => id === lotId)
+  return lot && isUnclear(lot) ? 'unclear' : plainState(base, notices)
 }
 
-/** Returns the canceled lots by the newest notice, because each notice is complete. */
-const isCancelled = (notices: readonly Held[], lotId: string | null): boolean =>
-  notices.some(({ notice }) => {
-    const { changes } = notice
-    if (!isCall(notice) || !changes?.reasons.includes('cancel')) return false
-    const named = lotsNamed(changes.sections)
-    return named.length === 0 || (lotId !== null && named.includes(lotId))
-  })
+/** Returns true if the only deadlines of a lot cannot be read. */
+const isUnclear = ({ deadlines, unreadableDeadlines = [] }: Lot): boolean =>
+  deadlines.length === 0 && unreadableDeadlines.length > 0
 
 function plainState(base: Notice, notices: readonly Held[]): State {
   const last = notices.findLast(({ notice }) => isCall(notice))
@@ -234,17 +246,21 @@ function plainState(base: Notice, notices: readonly Held[]): State {
   return base.kind === 'planning' || base.kind === 'consultation' ? 'planned' : 'timed'
 }
 
-/** Awarded: some lot has a winner, none is open. Unsuccessful: all closed without one. */
+/** Awarded: some lot has a winner. Unsuccessful: all are closed without one. */
 function stateOf(base: Notice, notices: readonly Held[], lots: readonly LotItem[]): State {
   if (isCancelled(notices, null)) return 'cancelled'
   const codes = notices.flatMap(({ notice }) => notice.result?.lots.map((l) => l.status) ?? [])
-  if (codes.includes('selec-w') && !codes.includes('open-nw')) return 'awarded'
+  if (codes.includes('selec-w')) return 'awarded'
+  if (base.kind === 'dir-awa-pre' && lots.some(({ award }) => award?.winners.length))
+    return 'awarded'
   if (codes.length > 0 && codes.every((code) => code === 'clos-nw')) return 'unsuccessful'
   if (base.kind === 'cont-modif' || base.kind === 'completion') return 'awarded'
   if (base.terminated && isCall(base)) return 'cancelled' // of a plan; in a result it ends the plan
   const all = lots.map(({ state }) => state)
   if (all.length > 0 && all.every((state) => state === 'cancelled')) return 'cancelled'
-  return plainState(base, notices)
+  const running = all.filter((state) => state !== 'cancelled')
+  const isOdd = running.length > 0 && running.every((state) => state === 'unclear')
+  return isOdd ? 'unclear' : plainState(base, notices)
 }
 
 const placesOf = ({ place, lots }: Notice): Place => ({
@@ -252,37 +268,64 @@ const placesOf = ({ place, lots }: Notice): Place => ({
   nuts: [...new Set([place, ...lots.map((lot) => lot.place)].flatMap((p) => p.nuts))],
 })
 
-/** Value of the procedure; otherwise the sum of its lots in one currency; otherwise a maximum. */
-function estimateOf(notice: Notice): Tender['estimated_value'] {
-  if (notice.estimated) return { ...notice.estimated, source: 'procedure' }
-  const values = notice.lots.map(({ estimated }) => estimated)
+/** Value of the procedure; otherwise the sum of its running lots; otherwise a maximum. */
+function estimateOf(notice: Notice, lots: readonly LotItem[]): Tender['estimated_value'] {
+  if (notice.estimated) {
+    return { ...notice.estimated, source: 'procedure', symbolic: isSymbolic(notice.estimated) }
+  }
+  const running = lots.filter(({ state }) => state !== 'cancelled')
+  const values = running.map(({ estimated_value: value }) => value)
   const currency = values[0]?.currency
   const amounts = values.flatMap((value) =>
     value?.currency === currency ? (value?.amount ?? []) : [],
   )
-  if (currency && amounts.length === notice.lots.length) {
-    return { amount: addDecimals(amounts), currency, source: 'lots_sum' }
+  if (currency && amounts.length === running.length) {
+    const sum = { amount: addDecimals(amounts), currency }
+    return { ...sum, source: 'lots_sum', symbolic: isSymbolic(sum) }
   }
-  return notice.frameworkMax && { ...notice.frameworkMax, source: 'framework_max' }
+  const most = notice.frameworkMax
+  return most && { ...most, source: 'framework_max', symbolic: isSymbolic(most) }
 }
 
-function awardOf(results: readonly Notice[]): Award | null {
-  if (results.length === 0) return null
-  const lots = [...outcomes(results).values()].map(
-    ({ lotId, status, winners, value, tenders }) => ({
-      lot_id: lotId,
-      status,
-      winners,
-      value,
-      tenders,
-    }),
-  )
-  const winners = lots.flatMap((lot) => lot.winners)
-  return {
-    total: results.at(-1)?.result?.total ?? null,
-    winners: winners.filter(
-      ({ name }, at) => winners.findIndex((other) => other.name === name) === at,
-    ),
-    lots,
+/** Values up to this amount are no estimates, such as EUR 1 where a form demands a number. */
+const SYMBOLIC_MAX = 100
+const isSymbolic = ({ amount }: Amount): boolean =>
+  amount !== null && Number(amount) <= SYMBOLIC_MAX
+
+/** Months after which a plan that no call has followed lapses (Directive 2014/24/EU, Art. 48). */
+const PLAN_MONTHS = 12
+
+/** End of a call or plan without deadlines; null if it has none. */
+function lapseOf({ publishedOn, schema, endsOn }: Notice, state: State): string | null {
+  if (state === 'planned') {
+    const end = new Date(`${publishedOn}T00:00:00Z`)
+    end.setUTCMonth(end.getUTCMonth() + PLAN_MONTHS)
+    return end.toISOString()
   }
+  if (endsOn) return `${endsOn}T23:59:59Z`
+  return schema.startsWith('R2.') ? OLD_FORMS_END : null
+}
+
+const FAR_YEARS = 2
+/** Flags deadlines that are no dates, and those far in the future without a dynamic system. */
+function oddDeadlines({ lots, publishedOn, type }: Notice): string[] {
+  const far = Number(publishedOn.slice(0, 4)) + FAR_YEARS
+  const isFar = lots.some(
+    ({ dps, deadlines }) =>
+      (dps === null || dps === 'none') &&
+      type !== 'qu-sy' &&
+      deadlines.some(({ local }) => Number(local.slice(0, 4)) > far),
+  )
+  const isUnreadable = lots.some(({ unreadableDeadlines = [] }) => unreadableDeadlines.length > 0)
+  return [
+    ...(isUnreadable ? ['deadline_unreadable'] : []),
+    ...(isFar ? ['deadline_far_future'] : []),
+  ]
+}
+
+/** Earlier notices that are named (OPP-090), such as a plan; without those of the call itself. */
+function previousOf(notices: readonly Held[]): string[] {
+  const own = new Set(notices.flatMap(({ notice }) => namesOf(notice)))
+  const named = new Set(notices.flatMap(({ notice }) => notice.previous))
+  return [...named].filter((name) => !own.has(name))
 }

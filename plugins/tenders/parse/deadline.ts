@@ -46,17 +46,55 @@ export function deadlineOf(
     ? (legal.find((offset) => offsets.includes(offset)) ?? offsets[0])
     : (offsets[0] ?? (inferred ? legal[0] : undefined))
   const offset = local.hasTime ? chosen : undefined
+  const shown = offset === 0 ? clockOf(local.ms, legalAt(country, local.ms)) : undefined
   const spelled = given[offsets.indexOf(offset ?? Number.NaN)]
   return {
     kind,
     at: offset === undefined ? null : `${local.text}${spelled === 'Z' ? 'Z' : written(offset)}`,
-    local: local.text,
+    local: shown ?? local.text,
     dateRaw: dateRaw ?? '',
     timeRaw: timeRaw ?? null,
     conflict,
     suspect: offset !== undefined && legal.length > 0 && !legal.includes(offset),
     inferred,
     ...spanOf(local, conflict ? offsets : offset === undefined ? [] : [offset]),
+  }
+}
+
+/** Offset of the buyer's country at an instant; undefined if it has several zones. */
+function legalAt(country: string | null, instant: number): number | undefined {
+  const around = legalOffsets(country, instant)
+  const right = around.filter((each) =>
+    legalOffsets(country, instant + each * MINUTE).includes(each),
+  )
+  return right.length === 1 ? right[0] : undefined
+}
+
+/** Local time at an instant that is coded in UTC; undefined if the offset is not known. */
+function clockOf(instant: number, offset: number | undefined): string | undefined {
+  return offset === undefined ? undefined : textOf(instant + offset * MINUTE)
+}
+
+/** A deadline; its text if it is no date; nothing if there is none. */
+export function deadlineOrRaw(
+  kind: DeadlineKind,
+  date: string | undefined,
+  time: string | undefined,
+  country: string | null,
+): (Deadline | string)[] {
+  const found = deadlineOf(kind, date, time, country)
+  if (found) return [found]
+  return date === undefined ? [] : [`${date} ${time ?? ''}`.trim().slice(0, RAW_MAX)]
+}
+
+const RAW_MAX = 100
+
+/** Separates deadlines from the texts of those that are no dates. */
+export function splitDeadlines(read: readonly (Deadline | string)[]) {
+  const unreadableDeadlines = read.filter((each) => typeof each === 'string')
+  return {
+    deadlines: read.filter((each) => typeof each !== 'string'),
+    ...(unreadableDeadlines.length > 0 && { unreadableDeadlines }),
   }
 }
 
@@ -73,8 +111,13 @@ function localOf(date: RegExpExecArray, time: RegExpExecArray | null): Local | u
     return { ms: midnight, text: rolled, hasTime: false }
   }
   const ms = midnight + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000
+  return { ms, text: textOf(ms), hasTime: true }
+}
+
+/** Local time as text, with seconds only if there are some. */
+function textOf(ms: number): string {
   const full = new Date(ms).toISOString().slice(0, 19)
-  return { ms, text: full.endsWith(':00') ? full.slice(0, 16) : full, hasTime: true }
+  return full.endsWith(':00') ? full.slice(0, 16) : full
 }
 
 function spanOf({ ms, hasTime }: Local, offsets: readonly number[]) {

@@ -1,5 +1,5 @@
-import type { Deadline, DeadlineKind, Lot } from '../model.ts'
-import { deadlineOf } from './deadline.ts'
+import type { DeadlineKind, Lot } from '../model.ts'
+import { deadlineOrRaw, splitDeadlines } from './deadline.ts'
 import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { linkOf, textsOf } from './values.ts'
 import { type Node, textOf } from './xml.ts'
@@ -39,7 +39,7 @@ function lotOf(id: string, node: Node, { language, country }: LotContext): Lot {
     place: placeOf(project),
     estimated: valueOf(project),
     frameworkMax: frameworkMaxOf(project),
-    deadlines: process ? deadlinesOf(process, country) : [],
+    ...(process ? deadlinesOf(process, country) : { deadlines: [] }),
     ...documentsOf(terms),
     submission: linkOf(terms?.text('cac:TenderRecipientParty/cbc:EndpointID')),
     framework: systemOf(process, 'framework-agreement'),
@@ -47,12 +47,17 @@ function lotOf(id: string, node: Node, { language, country }: LotContext): Lot {
   }
 }
 
-const deadlinesOf = (process: Node, country: string | null): Deadline[] =>
-  PERIODS.flatMap(([kind, path]) => {
+function deadlinesOf(
+  process: Node,
+  country: string | null,
+): Pick<Lot, 'deadlines' | 'unreadableDeadlines'> {
+  const read = PERIODS.flatMap(([kind, path]) => {
     const period = process.first(path)
     const [date, time] = [period?.text('cbc:EndDate'), period?.text('cbc:EndTime')]
-    return deadlineOf(kind, date, time, country) ?? []
+    return deadlineOrRaw(kind, date, time, country)
   })
+  return splitDeadlines(read)
+}
 
 /** BT-15, or BT-615 where access is restricted. */
 function documentsOf(terms: Node | undefined): Pick<Lot, 'documents' | 'documentsRestricted'> {

@@ -4,6 +4,9 @@ import type { Organisation } from './eforms-parties.ts'
 import { amountOf, distinct, WITHHELD } from './values.ts'
 import type { Node } from './xml.ts'
 
+/** Values of a framework agreement in a result: BT-709 and BT-660. */
+const FRAMEWORK = 'efac:FrameworkAgreementValues'
+
 type Organisations = ReadonlyMap<string, Organisation>
 
 /** Reads the outcome of the lots: winners and amounts, if published. */
@@ -40,6 +43,8 @@ function lotResultsOf(node: Node, tables: Tables): LotResult[] {
     reason: node.text('efac:DecisionReason/efbc:DecisionReasonCode') ?? null,
     winners: winnersOf(winning, tables),
     value: sumOf(winning.map((t) => amountOf(t.first('cac:LegalMonetaryTotal/cbc:PayableAmount')))),
+    frameworkMax: amountOf(node.first(`${FRAMEWORK}/cbc:MaximumValueAmount`)),
+    frameworkEstimated: amountOf(node.first(`${FRAMEWORK}/efbc:ReestimatedValueAmount`)),
     tenders: tendersReceived(node),
   }
   const lots = distinct(node.texts('efac:TenderLot/cbc:ID'))

@@ -61,6 +61,8 @@ export function readEforms(root: Node): Document {
   const estimated = valueOf(project)
   return {
     ...identityOf(root, extension),
+    ...versionFlag(root.text('cbc:CustomizationID')),
+    endsOn: endOfSystem(root),
     language,
     ...kindOf(root, extension),
     legalBasis: root.text('cbc:RegulatoryDomain') ?? null,
@@ -87,6 +89,30 @@ export function readEforms(root: Node): Document {
     energyWords: energyWordsIn(proseOf(root)),
     currencies: currenciesOf({ estimated, lots, result }),
   }
+}
+
+/** Latest minor version of the SDK whose locations this code knows. */
+const SDK_MINOR_MAX = 15
+
+/** Flags another version of the SDK: it is read like the known ones. */
+function versionFlag(schema: string | undefined): Pick<Document, 'flags'> {
+  const [, minor] = /^eforms-sdk-1\.(\d{1,3})(?:\.\d{1,3})?$/.exec(schema ?? '') ?? []
+  const isKnown = minor !== undefined && Number(minor) <= SDK_MINOR_MAX
+  return isKnown ? {} : { flags: ['unknown_schema_version'] }
+}
+
+/** Last day of a qualification system (BT-537); null if it has none. */
+function endOfSystem(root: Node): string | null {
+  if (root.text('cbc:NoticeTypeCode') !== 'qu-sy') return null
+  const ends = root.texts(
+    'cac:ProcurementProjectLot/cac:ProcurementProject/cac:PlannedPeriod/cbc:EndDate',
+  )
+  return (
+    ends
+      .flatMap((end) => dayOf(end) ?? [])
+      .sort()
+      .at(-1) ?? null
+  )
 }
 
 function identityOf(root: Node, extension: Node) {

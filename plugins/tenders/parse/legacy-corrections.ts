@@ -1,6 +1,7 @@
 import type { Correction, Deadline, FieldValue } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
-import { amountOf, cpvOf } from './values.ts'
+import { lotsNamedIn } from './lot-names.ts'
+import { amountOf, cleanText, cpvOf, distinct } from './values.ts'
 import type { Node } from './xml.ts'
 
 /** Sections of the forms whose dates are ends of periods: II.3.x and IV.3.x in R2.0.8. */
@@ -12,9 +13,8 @@ const CPV = /^II\.(1\.2|2\.2|1\.6)\)?$/
 export const correctionsOf = (form: Node, country: string | null): Correction[] =>
   form.all('CHANGES/CHANGE').flatMap((change) => {
     const section = (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')
-    const lot = change.text('WHERE/LOT_NO')
-    const lotId = lot && /^\d{1,4}$/.test(lot) ? `LOT-${lot.padStart(4, '0')}` : null
-    const read = readerOf(section, country)
+    const lots = lotsOf(change.text('WHERE/LOT_NO'))
+    const read = readerOf(section, country, change)
     if (!read) return []
     const valueAt = (node: Node | undefined): FieldValue => (node ? read.value(node) : null)
     const before = valueAt(change.first('OLD_VALUE'))
@@ -22,16 +22,26 @@ export const correctionsOf = (form: Node, country: string | null): Correction[] 
     const after = valueAt(next)
     const deadline = next && read.field === 'BT-131' ? deadlineIn(next, country) : undefined
     return before || after
-      ? [{ field: read.field, lotId, before, after, deadline: deadline ?? null }]
+      ? [{ field: read.field, ...lots, before, after, deadline: deadline ?? null }]
       : []
   })
+
+/** Lots that a correction names. A text that cannot be read is kept: it may mean any lot. */
+function lotsOf(text: string | undefined): Pick<Correction, 'lotId' | 'lotIds' | 'lotText'> {
+  if (text === undefined) return { lotId: null }
+  const ids = lotsNamedIn(text)
+  if (!ids) return { lotId: null, lotText: cleanText(text) }
+  const [only] = ids
+  if (ids.length === 1 && only !== undefined) return { lotId: only, lotText: cleanText(text) }
+  return { lotId: null, lotIds: ids, lotText: cleanText(text) }
+}
 
 interface Reader {
   readonly field: Correction['field']
   readonly value: (node: Node) => FieldValue
 }
 
-function readerOf(section: string, country: string | null): Reader | undefined {
+function readerOf(section: string, country: string | null, change: Node): Reader | undefined {
   if (DEADLINE.test(section)) {
     return { field: 'BT-131', value: (node) => instantOf(node, country) }
   }
@@ -39,7 +49,11 @@ function readerOf(section: string, country: string | null): Reader | undefined {
     return { field: 'BT-27', value: (node) => amountIn(node) }
   }
   if (CPV.test(section)) {
-    return { field: 'BT-262', value: (node) => codeIn(node) }
+    const values = [change.first('OLD_VALUE'), change.first('NEW_VALUE')]
+    const isMain = values.some((node) => node?.first('CPV_MAIN'))
+    return isMain
+      ? { field: 'BT-262', value: (node) => codeIn(node) }
+      : { field: 'BT-263', value: (node) => codesIn(node) }
   }
   return undefined
 }
@@ -60,4 +74,11 @@ function amountIn(node: Node): FieldValue {
 function codeIn(node: Node): FieldValue {
   const code = cpvOf(node.first('CPV_MAIN/CPV_CODE')?.attributes['CODE'])
   return code === undefined ? null : { type: 'code', code }
+}
+
+function codesIn(node: Node): FieldValue {
+  const codes = node
+    .all('CPV_ADDITIONAL/CPV_CODE')
+    .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
+  return codes.length === 0 ? null : { type: 'codes', codes: distinct(codes).sort() }
 }

@@ -1,9 +1,10 @@
 import type { Deadline, Document, Kind, Lot } from '../model.ts'
 import { countryOf } from './countries.ts'
-import { deadlineOf } from './deadline.ts'
+import { deadlineOf, deadlineOrRaw, splitDeadlines } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
 import { correctionsOf } from './legacy-corrections.ts'
 import { legacyResultOf } from './legacy-result.ts'
+import { lotIdIn } from './lot-names.ts'
 import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, linkOf, numberOf } from './values.ts'
 import { type Node, Unreadable, wholeText } from './xml.ts'
 
@@ -32,6 +33,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
   '18': 'result',
 }
 
+/** Forms that serve several purposes say by `NOTICE/@TYPE` which one. */
+function kindOf(form: Node, type: string): Kind | undefined {
+  const usual = KINDS[type]
+  const purpose = form.first('NOTICE')?.attributes['TYPE'] ?? ''
+  if (usual === 'result' || usual === 'cont-modif' || usual === 'dir-awa-pre') return usual
+  if (purpose.includes('AWARD')) return 'result'
+  if (purpose.includes('CALL_COMPETITION') || purpose.startsWith('QSU')) return 'competition'
+  if (/^(?:PRI|PER)_/.test(purpose)) return 'planning'
+  return purpose.includes('CONTRACT') ? 'competition' : usual
+}
+
 export const isLegacy = ({ name }: Node): boolean => name === 'TED_EXPORT'
 
 /** Reads a TED XML notice: F02, F03 and F14 fully, the common fields of other forms. */
@@ -42,7 +54,7 @@ export function readLegacy(root: Node): Document {
   const form = forms.find(({ attributes }) => attributes['CATEGORY'] === 'ORIGINAL') ?? forms[0]
   if (!coded || !data || !form) throw new Unreadable('unknown_schema', 'has no form')
   const type = form.attributes['FORM'] ?? form.name.replace(/_2014$/, '')
-  const kind = KINDS[type]
+  const kind = kindOf(form, type)
   if (!kind) throw new Unreadable('unknown_schema', `form ${type}`)
   const language = languageOf(form)
   const body = form.first('CONTRACTING_BODY')
@@ -59,7 +71,8 @@ export function readLegacy(root: Node): Document {
     kind,
     type,
     subtype: null,
-    legalBasis: legalBasisOf(form),
+    legalBasis: legalBasisOf(form, coded),
+    endsOn: type === 'F07' || type.startsWith('F22') ? endOfSystem(form) : null,
     language,
     title: titled(titles, root, language),
     nature: object?.first('TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase() ?? null,
@@ -67,7 +80,7 @@ export function readLegacy(root: Node): Document {
     activities: activitiesOf(body),
     place: { countries: country ? [country] : [], nuts: nutsIn(object) },
     cpv: cpvOfNotice(data, object),
-    procedureType: coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? null,
+    procedureType: PROCEDURES[coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? ''] ?? null,
     accelerated: form.first('PROCEDURE/ACCELERATED_PROC') !== undefined,
     estimated: amountOf(object?.first('VAL_ESTIMATED_TOTAL')),
     frameworkMax: null,
@@ -125,8 +138,38 @@ function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn' | 'dis
 const plainDayOf = (text: string | undefined): string | null =>
   dayOf(text?.replace(/^(\d{4})(\d{2})(\d{2}).*$/s, '$1-$2-$3'))
 
-const legalBasisOf = (form: Node): string | null =>
-  form.first('LEGAL_BASIS')?.attributes['VALUE'] ?? null
+/** CELEX number of the directive; older forms have it as `2014/25/EU`. */
+function legalBasisOf(form: Node, coded: Node): string | null {
+  const own = form.first('LEGAL_BASIS')?.attributes['VALUE']
+  if (own !== undefined) return own
+  const directive = coded.first('CODIF_DATA/DIRECTIVE')?.attributes['VALUE'] ?? ''
+  const [, year, number = ''] = /^(\d{4})\/(\d{1,4})\/E[CU]$/.exec(directive) ?? []
+  return year === undefined ? null : `3${year}L${number.padStart(4, '0')}`
+}
+
+/** Types of procedures by the journal's older codes, in the words of eForms. */
+const PROCEDURES: Readonly<Record<string, string>> = {
+  '1': 'open',
+  '2': 'restricted',
+  '3': 'restricted',
+  '4': 'neg-w-call',
+  '6': 'neg-w-call',
+  A: 'neg-wo-call',
+  B: 'neg-w-call',
+  C: 'comp-dial',
+  E: 'oth-mult',
+  F: 'neg-wo-call',
+  G: 'innovation',
+  T: 'neg-wo-call',
+  V: 'neg-wo-call',
+}
+
+/** Last day of a qualification system, anywhere in its form. */
+function endOfSystem(form: Node): string | null {
+  const ends = (node: Node): string[] =>
+    node.name === 'DATE_END' ? [dayOf(wholeText(node)) ?? ''] : node.children.flatMap(ends)
+  return ends(form).sort().at(-1) || null
+}
 
 const text = (node: Node): string => cleanText(wholeText(node))
 
@@ -195,11 +238,15 @@ interface LotContext {
 
 /** Lots have no deadline of their own here: that of the procedure is each one's. */
 function lotsOf(form: Node, context: LotContext): Lot[] {
-  const described = form.all('OBJECT_CONTRACT/OBJECT_DESCR')
-  const deadlines = deadlinesOf(form, context)
+  const objects = form.all('OBJECT_CONTRACT')
+  const described = objects.flatMap((object) => {
+    const parts = object.all('OBJECT_DESCR')
+    return (parts.length > 0 ? parts : [object]).map((node) => ({ node, object }))
+  })
+  const isSplit = objects.length > 1
   const body = form.first('CONTRACTING_BODY')
   const shared = {
-    deadlines,
+    ...deadlinesOf(form, context),
     documents: linkOf(body?.text('URL_DOCUMENT')),
     documentsRestricted: body?.first('DOCUMENT_RESTRICTED') !== undefined,
     submission: linkOf(body?.text('URL_PARTICIPATION')),
@@ -207,18 +254,24 @@ function lotsOf(form: Node, context: LotContext): Lot[] {
     dps: form.first('PROCEDURE/DPS') ? 'dps' : null,
   }
   const nature = form.first('OBJECT_CONTRACT/TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase()
-  const lots = described.length > 0 ? described : [form.first('OBJECT_CONTRACT') ?? form]
-  return lots.map((node, at): Lot => {
-    const title = node.first('TITLE')
+  const lots = described.length > 0 ? described : [{ node: form, object: form }]
+  const ids = lotIdsOf(lots.map(({ node }) => node.text('LOT_NO')))
+  return lots.map(({ node, object }, at): Lot => {
+    const title = node.first('TITLE') ?? (isSplit ? object.first('TITLE') : undefined)
     const codes = node
       .all('CPV_ADDITIONAL/CPV_CODE')
       .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
     const estimated = amountOf(node.first('VAL_OBJECT'))
     return {
-      id: `LOT-${(node.text('LOT_NO') ?? String(at + 1)).padStart(4, '0')}`,
+      id: ids[at]!,
       title: title ? [{ lang: context.language, text: text(title) }] : [],
       nature: nature ?? null,
-      cpv: { main: null, additional: distinct(codes) },
+      cpv: {
+        main: isSplit
+          ? (cpvOf(object.first('CPV_MAIN/CPV_CODE')?.attributes['CODE']) ?? null)
+          : null,
+        additional: distinct(codes),
+      },
       place: {
         countries: context.country ? [context.country] : [],
         nuts: distinct(node.all('NUTS').flatMap(({ attributes }) => attributes['CODE'] ?? [])),
@@ -230,22 +283,29 @@ function lotsOf(form: Node, context: LotContext): Lot[] {
   })
 }
 
+/** Ids of lots; by position if the numbers are missing, lists or not distinct. */
+function lotIdsOf(numbers: readonly (string | undefined)[]): string[] {
+  const byPlace = numbers.map((_, at) => `LOT-${String(at + 1).padStart(4, '0')}`)
+  const named = numbers.map((number, at) => lotIdIn(number) ?? byPlace[at]!)
+  return new Set(named).size === named.length ? named : byPlace
+}
+
 /** Reads the deadline of the form, else the publisher's code (`20210305 12:00`). */
-function deadlinesOf(form: Node, { country, coded }: LotContext): Deadline[] {
+function deadlinesOf(
+  form: Node,
+  { country, coded }: LotContext,
+): Pick<Lot, 'deadlines' | 'unreadableDeadlines'> {
   const procedure = form.first('PROCEDURE')
-  const own = deadlineOf(
+  const kind =
     procedure?.first('PT_OPEN') || !procedure?.first('DATE_RECEIPT_TENDERS')
       ? 'tenders'
-      : kindIn(procedure),
-    procedure?.text('DATE_RECEIPT_TENDERS'),
-    procedure?.text('TIME_RECEIPT_TENDERS'),
-    country,
-  )
-  if (own) return [own]
-  const [date = '', time] = coded.text('CODIF_DATA/DT_DATE_FOR_SUBMISSION')?.split(' ') ?? []
-  return [deadlineOf('tenders', plainDayOf(date) ?? undefined, time, country)].filter(
-    (deadline) => deadline !== undefined,
-  )
+      : kindIn(procedure)
+  const date = procedure?.text('DATE_RECEIPT_TENDERS')
+  const own = deadlineOrRaw(kind, date, procedure?.text('TIME_RECEIPT_TENDERS'), country)
+  const [day = '', time] = coded.text('CODIF_DATA/DT_DATE_FOR_SUBMISSION')?.split(' ') ?? []
+  const published = deadlineOf('tenders', plainDayOf(day) ?? undefined, time, country)
+  const isRead = own.some((each) => typeof each !== 'string')
+  return splitDeadlines(isRead || !published ? own : [published])
 }
 
 /** In all but open procedures the date is that of requests to participate. */

@@ -1,7 +1,17 @@
 import { KINDS, type Notice } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
-import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, numberOf } from './values.ts'
+import {
+  amountOf,
+  cleanText,
+  cpvOf,
+  dayOf,
+  distinct,
+  issueOf,
+  linkOf,
+  nameOf,
+  numberOf,
+} from './values.ts'
 import { Node, Unreadable } from './xml.ts'
 
 type Hit = Readonly<Record<string, unknown>>
@@ -67,7 +77,11 @@ function noticeOf(hit: Hit): Notice {
     kind,
     ojs: issueOf(textsAt(hit, 'ojs-number')[0]),
     type: textsAt(hit, 'notice-type')[0] ?? kind,
-    language: title?.lang ?? 'eng',
+    noticeId: nameOf(textsAt(hit, 'notice-identifier')[0]?.toLowerCase()),
+    version: nameOf(textsAt(hit, 'notice-version')[0]),
+    procedureId: nameOf(textsAt(hit, 'procedure-identifier')[0]?.toLowerCase()),
+    estimated: amountAt(hit, 'estimated-value-proc', 'estimated-value-cur-proc'),
+    language: title?.lang ?? 'und',
     title: title ? [title] : [],
     nature: textsAt(hit, 'contract-nature')[0] ?? null,
     buyers: namesOf(hit).map((name) => ({ name, id: null, country, nuts: null })),
@@ -85,14 +99,10 @@ function noticeOf(hit: Hit): Notice {
 const NOTHING = {
   schema: 'search-v3',
   dispatchedAt: null,
-  noticeId: null,
-  version: null,
-  procedureId: null,
   subtype: null,
   legalBasis: null,
   activities: [],
   accelerated: false,
-  estimated: null,
   frameworkMax: null,
   changes: null,
   corrections: [],
@@ -101,12 +111,30 @@ const NOTHING = {
   currencies: [],
 } as const
 
-/** The journal composes `Country – CPV – title of the buyer`; the last part is the buyer's. */
+/**
+ * Returns the buyer's title. The journal composes `Country – CPV – title of the buyer` in all
+ * languages; the last part is in the buyer's, which only other fields tell.
+ */
 function titleOf(hit: Hit): { lang: string; text: string } | undefined {
+  const own = isRecord(hit['title-proc']) ? Object.entries(hit['title-proc']) : []
+  const [first] = own
+  if (first) {
+    const text = [first[1]].flat().find((each) => typeof each === 'string')
+    if (text !== undefined) return { lang: first[0].toLowerCase(), text: cleanText(text) }
+  }
   const titles = isRecord(hit['notice-title']) ? hit['notice-title'] : {}
-  const [lang, text] = Object.entries(titles).find(([lang]) => lang === 'eng') ?? []
+  const [lang, text] =
+    Object.entries(titles).find(([lang]) => lang === 'eng') ?? Object.entries(titles)[0] ?? []
   if (typeof text !== 'string' || lang === undefined) return undefined
-  return { lang, text: cleanText(text.split(' – ').slice(2).join(' – ') || text) }
+  const buyers = text.split(' – ').slice(2).join(' – ')
+  if (buyers === '') return { lang, text: cleanText(text) }
+  return { lang: languageOf(hit) ?? 'und', text: cleanText(buyers) }
+}
+
+/** Language of the buyer's name, if it is in one only. */
+function languageOf(hit: Hit): string | undefined {
+  const names = isRecord(hit['buyer-name']) ? Object.keys(hit['buyer-name']) : []
+  return names.length === 1 ? names[0]?.toLowerCase() : undefined
 }
 
 const namesOf = (hit: Hit): string[] => {
@@ -130,8 +158,9 @@ function lotsOf(hit: Hit, country: string | null): Notice['lots'] {
   const deadlines = days.flatMap(
     (day) => deadlineOf('tenders', day, times.length === 1 ? times[0] : undefined, country) ?? [],
   )
-  if (deadlines.length === 0) return []
-  const nothing = { nature: null, estimated: null, frameworkMax: null, documents: null }
+  const documents = linkOf(textsAt(hit, 'document-url-lot')[0])
+  if (deadlines.length === 0 && documents === null) return []
+  const nothing = { nature: null, estimated: null, frameworkMax: null, documents }
   const cpv = { main: null, additional: [] }
   const place = { countries: [], nuts: [] }
   const terms = { documentsRestricted: false, submission: null, framework: null, dps: null }
@@ -139,9 +168,12 @@ function lotsOf(hit: Hit, country: string | null): Notice['lots'] {
 }
 
 /** BT-161 of a result; in other notices it is not an estimate. */
-function totalOf(hit: Hit) {
-  const node = new Node('total', '', { currencyID: textsAt(hit, 'total-value-cur')[0] ?? '' })
-  const value = hit['total-value']
-  node.content = typeof value === 'number' || typeof value === 'string' ? String(value) : ''
+const totalOf = (hit: Hit) => amountAt(hit, 'total-value', 'total-value-cur')
+
+/** An amount whose currency is another field. */
+function amountAt(hit: Hit, value: string, currency: string) {
+  const node = new Node('amount', '', { currencyID: textsAt(hit, currency)[0] ?? '' })
+  const [first] = [hit[value]].flat()
+  node.content = typeof first === 'number' || typeof first === 'string' ? String(first) : ''
   return amountOf(node)
 }

@@ -43,6 +43,8 @@ export class Node {
   readonly attributes: Readonly<Record<string, string>>
   readonly children: Node[] = []
   content = ''
+  /** Length of the parent's text before this element, to restore the order of mixed content. */
+  offset = 0
 
   constructor(name: string, namespace: string, attributes: Readonly<Record<string, string>>) {
     this.name = name
@@ -84,9 +86,23 @@ export class Node {
 /** The text of an element alone, without white space around. */
 export const textOf = ({ content }: Node): string => content.trim()
 
-/** All text inside, in order of the elements; a paragraph is a line. */
-export const wholeText = (node: Node): string =>
-  [textOf(node), ...node.children.map(wholeText)].filter((text) => text !== '').join('\n')
+/** All text inside, in order; a paragraph is a line, and markup inside a text is no break. */
+export function wholeText(node: Node): string {
+  const { content, children } = node
+  if (content.trim() === '') {
+    return children
+      .map(wholeText)
+      .filter((text) => text !== '')
+      .join('\n')
+  }
+  let text = ''
+  let at = 0
+  for (const child of children) {
+    text += content.slice(at, child.offset) + wholeText(child)
+    at = child.offset
+  }
+  return (text + content.slice(at)).trim()
+}
 
 /**
  * Reads a document strictly.
@@ -144,8 +160,10 @@ class Builder {
     for (const name in given) attributes[given[name]!.local] = given[name]!.value
     const node = new Node(`${PREFIXES[uri] ?? ''}${local}`, uri, attributes)
     const parent = this.#open.at(-1)
-    if (parent) parent.children.push(node)
-    else this.root = node
+    if (parent) {
+      node.offset = parent.content.length
+      parent.children.push(node)
+    } else this.root = node
     this.#open.push(node)
   }
 

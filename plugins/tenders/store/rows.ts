@@ -30,7 +30,7 @@ export function tenderRow(tender: Tender, family: bigint) {
     kind: tender.kind,
     state: tender.state,
     score: tenths(tender.relevance.score),
-    closes_at: isOver ? '-infinity' : last === undefined ? (tender.lapses_at ?? NEVER) : iso(last),
+    closes_at: isOver ? '-infinity' : endOf(tender, last),
     deadlines: effective.map(({ told }) => iso(told)),
     candidates: effective.map(({ earliest }) => iso(earliest)),
     countries: tender.countries,
@@ -64,6 +64,10 @@ const prefixesOf = (codes: readonly string[]): string[] => [
     ),
   ),
 ]
+
+/** End of a call: its last deadline; of a plan or a call without any, when it lapses. */
+const endOf = ({ state, lapses_at: lapses }: Tender, last: number | undefined): string =>
+  last === undefined || state === 'planned' ? (lapses ?? NEVER) : new Date(last).toISOString()
 
 /** Row of a change. */
 export function changeRow(
