@@ -56,3 +56,12 @@ export const corrigendum = (changes: string, of = '2021/S 020-000001'): string =
   `<OBJECT_CONTRACT><TITLE><P>Fictional works</P></TITLE></OBJECT_CONTRACT>
 <COMPLEMENTARY_INFO><NOTICE_NUMBER_OJ>${of}</NOTICE_NUMBER_OJ></COMPLEMENTARY_INFO>
 <CHANGES>${changes}</CHANGES>`
+/** Object of a contract with lots by number. */
+export const objectWithLots = (lots: readonly string[], more = ''): string =>
+  `<OBJECT_CONTRACT><TITLE><P>Fictional works</P></TITLE>
+<CPV_MAIN><CPV_CODE CODE="31000000"/></CPV_MAIN><TYPE_CONTRACT CTYPE="SUPPLIES"/>${more}${lots
+    .map(
+      (lot) =>
+        `<OBJECT_DESCR><TITLE><P>Part ${lot}</P></TITLE><LOT_NO>${lot}</LOT_NO></OBJECT_DESCR>`,
+    )
+    .join('')}</OBJECT_CONTRACT>`
