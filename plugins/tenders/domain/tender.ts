@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Amount, Buyer, Deadline, Lot, Notice, Place } from '../model.ts'
-import { addDecimals } from '../parse/decimal.ts'
 import { type Award, awardOf, type LotAward, outcomesOf, resultsOf } from './awards.ts'
 import { isCancelled } from './cancellation.ts'
 import { linksOf, type OfficialLinks } from './change.ts'
-import { type AppliedCorrection, correctionsFor, isFarMove } from './corrections.ts'
+import { withCorrections } from './corrections.ts'
 import { isSuspended } from './detect.ts'
+import { type Estimate, estimateOf, oddDeadlines } from './estimates.ts'
 import { type Relevance, relevanceOf, unclear } from './relevance.ts'
 import { countriesOf, titleOf } from './tell.ts'
 import { type Held, inOrder, isCall, lastCall, namesOf, type Track } from './tracks.ts'
@@ -155,43 +155,6 @@ const daysOfCalls = (notices: readonly Held[]): string[] => [
   ),
 ]
 
-/** Applies the corrections of F14 to the call; suspect and unresolved ones change nothing. */
-function withCorrections(call: Notice, notices: readonly Held[]): Notice {
-  const since = notices
-    .filter(({ notice }) => notice.type === 'F14' && notice.publishedOn >= call.publishedOn)
-    .flatMap(({ notice }) => correctionsFor(notice, call))
-    .filter((each) => !each.unresolved && !isFarMove(each))
-  return since.reduce(applied, call)
-}
-
-function applied(notice: Notice, { ids, deadline, field, after }: AppliedCorrection): Notice {
-  const isNamed = (lot: Lot): boolean => ids.length === 0 || ids.includes(lot.id)
-  const toLots = (change: (lot: Lot) => Partial<Lot>): Notice => ({
-    ...notice,
-    lots: notice.lots.map((lot) => (isNamed(lot) ? { ...lot, ...change(lot) } : lot)),
-  })
-  if (deadline) {
-    return toLots(({ deadlines }) => ({
-      deadlines: [{ ...deadline, kind: deadlines[0]?.kind ?? 'tenders' }],
-    }))
-  }
-  if (field === 'BT-27' && after?.type === 'amount' && after.amount !== null) {
-    const estimated = { amount: after.amount, currency: after.currency ?? '' }
-    return ids.length === 0 ? { ...notice, estimated } : toLots(() => ({ estimated }))
-  }
-  if (field === 'BT-262' && after?.type === 'code') {
-    const main = after.code
-    const cpv = { main, additional: notice.cpv.additional.filter((code) => code !== main) }
-    return ids.length === 0 ? { ...notice, cpv } : toLots((lot) => ({ cpv: { ...lot.cpv, main } }))
-  }
-  if (field === 'BT-263' && after?.type === 'codes') {
-    const additional = after.codes
-    if (ids.length > 0) return toLots((lot) => ({ cpv: { ...lot.cpv, additional } }))
-    return { ...notice, cpv: { ...notice.cpv, additional } }
-  }
-  return notice
-}
-
 function lotItems(
   base: Notice,
   notices: readonly Held[],
@@ -268,30 +231,6 @@ const placesOf = ({ place, lots }: Notice): Place => ({
   nuts: [...new Set([place, ...lots.map((lot) => lot.place)].flatMap((p) => p.nuts))],
 })
 
-/** Value of the procedure; otherwise the sum of its running lots; otherwise a maximum. */
-function estimateOf(notice: Notice, lots: readonly LotItem[]): Tender['estimated_value'] {
-  if (notice.estimated) {
-    return { ...notice.estimated, source: 'procedure', symbolic: isSymbolic(notice.estimated) }
-  }
-  const running = lots.filter(({ state }) => state !== 'cancelled')
-  const values = running.map(({ estimated_value: value }) => value)
-  const currency = values[0]?.currency
-  const amounts = values.flatMap((value) =>
-    value?.currency === currency ? (value?.amount ?? []) : [],
-  )
-  if (currency && amounts.length === running.length) {
-    const sum = { amount: addDecimals(amounts), currency }
-    return { ...sum, source: 'lots_sum', symbolic: isSymbolic(sum) }
-  }
-  const most = notice.frameworkMax
-  return most && { ...most, source: 'framework_max', symbolic: isSymbolic(most) }
-}
-
-/** Values up to this amount are no estimates, such as EUR 1 where a form demands a number. */
-const SYMBOLIC_MAX = 100
-const isSymbolic = ({ amount }: Amount): boolean =>
-  amount !== null && Number(amount) <= SYMBOLIC_MAX
-
 /** Months after which a plan that no call has followed lapses (Directive 2014/24/EU, Art. 48). */
 const PLAN_MONTHS = 12
 
@@ -304,23 +243,6 @@ function lapseOf({ publishedOn, schema, endsOn }: Notice, state: State): string 
   }
   if (endsOn) return `${endsOn}T23:59:59Z`
   return schema.startsWith('R2.') ? OLD_FORMS_END : null
-}
-
-const FAR_YEARS = 2
-/** Flags deadlines that are no dates, and those far in the future without a dynamic system. */
-function oddDeadlines({ lots, publishedOn, type }: Notice): string[] {
-  const far = Number(publishedOn.slice(0, 4)) + FAR_YEARS
-  const isFar = lots.some(
-    ({ dps, deadlines }) =>
-      (dps === null || dps === 'none') &&
-      type !== 'qu-sy' &&
-      deadlines.some(({ local }) => Number(local.slice(0, 4)) > far),
-  )
-  const isUnreadable = lots.some(({ unreadableDeadlines = [] }) => unreadableDeadlines.length > 0)
-  return [
-    ...(isUnreadable ? ['deadline_unreadable'] : []),
-    ...(isFar ? ['deadline_far_future'] : []),
-  ]
 }
 
 /** Earlier notices that are named (OPP-090), such as a plan; without those of the call itself. */

@@ -3,6 +3,7 @@ import { countryOf } from './countries.ts'
 import { deadlineOf, deadlineOrRaw, splitDeadlines } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
 import { correctionsOf } from './legacy-corrections.ts'
+import { activitiesOf, buyersOf, LANGUAGES, languageOf } from './legacy-parties.ts'
 import { legacyResultOf } from './legacy-result.ts'
 import { lotIdIn } from './lot-names.ts'
 import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, linkOf, numberOf } from './values.ts'
@@ -95,35 +96,6 @@ export function readLegacy(root: Node): Document {
   }
 }
 
-const LANGUAGES: Readonly<Record<string, string>> = {
-  BG: 'bul',
-  CS: 'ces',
-  DA: 'dan',
-  DE: 'deu',
-  EL: 'ell',
-  EN: 'eng',
-  ES: 'spa',
-  ET: 'est',
-  FI: 'fin',
-  FR: 'fra',
-  GA: 'gle',
-  HR: 'hrv',
-  HU: 'hun',
-  IT: 'ita',
-  LT: 'lit',
-  LV: 'lav',
-  MT: 'mlt',
-  NL: 'nld',
-  PL: 'pol',
-  PT: 'por',
-  RO: 'ron',
-  SK: 'slk',
-  SL: 'slv',
-  SV: 'swe',
-}
-
-const languageOf = (form: Node): string => LANGUAGES[form.attributes['LG'] ?? ''] ?? 'eng'
-
 function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn' | 'dispatchedAt'> {
   const issue = coded.text('REF_OJS/NO_OJ')
   const published = plainDayOf(coded.text('REF_OJS/DATE_PUB'))
@@ -183,39 +155,6 @@ function titled(titles: readonly Node[], root: Node, language: string): Document
     ?.first('TI_TEXT')
   return composed ? [{ lang: language, text: text(composed) }] : []
 }
-
-function buyersOf(body: Node | undefined, country: string | null, root: Node): Document['buyers'] {
-  const addresses = [
-    ...(body?.all('ADDRESS_CONTRACTING_BODY') ?? []),
-    ...(body?.all('ADDRESS_CONTRACTING_BODY_ADDITIONAL') ?? []),
-  ]
-  const buyers = addresses.map((node) => ({
-    name: cleanText(node.text('OFFICIALNAME') ?? ''),
-    id: node.text('NATIONALID') ?? null,
-    country: countryOf(node.first('COUNTRY')?.attributes['VALUE']) ?? country,
-    nuts: node.first('NUTS')?.attributes['CODE'] ?? null,
-  }))
-  if (buyers.length > 0) return buyers
-  const name = root.text('TRANSLATION_SECTION/ML_AA_NAMES/AA_NAME')
-  return name ? [{ name: cleanText(name), id: null, country, nuts: null }] : []
-}
-
-const ACTIVITIES: Readonly<Record<string, string>> = {
-  ELECTRICITY: 'electricity',
-  PRODUCTION_TRANSPORT_DISTRIBUTION_GAS_HEAT: 'gas-heat',
-  EXPLORATION_EXTRACTION_GAS_OIL: 'gas-oil',
-  EXPLORATION_EXTRACTION_COAL_OTHER_SOLID_FUEL: 'solid-fuel',
-}
-
-const activitiesOf = (body: Node | undefined): string[] =>
-  distinct(
-    [...(body?.all('CE_ACTIVITY') ?? []), ...(body?.all('CA_ACTIVITY') ?? [])].flatMap(
-      ({ attributes }) => {
-        const code = attributes['VALUE']
-        return code === undefined ? [] : [ACTIVITIES[code] ?? code.toLowerCase()]
-      },
-    ),
-  )
 
 const nutsIn = (object: Node | undefined): string[] =>
   distinct(
