@@ -64,9 +64,7 @@ export interface Tender {
   readonly procedure_type: string | null
   readonly accelerated: boolean
   readonly legal_basis: string | null
-  readonly estimated_value:
-    | (Amount & { readonly source: string; readonly symbolic: boolean })
-    | null
+  readonly estimated_value: Estimate | null
   readonly framework_max: Amount | null
   readonly lots: readonly LotItem[]
   readonly documents_url: string | null
