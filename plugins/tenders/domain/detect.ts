@@ -59,7 +59,7 @@ function found(
   return said.length > 0 && !isMissed ? said : [...said, declared(notice)]
 }
 
-/** A result that declares changes corrects one; without a reason it is just the result of a call. */
+/** A result that declares changes corrects one; without a reason it is just a result. */
 const correctsOutcome = ({ changes }: Notice): boolean =>
   changes !== null && (changes.reasons.length > 0 || changes.sections.length > 0)
 

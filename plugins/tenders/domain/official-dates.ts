@@ -16,12 +16,12 @@ const DAY_FIRST =
 const YEAR_FIRST = /(?<!\d)(\d{4})[ ]?[./-][ ]?(\d{1,2})[ ]?[./-][ ]?(\d{1,2})(?!\d)/g
 /** `31 10 2024`. */
 const SPACED = /(?<![\d.,:])(\d{1,2}) (\d{1,2}) (20\d{2})(?!\d)/g
-/** `31. Oktober 2024`, `31 de octubre de 2024`, `31st of October, 2024`; the year may be missing. */
+/** `31. Oktober 2024`, `31 de octubre de 2024`; the year may be missing. */
 const DAY_WORD =
-  /(?<!\d)(\d{1,2})(?:\.|st|nd|rd|th|er|º|ª)? ?(?:of |de |d')?(\p{L}{3,14})\.?,?(?: (?:de |del |do |r )?(20\d{2}))?/gu
+  /(?<!\d)(\d{1,2})(?:\.|st|nd|rd|th)? ?(?:of |de )?(\p{L}{3,14})\.?,?(?: (?:de |r )?(20\d{2}))?/gu
 /** `October 31, 2024`, `2024. október 31.`, `2024. gada 31. oktobrī`. */
 const WORD_DAY =
-  /(?:(20\d{2})\.? ?(?:m\. |gada |m )?)?(\p{L}{3,14})\.? (\d{1,2})(?!\d)(?:st|nd|rd|th|\.)?,?(?: (20\d{2}))?/gu
+  /(?:(20\d{2})\.? (?:gada )?)?(\p{L}{3,14})\.? (\d{1,2})(?!\d)(?:st|nd|rd|th|\.)?,?(?: (20\d{2}))?/gu
 
 /** Finds the days in a text; day before month, as in Europe. */
 export function daysIn(text: string, language = ''): NamedDay[] {

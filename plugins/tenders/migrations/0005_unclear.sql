@@ -1,4 +1,4 @@
--- Why: a call whose deadline is no date is neither open nor closed. A plan has an end like a call: `closes_at`.
+-- Why: a call whose deadline is no date is neither open nor closed. A plan has an end like a call.
 
 ALTER TABLE tender DROP CONSTRAINT tender_state_check,
   ADD CONSTRAINT tender_state_check CHECK (state IN
