@@ -21,7 +21,7 @@ const DAY_WORD =
   /(?<!\d)(\d{1,2})(?:\.|st|nd|rd|th)? ?(?:of |de )?(\p{L}{3,14})\.?,?(?: (?:de |r )?(20\d{2}))?/gu
 /** `October 31, 2024`, `2024. október 31.`, `2024. gada 31. oktobrī`. */
 const WORD_DAY =
-  /(?:(20\d{2})\.? (?:gada )?)?(\p{L}{3,14})\.? (\d{1,2})(?!\d)(?:st|nd|rd|th|\.)?,?(?: (20\d{2}))?/gu
+  /(?:(20\d{2})\.? (?:gada )?)?(\p{L}{3,14})\.? (\d{1,2})(?!\d)(?:st|nd|th|\.)?,?(?: (20\d{2}))?/gu
 
 /** Finds the days in a text; day before month, as in Europe. */
 export function daysIn(text: string, language = ''): NamedDay[] {

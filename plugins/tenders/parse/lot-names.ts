@@ -4,7 +4,7 @@ const LEADING = /^(?:\p{L}{2,12}[ -])?(?:\p{L}{1,3}[.°º]? ?|№ ?|# ?)?(?=\d)/
 /** `1 of 1`, `1/1`: the first one counts. */
 const OF_TOTAL = /^(\d{1,4}) ?(?:\/|of|von|sur|z) ?(\d{1,4})$/i
 const RANGE =
-  /^(\d{1,4}) ?(?:[-–—]|to|bis|au|à|al|até|t\/m|tot|do|až|po|til|till|līdz|iki|ig|έως) ?(\d{1,4})$/iu
+  /^(\d{1,4}) ?(?:[-–—]|to|bis|au|à|al|até|t\/m|tot|do|až|po|til|till|līdz|iki|έως) ?(\d{1,4})$/iu
 const SEPARATORS = /[,;+&]| (?:and|und|et|y|e|i|ja|en|og|och|și|şi|si|in|ir|un|és|και|и) /iu
 /** A number and the name of its lot: `1 - Name`, `2: Name`. */
 const NAMED = /^(\d{1,4}[a-z]?)(?: ?[:.)]| [-–—]) ?(?=\p{L})/iu
