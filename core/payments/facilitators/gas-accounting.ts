@@ -28,7 +28,8 @@ const BATCH_SIZE = 50
  * its row is deleted afterwards. The first run posts the earlier balance of the wallet as opening.
  *
  * The ledger counts whole gwei and always equals the chain rounded down, because fractions of a
- * gwei are carried to the next transaction. The value in USDC is rounded down each time.
+ * gwei are carried to the next transaction. The value in USDC is rounded down each time. Its price
+ * is the one of when the fee was recorded, even if it is posted after the setting was changed.
  * @returns the number of transactions posted
  */
 export async function postGasFees(deps: GasAccountingDeps): Promise<number> {
@@ -164,9 +165,10 @@ const recordFees = (
     for (const { hash, wei, time } of fees) {
       const whole = deductWholeGwei(wei, rest)
       const { rowCount } = await client.query(
-        `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5
+        `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5,
+           eth_price = $6
          WHERE hash = $1 AND gwei IS NULL`,
-        [hash, time, wei, whole.gwei, (wei * ethPrice) / WEI_PER_ETH],
+        [hash, time, wei, whole.gwei, (wei * ethPrice) / WEI_PER_ETH, ethPrice],
       )
       await client.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
       if (rowCount === 1) ({ rest } = whole)
@@ -191,16 +193,19 @@ interface RecordedFee {
   readonly wei: bigint
   readonly gwei: bigint
   readonly worth: bigint
+  /** Price at which `worth` was computed. */
+  readonly price: bigint
 }
 
 async function postFees({ pool, ledger, wallet, ethPrice }: GasAccountingDeps): Promise<number> {
   const { rows } = await pool.query<RecordedFee>(
-    `SELECT hash, mined_at, wei, gwei, worth FROM hub.sent_transaction
+    `SELECT hash, mined_at, wei, gwei, worth, coalesce(eth_price, $3) AS price
+     FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND gwei IS NOT NULL ORDER BY nonce`,
-    walletKey(wallet),
+    [...walletKey(wallet), ethPrice],
   )
   const owner = await ledger.account(GAS)
-  for (const { hash, mined_at: effectiveAt, wei, gwei, worth } of rows) {
+  for (const { hash, mined_at: effectiveAt, wei, gwei, worth, price } of rows) {
     if (gwei > 0n || worth > 0n) {
       const id = derivedUuid(effectiveAt, hash)
       const event = { type: 'gas.paid', gwei, cost: worth as Micros } as const
@@ -211,7 +216,7 @@ async function postFees({ pool, ledger, wallet, ethPrice }: GasAccountingDeps): 
         meta: {
           tx: hash,
           wei: `${wei}`,
-          price: decimal(ethPrice),
+          price: decimal(price),
           price_source: 'HUB_ETH_PRICE',
         },
       })

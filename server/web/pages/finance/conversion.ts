@@ -63,8 +63,8 @@ export const conversionPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         title: 'ETH and gas',
         tabs: FINANCE_TABS,
         main: html`<h1>ETH and gas</h1><p class="lead">Accounts between ETH and USDC, by value date
-(UTC). Gas is an expense at the price of its day; until the next revaluation its cost stands in
-<code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
+(UTC). Gas is an expense at the configured price when it was recorded; until the next revaluation
+its cost stands in <code>equity:conversion:usdc</code>.</p>${filterBar(PATH, [
           textFilter('period', 'Period', period, 8),
         ])}${accountTable(found)}${revaluationTable(found)}${revalueForm(
           request,

@@ -142,6 +142,16 @@ describe('the gas account in the ledger', () => {
     expect(await inLedger()).to.equal(await onChain())
   })
 
+  it('states the price at which a fee was recorded, if the setting changes later', async () => {
+    const [tx] = await settle()
+    await postGasFees({ ...ports(), ledger: dyingLedger(false) }).catch(() => undefined)
+    await postGasFees({ ...ports(), ethPrice: usd('9000') })
+    const [entry] = await entries([tx!])
+    expect(entry!.meta).to.include({ price: '3000.000000', price_source: 'HUB_ETH_PRICE' })
+    const cost = (BigInt(entry!.meta.wei) * ETH_PRICE) / 10n ** 18n
+    expect(entry!.amounts).to.include(cost)
+  })
+
   it('counts each transaction once, also if another process counts it concurrently', async () => {
     const txs = await settle(8)
     const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
