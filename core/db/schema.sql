@@ -1542,8 +1542,10 @@ CREATE TABLE hub.sent_transaction (
   wei bigint,
   gwei bigint,
   worth bigint,
+  eth_price bigint,
   CONSTRAINT sent_transaction_pkey PRIMARY KEY (hash),
   CONSTRAINT sent_transaction_check CHECK ((num_nulls(mined_at, wei, gwei, worth) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT sent_transaction_eth_price_check CHECK ((eth_price > 0)),
   CONSTRAINT sent_transaction_gwei_check CHECK ((gwei >= 0)),
   CONSTRAINT sent_transaction_wei_check CHECK ((wei >= 0)),
   CONSTRAINT sent_transaction_worth_check CHECK ((worth >= 0))
