@@ -4,8 +4,9 @@ import { type Article, ExtractionError, type ExtractOptions } from './article.ts
 import { bodyOf } from './body.ts'
 import { removeAll, removeHidden, removeSurroundings } from './clean.ts'
 import { parse, wrapNodes } from './dom.ts'
+import { isForum } from './kind.ts'
 import { markdownOf } from './markdown.ts'
-import { absolute, metadataOf } from './metadata.ts'
+import { absolute, type Metadata, metadataOf } from './metadata.ts'
 import { headingsOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
 import { textOf } from './text.ts'
 import { trim } from './trim.ts'
@@ -15,9 +16,13 @@ import { countWords } from './words.ts'
 const ARTICLE_BODY_SHARE = 0.4
 
 /** Uses the declared articleBody if the elements hold hardly any of it. */
-function bodyFrom(root: ParentNode, title: string, told: string | undefined): ParentNode {
+function bodyFrom(
+  root: ParentNode,
+  { title, told }: Pick<Metadata, 'title' | 'told'>,
+  isThread: boolean,
+): ParentNode {
   removeHidden(root)
-  removeSurroundings(root)
+  removeSurroundings(root, isThread)
   const body = bodyOf(root)
   trim(body, title)
   if (told === undefined || textOf(body).length > ARTICLE_BODY_SHARE * told.length) return body
@@ -38,10 +43,11 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const $ = load(parse(html))
   const base = absolute($('base').attr('href'), url) ?? url
   const { told, ...metadata } = metadataOf($, url)
+  const isThread = isForum($, url)
   const root = $.root()[0]!
   const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
   removeAll(root, (node) => excluded.has(node) || isEmptyImage(node))
-  const body = bodyFrom(root, metadata.title, told)
+  const body = bodyFrom(root, { ...metadata, told }, isThread)
   const text = textOf(body)
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
   const within = $(wrapNodes([...body.children]))

@@ -1,7 +1,7 @@
 import type { Element } from 'domhandler'
 
-/** Names of page parts: words, pairs and triples of a class or id (`relatedLinks__item`). */
-type Words = (phrases: readonly string[]) => boolean
+/** Finds the name of a page part among words, pairs and triples of a class or id (`relatedLinks__item`). */
+type Words = (phrases: readonly string[]) => string | undefined
 
 /** @param text comma-separated phrases; a final `*` matches any ending */
 function named(text: string): Words {
@@ -9,7 +9,7 @@ function named(text: string): Words {
   const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
   const stems = all.filter((phrase) => phrase.endsWith('*')).map((phrase) => phrase.slice(0, -1))
   const begins = new RegExp(`^(?:${stems.join('|')})`)
-  return (words) => words.some((word) => whole.has(word) || begins.test(word))
+  return (words) => words.find((word) => whole.has(word) || begins.test(word))
 }
 
 /** Names that are never an article, however long. */
@@ -94,7 +94,9 @@ function wordsOf(element: Element): string[] {
   })
 }
 
-export const isNeverArticle = (element: Element): boolean => removable(wordsOf(element))
-export const isSurrounding = (element: Element): boolean => surrounding(wordsOf(element))
-export const isAnnotation = (element: Element): boolean => annotations(wordsOf(element))
-export const isBodyName = (element: Element): boolean => body(wordsOf(element))
+export const removableName = (element: Element): string | undefined => removable(wordsOf(element))
+export const surroundingName = (element: Element): string | undefined =>
+  surrounding(wordsOf(element))
+export const annotationName = (element: Element): string | undefined =>
+  annotations(wordsOf(element))
+export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined

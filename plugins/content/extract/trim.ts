@@ -6,10 +6,10 @@ import {
   isText,
   type ParentNode,
 } from 'domhandler'
-import { removeAll } from './clean.ts'
+import { isWhole, layoutNames, removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
 import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
-import { isAnnotation } from './names.ts'
+import { annotationName } from './names.ts'
 import { isBoilerplateLine } from './phrases.ts'
 import { textOf } from './text.ts'
 
@@ -119,14 +119,16 @@ function removeUnwanted(root: ParentNode, measures: Measures, title: string): vo
     if (LISTS.has(child.name) && isLeadIn(before)) gone.add(before)
   })
   root.children = root.children.filter((child) => !gone.has(child))
-  for (const child of root.children) if (isTag(child)) removeUnwanted(child, measures, title)
+  for (const child of root.children)
+    if (isTag(child) && !isWhole(child)) removeUnwanted(child, measures, title)
 }
 
 /** Removes captions, dates, lists of other articles, invitations to share, and empty headings. */
 export function trim(root: ParentNode, title: string): void {
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
-  removeAll(root, (node) => {
+  const layout = layoutNames(root, measures, annotationName)
+  removeAround(root, (node) => {
     if (!isTag(node)) return false
     const { prose } = measureOf(measures, node)
     if (node.name === 'time' && isStandaloneLine(node)) return true
@@ -134,7 +136,9 @@ export function trim(root: ParentNode, title: string): void {
     if (node.name === 'form' && prose < 0.3 * whole) return true
     if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
       removeText(node)
-    if (prose < Math.min(0.3 * whole, CAPTION_MAX) && isAnnotation(node)) removeText(node)
+    const name = annotationName(node)
+    if (name !== undefined && !layout.has(name) && prose < Math.min(0.3 * whole, CAPTION_MAX))
+      removeText(node)
     return false
   })
   removeUnwanted(root, measures, title)
