@@ -1,6 +1,6 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
-import { removableName, surroundingName } from './names.ts'
+import { isCollapsible, removableName, surroundingName } from './names.ts'
 import { rowsOf } from './tables.ts'
 
 /** Elements without page text, or with controls only. */
@@ -31,8 +31,12 @@ export function removeAround(root: ParentNode, unwanted: (node: ChildNode) => bo
 /** Share of the prose that protects an element from removal by name. */
 const PROSE_SHARE = 0.4
 
-const isHidden = ({ attribs }: Element): boolean =>
-  'hidden' in attribs || HIDDEN.test(attribs['style'] ?? '')
+/** Returns true for what is not shown, unless it opens when its heading is pressed. */
+const isHidden = (element: Element): boolean => {
+  const { attribs, parent } = element
+  if (!('hidden' in attribs) && !HIDDEN.test(attribs['style'] ?? '')) return false
+  return !isCollapsible(element) && !(parent !== null && isTag(parent) && isCollapsible(parent))
+}
 
 const isNoscript = (node: ChildNode): boolean => isTag(node) && node.name === 'noscript'
 

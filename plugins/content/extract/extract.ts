@@ -3,6 +3,7 @@ import type { AnyNode, ParentNode } from 'domhandler'
 import { type Article, ExtractionError, type ExtractOptions } from './article.ts'
 import { bodyOf } from './body.ts'
 import { removeAll, removeHidden, removeSurroundings } from './clean.ts'
+import { removeCopies } from './copies.ts'
 import { parse, wrapNodes } from './dom.ts'
 import { isForum } from './kind.ts'
 import { markdownOf } from './markdown.ts'
@@ -24,6 +25,7 @@ function bodyFrom(
   removeHidden(root)
   removeSurroundings(root, isThread)
   const body = bodyOf(root)
+  removeCopies(body)
   trim(body, title)
   if (told === undefined || textOf(body).length > ARTICLE_BODY_SHARE * told.length) return body
   const paragraphs = told.split(/\n+/).map((line) => `<p>${line}</p>`)

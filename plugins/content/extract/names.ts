@@ -77,6 +77,11 @@ const body = named(`
   cuerpo noticia, contenido, contenuto, corpo, corpo noticia, conteudo, tresc, e content
 `)
 
+/** Names of parts that open when their heading is pressed. */
+const collapsible = named(`
+  accordion*, faq*, collaps*, toggle*, expand*, tab panel, tab content, tab pane, panel, answer
+`)
+
 /** Names that classify or frame an article instead of describing the element. */
 const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
 
@@ -99,4 +104,6 @@ export const surroundingName = (element: Element): string | undefined =>
   surrounding(wordsOf(element))
 export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
+export const isCollapsible = (element: Element): boolean =>
+  collapsible(wordsOf(element)) !== undefined
 export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined
