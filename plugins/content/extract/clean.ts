@@ -1,7 +1,7 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
+import { COMMENTS, HIDDEN_NAME, isWhole, layoutNames, rememberNames } from './layout.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
 import { isCollapsible, removableName, surroundingName } from './names.ts'
-import { rowsOf } from './tables.ts'
 
 /** Elements without page text, or with controls only. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
@@ -50,61 +50,6 @@ export function removeHidden(root: ParentNode): void {
 
 const proseIn = (measures: Measures, element: Element): number => measureOf(measures, element).prose
 
-/** Elements whose parts are never removed by their names: quotes, code, formulas, tables of data. */
-export const isWhole = (node: ParentNode): boolean =>
-  isTag(node) &&
-  (/^(?:pre|code|blockquote|math)$/.test(node.name) ||
-    (node.name === 'table' && rowsOf(node) !== undefined))
-
-/** Stands for a name of elements that are not shown. */
-const HIDDEN_NAME = '(hidden)'
-/** Share of the prose above which the elements of one name are the layout of the page. */
-const LAYOUT_SHARE = 0.5
-/** The same for what is hidden: some pages show it by script. */
-const HIDDEN_SHARE = 0.6
-
-const COMMENTS = /^(?:comment|komment|coment|disqus|respon|repl)/
-/** Names of parts that may be longer than their article, with comments. */
-const LONG_PARTS = /^(?:side ?bar|footer|cookie|consent|onetrust|gdpr)/
-const LONG_PARTS_SHARE = 0.97
-
-const layoutShare = (name: string): number => {
-  if (name === HIDDEN_NAME) return HIDDEN_SHARE
-  return COMMENTS.test(name) || LONG_PARTS.test(name) ? LONG_PARTS_SHARE : LAYOUT_SHARE
-}
-
-/**
- * Returns the names whose elements hold most of the prose together: they name the layout. What is
- * inside such elements is named by the elements within.
- */
-export function layoutNames(
-  root: ParentNode,
-  measures: Measures,
-  nameOf: (element: Element) => string | undefined,
-): ReadonlySet<string> {
-  const layout = new Set<string>()
-  const whole = measures.get(root)?.prose ?? 0
-  const sumsByName = (): Map<string, number> => {
-    const sums = new Map<string, number>()
-    const walk = (node: ParentNode): void => {
-      if (isWhole(node)) return
-      for (const child of node.children) {
-        if (!isTag(child)) continue
-        const name = nameOf(child)
-        if (name === undefined || layout.has(name)) walk(child)
-        else sums.set(name, (sums.get(name) ?? 0) + proseIn(measures, child))
-      }
-    }
-    walk(root)
-    return sums
-  }
-  for (;;) {
-    const found = [...sumsByName()].filter(([name, prose]) => prose > layoutShare(name) * whole)
-    if (found.length === 0) return layout
-    for (const [name] of found) layout.add(name)
-  }
-}
-
 /** Returns true for a pull quote, which repeats a sentence of the article. */
 const isPullQuote = ({ text, linked }: Measure): boolean => linked === 0 && text > 20 && text < 300
 
@@ -124,31 +69,34 @@ function surroundings(root: ParentNode): Set<ParentNode> {
   return found
 }
 
-/** Removes surroundings, unless they hold the headline or most of the prose. */
+/**
+ * Removes surroundings, unless they hold the headline or most of the prose.
+ * @param isForum true if comments are the content
+ */
 export function removeSurroundings(root: ParentNode, isForum: boolean): void {
   const measures = measure(root)
   const kept = surroundings(root)
   const whole = measures.get(root)?.prose ?? 0
-  const nameOf = (node: Element): string | undefined => {
+  const nameOf = rememberNames((node) => {
+    if (isHidden(node)) return HIDDEN_NAME
     if (node.name === 'body' || kept.has(node)) return undefined
-    const name = isHidden(node) ? HIDDEN_NAME : removableName(node)
+    const name = removableName(node)
     if (name !== undefined || node.name === 'article') return name
     return proseIn(measures, node) > PROSE_SHARE * whole ? undefined : surroundingName(node)
-  }
+  })
   const layout = layoutNames(root, measures, nameOf)
-  const isNamed = (name: string | undefined): boolean =>
-    name !== undefined && !layout.has(name) && !(isForum && COMMENTS.test(name))
   removeAround(root, (node) => {
-    if (!isTag(node) || node.name === 'body' || kept.has(node)) return false
-    if (isHidden(node)) return isNamed(HIDDEN_NAME)
-    if (isNamed(removableName(node))) return true
-    const { prose } = measureOf(measures, node)
-    if (prose > PROSE_SHARE * whole) return false
+    if (!isTag(node)) return false
+    const name = nameOf(node)
+    const { prose, text, linked } = measureOf(measures, node)
+    if (name !== undefined && !(isForum && COMMENTS.test(name))) {
+      return !layout.has(name) || (prose === 0 && linked * 2 > text)
+    }
+    if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false
     return (
       (node.name === 'aside' && !isPullQuote(measureOf(measures, node))) ||
       node.name === 'footer' ||
-      ROLES.has(node.attribs['role'] ?? '') ||
-      (node.name !== 'article' && isNamed(surroundingName(node)))
+      ROLES.has(node.attribs['role'] ?? '')
     )
   })
 }

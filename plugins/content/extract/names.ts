@@ -1,6 +1,9 @@
 import type { Element } from 'domhandler'
 
-/** Finds the name of a page part among words, pairs and triples of a class or id (`relatedLinks__item`). */
+/**
+ * Finds the name of a page part among the words, pairs and triples of a class or id
+ * (`relatedLinks__item`); of a stem, returns the stem.
+ */
 type Words = (phrases: readonly string[]) => string | undefined
 
 /** @param text comma-separated phrases; a final `*` matches any ending */
@@ -9,7 +12,13 @@ function named(text: string): Words {
   const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
   const stems = all.filter((phrase) => phrase.endsWith('*')).map((phrase) => phrase.slice(0, -1))
   const begins = new RegExp(`^(?:${stems.join('|')})`)
-  return (words) => words.find((word) => whole.has(word) || begins.test(word))
+  return (words) => {
+    for (const word of words) {
+      const name = whole.has(word) ? word : begins.exec(word)?.[0]
+      if (name) return name
+    }
+    return undefined
+  }
 }
 
 /** Names that are never an article, however long. */

@@ -6,8 +6,9 @@ import {
   isText,
   type ParentNode,
 } from 'domhandler'
-import { isWhole, layoutNames, removeAround } from './clean.ts'
+import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
+import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
 import { annotationName } from './names.ts'
 import { isBoilerplateLine } from './phrases.ts'
@@ -127,7 +128,8 @@ function removeUnwanted(root: ParentNode, measures: Measures, title: string): vo
 export function trim(root: ParentNode, title: string): void {
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
-  const layout = layoutNames(root, measures, annotationName)
+  const nameOf = rememberNames(annotationName)
+  const layout = layoutNames(root, measures, nameOf)
   removeAround(root, (node) => {
     if (!isTag(node)) return false
     const { prose } = measureOf(measures, node)
@@ -136,7 +138,7 @@ export function trim(root: ParentNode, title: string): void {
     if (node.name === 'form' && prose < 0.3 * whole) return true
     if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
       removeText(node)
-    const name = annotationName(node)
+    const name = nameOf(node)
     if (name !== undefined && !layout.has(name) && prose < Math.min(0.3 * whole, CAPTION_MAX))
       removeText(node)
     return false
@@ -147,7 +149,7 @@ export function trim(root: ParentNode, title: string): void {
 }
 
 function removeEmptyHeadings(root: ParentNode): void {
-  for (const child of root.children) if (isTag(child)) removeEmptyHeadings(child)
+  for (const child of root.children) if (isTag(child) && !isWhole(child)) removeEmptyHeadings(child)
   root.children = root.children.filter((child) => isText(child) || !isImageOnly(child))
 }
 

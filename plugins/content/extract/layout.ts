@@ -1,0 +1,79 @@
+import { type Element, isTag, type ParentNode } from 'domhandler'
+import { type Measures, measureOf } from './measure.ts'
+import { rowsOf } from './tables.ts'
+
+/** Stands for a name of elements that are not shown. */
+export const HIDDEN_NAME = '(hidden)'
+export const COMMENTS = /^(?:comment|komment|coment|disqus|respon|repl)/
+/** Names of parts that may be longer than their article, with comments. */
+const LONG_PARTS = /^(?:side ?bar|footer|cookie|consent|onetrust|gdpr)/
+
+/** Shares of the prose above which the elements of one name are the layout of the page. */
+const LAYOUT_SHARE = 0.5
+const HIDDEN_SHARE = 0.6
+const LONG_PARTS_SHARE = 0.97
+/** Maximum nesting of names that are layout. */
+const ROUNDS_MAX = 8
+
+/** Elements whose parts are never removed by their names: quotes, code, formulas, tables of data. */
+export const isWhole = (node: ParentNode): boolean =>
+  isTag(node) &&
+  (/^(?:pre|code|blockquote|math)$/.test(node.name) ||
+    (node.name === 'table' && rowsOf(node) !== undefined))
+
+/** Gives elements the names by which they may be removed. */
+export type NameOf = (element: Element) => string | undefined
+
+/** Names elements once, however often they are asked for; wholes have no name. */
+export function rememberNames(nameOf: NameOf): NameOf {
+  const names = new Map<Element, string | undefined>()
+  return (element) => {
+    if (!names.has(element)) names.set(element, isWhole(element) ? undefined : nameOf(element))
+    return names.get(element)
+  }
+}
+
+/**
+ * Returns the names whose elements hold most of the prose together: they name the layout. What is
+ * inside such elements is named by the elements within.
+ */
+export function layoutNames(
+  root: ParentNode,
+  measures: Measures,
+  nameOf: NameOf,
+): ReadonlySet<string> {
+  const layout = new Set<string>()
+  const whole = measures.get(root)?.prose ?? 0
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const sums = new Map<string, number>()
+    addProse(root, sums, measures, (element) => {
+      const name = nameOf(element)
+      return name === undefined || layout.has(name) ? undefined : name
+    })
+    const found = [...sums].filter(([name, prose]) => prose > shareOf(name) * whole)
+    if (found.length === 0) break
+    for (const [name] of found) layout.add(name)
+  }
+  return layout
+}
+
+/** Adds up the prose of the outermost elements of each name. */
+function addProse(
+  node: ParentNode,
+  sums: Map<string, number>,
+  measures: Measures,
+  nameOf: NameOf,
+): void {
+  if (isWhole(node)) return
+  for (const child of node.children) {
+    if (!isTag(child)) continue
+    const name = nameOf(child)
+    if (name === undefined) addProse(child, sums, measures, nameOf)
+    else sums.set(name, (sums.get(name) ?? 0) + measureOf(measures, child).prose)
+  }
+}
+
+function shareOf(name: string): number {
+  if (name === HIDDEN_NAME) return HIDDEN_SHARE
+  return COMMENTS.test(name) || LONG_PARTS.test(name) ? LONG_PARTS_SHARE : LAYOUT_SHARE
+}
