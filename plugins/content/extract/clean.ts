@@ -1,5 +1,5 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
-import { COMMENTS, HIDDEN_NAME, isWhole, layoutNames, rememberNames } from './layout.ts'
+import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
 import { isCollapsible, removableName, surroundingName } from './names.ts'
 
@@ -89,7 +89,7 @@ export function removeSurroundings(root: ParentNode, isForum: boolean): void {
     if (!isTag(node)) return false
     const name = nameOf(node)
     const { prose, text, linked } = measureOf(measures, node)
-    if (name !== undefined && !(isForum && COMMENTS.test(name))) {
+    if (name !== undefined && !(isForum && isComments(name))) {
       return !layout.has(name) || (prose === 0 && linked * 2 > text)
     }
     if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false

@@ -4,9 +4,20 @@ import { rowsOf } from './tables.ts'
 
 /** Stands for a name of elements that are not shown. */
 export const HIDDEN_NAME = '(hidden)'
-export const COMMENTS = /^(?:comment|komment|coment|disqus|respon|repl)/
-/** Names of parts that may be longer than their article, with comments. */
-const LONG_PARTS = /^(?:side ?bar|footer|cookie|consent|onetrust|gdpr)/
+const COMMENTS = ['comment', 'komment', 'coment', 'disqus', 'respon', 'repl'] as const
+/** Names of parts that may be longer than their article, as comments may. */
+const LONG_PARTS = [
+  'sidebar',
+  'side bar',
+  'footer',
+  'cookie',
+  'consent',
+  'onetrust',
+  'gdpr',
+] as const
+
+export const isComments = (name: string): boolean =>
+  COMMENTS.some((beginning) => name.startsWith(beginning))
 
 /** Shares of the prose above which the elements of one name are the layout of the page. */
 const LAYOUT_SHARE = 0.5
@@ -15,11 +26,11 @@ const LONG_PARTS_SHARE = 0.97
 /** Maximum nesting of names that are layout. */
 const ROUNDS_MAX = 8
 
-/** Elements whose parts are never removed by their names: quotes, code, formulas, tables of data. */
+const WHOLES: ReadonlySet<string> = new Set(['pre', 'code', 'blockquote', 'math'])
+
+/** Returns true if parts are never removed by name: of quotes, code, formulas and data tables. */
 export const isWhole = (node: ParentNode): boolean =>
-  isTag(node) &&
-  (/^(?:pre|code|blockquote|math)$/.test(node.name) ||
-    (node.name === 'table' && rowsOf(node) !== undefined))
+  isTag(node) && (WHOLES.has(node.name) || (node.name === 'table' && rowsOf(node) !== undefined))
 
 /** Gives elements the names by which they may be removed. */
 export type NameOf = (element: Element) => string | undefined
@@ -75,5 +86,6 @@ function addProse(
 
 function shareOf(name: string): number {
   if (name === HIDDEN_NAME) return HIDDEN_SHARE
-  return COMMENTS.test(name) || LONG_PARTS.test(name) ? LONG_PARTS_SHARE : LAYOUT_SHARE
+  const isLong = isComments(name) || LONG_PARTS.some((beginning) => name.startsWith(beginning))
+  return isLong ? LONG_PARTS_SHARE : LAYOUT_SHARE
 }
