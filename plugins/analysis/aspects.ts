@@ -21,7 +21,8 @@ const OPENERS = new Set(
 const COPULAS = new Set(
   (
     "is are was were isn't aren't wasn't weren't has have had seems seemed looks looked " +
-    'feels felt tastes tasted'
+    'feels felt tastes tasted smells smelled sounds sounded arrived arrives keeps kept stopped ' +
+    "broke leaks died does doesn't did didn't won't can't cannot never"
   ).split(' '),
 )
 const ASPECT_TOKENS_MAX = 3
@@ -31,6 +32,8 @@ const CLAUSE_END_FACTOR = 0.25
 const SOFT_END_FACTOR = 0.6
 /** Weight of the clause's overall sentiment, added to the opinions near an aspect. */
 const CLAUSE_WEIGHT = 0.3
+/** From here on, opinions near an aspect outweigh the sentiment of its clause. */
+const DIRECT_POLARITY = 0.6
 const POLARITY_MIN = 0.35
 /** Nouns that are usually mentioned in passing; they need a clearer opinion. */
 const INCIDENTAL_POLARITY_MIN = 0.7
@@ -103,7 +106,9 @@ export const mentionAt = (
   let direct = near.reduce((sum, { valence, weight }) => sum + valence * weight, 0)
   if (RECOMMENDS.test(tokens[0]?.lower ?? '') && from < 6) direct += 1
   if (IMPATIENCE.test(aspect) && Math.abs(direct) < 1) direct -= 1
-  const sum = direct + CLAUSE_WEIGHT * clauseOdds(tokens, opinions, from, to)
+  const clause = clauseOdds(tokens, opinions, from, to)
+  const isContradicted = direct * clause < 0 && Math.abs(direct) >= DIRECT_POLARITY
+  const sum = isContradicted ? direct : direct + CLAUSE_WEIGHT * clause
   const needed = INCIDENTAL.has(aspect) ? INCIDENTAL_POLARITY_MIN : POLARITY_MIN
   const evidence = near
     .filter(({ weight }) => weight >= 0.3)
@@ -148,18 +153,36 @@ const nearOpinions = (
   opinions: readonly Opinion[],
   from: number,
   to: number,
-): (Opinion & { weight: number })[] =>
-  between(opinions, from - NEAR_TOKENS, to + NEAR_TOKENS).flatMap((opinion) => {
+): (Opinion & { weight: number })[] => {
+  const hasOwn = hasOwnOpinion(tokens, opinions, from, to)
+  return between(opinions, from - NEAR_TOKENS, to + NEAR_TOKENS).flatMap((opinion) => {
     const { at } = opinion
     const distance = at < from ? from - at : at - to + 1
     if (at >= from && at < to) return []
     let weight = 1 / (0.7 + distance * 0.3)
     for (const { lower } of at < from ? tokens.slice(at, from) : tokens.slice(to, at)) {
       if (CLAUSE_END.test(lower)) weight *= CLAUSE_END_FACTOR
+      else if (lower === ',' && hasOwn) weight *= CLAUSE_END_FACTOR
       else if (SOFT_END.test(lower)) weight *= SOFT_END_FACTOR
     }
     return [{ ...opinion, weight }]
   })
+}
+
+/** True if the part between commas that contains the aspect has an opinion of its own. */
+const hasOwnOpinion = (
+  tokens: readonly Token[],
+  opinions: readonly Opinion[],
+  from: number,
+  to: number,
+): boolean => {
+  const isEnd = (token: Token | undefined): boolean =>
+    token === undefined || token.lower === ',' || CLAUSE_END.test(token.lower)
+  let [first, last] = [from, to]
+  while (from - first < NEAR_TOKENS && !isEnd(tokens[first - 1])) first -= 1
+  while (last - to < NEAR_TOKENS && !isEnd(tokens[last])) last += 1
+  return between(opinions, first, last).some(({ at }) => at < from || at >= to)
+}
 
 /** Opinions at tokens from `low` (inclusive) to `high` (exclusive), by binary search. */
 const between = (opinions: readonly Opinion[], low: number, high: number): Opinion[] => {

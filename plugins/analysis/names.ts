@@ -93,7 +93,27 @@ const endOf = (text: string, last: Token): number =>
     ? last.end + 1
     : last.end
 
-/** Finds known products, including a number after the name: `iPhone 15`. */
+/** Words that name the version of a product, after its name or number. */
+const VERSIONS =
+  /^(?:Pro|Max|Ultra|Plus|SE|Mini|Air|Lite|FE|XL|XR|XS|Ti|Super|Edition|Long|Range|Fold|Flip|OLED)$/i
+const MODELS_MAX = 4
+
+/** Number of tokens after a product that name its model: `15 Pro Max`, `S24 Ultra`, `4090 Ti`. */
+const modelSize = (tokens: readonly Token[], from: number): number => {
+  let size = 0
+  for (; size < MODELS_MAX; size += 1) {
+    const token = tokens[from + size]
+    const before = tokens[from + size - 1]
+    if (token === undefined || before === undefined || token.start - before.end !== 1) break
+    const isNumber = size === 0 && token.shape === 'number'
+    const isCode = size === 0 && /^[A-Z]{1,3}\d{1,4}[A-Za-z]{0,2}$/.test(token.text)
+    const isVersion = VERSIONS.test(token.text) && token.shape !== 'lower'
+    if (!isNumber && !isCode && !isVersion) break
+  }
+  return size
+}
+
+/** Finds known products with their models. */
 export const productsIn = (tokens: readonly Token[]): RawName[] => {
   const found: RawName[] = []
   for (let at = 0; at < tokens.length; at += 1) {
@@ -101,11 +121,10 @@ export const productsIn = (tokens: readonly Token[]): RawName[] => {
     const first = tokens[at]
     const last = tokens[at + size - 1]
     if (size === 0 || first === undefined || last === undefined) continue
-    const next = tokens[at + size]
-    const isNumbered = next?.shape === 'number' && next.start - last.end === 1
-    const end = isNumbered ? next.end : last.end
+    const more = modelSize(tokens, at + size)
+    const end = tokens[at + size + more - 1]?.end ?? last.end
     found.push({ start: first.start, end, type: 'product', margin: 1 })
-    at += size - 1
+    at += size + more - 1
   }
   return found
 }

@@ -1,4 +1,5 @@
 import { confidenceAt } from './calibration.ts'
+import { complaintsIn } from './complaints.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
 import { oddsOf, type PolarityModel, polarityFeatures, polarityModel } from './polarity.ts'
@@ -29,17 +30,20 @@ export const readSentences = (
   sentences.map((sentence) => {
     if (!sentence.tokens.some(isWord)) return neutralReading(sentence)
     const news = newsOf(sentence)
-    const opinions = news ?? opinionsOf(sentence)
+    const known = news ?? opinionsOf(sentence)
+    const further = news === undefined ? complaintsIn(sentence.tokens) : []
+    const opinions = [...known, ...further].sort((a, b) => a.at - b.at)
+    const { praise, blame } = massOf(news ?? further)
     const odds =
       news === undefined
-        ? oddsOf(polarityFeatures(sentence.tokens, opinions, model), model)
-        : massOf(opinions).praise - massOf(opinions).blame
+        ? oddsOf(polarityFeatures(sentence.tokens, known, model), model) + praise - blame
+        : praise - blame
     const isStrong = opinions.some(({ valence }) => Math.abs(valence) >= STRONG_VALENCE)
     const hasSentiment =
       news === undefined ? isStrong || Math.abs(odds) > CLEAR_ODDS : opinions.length > 0
     const score = scoreOf(odds)
     const label = hasSentiment ? labelOf(score, massOf(opinions)) : 'neutral'
-    return { sentence, opinions, odds, score, label }
+    return { sentence, opinions, odds, score: consistentScore(label, score), label }
   })
 
 const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
@@ -74,6 +78,14 @@ const labelOf = (score: number, { praise, blame }: Mass): SentimentLabel => {
   return score >= NEUTRAL_BAND ? 'positive' : score <= -NEUTRAL_BAND ? 'negative' : 'neutral'
 }
 
+const NEUTRAL_MAX = 0.24
+const MIXED_MAX = 0.59
+/** Limits the score of a neutral or mixed label, so that both say the same. */
+const consistentScore = (label: SentimentLabel, score: number): number => {
+  const most = label === 'neutral' ? NEUTRAL_MAX : label === 'mixed' ? MIXED_MAX : 1
+  return Math.max(-most, Math.min(most, score))
+}
+
 /** Sum of the sentence odds, divided by the square root of their count. */
 export const overallOf = (read: readonly SentenceReading[]): Overall => {
   const opinionated = read.filter(({ label }) => label !== 'neutral')
@@ -87,7 +99,7 @@ export const overallOf = (read: readonly SentenceReading[]): Overall => {
   const label = opinionated.length === 0 ? 'neutral' : labelOf(score, mass)
   return {
     label,
-    score: round(score),
+    score: round(consistentScore(label, score)),
     confidence: confidenceAt(label, label === 'neutral' || label === 'mixed' ? 1 : Math.abs(score)),
     magnitude: round(opinionated.reduce((total, one) => total + Math.abs(one.score), 0)),
   }

@@ -1,0 +1,47 @@
+import type { Token } from './tokens.ts'
+import { isNegation, isOpinion, type Opinion } from './valence.ts'
+
+/**
+ * Complaints and praise without words of the opinion lexicon: what is late, missing or leaking, what
+ * does not work, and what keeps failing. The polarity model was trained without them.
+ */
+const FAULTS = new Set(
+  (
+    'late unhelpful noisy smelled smells smelly burnt overheats leaks leaking ' +
+    'overcharged unanswered wrong missing filthy'
+  ).split(' '),
+)
+const MERITS = new Set('polite kind reliable sharp quick intuitive satisfied'.split(' '))
+/** Verbs of a working thing; a complaint after a negation. */
+const FUNCTIONS = new Set(
+  (
+    'work load open close turn start connect arrive arrived respond charge log find process ' +
+    'processed delivered reply replied answer answers fit move boot install play sync'
+  ).split(' '),
+)
+const FAULT_VALENCE = -1.6
+const MERIT_VALENCE = 1.5
+const NEGATION_REACH = 3
+
+const valenceAt = (tokens: readonly Token[], at: number): number => {
+  const token = tokens[at]
+  if (token === undefined || isOpinion(token)) return 0
+  const { lower } = token
+  const negated = tokens.slice(Math.max(0, at - NEGATION_REACH), at).some(isNegation)
+  if (FUNCTIONS.has(lower)) return negated ? FAULT_VALENCE : 0
+  if (FAULTS.has(lower)) return negated ? 0 : FAULT_VALENCE
+  if (MERITS.has(lower)) return negated ? FAULT_VALENCE : MERIT_VALENCE
+  const next = tokens[at + 1]?.lower ?? ''
+  const isStop = /^(?:stops|stopped|quit)$/.test(lower) && next.endsWith('ing')
+  const isBreakdown = /^(?:fell|came|falls|comes)$/.test(lower) && /^(?:off|apart)$/.test(next)
+  const isCut = /^(?:cuts|cut|times|timed|drops)$/.test(lower) && next === 'out'
+  return isStop || isBreakdown || isCut ? FAULT_VALENCE : 0
+}
+
+/** Opinions on a sentence that the lexicon lacks, in order. */
+export const complaintsIn = (tokens: readonly Token[]): Opinion[] =>
+  tokens.flatMap((token, at): Opinion[] => {
+    const valence = valenceAt(tokens, at)
+    const { text, start, end } = token
+    return valence === 0 ? [] : [{ text, start, end, at, valence, negated: false }]
+  })
