@@ -1,4 +1,5 @@
 import { confidenceAt } from './calibration.ts'
+import { isTopic } from './complaints.ts'
 import type { Aspect, OpinionEvidence } from './engine.ts'
 import { readWordSet } from './lexicon.ts'
 import { oddsOf, polarityFeatures, polarityModel } from './polarity.ts'
@@ -33,7 +34,7 @@ const SOFT_END_FACTOR = 0.6
 /** Weight of the clause's overall sentiment, added to the opinions near an aspect. */
 const CLAUSE_WEIGHT = 0.3
 /** From here on, opinions near an aspect outweigh the sentiment of its clause. */
-const DIRECT_POLARITY = 0.6
+const DIRECT_POLARITY = 0.9
 const POLARITY_MIN = 0.35
 /** Nouns that are usually mentioned in passing; they need a clearer opinion. */
 const INCIDENTAL_POLARITY_MIN = 0.7
@@ -207,13 +208,16 @@ const isNounLike = (token: Token | undefined): token is Token =>
   !/(?:ly|'ve|'re|'ll|n't|'m|'d)$/.test(token.lower) &&
   !isOpinion(token)
 
+const isNounAt = (tokens: readonly Token[], at: number): boolean =>
+  isNounLike(tokens[at]) || isTopic(tokens, at)
+
 /** Runs of up to three noun-like words in a noun position. */
 const candidates = (text: string, tokens: readonly Token[]): { from: number; to: number }[] => {
   const runs: { from: number; to: number }[] = []
   for (let at = 0; at < tokens.length; at += 1) {
-    if (!isNounLike(tokens[at])) continue
+    if (!isNounAt(tokens, at)) continue
     let to = at + 1
-    while (to - at < ASPECT_TOKENS_MAX && isNounLike(tokens[to]) && isOneSpace(text, tokens, to))
+    while (to - at < ASPECT_TOKENS_MAX && isNounAt(tokens, to) && isOneSpace(text, tokens, to))
       to += 1
     if (isNounPosition(tokens, at, to)) runs.push({ from: at, to })
     at = to - 1

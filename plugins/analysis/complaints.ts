@@ -12,6 +12,18 @@ const FAULTS = new Set(
   ).split(' '),
 )
 const MERITS = new Set('polite kind reliable sharp quick intuitive satisfied'.split(' '))
+/** Nouns that the lexicon counts as praise, although they are what an opinion is about. */
+const TOPICS = new Set('support value interest security care share product products'.split(' '))
+/** True for a noun in the lexicon: after an adjective or an article, `terrible support`. */
+export const isTopic = (tokens: readonly Token[], at: number): boolean => {
+  const before = tokens[at - 1]
+  return (
+    TOPICS.has(tokens[at]?.lower ?? '') &&
+    before !== undefined &&
+    (isOpinion(before) || /^(?:the|their|your|customer|technical|tech)$/.test(before.lower))
+  )
+}
+
 /** Verbs of a working thing; a complaint after a negation. */
 const FUNCTIONS = new Set(
   (

@@ -39,6 +39,14 @@ describe('analysis: entities', () => {
     ])
   })
 
+  it('includes the model in the name of a product', () => {
+    for (const name of ['iPhone 15 Pro Max', 'Galaxy S24 Ultra', 'RTX 4090 Ti', 'iPhone SE']) {
+      expect(entitiesOf(`We bought the ${name} yesterday.`)).to.include(`product: ${name}`)
+    }
+    expect(entitiesOf('The Model 3 Long Range is here.')).to.include('product: Model 3 Long Range')
+    expect(entitiesOf('The iPhone 15 is here.')).to.include('product: iPhone 15')
+  })
+
   it('recognizes a person again by surname alone', () => {
     expect(entitiesOf('Maria Kowalczyk sings. Everyone praised Kowalczyk.')).to.deep.equal([
       'person: Maria Kowalczyk',

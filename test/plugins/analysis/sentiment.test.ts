@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { OFFSET_UNITS, wellFormed } from '../../../plugins/analysis/text.ts'
@@ -49,6 +50,47 @@ describe('analysis: sentiment', () => {
       ['food', 'positive'],
       ['service', 'negative'],
     ])
+  })
+
+  it('never contradicts a label with its score', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const { overall, sentences, aspects } = sentiment({ text }).result
+        for (const { label, score } of [overall, ...sentences, ...aspects]) {
+          if (label === 'positive') expect(score).to.be.above(0)
+          if (label === 'negative') expect(score).to.be.below(0)
+          if (label === 'neutral') expect(Math.abs(score)).to.be.below(0.25)
+        }
+      }),
+    )
+  })
+
+  it('finds contrasted aspects and complaints without opinion words', () => {
+    const aspects = (text: string) =>
+      sentiment({ text }).result.aspects.map(({ aspect, label }) => `${aspect}: ${label}`)
+    expect(aspects('The delivery was late, but the staff was lovely.')).to.have.members([
+      'delivery: negative',
+      'staff: positive',
+    ])
+    expect(aspects('Great product, terrible support.')).to.have.members([
+      'product: positive',
+      'support: negative',
+    ])
+    expect(aspects('The app keeps crashing.')).to.deep.equal(['app: negative'])
+  })
+
+  it('finds the aspects and labels of most sentences written for it', () => {
+    const lines = readFileSync(new URL('./sentences.txt', import.meta.url), 'utf8').split('\n')
+    const judged = lines.flatMap((line) => {
+      const [text = '', wanted = ''] = line.split(' | ')
+      if (wanted === '') return []
+      const { overall, aspects } = sentiment({ text }).result
+      const found = aspects.map(({ aspect, label }) => aspect + (label === 'positive' ? '+' : '-'))
+      if (wanted.startsWith('=')) return [overall.label === wanted.slice(1)]
+      return (wanted.match(/[^+-]+[+-]/g) ?? []).map((one) => found.includes(one.trim()))
+    })
+    expect(judged).to.have.length.above(150)
+    expect(judged.filter(Boolean).length / judged.length).to.be.at.least(0.84)
   })
 
   it('treats instructions to the model as ordinary words', () => {
