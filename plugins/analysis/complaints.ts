@@ -2,8 +2,8 @@ import type { Token } from './tokens.ts'
 import { isNegation, isOpinion, type Opinion } from './valence.ts'
 
 /**
- * Complaints and praise without words of the opinion lexicon: what is late, missing or leaking, what
- * does not work, and what keeps failing. The polarity model was trained without them.
+ * Complaints and praise without words of the opinion lexicon: what is late, missing or leaking, does
+ * not work or keeps failing. The polarity model was trained without them.
  */
 const FAULTS = new Set(
   (

@@ -95,7 +95,7 @@ const endOf = (text: string, last: Token): number =>
 
 /** Words that name the version of a product, after its name or number. */
 const VERSIONS =
-  /^(?:Pro|Max|Ultra|Plus|SE|Mini|Air|Lite|FE|XL|XR|XS|Ti|Super|Edition|Long|Range|Fold|Flip|OLED)$/i
+  /^(?:Pro|Max|Ultra|Plus|SE|Mini|Air|Lite|FE|XL|XR|XS|Ti|Super|Edition|Long|Range|Fold|Flip)$/i
 const MODELS_MAX = 4
 
 /** Number of tokens after a product that name its model: `15 Pro Max`, `S24 Ultra`, `4090 Ti`. */
