@@ -2,7 +2,7 @@ import type { Token } from './tokens.ts'
 import { isNegation, isOpinion, type Opinion } from './valence.ts'
 
 /**
- * Complaints and praise without words of the opinion lexicon: what is late, missing or leaking, does
+ * Complaints and praise without words of the opinion lexicon: what is late, missing or leaks, does
  * not work or keeps failing. The polarity model was trained without them.
  */
 const FAULTS = new Set(
