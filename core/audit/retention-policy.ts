@@ -144,7 +144,7 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   audit: hub(
     'evidence',
     'Audit log, roles, acts of staff, linked identities, export requests and migrations.',
-    'audit role staff_act identity_link outgoing_switch migration export',
+    'audit role staff_act identity_link outgoing_switch migration export rate_request',
   ),
   documents: hub(
     'evidence',
