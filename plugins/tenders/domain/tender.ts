@@ -145,10 +145,14 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
   }
 }
 
+/** A first notice that declares changes without a reference is a new call too. */
+const isNew = ({ changes }: Notice, at: number): boolean =>
+  changes === null || (at === 0 && changes.reference === null)
+
 const daysOfCalls = (notices: readonly Held[]): string[] => [
   ...new Set(
-    notices.flatMap(({ notice }) =>
-      isCall(notice) && notice.changes === null ? notice.publishedOn : [],
+    notices.flatMap(({ notice }, at) =>
+      isCall(notice) && isNew(notice, at) ? notice.publishedOn : [],
     ),
   ),
 ]
