@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -17,19 +17,30 @@ export interface Ran {
   readonly err: string
 }
 
+/** User and group id of a process. */
+export interface Account {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** A user with a home folder of their own and a clean environment. */
 export class User {
   readonly home = mkdtempSync(join(tmpdir(), 'agenthub-cli-'))
   readonly env: Record<string, string>
+  readonly account: Account | undefined
 
-  constructor(env: Readonly<Record<string, string>> = {}) {
+  /** @param account that owns the home and runs the commands. @defaultValue that of this process */
+  constructor(env: Readonly<Record<string, string>> = {}, account?: Account) {
     const { PATH = '' } = process.env
+    this.account = account
+    if (account) chownSync(this.home, account.uid, account.gid)
     this.env = { PATH, HOME: this.home, NODE_COMPILE_CACHE: COMPILED, ...env }
   }
 
   /** Runs `hub` in pipes. */
   async hub(args: readonly string[], input = ''): Promise<Ran> {
-    const child = spawn(process.execPath, [MAIN, ...args], { env: this.env, cwd: this.home })
+    const options = { env: this.env, cwd: this.home, ...this.account }
+    const child = spawn(process.execPath, [MAIN, ...args], options)
     child.stdin.end(input)
     const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
     const [out, err, exit] = await Promise.all([text(child.stdout), text(child.stderr), ended])
