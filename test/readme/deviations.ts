@@ -1,0 +1,41 @@
+/** Commands that are not run, and why. */
+export const SKIPPED: readonly (readonly [command: RegExp, reason: string])[] = [
+  [/^npm ci && npm test$|^HUB_TEST_POSTGRES_VERSION=/, 'runs all tests, as CI does'],
+  [/^CONSERVATION_SEED=|npm run test:faults/, 'runs for hours'],
+  [/ledger -- resolve/, 'ledger and chain of a new sandbox do not differ'],
+  [/ledger -- close/, 'the month of a new sandbox is not over'],
+]
+
+/** The credits of a key, which the hub of the README has. */
+const CREDITS =
+  "$(npm run -s ledger -- balances | grep -oEm1 'liabilities:agents:key_\\w+:credits')"
+
+/** A placeholder for something of the reader's own, and a shell expression for it. */
+export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: string])[] = [
+  [/\bhub (?=topup|call)/g, 'hub --yes '], // as a person says at a terminal
+  [/https:\/\/api\.example\/weather/g, 'http://seller.test/weather'],
+  [/FILE\|URL/g, 'checkpoints'],
+  [/\bACCOUNT\b/g, 'assets:usdc:base:treasury'],
+  [/--debit A --credit B/g, `--debit expenses:free-tier --credit ${CREDITS}`],
+  [/\bCALL-ID\b/g, "$(hub --json receipts list | grep -oEm1 '01[0-9a-f]{6}-[0-9a-f-]{27}')"],
+  [/\bCALL\b/g, '"$CALL"'],
+  [/Bearer …/g, 'Bearer secret'],
+  [/\bPURPOSE\b/g, 'receipts'],
+  [/ \[.*?\]/g, ''],
+  [/\brebuild NAME\b/g, 'rebuild spending'],
+  [/(?<=plugins -- \w+ )(SPEC|word-count)/g, '../word-count'],
+]
+
+/** A command, and what its README says in words to do before it. */
+export const BEFORE: readonly (readonly [command: RegExp, before: string])[] = [
+  [/^npx hub register && /, 'npm run plugins -- add ../word-count'],
+  [/keys -- retire/, 'sleep 31'],
+  [/plugins -- add word-count=worker/, 'npm run plugins -- remove ../word-count'],
+]
+
+/** Files that a README takes for granted, by the README. */
+export const PREPARATIONS: Readonly<Record<string, readonly string[]>> = {
+  'README.md': ['mkdir ~/.cursor'],
+  'plugins/README.md': ['rm -rf ../word-count'],
+  'server/cli/README.md': [`echo '{"text":"Lovely staff."}' > review.json`, 'mkdir ~/.codex'],
+}
