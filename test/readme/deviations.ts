@@ -17,11 +17,14 @@ export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: strin
   [/FILE\|URL/g, 'checkpoints'],
   [/\bACCOUNT\b/g, 'assets:usdc:base:treasury'],
   [/--debit A --credit B/g, `--debit expenses:free-tier --credit ${CREDITS}`],
-  [/\bCALL-ID\b/g, "$(hub --json receipts list | grep -oEm1 '01[0-9a-f]{6}-[0-9a-f-]{27}')"],
+  [
+    /\bCALL-ID\b/g,
+    "$(hub --json receipts list | grep -oE '01[0-9a-f]{6}-[0-9a-f-]{27}' | sed -n 1p)",
+  ],
   [/\bCALL\b/g, '"$CALL"'],
   [/Bearer …/g, 'Bearer secret'],
   [/\bPURPOSE\b/g, 'receipts'],
-  [/ \[.*?\]/g, ''],
+  [/ \[(SOURCE|--host HOST)\]/g, ''],
   [/\brebuild NAME\b/g, 'rebuild spending'],
   [/(?<=plugins -- \w+ )(SPEC|word-count)/g, '../word-count'],
 ]
@@ -29,7 +32,7 @@ export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: strin
 /** A command, and what its README says in words to do before it. */
 export const BEFORE: readonly (readonly [command: RegExp, before: string])[] = [
   [/^npx hub register && /, 'npm run plugins -- add ../word-count'],
-  [/keys -- retire/, 'sleep 31'],
+  [/keys -- retire/, 'sleep 55'],
   [/plugins -- add word-count=worker/, 'npm run plugins -- remove ../word-count'],
 ]
 

@@ -1,4 +1,4 @@
-/** Realistic configuration files of the assistants: comments, odd spacing, different line endings. */
+/** Realistic files of the assistants: comments, odd spacing, different line endings. */
 export const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'claude-code': ['.claude.json', '{\n  "numStartups": 7,\n  "projects": {\n    "/x": {}\n  }\n}'],
   codex: [
