@@ -1,5 +1,6 @@
 import { enableCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
+import { forkEarly } from './boot/fork-workers.ts'
 
 /**
  * Program of the hub. Compiled code is stored between starts, because compiling it would take most
@@ -7,4 +8,5 @@ import { dirname, join } from 'node:path'
  * that folder cannot be written, NODE_COMPILE_CACHE names another one.
  */
 enableCompileCache(join(dirname(import.meta.dirname), 'node_modules/.cache/agenthub/code'))
+if ((process.argv[2] ?? 'serve') === 'serve') forkEarly(process.env)
 await import('./program.ts')

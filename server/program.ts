@@ -116,7 +116,7 @@ async function jobs(): Promise<number> {
     config: { ...config, jobs: true },
     parts,
     log,
-    serve: async () => config.port,
+    servers: { open: () => {}, listen: async () => config.port },
   })
   await Promise.race([untilSignal(), errors.occurred])
   exitAfterDrain(log, config.drain)
@@ -277,6 +277,7 @@ try {
   const errors = isServer ? undefined : watchUnhandledErrors(log, NO_DRAIN)
   await exitProcess((await command(args)) || (errors?.exitCode ?? 0))
 } catch (error) {
-  process.stderr.write(`${scrub(describeFailure(error), secretValues())}\n`)
+  // The first process reports the same error of the configuration.
+  if (!isWorker()) process.stderr.write(`${scrub(describeFailure(error), secretValues())}\n`)
   await exitProcess(1)
 }

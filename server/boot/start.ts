@@ -59,6 +59,14 @@ interface Jobs {
   stop(): Promise<void>
 }
 
+/** Processes that serve in place of the first one. */
+export interface Servers {
+  /** Lets them open their hubs: the database is migrated, and the keys of the hub exist. */
+  open(sandbox: Sandbox | undefined): void
+  /** Makes them listen, when all is prepared. Called before the jobs start. @returns the port */
+  listen(): Promise<number>
+}
+
 export interface StartOptions {
   readonly config: Config
   readonly parts: Parts
@@ -68,11 +76,10 @@ export interface StartOptions {
   readonly cacheNow?: HubOptions['cacheNow']
   /** Prints what no log may contain: emails of a sandbox. @defaultValue discards it */
   readonly print?: (text: string) => void
-  /**
-   * Makes other processes serve, and returns their port; called before the jobs start.
-   * @defaultValue this process serves
-   */
-  readonly serve?: (sandbox: Sandbox | undefined) => Promise<number>
+  /** Other processes that serve. @defaultValue this process serves */
+  readonly servers?: Servers
+  /** Resolves when this process may serve. @defaultValue at once */
+  readonly mayListen?: () => Promise<void>
   /** Returns true if another process has taken the place of this one. */
   readonly isReplaced?: () => boolean
   /** Sandbox started by another process of this hub, to join. */
@@ -122,16 +129,18 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     let draining = false
     const baseUrl = () => config.baseUrl ?? (port === 0 ? '' : localAddress(config, port))
     const inProcess = { baseUrl, draining: () => draining, spans }
-    const hub = await openHub(await createHubOptions(options, environment, inProcess))
+    const hubOptions = await createHubOptions(options, environment, inProcess)
+    options.servers?.open(sandbox)
+    const hub = await openHub(hubOptions)
     scope.defer(() => hub.close())
     const prepared = options.sandboxPlace ? undefined : sandbox
     const payouts = createPayoutDeps(config, hub, environment.money)
     const notice = await prepareSandbox(prepared, hub, payouts, log)
     let jobs: Jobs | undefined
     scope.defer(async () => jobs?.stop())
-    // After this process has stored what each hub needs once, such as its first keys.
-    if (options.serve) port = await options.serve(sandbox)
+    if (options.servers) port = await options.servers.listen()
     else {
+      await options.mayListen?.()
       const server = await listen(hub.handler, config)
       scope.defer(() => {
         draining = true
@@ -181,11 +190,10 @@ async function drainAndClose(
   hub: Hub,
   { config: { drain, inheritsSocket }, isReplaced = () => inheritsSocket }: StartOptions,
 ): Promise<void> {
-  const { delaySeconds, graceSeconds } = drain
-  await sleep(delaySeconds * 1_000)
+  await sleep(drain.delaySeconds * 1_000)
   await Promise.all([
-    server.drain({ graceSeconds, isReplaced: isReplaced() }),
-    withTimeout(graceSeconds * 1_000, hub.idle()),
+    server.drain({ ...drain, isReplaced: isReplaced() }),
+    withTimeout(drain.graceSeconds * 1_000, hub.idle()),
   ])
 }
 
@@ -279,8 +287,7 @@ function createPayoutDeps(
   return { pool, account, settle, minimum: payouts.minimum, rules: payouts.rules }
 }
 
-const localAddress = ({ host }: Config, port: number): string =>
-  `http://${reachableHost(host)}:${port}`
+const localAddress = ({ host }: Config, port: number) => `http://${reachableHost(host)}:${port}`
 
 const egressRules = (config: Config, sandbox: Sandbox | undefined) => ({
   sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),

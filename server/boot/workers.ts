@@ -4,7 +4,6 @@ import { AggregatorRegistry } from 'prom-client'
 import { elapsedMs, sleep, unrefSleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
-import { INHERITED_FD } from '../http/listen.ts'
 import type { Meters } from '../observability/meters.ts'
 import {
   countUnhandledError,
@@ -12,7 +11,8 @@ import {
   unhandledErrorMetrics,
 } from '../observability/unhandled-errors.ts'
 import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
-import { type RunningHub, type StartOptions, startHub } from './start.ts'
+import { configureCluster, forkWorker } from './fork-workers.ts'
+import { type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
 
 /**
  * Several processes on one port. The first one runs the jobs and the sandbox and does not listen;
@@ -22,6 +22,7 @@ import { type RunningHub, type StartOptions, startHub } from './start.ts'
 
 type WorkerMessage =
   | { readonly hub: 'hello' }
+  | { readonly hub: 'opened' }
   | { readonly hub: 'ready'; readonly port: number }
   | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
   | { readonly hub: 'counted?'; readonly question: number }
@@ -29,6 +30,7 @@ type WorkerMessage =
 
 type FirstProcessMessage =
   | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
+  | { readonly hub: 'listen' }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }
   | { readonly hub: 'replaced' }
 
@@ -42,7 +44,7 @@ const STOP_MS = 5_000
 export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const crew = new WorkerPool(options.config, options.log)
   try {
-    const running = await startHub({ ...options, serve: (sandbox) => crew.serve(sandbox) })
+    const running = await startHub({ ...options, servers: crew })
     const stop = async (): Promise<void> => {
       await crew.stop()
       await running.stop()
@@ -54,34 +56,28 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-class WorkerPool {
+class WorkerPool implements Servers {
   readonly #config: Config
   readonly #log: Log
   readonly #ports: Promise<readonly number[]>
   readonly #sandbox = Promise.withResolvers<SandboxPlace | undefined>()
+  readonly #prepared = Promise.withResolvers<void>()
   readonly #registry = new AggregatorRegistry()
   /** Workers that serve: the others have nothing to drain. */
   readonly #ready = new WeakSet<Worker>()
   #exitTimes: number[] = []
   #stopping = false
 
-  /**
-   * Starts the workers on one shared socket, so that no connection is lost if one dies. They load
-   * their code while the first process opens what they share.
-   */
+  /** Starts the workers. They load their code while the first process opens what they share. */
   constructor(config: Config, log: Log) {
     this.#config = config
     this.#log = log
-    cluster.schedulingPolicy = cluster.SCHED_NONE
-    if (config.inheritsSocket) {
-      cluster.setupPrimary({ stdio: ['inherit', 'inherit', 'inherit', INHERITED_FD, 'ipc'] })
-    }
+    configureCluster(config.inheritsSocket)
     this.#ports = Promise.all(Array.from({ length: config.workers }, () => this.#fork()))
     this.#ports.catch(() => {}) // `serve` reports it
   }
 
-  /** Makes the workers serve. @returns the port on which all listen */
-  async serve(sandbox: Sandbox | undefined): Promise<number> {
+  open(sandbox: Sandbox | undefined): void {
     this.#sandbox.resolve(
       sandbox && {
         logins: sandbox.logins,
@@ -90,6 +86,10 @@ class WorkerPool {
         magazinePort: sandbox.magazinePort,
       },
     )
+  }
+
+  async listen(): Promise<number> {
+    this.#prepared.resolve()
     const [port] = await this.#ports
     return port!
   }
@@ -112,10 +112,11 @@ class WorkerPool {
   }
 
   async #fork(): Promise<number> {
-    const worker = cluster.fork()
+    const { worker, missed } = forkWorker()
     const port = await new Promise<number>((resolve, reject) => {
       worker.on('message', (said: WorkerMessage) => {
         if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
+        else if (said.hub === 'opened') void this.#letListen(worker)
         else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
         else if (said.hub === 'ready') resolve(said.port)
         else if (said.hub === 'failed') {
@@ -125,6 +126,7 @@ class WorkerPool {
       worker.once('exit', (code, signal) => {
         reject(new Error(`a worker exited before it was ready (${signal ?? code})`))
       })
+      for (const message of missed.splice(0)) worker.emit('message', message)
     })
     this.#ready.add(worker)
     this.#watch(worker)
@@ -166,6 +168,11 @@ class WorkerPool {
     sendTo(worker, { hub: 'place', sandbox: await this.#sandbox.promise })
   }
 
+  async #letListen(worker: Worker): Promise<void> {
+    await this.#prepared.promise
+    sendTo(worker, { hub: 'listen' })
+  }
+
   async #sendMetrics(worker: Worker, question: number): Promise<void> {
     const merged = await this.#registry.clusterMetrics().catch(() => '')
     const text = `${merged}\n${await unhandledErrorMetrics()}`
@@ -195,6 +202,7 @@ export async function runWorker(
       ...options,
       config,
       sandboxPlace: place,
+      mayListen: () => first.requestListening(),
       mergeMetrics: (meters: Meters) => first.mergeMetrics(meters),
       isReplaced: () => isReplaced,
     })
@@ -238,24 +246,34 @@ class FirstProcess {
   }
 
   async requestSandboxPlace(): Promise<SandboxPlace | undefined> {
-    const told = new Promise<SandboxPlace | undefined>((resolve) => {
-      process.on('message', (message: FirstProcessMessage) => {
-        if (message.hub === 'place') resolve(message.sandbox)
-      })
-    })
+    const place = this.#told('place')
     await this.send({ hub: 'hello' })
-    return told
+    return (await place).sandbox
+  }
+
+  /** Resolves when the first process has prepared what requests need. */
+  async requestListening(): Promise<void> {
+    const mayListen = this.#told('listen')
+    await this.send({ hub: 'opened' })
+    await mayListen
   }
 
   /** Resolves when another worker has started in the place of this one, or takes too long. */
   async requestReplacement(origin: NodeJS.UncaughtExceptionOrigin): Promise<void> {
-    const replaced = new Promise<void>((resolve) => {
-      process.on('message', (told: FirstProcessMessage) => {
-        if (told.hub === 'replaced') resolve()
-      })
-    })
+    const replaced = this.#told('replaced')
     await this.send({ hub: 'failing', origin })
     await withTimeout(REPLACEMENT_MS, replaced)
+  }
+
+  /** Resolves with the next message of a kind. */
+  #told<Kind extends FirstProcessMessage['hub']>(
+    kind: Kind,
+  ): Promise<FirstProcessMessage & { readonly hub: Kind }> {
+    return new Promise((resolve) => {
+      process.on('message', (told: FirstProcessMessage) => {
+        if (told.hub === kind) resolve(told as FirstProcessMessage & { readonly hub: Kind })
+      })
+    })
   }
 
   /** Returns a function that reads the merged metrics of all workers. */

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { limitConnections } from './connection-limits.ts'
 import { HubServer } from './hub-server.ts'
+import { INHERITED_FD } from './inherited-socket.ts'
 import { rejectMalformed } from './malformed.ts'
 
 /**
@@ -56,9 +57,6 @@ export async function listen(
   }
   return server
 }
-
-/** File descriptor of the listening socket that a supervisor passes (`LISTEN_FDS`). */
-export const INHERITED_FD = 3
 
 /** Returns the host to reach a listening address at: loopback for the unspecified address. */
 export const reachableHost = (host: string): string => {

@@ -17,7 +17,7 @@ import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
 const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
 
-/** Hub in child processes, as operators run it; workers-process.ts has its services. */
+/** Hub in child processes, as operators run it; workers-program.ts has its services. */
 export class ProcessHub {
   readonly url: string
   readonly database: FreshDatabase

@@ -96,11 +96,25 @@ export async function writeService(
   if (!terms) throw new Error(`service ${slug}: the slug is taken`)
   const bps = isPassThrough ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
   const endpoints: PublishedEndpoint[] = []
+  const compiled = family === null ? await readSchemas(client, slug) : undefined
   for (const [route, endpoint] of routesOf(service)) {
-    if (family === null) await Promise.all(schemasOf(endpoint).map(assertCompiles))
+    const added = schemasOf(endpoint).filter(
+      (schema) => compiled?.has(schemaText(schema)) === false,
+    )
+    await Promise.all(added.map(assertCompiles))
     endpoints.push(await writeEndpoint(client, service, route, endpoint, bps))
   }
   return endpoints
+}
+
+/** Reads the schemas of a service that have been compiled before, as `schemaText` writes them. */
+async function readSchemas(client: PoolClient, slug: string): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ schema: object }>(
+    `SELECT unnest(ARRAY[input_schema, output_schema]) AS schema FROM hub.endpoint
+     WHERE service = $1`,
+    [slug],
+  )
+  return new Set(rows.map(({ schema }) => canonicalJson(schema)))
 }
 
 async function writeEndpoint(

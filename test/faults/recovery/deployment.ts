@@ -24,7 +24,7 @@ import { redisProgram, startRedis } from '../../support/redis.ts'
 import { COMPILED_CODE } from '../../support/serving-process.ts'
 import { Cluster } from '../rig/cluster.ts'
 import { Proxy } from '../rig/proxy.ts'
-import type { RecoveryHubOptions } from './hub-process.ts'
+import type { RecoveryHubOptions } from './hub-program.ts'
 
 const PROGRAM = new URL('./hub-process.ts', import.meta.url)
 const SHARDS = 2

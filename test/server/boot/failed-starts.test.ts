@@ -89,7 +89,7 @@ describe('a hub with real money at its start', function () {
       config: { ...readConfig(env), dataDir },
       parts: { plugins: [], privileged: [], startJobs },
       log: createLog('silent'),
-      serve: async () => 0,
+      servers: { open: () => {}, listen: async () => 0 },
     })
   }
   const startWithout = async (

@@ -50,7 +50,7 @@ describe('an error that no code handles', function () {
     const origins = errorsLogged(hub).map(({ origin }) => origin)
     expect(origins).to.have.members(['uncaughtException', 'unhandledRejection'])
     for (const line of errorsLogged(hub)) {
-      expect(line['err']).to.have.property('stack').that.includes('workers-process.ts')
+      expect(line['err']).to.have.property('stack').that.includes('workers-program.ts')
     }
     expect(hub.logged).to.not.include('ahk_0123456789')
   })
