@@ -36,6 +36,8 @@ interface PendingOperation {
   readonly operation: Operation
   readonly resolve: (result: HoldResult) => void
   readonly reject: (error: unknown) => void
+  /** Ticks that a reserve has waited. */
+  ticks: number
 }
 
 export interface BatcherOptions {
@@ -48,6 +50,13 @@ export interface BatcherOptions {
   readonly onBatch?: (operations: number) => void
 }
 
+/**
+ * Limit of a reserve, whose call has not begun: its caller rather learns soon that the database is
+ * out of reach. It is counted in ticks, so that a busy event loop makes no reserve late.
+ */
+const TICK_MS = 500
+const RESERVE_TICKS = 5
+
 const QUEUE_MAX = 50_000
 const QUEUE_OWNER_MAX = 20_000
 const APPLY = {
@@ -58,7 +67,7 @@ const APPLY = {
 
 /**
  * Group commit for one shard. While a batch is in flight, new operations queue for the next one.
- * There is no timer: light load gives batches of one, heavy load few large transactions.
+ * No batch waits for a timer: light load gives batches of one, heavy load few large transactions.
  * - Owners are served in turns: one that floods the queue delays only itself.
  * - After a lost connection the batch is repeated with the same ids; the journal reports those
  *   that were applied as replayed.
@@ -69,6 +78,9 @@ export class Batcher {
   readonly #shard: number
   readonly #options: Required<BatcherOptions>
   readonly #queue = new FairQueue<PendingOperation>(QUEUE_MAX, QUEUE_OWNER_MAX)
+  /** Reserves without a result. */
+  readonly #reserves = new Set<PendingOperation>()
+  #ticker: NodeJS.Timeout | undefined
   #activeBatches = 0
   #scheduled = false
 
@@ -90,9 +102,14 @@ export class Batcher {
    */
   submit(operation: Operation): Promise<HoldResult> {
     return new Promise((resolve, reject) => {
-      if (!this.#queue.push({ operation, resolve, reject })) {
+      const pending = { operation, resolve, reject, ticks: 0 }
+      if (!this.#queue.push(pending)) {
         reject(new LedgerUnavailable('too many operations are waiting'))
         return
+      }
+      if (operation.step === STEP.reserve) {
+        this.#reserves.add(pending)
+        this.#ticker ??= setInterval(() => this.#rejectLate(), TICK_MS).unref()
       }
       if (this.#scheduled) return
       this.#scheduled = true
@@ -105,7 +122,8 @@ export class Batcher {
 
   #pump(): void {
     while (this.#activeBatches < this.#options.concurrency && this.#queue.size > 0) {
-      const batch = this.#queue.take(this.#options.batchMax)
+      const batch = this.#queue.take(this.#options.batchMax).filter((each) => !this.#isLate(each))
+      if (batch.length === 0) continue
       this.#options.onBatch(batch.length)
       this.#activeBatches++
       void this.#run(batch).finally(() => {
@@ -118,16 +136,46 @@ export class Batcher {
   async #run(batch: readonly PendingOperation[]): Promise<void> {
     try {
       const results = await this.#apply(batch.map(({ operation }) => operation))
-      batch.forEach(({ resolve }, i) => resolve(results[i]!))
+      batch.forEach((each, i) => this.#finish(each, results[i]!))
     } catch (error) {
       if (batch.length === 1 || !isPermanent(error)) {
-        for (const { reject } of batch) reject(error)
+        for (const each of batch) {
+          this.#reserves.delete(each)
+          each.reject(error)
+        }
         return
       }
       const half = batch.length >> 1
       await this.#run(batch.slice(0, half))
       await this.#run(batch.slice(half))
     }
+  }
+
+  /** A reserve that was reported as failed is released at once, if it took effect. */
+  #finish(pending: PendingOperation, result: HoldResult): void {
+    const { operation, resolve } = pending
+    const hasHold = result.outcome === 'applied' || result.outcome === 'replayed'
+    if (this.#isLate(pending) && hasHold) {
+      this.submit({ ...operation, step: STEP.release, amount: 0n, guards: [] }).catch(() => {})
+    }
+    this.#reserves.delete(pending)
+    resolve(result)
+  }
+
+  #isLate({ operation, ticks }: PendingOperation): boolean {
+    return operation.step === STEP.reserve && ticks >= RESERVE_TICKS
+  }
+
+  /** Rejects reserves that have waited too long for the database. */
+  #rejectLate(): void {
+    for (const pending of this.#reserves) {
+      if (++pending.ticks < RESERVE_TICKS) continue
+      this.#reserves.delete(pending)
+      pending.reject(new LedgerUnavailable('the database did not respond in time'))
+    }
+    if (this.#reserves.size > 0) return
+    clearInterval(this.#ticker)
+    this.#ticker = undefined
   }
 
   /** Retries pass `true` as the last argument: the database then looks up earlier effects. */

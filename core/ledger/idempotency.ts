@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account } from './events.ts'
 import { type AccountRef, type EntryHeader } from './ledger.ts'
-import { withRetry } from './retry.ts'
+import { BEGIN_FOR_MS, withRetry } from './retry.ts'
 
 const REPLAYED = 2
 const OTHER_INPUTS = 5
@@ -21,13 +21,11 @@ export async function claimKey(
   inputs: string,
   id: EntryHeader['id'],
 ): Promise<{ readonly id: string; readonly replayed: boolean } | undefined> {
-  const { rows } = await withRetry(() =>
-    pool.query<{ id: string; outcome: number }>('SELECT * FROM ledger.claim_key($1, $2, $3, $4)', [
-      owner.id,
-      key,
-      inputs,
-      id,
-    ]),
+  const text = 'SELECT * FROM ledger.claim_key($1, $2, $3, $4)'
+  const values = [owner.id, key, inputs, id]
+  const { rows } = await withRetry(
+    () => pool.query<{ id: string; outcome: number }>(text, values),
+    BEGIN_FOR_MS,
   )
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : { id: known, replayed: outcome === REPLAYED }

@@ -10,6 +10,8 @@ export class LedgerUnavailable extends Unavailable {
 const RETRY_EVERY_MS = 50
 /** Elapsed time, not a number of attempts: one attempt may take seconds to fail. */
 export const RETRY_FOR_MS = 15_000
+/** For what comes before the work of a call: its caller rather learns soon that it cannot begin. */
+export const BEGIN_FOR_MS = 2_000
 
 /** SQLSTATE raised by `ledger.post` for a value date in a closed month. */
 const PERIOD_CLOSED = 'AH001'

@@ -6,7 +6,7 @@ import type { KeyCredits } from '../identity/main-keys.ts'
 import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { withRetry } from '../ledger/retry.ts'
+import { BEGIN_FOR_MS, withRetry } from '../ledger/retry.ts'
 import { claimRequestName } from './request-names.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
@@ -70,7 +70,7 @@ export class Idempotency {
     const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
     if (id === undefined) throw new Fault('idempotency_key_reused')
     if (id === call) {
-      await this.#begun(id, call, () => withRetry(() => this.#insert(id, seconds)))
+      await this.#begun(id, call, () => withRetry(() => this.#insert(id, seconds), BEGIN_FOR_MS))
       return { id }
     }
     const { attempt, done, busy } = await this.#read(id)

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { KeyCredits } from '../identity/main-keys.ts'
 import { claimKey } from '../ledger/idempotency.ts'
 import { creditsOf } from '../ledger/postings.ts'
-import { withRetry } from '../ledger/retry.ts'
+import { BEGIN_FOR_MS, withRetry } from '../ledger/retry.ts'
 
 const OTHER_INPUTS = 5
 
@@ -22,11 +22,11 @@ export async function claimRequestName(
   if (credits.code === creditsOf(keyId)) {
     return (await claimKey(pool, credits, name, inputs, id))?.id
   }
-  const { rows } = await withRetry(() =>
-    pool.query<{ id: string; outcome: number }>(
-      'SELECT * FROM hub.claim_sub_key_name($1, $2, $3, $4, $5)',
-      [credits.id, keyId, name, inputs, id],
-    ),
+  const text = 'SELECT * FROM hub.claim_sub_key_name($1, $2, $3, $4, $5)'
+  const values = [credits.id, keyId, name, inputs, id]
+  const { rows } = await withRetry(
+    () => pool.query<{ id: string; outcome: number }>(text, values),
+    BEGIN_FOR_MS,
   )
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : known

@@ -3,6 +3,7 @@ import type { Pool, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { Batcher, type Operation, STEP } from '../../../core/ledger/batch.ts'
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
+import { eventually } from '../../support/eventually.ts'
 import { newId } from './fixture.ts'
 
 const TRY_MS = 200
@@ -54,6 +55,33 @@ describe('a batch without a database', () => {
     expect(error).to.be.instanceOf(LedgerUnavailable)
     expect(elapsedMs() - start).to.be.at.least(RETRY_FOR_MS)
     expect(tries(), 'each takes its time').to.be.within(1, Math.ceil(RETRY_FOR_MS / TRY_MS) + 1)
+  })
+})
+
+describe('a reserve that the database does not apply in time', () => {
+  it('fails after three seconds at most, and is released if it took effect', async () => {
+    const applied = Promise.withResolvers<void>()
+    const steps: string[] = []
+    const query = async ({ values }: { values: readonly unknown[] }) => {
+      steps.push(String(values[1]))
+      await applied.promise
+      const outcomes = '1'.repeat(String(values[1]).split(',').length)
+      return { rows: [{ outcomes, owners: null, balances: null }] }
+    }
+    const batcher = new Batcher({ query } as unknown as Pool, 0)
+    const start = elapsedMs()
+    const reserve = { ...operation(), step: STEP.reserve, amount: 5n }
+    const waiting = batcher.submit(reserve).catch((reason: unknown) => reason)
+    await eventually(() => steps.length === 1)
+    const queued = batcher.submit({ ...reserve, id: newId() }).catch((reason: unknown) => reason)
+    const settled = batcher.submit({ ...operation(), step: STEP.settle, amount: 5n })
+    expect(await waiting).to.be.instanceOf(LedgerUnavailable)
+    expect(await queued).to.be.instanceOf(LedgerUnavailable)
+    expect(elapsedMs() - start).to.be.at.least(2_000)
+    applied.resolve()
+    expect(await settled, 'a charge waits longer').to.have.property('outcome', 'applied')
+    const release = `{${STEP.settle},${STEP.release}}`
+    expect(steps, 'the queued one is not applied').to.deep.equal([`{${STEP.reserve}}`, release])
   })
 })
 
