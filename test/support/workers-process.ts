@@ -1,5 +1,5 @@
 import { forkEarly } from '../../server/boot/fork-workers.ts'
 
-/** Program: loads the hub of `workers-program.ts` and its workers at once, like `server/main.ts`. */
+/** Program: loads `workers-program.ts` in the first process and the workers at once, as main.ts. */
 forkEarly(process.env)
 await import('./workers-program.ts')
