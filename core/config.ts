@@ -12,6 +12,7 @@ import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
 import { limitsOf } from './config/limits.ts'
 import type { PayoutConfig, StaffConfig } from './config/payouts.ts'
+import { environment } from './config/process-environment.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
 import { rateStoreOf } from './config/rate-store.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
@@ -148,7 +149,7 @@ export interface Drain {
  * requires all of them: a hub never starts half-configured.
  * @throws ConfigError
  */
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
   const parsed = Environment.safeParse(withoutEmpty(env))
   if (!parsed.success) {
     const { issues } = parsed.error
@@ -227,7 +228,7 @@ const SECRET_VARIABLES = new RegExp(
 const SECRET_LENGTH_MIN = 8
 
 /** Values of `Config.secrets`. Separate, so that configuration errors can be scrubbed as well. */
-export const secretValues = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
+export const secretValues = (env: NodeJS.ProcessEnv = environment): readonly string[] =>
   Object.entries(env)
     .flatMap(([name, value = '']) =>
       SECRET_VARIABLES.test(name) ? [value, ...passwordsOf(value)] : [],

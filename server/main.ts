@@ -1,5 +1,6 @@
 import { enableCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
+import { environment } from '../core/config/process-environment.ts'
 import { forkEarly } from './boot/fork-workers.ts'
 
 /**
@@ -8,5 +9,5 @@ import { forkEarly } from './boot/fork-workers.ts'
  * that folder cannot be written, NODE_COMPILE_CACHE names another one.
  */
 enableCompileCache(join(dirname(import.meta.dirname), 'node_modules/.cache/agenthub/code'))
-if ((process.argv[2] ?? 'serve') === 'serve') forkEarly(process.env)
+if ((process.argv[2] ?? 'serve') === 'serve') forkEarly(environment)
 await import('./program.ts')

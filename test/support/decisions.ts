@@ -88,7 +88,7 @@ export const BANS: readonly Ban[] = [
     pattern: /\bprocess\s*\.\s*env\b/,
     view: 'code',
     files: HUB,
-    except: /^(core|server\/cli)\/config\.ts$/,
+    except: /^(core\/config\/process-environment|server\/cli\/config)\.ts$/,
     instead: 'take it from the Config that core/config.ts reads',
   },
   {
