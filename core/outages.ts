@@ -95,6 +95,11 @@ export class Outages {
     if (check && !outage.isChecked) void this.#poll(component, outage, check)
   }
 
+  /** Components that fail now, and those that failed before. */
+  states(): readonly { readonly component: string; readonly failing: boolean }[] {
+    return [...this.#outages].map(([component, { isOver }]) => ({ component, failing: !isOver }))
+  }
+
   /** Records that a component is available; call it where `addCheck` is not used. */
   succeed(component: string): void {
     const outage = this.#outages.get(component)

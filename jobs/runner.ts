@@ -1,7 +1,9 @@
 import type { PgBoss } from 'pg-boss'
+import { elapsedMs } from '../core/clock.ts'
 import { componentOf, logFailure, outagesOf } from '../core/outages.ts'
 import type { AnyService } from '../core/plugin/index.ts'
 import type { Job, JobDeps } from './job.ts'
+import { JobRuns } from './job-runs.ts'
 import { pluginJobs } from './plugin-jobs.ts'
 
 /** Polling interval of a job: a share of its period, within bounds in seconds. */
@@ -21,11 +23,13 @@ export class Runner {
   readonly #deps: JobDeps
   readonly #stopping: AbortSignal
   readonly #jobs = new Map<string, Job>()
+  readonly #runs: JobRuns
 
   constructor(boss: PgBoss, deps: JobDeps, stopping: AbortSignal) {
     this.#boss = boss
     this.#deps = deps
     this.#stopping = stopping
+    this.#runs = new JobRuns(deps.pool)
   }
 
   /** Adds jobs, or replaces those of the same names. */
@@ -64,13 +68,17 @@ export class Runner {
     const job = this.#jobs.get(name)
     if (!job) return this.#boss.unschedule(name)
     const { log } = this.#deps
+    const startedAt = elapsedMs()
+    let ok = false
     try {
       await job.run(this.#deps, this.#stopping)
+      ok = true
       outagesOf(log).succeed(`job ${name}`)
     } catch (err) {
       const component = componentOf(err) ?? `job ${name}`
       logFailure(log, 'error', { err, component, job: name }, 'a job failed')
     } finally {
+      await this.#runs.record(name, job, startedAt, ok)
       await this.#boss.send(name, {}, { startAfter: job.everySeconds, ...toQueueLimits(job) })
     }
   }

@@ -544,6 +544,20 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.identity_link FOR EACH
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.identity_link FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.identity_link TO hub_app;
 
+CREATE TABLE hub.job_run (
+  job text NOT NULL,
+  succeeded_at timestamp with time zone,
+  failing_since timestamp with time zone,
+  failures bigint DEFAULT 0 NOT NULL,
+  duration_ms integer NOT NULL,
+  period_seconds integer NOT NULL,
+  CONSTRAINT job_run_pkey PRIMARY KEY (job),
+  CONSTRAINT job_run_duration_ms_check CHECK ((duration_ms >= 0)),
+  CONSTRAINT job_run_job_check CHECK (((length(job) >= 1) AND (length(job) <= 200))),
+  CONSTRAINT job_run_period_seconds_check CHECK ((period_seconds > 0))
+) WITH (fillfactor=50);
+GRANT SELECT ON hub.job_run TO hub_app;
+
 CREATE TABLE hub.kept_answer (
   id uuid NOT NULL,
   sealed bytea NOT NULL,
@@ -3242,6 +3256,30 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.prove_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.record_job_run(p_job text, p_ok boolean, p_ms integer, p_period integer)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO hub.job_run AS r (job, succeeded_at, failing_since, failures, duration_ms, period_seconds)
+   VALUES (record_job_run.p_job,
+         CASE
+             WHEN record_job_run.p_ok THEN now()
+             ELSE NULL::timestamp with time zone
+         END,
+         CASE
+             WHEN (NOT record_job_run.p_ok) THEN now()
+             ELSE NULL::timestamp with time zone
+         END, ((NOT record_job_run.p_ok))::integer, record_job_run.p_ms, record_job_run.p_period) ON CONFLICT(job) DO UPDATE SET succeeded_at = COALESCE(excluded.succeeded_at, r.succeeded_at), failing_since =
+         CASE
+             WHEN (NOT record_job_run.p_ok) THEN COALESCE(r.failing_since, now())
+             ELSE NULL::timestamp with time zone
+         END, failures = (r.failures + excluded.failures), duration_ms = record_job_run.p_ms, period_seconds = record_job_run.p_period;
+END;
+GRANT EXECUTE ON FUNCTION hub.record_job_run(text,boolean,integer,integer) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.record_job_run(text,boolean,integer,integer) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.refresh_service_signals()
  RETURNS integer

@@ -172,6 +172,7 @@ function openSemanticSearch(
 }
 
 function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, meters: Meters) {
+  meters.watchOutages(outagesOf(log))
   const limits = { budgetBytes: connections.memoryBytes }
   const guard = new ConnectionGuard(log, limits, (reason) => meters.recordCut(reason))
   const metricsText = mergeMetrics?.(meters) ?? (() => meters.text())

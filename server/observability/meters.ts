@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Outages } from '../../core/outages.ts'
 import type { Trace } from './trace.ts'
 import { unhandledErrorMetrics } from './unhandled-errors.ts'
 
@@ -96,6 +97,23 @@ export class Meters {
           this.set({ pool: name, state: 'busy' }, pool.totalCount - pool.idleCount)
           this.set({ pool: name, state: 'idle' }, pool.idleCount)
           this.set({ pool: name, state: 'waiting' }, pool.waitingCount)
+        }
+      },
+    })
+    this.#registry.registerMetric(gauge)
+  }
+
+  /** Reports the components that failed since the start, such as Redis, the node or the mail server. */
+  watchOutages(outages: Pick<Outages, 'states'>): void {
+    const gauge = new Gauge({
+      name: 'hub_component_failing',
+      help: 'Processes in which a component fails now; 0: it works again.',
+      labelNames: ['component'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const { component, failing } of outages.states()) {
+          this.set({ component }, failing ? 1 : 0)
         }
       },
     })

@@ -1,6 +1,10 @@
 import { Gauge, Registry } from 'prom-client'
 import { withTimeout } from '../../core/clock.ts'
 import {
+  type OperatingFigures,
+  readOperatingFigures,
+} from '../../core/finance/operating-figures.ts'
+import {
   type LastVerification,
   readLastVerification,
 } from '../../core/ledger/verify/last-verification.ts'
@@ -18,6 +22,7 @@ import {
   readWalletBalances,
   type WalletBalances,
 } from '../../core/payments/operations/wallet-balances.ts'
+import { operatingGauges } from './operating-gauges.ts'
 
 /** Stays below the scrape timeout of Prometheus, 10 s. */
 const READ_TIMEOUT_MS = 6_000
@@ -49,30 +54,36 @@ interface Snapshot {
   readonly wallets: WalletBalances
   readonly ledger: LedgerFigures
   readonly verification: LastVerification | undefined
+  readonly operating: OperatingFigures
 }
 
 async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
   const { pool } = deps
-  const [open, state, today, wallets, ledger, verification] = await Promise.all([
+  const [open, state, today, wallets, ledger, verification, operating] = await Promise.all([
     summarizeOpenPayments(pool),
     new OutgoingSwitch(pool).state(),
     readOutflowToday(pool),
     readWalletBalances(deps),
     readLedgerFigures(pool),
     readLastVerification(pool),
+    readOperatingFigures(pool),
   ])
   const paused = state?.paused ?? false
-  return { open, paused, outflow: today.platform, wallets, ledger, verification }
+  return { open, paused, outflow: today.platform, wallets, ledger, verification, operating }
 }
 
 type Amount = number | bigint
-type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: Amount])[]
-type GaugeValues = readonly [name: string, help: string, values: Amount | Samples]
+export type Samples = readonly (readonly [
+  labels: Readonly<Record<string, string>>,
+  value: Amount,
+])[]
+export type GaugeValues = readonly [name: string, help: string, values: Amount | Samples]
 
 const gaugesOf = (snapshot: Snapshot): readonly GaugeValues[] => [
   ...paymentGauges(snapshot),
   ...walletGauges(snapshot.wallets),
   ...ledgerGauges(snapshot),
+  ...operatingGauges(snapshot.operating),
 ]
 
 function ledgerGauges({ ledger, verification }: Snapshot): readonly GaugeValues[] {

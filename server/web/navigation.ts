@@ -20,6 +20,7 @@ export const DOCS_TABS: TabGroup = {
     'For agents': '/docs/agents',
     'For providers': '/docs/providers',
     'For finance': '/docs/finance',
+    'For operators': '/docs/operations',
     Webhooks: '/docs/webhooks',
     'Error codes': '/docs/problems',
   },

@@ -19,6 +19,7 @@ import {
   x402Resources,
 } from './agent-documents.ts'
 import { agentsGuide, financeGuide, providersGuide, webhooksGuide } from './guides.ts'
+import { operationsGuide } from './operations.ts'
 import {
   type ApiDocument,
   problemPage,
@@ -87,6 +88,7 @@ function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readon
     ),
     pageRoute('/docs/webhooks', 'Guide for webhooks.', async () => webhooksGuide(deps)),
     pageRoute('/docs/finance', 'Guide for finance.', async () => financeGuide(site())),
+    pageRoute('/docs/operations', 'Guide for operators.', async () => operationsGuide()),
     pageRoute('/docs/problems', 'All error codes and what to do.', async () => problemsPage()),
     namedPageRoute(
       '/docs/problems/{code}',

@@ -21,6 +21,7 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/docs/agents',
     '/docs/providers',
     '/docs/finance',
+    '/docs/operations',
     '/docs/webhooks',
     '/docs/problems',
     '/docs/problems/payment_required',

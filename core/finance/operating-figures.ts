@@ -1,0 +1,83 @@
+import type { Pool } from 'pg'
+
+/** Last runs of a job, over all processes. */
+export interface JobFigures {
+  readonly job: string
+  /** Null before its first success. */
+  readonly successAgeSeconds: number | null
+  /** Null unless the last run failed. */
+  readonly failingSeconds: number | null
+  readonly failures: bigint
+  readonly durationMs: number
+  readonly periodSeconds: number
+}
+
+/** Work that waits to be done. */
+interface QueueFigures {
+  readonly queue: string
+  readonly pending: bigint
+  readonly oldestSeconds: number
+}
+
+/** Figures of operation that metrics report. */
+export interface OperatingFigures {
+  readonly jobs: readonly JobFigures[]
+  readonly queues: readonly QueueFigures[]
+  /** Seconds since the last complete run of reconciliation, by wallet. */
+  readonly reconciled: readonly { readonly wallet: string; readonly ageSeconds: number }[]
+  readonly exceptions: { readonly open: bigint; readonly oldestSeconds: number }
+  /** Share of the money in the ledger that is matched with the chain, by age of its entries. */
+  readonly matched: readonly { readonly within: string; readonly ratio: number }[]
+}
+
+const AGE = (since: string): string =>
+  `greatest(0, extract(epoch FROM clock_timestamp() - ${since}))::integer`
+
+const JOBS = `SELECT job, ${AGE('succeeded_at')} AS "successAgeSeconds", failures,
+    ${AGE('failing_since')} AS "failingSeconds", duration_ms AS "durationMs",
+    period_seconds AS "periodSeconds"
+  FROM hub.job_run ORDER BY job`
+
+const QUEUES = `
+  SELECT queue, count(since) AS pending, coalesce(${AGE('min(since)')}, 0) AS "oldestSeconds" FROM (
+    SELECT 'mail' AS queue, created_at AS since FROM hub.mail
+    UNION ALL SELECT 'webhooks', at FROM hub.webhook_delivery WHERE state = 'pending'
+    UNION ALL SELECT 'payouts', started_at FROM hub.payout WHERE state = 'started'
+    UNION ALL SELECT unnest(ARRAY['mail', 'webhooks', 'payouts']), NULL) q
+  GROUP BY queue ORDER BY queue`
+
+const RECONCILED = `
+  SELECT w.wallet, ${AGE('r.at')} AS "ageSeconds"
+  FROM (VALUES ('treasury'), ('spend')) w (wallet)
+  CROSS JOIN LATERAL (SELECT at FROM hub.reconciliation x
+    WHERE x.wallet = w.wallet AND x.chain_balance IS NOT NULL ORDER BY x.id DESC LIMIT 1) r`
+
+const EXCEPTIONS = `
+  SELECT count(*) AS open, coalesce(${AGE('min(found_at)')}, 0) AS "oldestSeconds"
+  FROM hub.reconciliation_exception WHERE resolved_at IS NULL`
+
+/** Entries older than the limit, of the day before it. */
+const MATCHED = `
+  SELECT l.within, coalesce(sum(abs(e.amount)) FILTER (WHERE e.matched) / sum(abs(e.amount)), 1)::float8
+    AS ratio
+  FROM (VALUES ('1h', interval '1 hour'), ('24h', interval '24 hours')) l (within, age)
+  LEFT JOIN hub.wallet_entry e ON e.amount <> 0 AND e.at <= clock_timestamp() - l.age
+    AND e.at > clock_timestamp() - l.age - interval '1 day'
+  GROUP BY l.within ORDER BY l.within`
+
+export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures> {
+  const [jobs, queues, reconciled, exceptions, matched] = await Promise.all([
+    pool.query<JobFigures>(JOBS),
+    pool.query<QueueFigures>(QUEUES),
+    pool.query<OperatingFigures['reconciled'][number]>(RECONCILED),
+    pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
+    pool.query<OperatingFigures['matched'][number]>(MATCHED),
+  ])
+  return {
+    jobs: jobs.rows,
+    queues: queues.rows,
+    reconciled: reconciled.rows,
+    exceptions: exceptions.rows[0]!,
+    matched: matched.rows,
+  }
+}
