@@ -30,8 +30,10 @@ export interface OperatingFigures {
   readonly matched: readonly { readonly within: string; readonly ratio: number }[]
 }
 
+/** Age in whole seconds; NULL for NULL, which `greatest` alone would ignore. */
 const AGE = (since: string): string =>
-  `greatest(0, extract(epoch FROM clock_timestamp() - ${since}))::integer`
+  `(CASE WHEN ${since} IS NOT NULL
+    THEN greatest(0, extract(epoch FROM clock_timestamp() - ${since}))::integer END)`
 
 const JOBS = `SELECT job, ${AGE('succeeded_at')} AS "successAgeSeconds", failures,
     ${AGE('failing_since')} AS "failingSeconds", duration_ms AS "durationMs",
