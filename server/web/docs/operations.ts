@@ -1,14 +1,7 @@
 import { html } from '../html.ts'
 import { docsPage } from './docs-page.ts'
 
-/** `/docs/operations`: one section for each alert of `server/deploy/prometheus/alerts.yml`. */
-export const operationsGuide = () =>
-  docsPage(
-    'Guide for operators',
-    'For operators',
-    html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a Grafana
-dashboard are in <code>server/deploy/</code> of the repository.</p>
-<h2 id="hub-down">HubDown</h2>
+const SERVICE_AND_LEDGER = html`<h2 id="hub-down">HubDown</h2>
 <p><strong>A hub does not answer Prometheus.</strong> The process has ended, hangs, or refuses the
 request for its metrics. Read the last lines of its log. Start it; a start that fails says in one
 sentence why. If only the metrics fail, compare <code>HUB_METRICS_TOKEN</code> with the token of
@@ -38,8 +31,9 @@ stored checkpoints. If rows were altered, restore a backup beside the database a
 <p><strong>The wallets have not been reconciled for ten minutes.</strong> Outgoing payments are
 paused, because the chain may know transfers that the ledger does not. Check the node
 (HubChainDown) and the job <code>reconcile-chain</code>. After a restart of the database server,
-payments go on with the next reconciliation.</p>
-<h2 id="hub-reconciliation-exception">HubReconciliationException</h2>
+payments go on with the next reconciliation.</p>`
+
+const MONEY = html`<h2 id="hub-reconciliation-exception">HubReconciliationException</h2>
 <p><strong>Ledger and chain differ.</strong> A transfer of a platform wallet has no entry, or an
 entry no transfer. If money left the spend wallet, outgoing payments are paused. Open
 <code>/finance/exceptions</code> or run <code>npm run ledger -- exceptions</code>. Resolve each by
@@ -66,8 +60,9 @@ the node is behind, or the job <code>resolve-payments</code> fails.</p>
 <h2 id="hub-queue-behind">HubQueueBehind</h2>
 <p><strong>Mails or webhook deliveries are an hour behind.</strong> The mail server or the
 receivers do not respond. Check <code>SMTP_URL</code> and the log for <code>send-mail</code> and
-<code>deliver-webhooks</code>. One receiver that fails is repeated for days and needs nothing.</p>
-<h2 id="hub-payouts-stuck">HubPayoutsStuck</h2>
+<code>deliver-webhooks</code>. One receiver that fails is repeated for days and needs nothing.</p>`
+
+const COMPONENTS_AND_LOAD = html`<h2 id="hub-payouts-stuck">HubPayoutsStuck</h2>
 <p><strong>A payout has been under way for two hours.</strong> It was sent and neither confirmed
 nor expired on the chain. See HubChainDown and HubPaymentUnresolved. The chain accepts the
 authorization once, so nothing is paid twice.</p>
@@ -87,5 +82,14 @@ the routes and services in the dashboard; look at the other alerts first.</p>
 <h2 id="hub-pool-waits">HubPoolWaits</h2>
 <p><strong>Requests wait for database connections.</strong> The database is slow, or its
 connections are too few. Look for long queries in <code>pg_stat_activity</code>, and at the disk
-of the database.</p>`,
+of the database.</p>`
+
+/** `/docs/operations`: one section for each alert of `server/deploy/prometheus/alerts.yml`. */
+export const operationsGuide = () =>
+  docsPage(
+    'Guide for operators',
+    'For operators',
+    html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a Grafana
+dashboard are in <code>server/deploy/</code> of the repository.</p>
+${SERVICE_AND_LEDGER}${MONEY}${COMPONENTS_AND_LOAD}`,
   )
