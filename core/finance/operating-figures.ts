@@ -60,8 +60,8 @@ const EXCEPTIONS = `
 
 /** Entries older than the limit, of the day before it. */
 const MATCHED = `
-  SELECT l.within, coalesce(sum(abs(e.amount)) FILTER (WHERE e.matched) / sum(abs(e.amount)), 1)::float8
-    AS ratio
+  SELECT l.within,
+    coalesce(sum(abs(e.amount)) FILTER (WHERE e.matched) / sum(abs(e.amount)), 1)::float8 AS ratio
   FROM (VALUES ('1h', interval '1 hour'), ('24h', interval '24 hours')) l (within, age)
   LEFT JOIN hub.wallet_entry e ON e.amount <> 0 AND e.at <= clock_timestamp() - l.age
     AND e.at > clock_timestamp() - l.age - interval '1 day'

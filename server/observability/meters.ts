@@ -103,7 +103,7 @@ export class Meters {
     this.#registry.registerMetric(gauge)
   }
 
-  /** Reports the components that failed since the start, such as Redis, the node or the mail server. */
+  /** Reports the components that failed since the start, such as Redis or the node. */
   watchOutages(outages: Pick<Outages, 'states'>): void {
     const gauge = new Gauge({
       name: 'hub_component_failing',

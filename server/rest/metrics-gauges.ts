@@ -22,6 +22,7 @@ import {
   readWalletBalances,
   type WalletBalances,
 } from '../../core/payments/operations/wallet-balances.ts'
+import type { GaugeValues, Samples } from './gauge-values.ts'
 import { operatingGauges } from './operating-gauges.ts'
 
 /** Stays below the scrape timeout of Prometheus, 10 s. */
@@ -71,13 +72,6 @@ async function readSnapshot(deps: BalancesDeps): Promise<Snapshot> {
   const paused = state?.paused ?? false
   return { open, paused, outflow: today.platform, wallets, ledger, verification, operating }
 }
-
-type Amount = number | bigint
-export type Samples = readonly (readonly [
-  labels: Readonly<Record<string, string>>,
-  value: Amount,
-])[]
-export type GaugeValues = readonly [name: string, help: string, values: Amount | Samples]
 
 const gaugesOf = (snapshot: Snapshot): readonly GaugeValues[] => [
   ...paymentGauges(snapshot),

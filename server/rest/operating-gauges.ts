@@ -1,5 +1,5 @@
 import type { JobFigures, OperatingFigures } from '../../core/finance/operating-figures.ts'
-import type { GaugeValues, Samples } from './metrics-gauges.ts'
+import type { GaugeValues, Samples } from './gauge-values.ts'
 
 /** Gauges of jobs, queues and reconciliation. */
 export const operatingGauges = ({

@@ -11,8 +11,8 @@ CREATE TABLE hub.job_run (
 CREATE FUNCTION hub.record_job_run(p_job text, p_ok boolean, p_ms integer, p_period integer) RETURNS void
   LANGUAGE sql SECURITY DEFINER SET search_path = hub, pg_temp
 BEGIN ATOMIC
-  INSERT INTO hub.job_run AS r VALUES (p_job, CASE WHEN p_ok THEN now() END, CASE WHEN NOT p_ok THEN now() END,
-    (NOT p_ok)::integer, p_ms, p_period)
+  INSERT INTO hub.job_run AS r VALUES (p_job, CASE WHEN p_ok THEN now() END,
+    CASE WHEN NOT p_ok THEN now() END, (NOT p_ok)::integer, p_ms, p_period)
   ON CONFLICT (job) DO UPDATE SET succeeded_at = coalesce(excluded.succeeded_at, r.succeeded_at),
     failing_since = CASE WHEN NOT p_ok THEN coalesce(r.failing_since, now()) END,
     failures = r.failures + excluded.failures, duration_ms = p_ms, period_seconds = p_period;

@@ -89,7 +89,7 @@ export const operationsGuide = () =>
   docsPage(
     'Guide for operators',
     'For operators',
-    html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a Grafana
-dashboard are in <code>server/deploy/</code> of the repository.</p>
+    html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a
+Grafana dashboard are in <code>server/deploy/</code> of the repository.</p>
 ${SERVICE_AND_LEDGER}${MONEY}${COMPONENTS_AND_LOAD}`,
   )
