@@ -90,6 +90,8 @@ const meanConfidence = (pieces: readonly Piece[]): number => {
 /** With fewer letters in distinct words, and in mixed scripts, only clear cases are foreign. */
 const SHORT_LETTERS = 13
 const CLEAR_ODDS = 3
+/** The same for a text of names and a short word, whose names say little. */
+const NAMES_ODDS = 2
 /** Below this many letters, words that the detector does not know may be of any language. */
 const UNKNOWN_LETTERS = 20
 /** Fewer letters prove nothing. */
@@ -115,7 +117,9 @@ const readPiece = (piece: string): Piece => {
   const { best, odds } = readEnglish(isMixed ? latin.join(' ') : piece, latin)
   if (odds >= 0) return { code: 'en', confidence: sigmoid(odds), letters }
   const distinct = [...new Set(found)].join('').length
-  const isDoubtful = (distinct < SHORT_LETTERS || isMixed) && odds > -CLEAR_ODDS
+  const isDoubtful =
+    ((distinct < SHORT_LETTERS || isMixed) && odds > -CLEAR_ODDS) ||
+    (isNamesAndWord(found) && odds > -NAMES_ODDS)
   const isUnknown = distinct < (best === undefined ? UNKNOWN_LETTERS : WORD_LETTERS_MIN)
   if (isDoubtful || isUnknown || isNames(found) || isCode(piece)) {
     return { code: 'und', confidence: 0, letters }
@@ -211,6 +215,12 @@ const isNames = (found: readonly string[]): boolean =>
   found.every((word) => /^\p{Lu}/u.test(word) || PARTICLES.test(word)) &&
   found.some((word) => /\p{Ll}/u.test(word)) &&
   !PARTICLES.test(found.at(-1) ?? '')
+
+/** True if hardly anything but names is there, as in "Maria Silva paid". */
+const isNamesAndWord = (found: readonly string[]): boolean => {
+  const rest = found.filter((word) => !/^\p{Lu}/u.test(word))
+  return rest.length < found.length && rest.join('').length < WORD_LETTERS_MIN
+}
 
 /** Minimum share of brackets, operators and similar marks in program code. */
 const CODE_MARKS_SHARE = 0.06

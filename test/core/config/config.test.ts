@@ -74,7 +74,8 @@ describe('the configuration', () => {
     expect(own.production?.facilitator).to.deep.equal({
       gasKey: { kind: 'environment', key: GAS_KEY },
     })
-    expect(own.gas).to.deep.equal({ ethPrice: 2_875_500_000n, lowGwei: 2_000_000n })
+    const gasSettings = { ethPrice: 2_875_500_000n, lowGwei: 2_000_000n, priceFeed: undefined }
+    expect(own.gas).to.deep.equal(gasSettings)
   })
 
   it('accepts wallet keys in files and remote signers, one source per wallet', () => {

@@ -114,6 +114,7 @@ describe('the database', () => {
       'open_shard',
       'open_since',
       'owners_of',
+      'record_full_verification',
       'record_verification',
       'sum_up',
       'take_snapshots',
