@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import nock from 'nock'
 import type { Pool } from 'pg'
 import { Robots } from '../../../core/catalog/listings/probe/robots.ts'
 import { systemClock } from '../../../core/clock.ts'
@@ -103,6 +104,25 @@ export async function openCatalogFixture(): Promise<CatalogFixture> {
       await database.drop()
     },
   }
+}
+
+/** Opens the fixture for all tests of a `describe`, each of which begins without listings. */
+export function useCatalog(): CatalogFixture {
+  const fixture = {} as CatalogFixture
+  before(async () => {
+    nock.restore()
+    const opened = await openCatalogFixture()
+    Object.defineProperties(fixture, Object.getOwnPropertyDescriptors(opened))
+  })
+  after(async () => {
+    await fixture.close()
+    nock.activate()
+  })
+  beforeEach(async () => {
+    await clearListings(fixture)
+    fixture.clear()
+  })
+  return fixture
 }
 
 /** Empties everything that discovery writes. */

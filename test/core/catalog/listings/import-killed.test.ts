@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import nock from 'nock'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
-import { type CatalogFixture, json, openCatalogFixture } from '../fixture.ts'
+import { json, useCatalog } from '../fixture.ts'
 import { row } from '../rows.ts'
 
 const ROWS = 3_000
@@ -11,15 +10,7 @@ const PAGE = 100
 const KILLS = 2
 
 describe('an import that is killed', () => {
-  let fixture: CatalogFixture
-  before(async () => {
-    nock.restore()
-    fixture = await openCatalogFixture()
-  })
-  after(async () => {
-    await fixture.close()
-    nock.activate()
-  })
+  const fixture = useCatalog()
 
   /** Every tenth row is invalid. */
   const rows = Array.from({ length: ROWS }, (_, n) =>

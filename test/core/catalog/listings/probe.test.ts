@@ -1,17 +1,8 @@
 import { expect } from 'chai'
-import nock from 'nock'
 import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
 import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
-import {
-  type CatalogFixture,
-  clearListings,
-  json,
-  openCatalogFixture,
-  paths,
-  type SiteHandler,
-  sells,
-} from '../fixture.ts'
+import { json, paths, type SiteHandler, sells, useCatalog } from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
 
 const URL = 'http://shop.test/rain'
@@ -19,19 +10,7 @@ const PACE = { gapMs: 0 } as const
 const OTHER_PAYEE = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 describe('a probe', () => {
-  let fixture: CatalogFixture
-  before(async () => {
-    nock.restore()
-    fixture = await openCatalogFixture()
-  })
-  after(async () => {
-    await fixture.close()
-    nock.activate()
-  })
-  beforeEach(async () => {
-    await clearListings(fixture)
-    fixture.clear()
-  })
+  const fixture = useCatalog()
 
   const claim = async (...rows: object[]): Promise<void> => {
     const candidates = rows.map((change) => {

@@ -1,12 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import nock from 'nock'
 import {
   type ReadIndexDeps,
   readIndex,
 } from '../../../../core/catalog/listings/discovery/read-index.ts'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
-import { type CatalogFixture, clearListings, json, openCatalogFixture } from '../fixture.ts'
+import { json, useCatalog } from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
 
 const INDEX = { name: 'cdp', url: 'http://index.test/discovery/resources?type=http' }
@@ -27,19 +26,7 @@ const rowsOf = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => row({ resource: `https://api.acme.com/r/${from + n}` }))
 
 describe('reading an index', () => {
-  let fixture: CatalogFixture
-  before(async () => {
-    nock.restore()
-    fixture = await openCatalogFixture()
-  })
-  after(async () => {
-    await fixture.close()
-    nock.activate()
-  })
-  beforeEach(async () => {
-    await clearListings(fixture)
-    fixture.clear()
-  })
+  const fixture = useCatalog()
 
   const read = (more: Partial<ReadIndexDeps> = {}, index = INDEX) =>
     readIndex({ ...fixture, retryMs: [1, 1], ...more }, index)

@@ -1,16 +1,9 @@
 import { expect } from 'chai'
-import nock from 'nock'
 import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
 import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { Robots } from '../../../../core/catalog/listings/probe/robots.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
-import {
-  type CatalogFixture,
-  openCatalogFixture,
-  paths,
-  type SiteHandler,
-  sells,
-} from '../fixture.ts'
+import { paths, type SiteHandler, sells, useCatalog } from '../fixture.ts'
 import { row } from '../rows.ts'
 
 const MINUTE = 60_000
@@ -18,19 +11,10 @@ const RAIN = 'http://shop.test/rain'
 const AWAY = 'User-agent: AgentHub\nDisallow: /rain'
 
 describe('the robots.txt of a host', () => {
-  let fixture: CatalogFixture
+  const fixture = useCatalog()
   let robots: Robots
   let now = 0
-  before(async () => {
-    nock.restore()
-    fixture = await openCatalogFixture()
-  })
-  after(async () => {
-    await fixture.close()
-    nock.activate()
-  })
   beforeEach(() => {
-    fixture.clear()
     robots = new Robots(fixture.egress, { now: () => new Date(now) })
   })
   const answers = (site: SiteHandler): void =>
