@@ -12,7 +12,7 @@ export const operatingGauges = ({
   ...jobGauges(jobs),
   [
     'hub_queue_pending',
-    'Mails, webhook deliveries and payouts under way.',
+    'Pending mails, webhook deliveries and payouts.',
     queues.map(({ queue, pending }) => [{ queue }, pending] as const),
   ],
   [

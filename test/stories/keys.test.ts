@@ -241,12 +241,12 @@ describe('sub-keys', () => {
       const other = await hub().agent()
       const stranger = { id: other.keyId, secret: other.apiKey }
       expect((await change(stranger, child, limits)).status).to.equal(404)
-      for (const told of [
+      for (const refused of [
         await change(root, child, { services: ['echo', 'ehco'] }),
         await keys(root, '', { body: { services: ['echo', 'ehco'] } }),
       ]) {
-        expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
-        expect(told.body['detail']).to.include('/services/1').and.to.include('"ehco"')
+        expect([refused.status, refused.body['code']]).to.deep.equal([422, 'validation_failed'])
+        expect(refused.body['detail']).to.include('/services/1').and.to.include('"ehco"')
       }
       expect(await codes([work(child)])).to.deep.equal({ service_not_allowed: 1 })
       expect((await change(root, child, { services: null })).status).to.equal(200)

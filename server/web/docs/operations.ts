@@ -63,7 +63,7 @@ receivers do not respond. Check <code>SMTP_URL</code> and the log for <code>send
 <code>deliver-webhooks</code>. One receiver that fails is repeated for days and needs nothing.</p>`
 
 const COMPONENTS_AND_LOAD = html`<h2 id="hub-payouts-stuck">HubPayoutsStuck</h2>
-<p><strong>A payout has been under way for two hours.</strong> It was sent and neither confirmed
+<p><strong>A payout has been pending for two hours.</strong> It was sent and neither confirmed
 nor expired on the chain. See HubChainDown and HubPaymentUnresolved. The chain accepts the
 authorization once, so nothing is paid twice.</p>
 <h2 id="hub-component-failing">HubComponentFailing</h2>

@@ -22,41 +22,45 @@ const purchase = () =>
     validBefore: new Date(Date.now() + 60_000),
   }) as const
 
-describe('a named purchase', () => {
-  let fresh: FreshDatabase
-  let claims: Claims
-  let lease: ProcessLease
-  let id: string
+/** Opens claims on a database of their own for all tests of a `describe`. */
+function useClaims() {
+  const use = {} as { fresh: FreshDatabase; lease: ProcessLease; claims: Claims }
   before(async () => {
-    fresh = await freshDatabase()
-    lease = await ProcessLease.open(fresh.pool)
-    claims = new Claims(fresh.pool, systemClock, lease)
+    use.fresh = await freshDatabase()
+    use.lease = await ProcessLease.open(use.fresh.pool)
+    use.claims = new Claims(use.fresh.pool, systemClock, use.lease)
   })
+  after(async () => {
+    await use.lease.close()
+    await use.fresh.drop()
+  })
+  return use
+}
+
+describe('a named purchase', () => {
+  const use = useClaims()
+  let id: string
   beforeEach(() => {
     id = uuidv7(systemClock.now().getTime())
   })
-  after(async () => {
-    await lease.close()
-    await fresh.drop()
-  })
-  const claim = (key: ReturnType<typeof payment>) => claims.claim(key, { id, ...purchase() })
+  const claim = (key: ReturnType<typeof payment>) => use.claims.claim(key, { id, ...purchase() })
 
   for (const end of ['failed', 'released'] as const) {
     it(`is paid by one payment, also after a ${end} one`, async () => {
       const [lost, paid, late] = [payment(), payment(), payment()]
       expect(await claim(lost)).to.include({ isNew: true })
       await (end === 'failed'
-        ? claims.conclude(lost, 'failed')
-        : claims.release((await claims.find(lost))!))
+        ? use.claims.conclude(lost, 'failed')
+        : use.claims.release((await use.claims.find(lost))!))
       const second = await claim(paid)
       expect(second, 'the name is free again').to.include({ isNew: true })
-      await claims.conclude(paid, 'settled', hex(32))
-      expect(await claims.findPurchase(id)).to.deep.include({ key: paid, state: 'settled' })
+      await use.claims.conclude(paid, 'settled', hex(32))
+      expect(await use.claims.findPurchase(id)).to.deep.include({ key: paid, state: 'settled' })
       const third = await claim(late)
       expect(third, 'it is already paid').to.deep.include({ isNew: false })
       expect(third.claim.key).to.deep.equal(paid)
       expect((await claim(lost)).isNew, 'and not by the first payment again').to.equal(false)
-      expect(await claims.find(lost), 'which stays watched under its own id').to.include({
+      expect(await use.claims.find(lost), 'which stays watched under its own id').to.include({
         state: end,
         id,
       })
@@ -66,7 +70,7 @@ describe('a named purchase', () => {
   it('is claimed by one of several concurrent payments after another one failed', async () => {
     const lost = payment()
     await claim(lost)
-    await claims.release((await claims.find(lost))!)
+    await use.claims.release((await use.claims.find(lost))!)
     const payments = Array.from({ length: 4 }, payment)
     const results = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
     expect(results.filter(({ isNew }) => isNew)).to.have.lengthOf(1)
@@ -75,27 +79,16 @@ describe('a named purchase', () => {
 })
 
 describe('the claims that the job takes', () => {
-  let fresh: FreshDatabase
-  let claims: Claims
-  let lease: ProcessLease
-  before(async () => {
-    fresh = await freshDatabase()
-    lease = await ProcessLease.open(fresh.pool)
-    claims = new Claims(fresh.pool, systemClock, lease)
-  })
-  after(async () => {
-    await lease.close()
-    await fresh.drop()
-  })
+  const use = useClaims()
 
   it('are pending ones after a second, and those of a request at work after five', async () => {
     const [working, pending] = [payment(), payment()]
-    for (const key of [working, pending]) await claims.claim(key, purchase())
-    await claims.conclude(pending, 'pending')
+    for (const key of [working, pending]) await use.claims.claim(key, purchase())
+    await use.claims.conclude(pending, 'pending')
     const taken = async (age: string) => {
       const sql = 'UPDATE hub.payment_claim SET changed_at = now() - $1::interval'
-      await fresh.admin.query(sql, [age])
-      return (await claims.takeUnfinished(5, 10)).map(({ key }) => key)
+      await use.fresh.admin.query(sql, [age])
+      return (await use.claims.takeUnfinished(5, 10)).map(({ key }) => key)
     }
     expect(await taken('0.9 s')).to.deep.equal([])
     expect(await taken('1.1 s')).to.deep.equal([pending])
