@@ -32,6 +32,10 @@ const GUIDANCE = {
       'Idempotency-Key you can always try again: it is charged once.',
     retryable: false,
   },
+  unconfirmed: {
+    advice: 'The change may have been made: read it before you send the request again.',
+    retryable: false,
+  },
   kept: {
     advice: 'Send the same request with the same payment again: it is paid.',
     retryable: true,

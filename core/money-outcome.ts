@@ -9,6 +9,7 @@
  * - `refunded`: the caller had paid, and the charge was given back
  * - `unknown`: the failure does not tell; a dry run moves nothing
  * - `uncertain`: the call may have been charged, and a repetition would be charged again
+ * - `unconfirmed`: the request may have made its change, and a repetition would make it again
  */
 export type MoneyOutcome =
   | 'none'
@@ -20,3 +21,4 @@ export type MoneyOutcome =
   | 'settled'
   | 'refunded'
   | 'uncertain'
+  | 'unconfirmed'

@@ -9,6 +9,7 @@ import { optionsHeaders } from './http/cors.ts'
 import { assignRequestId, correlationHeaders, pathOf, send } from './http/exchange.ts'
 import { finalizeResponse } from './http/finalize-response.ts'
 import { assertWellFormed } from './http/malformed.ts'
+import { readPaymentHeader } from './http/payment-headers.ts'
 import type { PreKoaHandler } from './http/pre-koa.ts'
 import { methodNotAllowed, problem, reportFault, withOutcome } from './http/problem.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
@@ -80,8 +81,8 @@ const handleErrors =
       await next()
     } catch (error) {
       const reported = reportFault(error, log, { requestId, method: ctx.method, path })
-      const isPaid = ctx.get('payment-signature') !== ''
-      const fault = isPaid ? withOutcome(reported, 'pending') : reported
+      const isPaid = readPaymentHeader((name) => ctx.get(name) || undefined) !== undefined
+      const fault = withOutcome(reported, isPaid ? 'pending' : 'none')
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }

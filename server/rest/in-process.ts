@@ -1,4 +1,5 @@
 import type { Session } from '../../core/identity/sessions.ts'
+import { handleRoute } from './handle-route.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
 import { findStaff, requiredRole, runAsStaff, type StaffDeps } from './staff.ts'
 
@@ -41,7 +42,7 @@ export function inProcessApi(
       const url = new URL(fillPath(route.path, params), baseUrl())
       url.search = new URLSearchParams(filledQuery).toString()
       const handle = async (): Promise<RestReply> => {
-        return route.handle({
+        return handleRoute(route, {
           requestId: caller.requestId,
           url: url.href,
           ip: caller.ip,

@@ -53,6 +53,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly shared?: boolean
   /** Announces the end of the route with every response. */
   readonly deprecated?: Deprecation
+  /** For a POST: true if repetitions change nothing more, or the member of the body by which. */
+  readonly repeatable?: true | 'key'
   /** True if the rate limit per network does not apply: the handler limits, or must always run. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>

@@ -11,6 +11,7 @@ import { withReceiptV1 } from '../http/payment-headers.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
+import { handleRoute } from './handle-route.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
 import { findStaff, requiredRole, runAsStaff, type StaffDeps } from './staff.ts'
 
@@ -56,7 +57,7 @@ export const serveRest =
       const header = (name: string) => readSingleHeader(ctx, name)
       const callers = { caller, providerCaller, session, staff }
       const request = { ...origin, url: url.href, params, ...input, ...callers, header }
-      return trace.step('handle', () => route.handle(request))
+      return trace.step('handle', () => handleRoute(route, request))
     }
     const reply = await runAsStaff(route, { path: url.pathname, identity, staff }, deps, handle)
     const headers = {

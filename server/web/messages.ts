@@ -1,4 +1,5 @@
 import { FAULTS, type Fault } from '../../core/errors.ts'
+import { guidanceFor } from '../../core/guidance.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 import type { PageContent } from './layout.ts'
 import type { Submission } from './page.ts'
@@ -46,6 +47,9 @@ const errorCodeLink = ({ code }: Fault): Html =>
 const adviceFor = ({ code }: Fault): string =>
   FAULTS[code][2].startsWith('See ') ? '' : FAULTS[code][2]
 
+const nextStep = ({ code, money }: Fault): string =>
+  money === 'unconfirmed' ? guidanceFor(code, money).advice : 'Try again in a moment.'
+
 const TITLES_BY_STATUS: Readonly<Record<number, string>> = {
   404: 'Page not found',
   429: 'Too many requests',
@@ -62,7 +66,7 @@ export function errorPage(fault: Fault, requestId: string): PageContent {
     title,
     main: html`<h1>${title}</h1><p class="lead">${
       fault.status >= 500
-        ? 'The error is on our side and has been logged. Try again in a moment.'
+        ? `The error is on our side and has been logged. ${nextStep(fault)}`
         : needsRole
           ? 'Your account does not have this role. An administrator can grant it.'
           : fault.message

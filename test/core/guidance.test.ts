@@ -12,6 +12,7 @@ const OUTCOMES = [
   'settled',
   'refunded',
   'uncertain',
+  'unconfirmed',
 ] as const
 const CODES = Object.keys(FAULTS) as FaultCode[]
 /** Claims that nothing was paid, and invitations to pay again. */
@@ -34,7 +35,7 @@ describe('advice of a problem', () => {
         const { advice, retryable, charged_microdollars: charged } = body
         expect(headers['X-Charged-Microdollars'], code).to.equal(String(charged))
         expect(charged, code).to.equal(money === 'taken' ? CHARGED : 0)
-        if (money === 'taken' || money === 'unresolved' || money === 'uncertain') {
+        if (['taken', 'unresolved', 'uncertain', 'unconfirmed'].includes(money)) {
           expect(retryable, code).to.equal(false)
           expect(advice, code).to.not.match(NOTHING_PAID)
         }

@@ -148,6 +148,8 @@ describe('the application', () => {
       const answer = await ask({ path: '/v1/things/bug' })
       isProblem(answer, 'internal_error')
       expect(answer.text).not.to.match(/secret|\.ts|Error:/)
+      const { retryable, advice } = answer.json
+      expect([retryable, advice]).to.deep.equal([true, 'Nothing was charged. Try again later.'])
       expect(app.logged.join('')).to.include('a bug with a secret in it')
       expect(app.logged.join('')).to.include(answer.headers['x-request-id'])
     })

@@ -115,6 +115,7 @@ const linkedWalletRoutes = ({ pool, site, contracts }: EmailAccountDeps): readon
     summary: 'Creates the message that a wallet signs to let this account manage its keys.',
     auth: 'session',
     body: z.strictObject({ wallet_address: walletAddress }),
+    repeatable: true,
     response: { status: 201, schema: ChallengeView },
     handle: async (request) => {
       const { wallet_address: wallet } = request.body

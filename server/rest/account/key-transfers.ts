@@ -38,6 +38,7 @@ export const keyTransferRoutes = ({
       to_key_id: keyId,
       amount_microdollars: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
     }),
+    repeatable: true,
     response: { status: 201, schema: ChallengeView },
     faults: ['not_found', 'frozen_key'],
     handle: async (request) => {
@@ -52,6 +53,7 @@ export const keyTransferRoutes = ({
     summary: 'Executes a signed credit transfer. Repeated requests transfer once.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
+    repeatable: true,
     response: { status: 201, schema: KeyTransfer },
     faults: [...signatureFaults(contracts), 'insufficient_credits', 'frozen_key'],
     handle: async ({ body }) => {

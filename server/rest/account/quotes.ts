@@ -41,6 +41,7 @@ export const quoteRoutes = (deps: QuoteDeps): readonly AnyRoute[] => [
     auth: 'key',
     body: QuoteOrder,
     example: { slug: 'echo', method: 'POST', path: '/say', input: { words: 'hello' } },
+    repeatable: true,
     response: { status: 201, schema: Quote },
     faults: [
       'service_not_found',

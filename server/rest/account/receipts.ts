@@ -59,6 +59,7 @@ export const receiptRoutes = (
     summary: 'Verifies the signature of a receipt (X-Receipt) and returns its claims.',
     auth: 'none',
     body: z.strictObject({ receipt: z.string().min(1).max(8_192) }),
+    repeatable: true,
     response: { status: 200, schema: Verification },
     handle: async ({ body }) => {
       const verdict = await receipts.verify(body.receipt)

@@ -70,6 +70,7 @@ export const searchRoute = (
     summary: 'Searches services by capability, category or price; each hit explains its rank.',
     auth: 'key',
     body: SearchOrder,
+    repeatable: true,
     response: { status: 200, schema: pageSchema(SearchHit) },
     handle: async ({ body: { query, limit, cursor, ...filters } }) => {
       const { type, category, network, tag } = filters

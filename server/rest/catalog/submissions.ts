@@ -74,6 +74,7 @@ export const submissionRoutes = (deps: ListingDeps): readonly AnyRoute[] => [
     summary: 'Checks, line by line, what would be listed for a URL or origin, and why not.',
     auth: 'key',
     body: Submission,
+    repeatable: true,
     response: { status: 200, schema: Validation },
     handle: async ({ body }) => ({ body: await validate(deps, body) }),
   }),

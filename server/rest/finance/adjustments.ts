@@ -58,6 +58,7 @@ const submitRoute = (deps: FinanceDeps): AnyRoute =>
       }),
       reason: auditReason,
     }),
+    repeatable: 'key',
     response: { status: 201, or: 202, schema: DecisionView },
     faults: ['not_booked', 'idempotency_key_reused', 'own_account'],
     handle: async (request) => {

@@ -95,6 +95,7 @@ export const payoutAddressRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[
     summary: 'Creates the message that a wallet signs to receive the payouts of a provider.',
     auth: 'owner',
     body: z.strictObject({ wallet_address: walletAddress, provider: providerField }),
+    repeatable: true,
     response: { status: 201, schema: ChallengeView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
@@ -114,6 +115,7 @@ const authorizationRoutes = (deps: PayoutAddressDeps): readonly AnyRoute[] => [
     summary: 'Creates the message that the current wallet signs to authorize the requested change.',
     auth: 'owner',
     body: z.strictObject({ provider: providerField }),
+    repeatable: true,
     response: { status: 201, schema: ChallengeView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {

@@ -107,6 +107,7 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
     auth: 'provider',
     body: z.strictObject({ url: z.string().min(1).max(2_048) }),
     example: { url: 'https://example.com/blog/first' },
+    repeatable: true,
     response: { status: 200, schema: RuleMatch },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
