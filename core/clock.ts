@@ -53,8 +53,12 @@ export const withTimeout = <T>(ms: number, work: Promise<T>): Promise<T | undefi
   Promise.race([work.catch(() => undefined), unrefSleep(ms).then(() => undefined)])
 
 /** Resolves with the result of `work`. @throws Error if it fails or takes longer than `ms` */
-export function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {
+export function withDeadline<T>(
+  ms: number,
+  work: Promise<T>,
+  createError = (): Error => new Error(`no result within ${ms / 1_000} s`),
+): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no result within ${ms / 1_000} s`)), ms)
+  const timer = setTimeout(() => reject(createError()), ms)
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

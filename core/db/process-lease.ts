@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
+import { withDeadline } from '../clock.ts'
 import { ASYNC_COMMIT } from './transaction.ts'
 
 const BEAT_EVERY_MS = 1_000
+const RELEASE_WAIT_MS = 1_000
 /** Maximum number of releases that wait for the database. */
 const WAITING_MAX = 10_000
 
@@ -31,14 +33,14 @@ export class ProcessLease {
 
   /**
    * Runs a release of something that this process had begun. If the database is out of reach, runs
-   * it again each second until it succeeds: while this process lives, nobody else releases it.
+   * it again each second until it succeeds: while this process lives, nobody else releases it. The
+   * caller waits for a second at most.
    */
   async release(work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch {
+    const released = work().catch(() => {
       if (this.#waiting.size < WAITING_MAX) this.#waiting.add(work)
-    }
+    })
+    await withDeadline(RELEASE_WAIT_MS, released).catch(() => {})
   }
 
   /** Ends the lease: others may take over at once what is left. */

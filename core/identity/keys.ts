@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
+import { limitWait } from '../ledger/retry.ts'
 import { LoadingCache } from '../runtime/cache.ts'
 import { type CredentialGate, OPEN_GATE } from './credential-gate.ts'
 import { hashKey, isWellFormed } from './secret.ts'
@@ -118,6 +119,7 @@ export class KeyRing {
    * @param network of the caller, whose failed attempts are limited; only called for uncached keys
    * @throws Fault `invalid_api_key` (malformed or unknown), `revoked_api_key`, `frozen_key`,
    *   `authentication_limited`, or `provider_key` for a key that cannot call
+   * @throws LedgerUnavailable if the database does not respond in time
    */
   async authenticate(authorization: string, network?: () => string): Promise<Caller> {
     const cached = this.#cache.get(authorization)
@@ -141,7 +143,8 @@ export class KeyRing {
     const isFailure = authorization !== '' // a request without a key has not tried one
     if (key === undefined)
       return Promise.resolve(this.#gate.fail(isFailure ? network?.() : undefined))
-    return this.#gate.find(hashKey(key), network?.(), () => this.#cache.load(authorization))
+    const load = () => this.#cache.load(authorization)
+    return limitWait(this.#gate.find(hashKey(key), network?.(), load))
   }
 
   #assertUsable(caller: KeyLookup | undefined): Caller | ProviderCaller {

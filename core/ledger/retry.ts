@@ -1,4 +1,4 @@
-import { elapsedMs, sleep } from '../clock.ts'
+import { elapsedMs, sleep, withDeadline } from '../clock.ts'
 import { Unavailable } from '../outages.ts'
 
 /** The ledger could not be reached in time. It is unknown if the operation took effect. */
@@ -12,6 +12,16 @@ const RETRY_EVERY_MS = 50
 export const RETRY_FOR_MS = 15_000
 /** For what comes before the work of a call: its caller rather learns soon that it cannot begin. */
 export const BEGIN_FOR_MS = 2_000
+
+/** Time that a request waits for a database that does not respond. */
+const REQUEST_WAIT_MS = 2_500
+
+/**
+ * Limits the time that a request waits for work in the database, which goes on after it.
+ * @throws LedgerUnavailable if it takes longer: it is unknown if the work takes effect
+ */
+export const limitWait = <T>(work: Promise<T>): Promise<T> =>
+  withDeadline(REQUEST_WAIT_MS, work, () => new LedgerUnavailable('the database did not respond'))
 
 /** SQLSTATE raised by `ledger.post` for a value date in a closed month. */
 const PERIOD_CLOSED = 'AH001'

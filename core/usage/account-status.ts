@@ -5,6 +5,7 @@ import type { Caller } from '../identity/keys.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
+import { limitWait } from '../ledger/retry.ts'
 import type { Micros } from '../money.ts'
 import { ttlCache } from '../runtime/cache.ts'
 import type { ReachedLimit } from './allowances.ts'
@@ -101,7 +102,7 @@ export class AccountStatus {
 
   /** Returns `paid` while there are credits; at most a second old. */
   async tier(credits: AccountRef): Promise<Tier> {
-    return this.#tiers.get(credits.id) ?? tierOf(await this.balance(credits))
+    return this.#tiers.get(credits.id) ?? tierOf(await limitWait(this.balance(credits)))
   }
 
   /** Caches the tier of a balance that another query returned. */

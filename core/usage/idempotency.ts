@@ -6,7 +6,7 @@ import type { KeyCredits } from '../identity/main-keys.ts'
 import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { BEGIN_FOR_MS, withRetry } from '../ledger/retry.ts'
+import { BEGIN_FOR_MS, limitWait, withRetry } from '../ledger/retry.ts'
 import { claimRequestName } from './request-names.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
@@ -67,14 +67,15 @@ export class Idempotency {
    */
   async begin(keyed: IdempotentRequest): Promise<IdempotentAttempt> {
     const { caller, key, inputs, call, leaseSeconds: seconds } = keyed
-    const id = await claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
+    const name = claimRequestName(this.#deps.pool, caller, `call:${key}`, inputs, call)
+    const id = await limitWait(name)
     if (id === undefined) throw new Fault('idempotency_key_reused')
     if (id === call) {
       await this.#begun(id, call, () => withRetry(() => this.#insert(id, seconds), BEGIN_FOR_MS))
       return { id }
     }
-    const { attempt, done, busy } = await this.#read(id)
-    if (done || (!busy && (await this.#wasPaid(attempt)))) return await this.#replay(id, attempt)
+    const { attempt, done, busy } = await limitWait(this.#read(id))
+    if (done || (!busy && (await limitWait(this.#wasPaid(attempt))))) return await this.#replay(id, attempt)
     if (busy) throw inProgress(attempt)
     const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
     if (isResumed) return { id, resumed: attempt }
@@ -87,12 +88,14 @@ export class Idempotency {
     })
   }
 
-  /** Begins an attempt. If that fails, it may have begun nevertheless: it is ended. */
+  /** Begins an attempt. If that fails or takes long, it may begin nevertheless: it is ended. */
   async #begun<T>(id: string, call: string, begin: () => Promise<T>): Promise<T> {
+    const beginning = begin()
     try {
-      return await begin()
+      return await limitWait(beginning)
     } catch (error) {
-      await this.#deps.lease.release(() => this.finish({ id }, call, false))
+      const finish = () => this.finish({ id }, call, false)
+      await this.#deps.lease.release(() => beginning.then(finish, finish))
       throw error
     }
   }

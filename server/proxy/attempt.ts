@@ -3,6 +3,7 @@ import { daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
+import { limitWait } from '../../core/ledger/retry.ts'
 import { logFailure } from '../../core/outages.ts'
 import type { Claim } from '../../core/payments/receiving/claim.ts'
 import { BadPayment, paymentKey } from '../../core/payments/receiving/offers.ts'
@@ -42,7 +43,9 @@ export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<
     let claim = keyed?.isRetry ? await deps.claims.findPaidCall(priced.call) : undefined
     if (!claim) {
       await assertCallable(deps, priced)
-      if (payment !== undefined) claim = await findPresentedClaim(deps, priced, payment)
+      if (payment !== undefined) {
+        claim = await limitWait(findPresentedClaim(deps, priced, payment))
+      }
     }
     if (!claim) return keyed ? { keyed, isOpen: true } : UNKEYED
     const resumed = await resumePaid(deps, claim, priced)

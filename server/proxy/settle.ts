@@ -1,5 +1,6 @@
 import { Fault } from '../../core/errors.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
+import { limitWait } from '../../core/ledger/retry.ts'
 import { json } from '../../core/money.ts'
 import { discardBody } from '../http/response-stream.ts'
 import { markCharged } from './attempt.ts'
@@ -10,18 +11,24 @@ import type { Attempt, Charge, Funds, HandledCall, PricedCall } from './call-typ
 /**
  * Charges or releases the funds. Under an Idempotency-Key the response is stored before the charge,
  * and the key is marked as charged after it. A response that cannot be charged is discarded.
- * @throws HoldExpired, or the fault of an x402 payment that failed after the work
+ *
+ * The caller waits shortly for a database that does not respond, but longer for a response that an
+ * external seller was paid for. A charge that is late takes effect: a repetition with the same key
+ * gets the response, and without a key the job `recover-calls` gives the charge back.
+ * @throws HoldExpired, LedgerUnavailable, or the fault of an x402 payment that failed after the work
  */
 export async function settle(deps: CallDeps, handled: HandledCall): Promise<Charge> {
   const { priced, attempt, funds, outcome } = handled
   const { keyed } = attempt
   const isCharged = outcome.kind === 'delivered' || outcome.kind === 'taken'
   try {
+    const isBought = deps.creditsOnly.has(priced.offering.service.slug)
+    const inTime = isBought || funds.source === 'x402' ? <T>(work: Promise<T>) => work : limitWait
     if (keyed && isCharged) {
-      const isOurs = await deps.responses.storeAttempt({ call: priced.call, ...outcome })
-      if (!isOurs) throw new HoldExpired()
+      const stored = deps.responses.storeAttempt({ call: priced.call, ...outcome })
+      if (!(await inTime(stored))) throw new HoldExpired()
     }
-    const charge = await funds.settle(outcome)
+    const charge = await inTime(funds.settle(outcome))
     if (keyed && isCharged) await markCharged(deps, keyed, priced.call)
     if (keyed) attempt.isOpen = !isCharged
     return charge

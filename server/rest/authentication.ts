@@ -10,6 +10,7 @@ import {
   type Session,
   type StaffSessionRules,
 } from '../../core/identity/sessions.ts'
+import { limitWait } from '../../core/ledger/retry.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import { readAuthorization, readSingleHeader } from '../http/exchange.ts'
 import { buildCookie, cookieName, DAY_SECONDS } from './cookie.ts'
@@ -72,7 +73,7 @@ export async function sessionFromCookie(
   const cookie = ctx.cookies.get(sessionCookieName(baseUrl()))
   if (cookie === undefined) return undefined
   const load = () => findSession(pool, cookie, { admins, staff })
-  return sessionGate.find(hashToken(cookie), networkPrefix(ctx.ip), load)
+  return limitWait(sessionGate.find(hashToken(cookie), networkPrefix(ctx.ip), load))
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { limitWait } from '../../core/ledger/retry.ts'
 import { type AnyRoute, route } from './route.ts'
 
 const State = z.object({ status: z.enum(['ok', 'unavailable']) })
@@ -49,7 +50,7 @@ export const healthRoutes = (
 type State = z.infer<typeof State>['status']
 
 const databaseState = (pool: Pool): Promise<State> =>
-  pool.query('SELECT 1').then(
+  limitWait(pool.query('SELECT 1')).then(
     () => 'ok' as const,
     () => 'unavailable' as const,
   )
