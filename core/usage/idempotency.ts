@@ -75,7 +75,8 @@ export class Idempotency {
       return { id }
     }
     const { attempt, done, busy } = await limitWait(this.#read(id))
-    if (done || (!busy && (await limitWait(this.#wasPaid(attempt))))) return await this.#replay(id, attempt)
+    if (done || (!busy && (await limitWait(this.#wasPaid(attempt)))))
+      return await this.#replay(id, attempt)
     if (busy) throw inProgress(attempt)
     const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
     if (isResumed) return { id, resumed: attempt }

@@ -15,7 +15,7 @@ import type { Attempt, Charge, Funds, HandledCall, PricedCall } from './call-typ
  * The caller waits shortly for a database that does not respond, but longer for a response that an
  * external seller was paid for. A charge that is late takes effect: a repetition with the same key
  * gets the response, and without a key the job `recover-calls` gives the charge back.
- * @throws HoldExpired, LedgerUnavailable, or the fault of an x402 payment that failed after the work
+ * @throws HoldExpired, LedgerUnavailable, or the fault of an x402 payment after the work
  */
 export async function settle(deps: CallDeps, handled: HandledCall): Promise<Charge> {
   const { priced, attempt, funds, outcome } = handled
