@@ -45,8 +45,5 @@ export function json(amount: bigint): number {
   return value
 }
 
-/**
- * Minimum top-up on the command line and of the MCP tool `hub_topup`, which leads there. REST and
- * pages sell less, because x402 clients pay at most one dollar without confirmation.
- */
+/** Minimum purchase of credits at every entry point. */
 export const MIN_TOP_UP = usd('5')

@@ -14,7 +14,6 @@ import { StoredResponses } from '../../core/usage/stored-responses.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
 import { ExpectedLengths } from '../proxy/expected-lengths.ts'
 import { KEYLESS_CALLS } from '../proxy/funds/no-charge.ts'
-import { MIN_PURCHASE_MICROS } from '../rest/account/credits.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
 
 export function createSharedServices(
@@ -66,7 +65,6 @@ export const createCallDeps = (
   keylessCalls: new Slots(KEYLESS_CALLS),
   expectedLengths: new ExpectedLengths(),
   creditsOnly: CREDITS_ONLY,
-  minTopUp: MIN_PURCHASE_MICROS,
   minX402: minimumOf(options),
   prepaidAbove: options.prepaidAbove,
   holdMarginSeconds: options.holdMarginSeconds,

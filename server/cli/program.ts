@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { dollars as decimal, MIN_TOP_UP } from '../../core/money.ts'
 import { assistants } from './assistants.ts'
 import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
@@ -62,7 +63,7 @@ function addMoneyCommands(program: Command, run: Run): void {
     .action(run(async (context) => (await import('./commands/balance.ts')).balance(context)))
   program
     .command('topup')
-    .argument('<dollars>', 'at least 5')
+    .argument('<dollars>', `at least ${decimal(MIN_TOP_UP)}`)
     .description('buy credits with USDC from the wallet, with one signature')
     .option(...KEYSTORE)
     .option('--purchase-id <name>', 'idempotency key: purchased once, even if repeated')

@@ -48,7 +48,6 @@ export interface CallDeps {
   readonly expectedLengths: ExpectedLengths
   /** Services that only credits can pay, and that may park the price of a call. */
   readonly creditsOnly: ReadonlySet<string>
-  readonly minTopUp: Micros
   /** Returns the minimum price payable by x402, in microdollars; cheaper calls require credits. */
   readonly minX402: () => Micros
   /** Maximum price that a wallet without earlier payments may pay by x402 after the work. */
@@ -62,5 +61,5 @@ export interface CallDeps {
 /** Dependencies for building a 402 response. */
 export type PaymentRequiredDeps = Pick<
   CallDeps,
-  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402' | 'prepaidAbove' | 'clock'
+  'offers' | 'accountStatus' | 'creditsOnly' | 'minX402' | 'prepaidAbove' | 'clock'
 >

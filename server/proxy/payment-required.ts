@@ -1,6 +1,6 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
-import { json } from '../../core/money.ts'
+import { json, MIN_TOP_UP } from '../../core/money.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
 import type { PricedCall } from './call-types.ts'
@@ -37,7 +37,7 @@ export async function paymentRequired(
   priced: PricedCall,
 ): Promise<Fault> {
   const { caller } = priced
-  const { offers, accountStatus, minTopUp, minX402, creditsOnly, clock } = deps
+  const { offers, accountStatus, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const isX402 = acceptsX402(deps, priced)
@@ -57,7 +57,7 @@ export async function paymentRequired(
         action: 'topup',
         method: 'POST',
         href: '/v1/credits/purchase',
-        min_microdollars: json(minTopUp),
+        min_microdollars: json(MIN_TOP_UP),
       },
       ...(hasKey ? [] : [{ action: 'register', method: 'GET', href: '/v1/register/challenge' }]),
     ],

@@ -123,7 +123,7 @@ export class KeyedBuyer {
 
   #credits(name?: string): PaidRequest {
     const { random, ip } = this.#deps
-    const amount = { amount_microdollars: random.between(1_000_000, 2_000_000) }
+    const amount = { amount_microdollars: random.between(5_000_000, 6_000_000) }
     const body = name === undefined ? amount : { ...amount, purchase_id: name }
     return { path: PURCHASE, body, key: this.#apiKey, ip }
   }

@@ -20,9 +20,9 @@ describe('the gas accounting job', () => {
   const onChain = async (): Promise<bigint> => (await hub().sandbox!.money.gas!.balance()) / GWEI
 
   it('posts exactly what the wallet spent, to the gwei, while the hub is busy', async () => {
-    const [one, two] = await Promise.all([hub().agent(5_000_000n), hub().agent(5_000_000n)])
+    const [one, two] = await Promise.all([hub().agent(usd('10')), hub().agent(usd('10'))])
     for (const { client } of [one, two, one]) {
-      await client.purchase(usd('1'))
+      await client.purchase(usd('5'))
       await account()
       expect(await inLedger()).to.equal(await onChain())
     }

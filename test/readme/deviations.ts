@@ -22,6 +22,7 @@ export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: strin
     "$(hub --json receipts list | grep -oE '01[0-9a-f]{6}-[0-9a-f-]{27}' | sed -n 1p)",
   ],
   [/\bCALL\b/g, '"$CALL"'],
+  [/\bKEY-ID\b/g, `$(hub --json keys list | grep -oE '"key_id": ?"key_\\w+' | sed 's/.*"//;$!d')`],
   [/Bearer …/g, 'Bearer secret'],
   [/\bPURPOSE\b/g, 'receipts'],
   [/ \[(SOURCE|--host HOST)\]/g, ''],

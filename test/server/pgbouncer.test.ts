@@ -59,7 +59,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
   })
 
   it('sells, at once and in any order, and counts every call', async () => {
-    const bought = await ada.client.purchase(usd('1'))
+    const bought = await ada.client.purchase(usd('5'))
     expect(bought.status).to.equal(201)
     const call = (n: number) =>
       ask(hub.url, '/proxy/echo/say', {
@@ -71,7 +71,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
     expect(told.filter(({ status }) => status !== 200)).to.deep.equal([])
     const again = await call(7)
     expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
-    expect(await hub.balance(ada.keyId)).to.equal(usd('0.995'))
+    expect(await hub.balance(ada.keyId)).to.equal(usd('4.995'))
     const { headers } = await ask(hub.url, '/v1/credits/balance', { key: ada.apiKey })
     const asked = 2 + 51 + 1 // the purchase counts as two, this as one
     expect(headers['x-ratelimit-remaining']).to.equal(String(1_000 - asked))

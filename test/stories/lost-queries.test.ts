@@ -12,7 +12,7 @@ import { type LossTime, loseQuery } from '../support/lost-queries.ts'
 import { useHub } from '../support/suite.ts'
 
 const PRICE = usd('0.01')
-const BOUGHT = usd('1')
+const BOUGHT = usd('5')
 const handle = async () => ({ done: true })
 const endpoint = { summary: 'Works.', input: s.object({}), price: PRICE, handle }
 const works = defineService({
@@ -79,12 +79,12 @@ describe('a database connection that is lost at any statement of', () => {
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('10'))
     eve = privateKeyToAccount(generatePrivateKey())
-    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('500') })
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('2500') })
   })
 
   /** Total that was charged so far, by the ledger or on the chain. */
   const moved = async ({ isPayment }: Order): Promise<bigint> => {
-    if (isPayment) return usd('500') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
+    if (isPayment) return usd('2500') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
     const { rows } = await hub().hub.pool.query<{ sum: bigint }>(
       `SELECT coalesce(sum(amount), 0)::bigint AS sum FROM ledger.journal WHERE kind = 2`,
     )

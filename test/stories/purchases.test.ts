@@ -7,7 +7,7 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
-const AMOUNT = usd('1')
+const AMOUNT = usd('5')
 
 /** Runtime code that returns 32 bytes for every call: the four given ones, then zeros. */
 const answering = (selector: string): string => `0x63${selector}60e01b60005260206000f3`

@@ -34,14 +34,14 @@ describe('story: everything at once', () => {
 
   /** Runs one agent. Returns what it was charged by x402, in microdollars. */
   async function live(client: HubClient): Promise<bigint> {
-    await insist(() => client.purchase(usd('1')))
+    await insist(() => client.purchase(usd('5')))
     const outside = (fault: string) =>
       result(client.external({ url: `${hub().sandbox!.sellerUrl}/weather${fault}` }))
     const say = () => client.call('echo', '/say', { words: 'hi' })
     const fail = () => result(client.call('flawed', '/throws', {}))
     const [told] = await Promise.all([
       Promise.all([...Array.from({ length: 5 }, say), client.call('gift', '/try', {})]),
-      insist(() => client.purchase(usd('2'))),
+      insist(() => client.purchase(usd('6'))),
       Promise.all(SELLERS.map(outside)),
       Promise.all([fail(), fail()]),
     ])
@@ -55,7 +55,7 @@ describe('story: everything at once', () => {
     const onChain = () => Promise.all([chain.balanceOf(treasury), chain.balanceOf(spend.address)])
     const [received, owned] = await onChain()
     const agents: HubClient[] = []
-    for (let i = 0; i < AGENTS; i++) agents.push((await (await enter(usd('5'))).register()).client)
+    for (let i = 0; i < AGENTS; i++) agents.push((await (await enter(usd('11'))).register()).client)
     const passing = await enter(usd('1'))
     let over = false
     const jobs = jobsUntil(() => over)
@@ -81,7 +81,7 @@ describe('story: everything at once', () => {
       expect(body['reserved_microdollars']).to.equal(0)
       left += BigInt(String(body['balance_microdollars']))
     }
-    const sold = usd('3') * BigInt(AGENTS)
+    const sold = usd('11') * BigInt(AGENTS)
     expect(left).to.equal(sold - outside - charged.reduce((sum, each) => sum + each, 0n))
     const [receives, owns] = await onChain()
     expect(receives - received).to.equal(sold + usd('0.001'))

@@ -70,9 +70,9 @@ describe('A210 a sub-key', () => {
     const buy = (key: string, amount_microdollars: number) =>
       get('/v1/credits/purchase', key, { body: { amount_microdollars, purchase_id: 'may' } })
     const { apiKey } = await createSubKey()
-    await fails(buy(apiKey, 2_000_000), 402, 'payment_required')
-    await fails(buy(main.apiKey, 3_000_000), 402, 'payment_required')
-    await fails(buy(main.apiKey, 4_000_000), 422, 'idempotency_key_reused')
+    await fails(buy(apiKey, 5_000_000), 402, 'payment_required')
+    await fails(buy(main.apiKey, 6_000_000), 402, 'payment_required')
+    await fails(buy(main.apiKey, 7_000_000), 422, 'idempotency_key_reused')
   })
 
   it('keeps a name from before names were separate, and pays once for it', async () => {

@@ -162,7 +162,7 @@ describe('what a process that is gone had begun', () => {
     let eve: PrivateKeyAccount
     beforeEach(async () => {
       eve = privateKeyToAccount(generatePrivateKey())
-      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
     })
     const order = (payment?: string, key?: string) =>
       ask(hub().url, '/proxy/counted/work', {
@@ -238,11 +238,11 @@ describe('what a process that is gone had begun', () => {
 
       it('buys its credits as soon as the chain shows the payment', async () => {
         const bob = await hub().agent()
-        await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+        await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
         const buy = (payment?: string) =>
           ask(hub().url, '/v1/credits/purchase', {
             key: bob.apiKey,
-            body: { amount_microdollars: 1_000_000 },
+            body: { amount_microdollars: 5_000_000 },
             headers: payment === undefined ? {} : { 'payment-signature': payment },
           })
         const payment = await payFor(eve, hub().url, await buy())
@@ -253,7 +253,7 @@ describe('what a process that is gone had begun', () => {
         expect((await buy(payment)).body).to.include({ code: 'payment_pending' })
         await eventually(async () => (await buy(payment)).status === 201)
         expect((await buy(payment)).body).to.include({ state: 'settled' })
-        expect(await hub().balance(bob.keyId)).to.equal(usd('1'))
+        expect(await hub().balance(bob.keyId)).to.equal(usd('5'))
       })
     })
 

@@ -13,9 +13,9 @@ describe('story: top-up', () => {
       ada  buys      5.000000              => 201  ada 5.000000  ada.usdc 5.000000  cash 5.000000
       hub  resolves  payments              => treasury 5.000000  transit 0.000000
       ada  buys      6.000000              => 402 payment_invalid  ada 5.000000  ada.usdc 5.000000
-      ada  buys      0.999999              => 422 validation_failed
-      ada  buys      1.000000              => 201  ada 6.000000  ada.usdc 4.000000  cash 6.000000
-      hub  resolves  payments              => treasury 6.000000  transit 0.000000
+      ada  buys      4.999999              => 422 validation_failed
+      ada  buys      5.000000              => 201  ada 10.000000  ada.usdc 0.000000  cash 10.000000
+      hub  resolves  payments              => treasury 10.000000  transit 0.000000
       `,
       paying(),
     ))
@@ -30,7 +30,7 @@ describe('story: top-up', () => {
       ada   signs  for credits 5.000000
       ada   sends  ada for credits 5.000000     => 201 settled  ada 5.000000  ada.usdc 5.000000
       ada   sends  ada for credits 5.000000     => 201 settled  ada 5.000000  ada.usdc 5.000000
-      ada   sends  ada for credits 4.000000     => 402 payment_replayed  ada 5.000000
+      ada   sends  ada for credits 6.000000     => 402 payment_replayed  ada 5.000000
       twin  sends  ada for credits 5.000000     => 402 payment_replayed  twin 0.000000
       bob   sends  ada for credits 5.000000     => 402 payment_replayed  bob 0.000000
       bob   sends  ada for echo/say             => 402 payment_replayed  bob 0.000000

@@ -20,7 +20,7 @@ describe('a client of x402 version 1, which reads only the body', () => {
   let eve: PrivateKeyAccount
   before(async () => {
     eve = privateKeyToAccount(generatePrivateKey())
-    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('10') })
   })
 
   const say = (headers: Record<string, string> = {}, words = 'hello'): Promise<ApiResponse> =>
@@ -58,13 +58,13 @@ describe('a client of x402 version 1, which reads only the body', () => {
 
   it('buys credits', async () => {
     const { apiKey: key, keyId } = await hub().agent()
-    const body = { amount_microdollars: 1_000_000 }
+    const body = { amount_microdollars: 5_000_000 }
     const offered = await ask(hub().url, CREDITS, { key, body })
     const headers = { 'x-payment': await sign(offered) }
     const bought = await ask(hub().url, CREDITS, { key, body, headers })
     expect(bought.status, bought.text).to.equal(201)
     expect(decoded(bought.headers['x-payment-response'])).to.include({ network: 'base' })
-    expect(await hub().balance(keyId)).to.equal(usd('1'))
+    expect(await hub().balance(keyId)).to.equal(usd('5'))
   })
 
   it('cannot pay another amount than the price, and is not charged then', async () => {

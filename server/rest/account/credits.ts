@@ -5,7 +5,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import { json, type Micros, micros } from '../../../core/money.ts'
+import { json, MIN_TOP_UP, type Micros, micros } from '../../../core/money.ts'
 import {
   type AcceptDeps,
   acceptPayment,
@@ -21,8 +21,6 @@ import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 import { BALANCE, readBalances } from './key-account.ts'
 
-/** Below one dollar, gas costs more than the purchase is worth. */
-export const MIN_PURCHASE_MICROS = micros(1_000_000)
 export const MAX_PURCHASE_MICROS = micros(10_000_000_000)
 const OFFER_TIMEOUT_SECONDS = 300
 
@@ -40,7 +38,7 @@ const Balance = z.object(BALANCE)
 
 export const purchaseAmount = z
   .int()
-  .min(Number(MIN_PURCHASE_MICROS))
+  .min(Number(MIN_TOP_UP))
   .max(Number(MAX_PURCHASE_MICROS))
 const purchaseIdField = z
   .string()
@@ -64,7 +62,7 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
     body: z.strictObject({ amount_microdollars: purchaseAmount, purchase_id: purchaseIdField }),
     example: { amount_microdollars: 5_000_000, purchase_id: 'top-up-1' },
     response: { status: 201, or: 202, schema: Purchase },
-    price: { min: MIN_PURCHASE_MICROS, max: MAX_PURCHASE_MICROS },
+    price: { min: MIN_TOP_UP, max: MAX_PURCHASE_MICROS },
     faults: [
       'payment_required',
       'payment_invalid',

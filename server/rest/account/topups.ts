@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { findKeyCredits } from '../../../core/identity/main-keys.ts'
-import { micros } from '../../../core/money.ts'
+import { MIN_TOP_UP, micros } from '../../../core/money.ts'
 import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, route } from '../route.ts'
 import {
   type CreditsDeps,
   MAX_PURCHASE_MICROS,
-  MIN_PURCHASE_MICROS,
   purchase,
   purchaseAmount,
 } from './credits.ts'
@@ -41,7 +40,7 @@ export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
       purchase_id: 'pur_00000000-0000-4000-8000-000000000000',
     },
     response: { status: 201, or: 202, schema: Topup },
-    price: { min: MIN_PURCHASE_MICROS, max: MAX_PURCHASE_MICROS },
+    price: { min: MIN_TOP_UP, max: MAX_PURCHASE_MICROS },
     faults: [
       'not_found',
       'payment_required',

@@ -1,5 +1,5 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
-import { decimal } from '../../../core/money.ts'
+import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
 /** Public URLs of the entry points. */
@@ -72,8 +72,9 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
    \`X-Max-Price\` refuses more expensive calls.
 4. **Call.** \`${proxyUrl}/{slug}/{path}\` with \`Authorization: Bearer ahk_…\`. With an
    \`Idempotency-Key\`, repeated requests are charged once.
-5. **Pay.** Free calls pay first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, USDC on
-   Base by x402). Otherwise the call returns a 402: sign its offer and send \`PAYMENT-SIGNATURE\`.
+5. **Pay.** Free calls pay first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, at least
+   ${dollars(MIN_TOP_UP)} USD, in USDC on Base by x402). Otherwise the call returns a 402: sign its
+   offer and send \`PAYMENT-SIGNATURE\`.
 6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 

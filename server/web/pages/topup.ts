@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { findKeyCredits } from '../../../core/identity/main-keys.ts'
-import { dollars, usd } from '../../../core/money.ts'
+import { dollars, MIN_TOP_UP, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { COMMAND_LINE } from '../../../core/release.ts'
-import { MAX_PURCHASE_MICROS, MIN_PURCHASE_MICROS } from '../../rest/account/credits.ts'
+import { MAX_PURCHASE_MICROS } from '../../rest/account/credits.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import { purchaseId } from '../../rest/account/topups.ts'
 import type { ListPage } from '../../rest/paging.ts'
@@ -71,7 +71,7 @@ paid in USDC on Base.</p>${paymentPart(purchase, deps, await deps.genesis())}${o
   })
 
 const DOLLARS = /^\$?(\d{1,5}(?:\.\d{1,6})?)$/
-const BOUNDS = [MIN_PURCHASE_MICROS, MAX_PURCHASE_MICROS].map(formatDollars)
+const BOUNDS = [MIN_TOP_UP, MAX_PURCHASE_MICROS].map(formatDollars)
 const AMOUNT_ERROR = `Enter ${BOUNDS.join(' to ')}.`
 const KEY_ERROR = 'Unknown or revoked key.'
 
@@ -79,7 +79,7 @@ const KEY_ERROR = 'Unknown or revoked key.'
 function parseAmount(text: string): bigint | undefined {
   const [, figure] = DOLLARS.exec(text) ?? []
   const amount = figure === undefined ? 0n : usd(figure)
-  return amount >= MIN_PURCHASE_MICROS && amount <= MAX_PURCHASE_MICROS ? amount : undefined
+  return amount >= MIN_TOP_UP && amount <= MAX_PURCHASE_MICROS ? amount : undefined
 }
 
 /** Active main keys of the signed-in account. */

@@ -14,12 +14,12 @@ describe('the ledger of a running hub', function () {
     const { money, sellerUrl } = hub().sandbox!
     const wallets = { treasury: money.treasury, spend: money.spend.address }
     const run = () => reconcile({ ...ports, pool, wallets })
-    const { client, address } = await hub().agent(usd('5'))
+    const { client, address } = await hub().agent(usd('20'))
     expect(address).to.match(/^0x/)
     const at = { work: true, runs: 0 }
     const work = async () => {
       for (let i = 0; i < 4; i++) {
-        await client.purchase(usd('1'))
+        await client.purchase(usd('5'))
         await client.external({ url: `${sellerUrl}/weather?city=Oslo` })
         await client.external({ url: `${sellerUrl}/weather?fault=v1` })
         await eventually(() => !at.work || at.runs >= i) // each round is reconciled
@@ -39,7 +39,7 @@ describe('the ledger of a running hub', function () {
       [[], []],
     ])
     expect(settled.map(({ chain, ledger }) => [chain, ledger])).to.deep.equal([
-      [usd('4'), usd('4')],
+      [usd('20'), usd('20')],
       [usd('49.92'), usd('49.92')],
     ])
   })

@@ -66,7 +66,7 @@ const KEYED: Readonly<Record<string, Send>> = {
   external: sendExternal,
   'top-up': (buyer, deps, n) => {
     const body = {
-      amount_microdollars: 1_000_000 + n,
+      amount_microdollars: 5_000_000 + n,
       purchase_id: `${buyer.name}-${n}`.replaceAll(' ', '-'),
     }
     return pay('top-up', '/v1/credits/purchase', body, buyer, deps)

@@ -54,8 +54,8 @@ const SOLD: Readonly<Record<string, Sold>> = {
   '/proxy/tenders/v1/daily-action-brief': { price: '0.050000' },
   '/proxy/tenders/v1/feed': { price: '0.010000' },
   '/v1/credits/purchase': {
-    price: '1.000000',
-    input: { amount_microdollars: 1_000_000 },
+    price: '5.000000',
+    input: { amount_microdollars: 5_000_000 },
     keyed: true,
   },
 }

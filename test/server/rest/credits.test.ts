@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
@@ -5,6 +6,7 @@ import { anew, counted } from '../../stories/counted-service.ts'
 import { flawed } from '../../stories/failing-services.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
+import { callTool } from '../mcp/ask.ts'
 
 type Item = Readonly<Record<string, unknown>>
 interface Page {
@@ -146,7 +148,7 @@ describe('credits of a key', () => {
 
     const wrong: readonly unknown[] = [
       {},
-      { amount_microdollars: 999_999 },
+      { amount_microdollars: 4_999_999 },
       { amount_microdollars: 10_000_000_001 },
       { amount_microdollars: 5_000_000.5 },
       { amount_microdollars: '5000000' },
@@ -161,6 +163,38 @@ describe('credits of a key', () => {
         expect(response.body['issues']).to.be.an('array').that.is.not.empty
       })
     }
+
+    it('has one minimum at every entry point: the 5 USD of the command line', async () => {
+      const { apiKey: key, keyId } = await agentWith('0')
+      const { url } = hub()
+      const order = { key_id: keyId, purchase_id: `pur_${randomUUID()}` }
+      for (const [amount, status] of [
+        [4_999_999, 422],
+        [5_000_000, 402],
+      ] as const) {
+        const body = { amount_microdollars: amount }
+        const bought = await ask(url, '/v1/credits/purchase', { key, body })
+        const toppedUp = await ask(url, '/v1/topups', { body: { ...order, ...body } })
+        expect([bought.status, toppedUp.status], String(amount)).to.deep.equal([status, status])
+        const usd = (amount / 1e6).toFixed(6)
+        const query = new URLSearchParams({ ...order, amount_usd: usd })
+        const page = await ask(url, `/topup?${query}`)
+        expect(page.text.includes('Enter $5.00 to'), usd).to.equal(status === 422)
+        const { data } = await callTool(hub(), key, 'hub_topup', { amount_usd: usd })
+        expect(JSON.stringify(data)).to.match(
+          status === 422 ? /must be 5\.00 to/ : /"min_usd":"5\.00"/,
+        )
+      }
+      const unpaid = await ask(url, '/proxy/echo/say', { key, body: { words: 'hi' } })
+      expect(unpaid.body['next_steps']).to.deep.include({
+        action: 'topup',
+        method: 'POST',
+        href: '/v1/credits/purchase',
+        min_microdollars: 5_000_000,
+      })
+      const { text } = await ask(url, '/openapi.json')
+      expect(text.match(/"amount_microdollars":\{[^}]*"minimum":5000000\b/)).to.not.equal(null)
+    })
 
     it('rejects an invalid payment and repeats the offer', async () => {
       const { apiKey: key } = await agentWith('0')

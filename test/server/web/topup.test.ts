@@ -86,10 +86,10 @@ describe('top-up by anyone with the page link', () => {
     expect(text).to.include('data-amount="7500000"').and.to.include('Top up $7.50')
     expect(text, 'a sandbox says which chain it is').to.match(/data-genesis="0x[\da-f]{64}"/)
     expect((await open('key_id=key_nobody')).status).to.equal(404)
-    for (const wrong of ['0.10', '10001', 'five', '']) {
+    for (const wrong of ['4.99', '10001', 'five', '']) {
       const again = await open(`key_id=${keyId}&amount_usd=${wrong}`)
       expect(again.status, wrong).to.equal(422)
-      expect(again.text).to.include(`value="${wrong}"`).and.to.include('$1.00 to $10,000.00')
+      expect(again.text).to.include(`value="${wrong}"`).and.to.include('$5.00 to $10,000.00')
     }
   })
 })

@@ -12,7 +12,7 @@ import { THIEF } from './sellers.ts'
 import { type PaymentFlaws, signPayment } from './sign-payment.ts'
 import { blockWork, COST, resetWork, watchedService, work } from './watched-service.ts'
 
-const WALLET = usd('1')
+const WALLET = usd('5')
 
 const cheaper = (value: bigint): PaymentFlaws => ({
   signed: { value },
@@ -32,7 +32,7 @@ describe('attacks by payers of the hub', () => {
     path = '/proxy/watched/a',
     key?: string,
   ): Promise<ApiResponse> => {
-    const body = path.startsWith('/v1') ? { amount_microdollars: Number(usd('1')) } : {}
+    const body = path.startsWith('/v1') ? { amount_microdollars: Number(WALLET) } : {}
     const headers: Record<string, string> = payment ? { 'payment-signature': payment } : {}
     return ask(fixture().hub.url, path, { body, headers, key })
   }
@@ -97,7 +97,7 @@ describe('attacks by payers of the hub', () => {
     it('A080 does not pay both a call and credits', async () => {
       const ada = await fixture().createAgent(0n)
       const purchase = (payment?: string) => send(payment, '/v1/credits/purchase', ada.apiKey)
-      work.price = usd('1')
+      work.price = WALLET
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       expect(codeOf(await purchase(payment))).to.deep.equal([402, 'payment_replayed'])
@@ -107,7 +107,7 @@ describe('attacks by payers of the hub', () => {
       expect(await purchase(credits)).to.have.property('status', 201)
       expect(codeOf(await send(credits))).to.deep.equal([402, 'payment_replayed'])
       expect(work.done).to.equal(1)
-      await fixture().expectMoney(ada, { credits: usd('1'), held: 0n })
+      await fixture().expectMoney(ada, { credits: WALLET, held: 0n })
     })
 
     it('is the same payment if the authorization has another letter case', async () => {

@@ -19,10 +19,10 @@ describe('sixty concurrent payments', () => {
   it('to the hub, for calls and credits, all settle and deliver', async () => {
     const { url } = fixture().hub
     const ada = await fixture().createAgent(0n)
-    const wallets = await createMany(3, () => fixture().createPayer(usd('11')))
+    const wallets = await createMany(3, () => fixture().createPayer(usd('51')))
     const orders = [
       { path: CALL, body: { words: 'hi' } },
-      { path: PURCHASE, key: ada.apiKey, body: { amount_microdollars: 1_000_000 } },
+      { path: PURCHASE, key: ada.apiKey, body: { amount_microdollars: 5_000_000 } },
     ] as const
     const offers = await Promise.all(orders.map((order) => ask(url, order.path, order)))
     const now = fixture().clock.now()
@@ -38,7 +38,7 @@ describe('sixty concurrent payments', () => {
     expect(statuses).to.deep.equal(Array.from({ length: PAYMENTS }, (_, n) => 200 + (n % 2)))
     await fixture().resolveAll()
     const { earned, treasuryOnChain } = await fixture().changes()
-    const [sold, bought] = [BigInt(HALF) * COST, BigInt(HALF) * usd('1')]
+    const [sold, bought] = [BigInt(HALF) * COST, BigInt(HALF) * usd('5')]
     expect([earned, treasuryOnChain]).to.deep.equal([sold, sold + bought])
     await fixture().expectMoney(ada, { credits: bought, held: 0n })
   })

@@ -11,7 +11,7 @@ import {
   UntrustedFacilitator,
 } from './untrusted-facilitator.ts'
 
-const AMOUNT = usd('1')
+const AMOUNT = usd('5')
 const WALLET = 3n * AMOUNT
 const CREDITS = { path: '/v1/credits/purchase', body: { amount_microdollars: Number(AMOUNT) } }
 const CALL = { path: '/proxy/echo/say', body: { words: 'hi' } }

@@ -31,10 +31,10 @@ describe('a hub whose chain stops producing blocks', () => {
   it('keeps all payments open, asks nobody to pay again and settles each once', async () => {
     const { url } = fixture().hub
     const [ada, bob] = [await fixture().createAgent(0n), await fixture().createAgent()]
-    const [eve, wallet] = [await fixture().createPayer(), await fixture().createPayer()]
+    const [eve, wallet] = [await fixture().createPayer(), await fixture().createPayer(usd('5'))]
     const now = fixture().clock.now()
     const call = { path: '/proxy/echo/say', body: { words: 'hi' } }
-    const credits = { path: '/v1/credits/purchase', body: { amount_microdollars: 1_000_000 } }
+    const credits = { path: '/v1/credits/purchase', body: { amount_microdollars: 5_000_000 } }
     const key = ada.apiKey
     const paid = (payment: string) => ({ 'payment-signature': payment })
     const byEve = await signPayment(eve, await ask(url, call.path, call), now)
@@ -77,7 +77,7 @@ describe('a hub whose chain stops producing blocks', () => {
 
     await mining(true)
     await fixture().resolveAll()
-    expect((await buys()).body).to.include({ state: 'settled', balance_microdollars: 1_000_000 })
+    expect((await buys()).body).to.include({ state: 'settled', balance_microdollars: 5_000_000 })
     expect((await calls()).headers).to.include({ 'idempotency-replayed': 'true' })
     await fixture().expectMoney(bob, {
       credits: usd('1') - PRICE,
@@ -86,7 +86,7 @@ describe('a hub whose chain stops producing blocks', () => {
       paid: PRICE,
     })
     const { earned, treasuryOnChain } = await fixture().changes()
-    expect([earned, treasuryOnChain]).to.deep.equal([COST, usd('1') + COST])
+    expect([earned, treasuryOnChain]).to.deep.equal([COST, usd('5') + COST])
   })
 
   it('releases the hold of a payment that is never mined', async () => {

@@ -33,7 +33,7 @@ export function blockWork(): { readonly reached: Promise<void>; readonly open: (
 const endpoint = {
   summary: 'Works.',
   input: s.object({}),
-  price: { max: usd('1'), of: () => ({ amount: work.price }) },
+  price: { max: usd('5'), of: () => ({ amount: work.price }) },
   handle: async (call: object) => {
     work.calls.push(call)
     await work.before()

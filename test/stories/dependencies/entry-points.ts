@@ -42,7 +42,7 @@ export interface EntryPoint {
   prepare(fixture: Fixture): Promise<PreparedRequest>
 }
 
-const BOUGHT = usd('1')
+const BOUGHT = usd('6')
 const TOPUP = usd('5')
 const EXTERNAL_PRICE: bigint = usd('0.01')
 const WORK_PRICE: bigint = PRICE

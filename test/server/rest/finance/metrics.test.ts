@@ -29,7 +29,7 @@ describe('metrics', () => {
 
   it('report pending payments, wallets and outflow in Prometheus format', async () => {
     const ada = await hub().agent(usd('5'))
-    await ada.client.purchase(usd('2'))
+    await ada.client.purchase(usd('5'))
     await buyWeather(hub(), ada.apiKey)
     await buyWeather(hub(), ada.apiKey)
     await buyWeather(hub(), ada.apiKey, 'fault=failing')
@@ -43,7 +43,7 @@ describe('metrics', () => {
       'hub_unresolved_payments{direction="in",state="settled"}': 1,
       'hub_unresolved_payments{direction="out",state="unresolved"}': 1,
       'hub_unresolved_payments{direction="out",state="paid"}': 2,
-      'hub_wallet_usdc_microdollars{wallet="treasury"}': 2_000_000,
+      'hub_wallet_usdc_microdollars{wallet="treasury"}': 5_000_000,
       'hub_wallet_usdc_microdollars{wallet="spend"}': 49_980_000,
       'hub_ledger_wallet_microdollars{wallet="spend"}': 50_000_000,
       'hub_ledger_exceptions{wallet="spend"}': 0,

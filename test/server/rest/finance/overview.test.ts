@@ -105,7 +105,7 @@ describe('finance routes', () => {
         const said = await ask(url, '/proxy/echo/say', { key: ada.apiKey, body: { words: 'hi' } })
         expect(said.headers).to.include({ 'x-payment-source': 'credits' })
       }
-      expect(await ada.client.purchase(usd('1'))).to.have.property('status', 201)
+      expect(await ada.client.purchase(usd('5'))).to.have.property('status', 201)
       expect((await pause(false)).body).to.include({ paused: false, reason: 'the test is over' })
       for (const { url } of [hub(), another]) await buyExternal({ url }, ada.apiKey, PRODUCT_URL)
       expect(seller.seen.connections).to.be.greaterThan(before.connections)

@@ -17,7 +17,7 @@ describe('payments in the finance API', () => {
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent(usd('5'))
-    await ada.client.purchase(usd('2'))
+    await ada.client.purchase(usd('5'))
     await buyWeather(hub(), ada.apiKey)
     await buyWeather(hub(), ada.apiKey, 'fault=failing')
     await buyWeather(hub(), ada.apiKey, 'fault=took')
@@ -44,7 +44,7 @@ describe('payments in the finance API', () => {
     const [bought, , unresolved, taken] = items
     expect(bought).to.include({
       purpose: 'credits',
-      amount_microdollars: 2_000_000,
+      amount_microdollars: 5_000_000,
       counterparty: ada.address.toLowerCase(),
       host: null,
       key_id: null,

@@ -27,7 +27,7 @@ describe('platform wallets in the finance API', () => {
 
   it('show chain and ledger balances, with amounts in transit', async () => {
     const ada = await hub().agent(usd('5'))
-    await ada.client.purchase(usd('2'))
+    await ada.client.purchase(usd('5'))
     await buyWeather(hub(), ada.apiKey)
     await buyWeather(hub(), ada.apiKey, 'fault=failing')
     const { money } = hub().sandbox!
@@ -35,9 +35,9 @@ describe('platform wallets in the finance API', () => {
     expect(open).to.have.property('chain', 'ok')
     expect(open.treasury).to.deep.equal({
       address: money.treasury,
-      chain_microdollars: 2_000_000,
-      books_microdollars: 2_000_000,
-      in_transit_microdollars: 2_000_000,
+      chain_microdollars: 5_000_000,
+      books_microdollars: 5_000_000,
+      in_transit_microdollars: 5_000_000,
       difference_microdollars: 0,
       exceptions: 0,
     })
@@ -52,7 +52,7 @@ describe('platform wallets in the finance API', () => {
     await resolvePayments(hub().hub.paymentDeps, 0)
     const resolved = await look()
     expect(resolved.treasury).to.include({
-      books_microdollars: 2_000_000,
+      books_microdollars: 5_000_000,
       in_transit_microdollars: 0,
     })
     expect(resolved.spend).to.include({
