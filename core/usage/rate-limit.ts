@@ -86,10 +86,14 @@ export class RateLimits {
   async #count(key: string, policy: Policy): Promise<RateState> {
     const { count, msLeft } = await this.#windows.count(key, policy.seconds)
     const left = Math.max(0, policy.limit - count)
-    const headers = headersOf(policy, left, Math.max(1, Math.ceil(msLeft / 1_000)))
+    const secondsLeft = Math.max(1, Math.ceil(msLeft / 1_000))
+    const headers = headersOf(policy, left, secondsLeft)
     if (count <= policy.limit) return { headers }
     this.#onRefusal(policy.name)
-    throw new Fault(policy.fault ?? 'rate_limited', undefined, {
+    const detail =
+      `The limit "${policy.name}" allows ${policy.limit} requests in ${policy.seconds} seconds. ` +
+      `It resets in ${secondsLeft} s.`
+    throw new Fault(policy.fault ?? 'rate_limited', detail, {
       headers: { ...headers, 'Retry-After': headers['X-RateLimit-Reset'] },
       advice: policy.advice,
     })

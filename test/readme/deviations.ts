@@ -2,8 +2,13 @@
 export const SKIPPED: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm ci && npm test$|^HUB_TEST_POSTGRES_VERSION=/, 'runs all tests, as CI does'],
   [/^CONSERVATION_SEED=|npm run test:faults/, 'runs for hours'],
-  [/ledger -- resolve/, 'ledger and chain of a new sandbox do not differ'],
-  [/ledger -- close/, 'the month of a new sandbox is not over'],
+]
+
+/** Commands for which a new sandbox has no occasion, and what they say instead. */
+export const REFUSED: readonly (readonly [command: RegExp, output: RegExp])[] = [
+  [/ledger -- resolve/, /^Not resolved: /m],
+  [/ledger -- close/, /^Not closed: /m],
+  [/ledger -- accept-restore/, /^Not accepted: The database has all entries/m],
 ]
 
 /** The credits of a key, which the hub of the README has. */
@@ -22,6 +27,7 @@ export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: strin
     "$(hub --json receipts list | grep -oE '01[0-9a-f]{6}-[0-9a-f-]{27}' | sed -n 1p)",
   ],
   [/\bCALL\b/g, '"$CALL"'],
+  [/\bID(?= --as )/g, '1'],
   [/\bKEY-ID\b/g, `$(hub --json keys list | grep -oE '"key_id": ?"key_\\w+' | sed 's/.*"//;$!d')`],
   [/Bearer …/g, 'Bearer secret'],
   [/\bPURPOSE\b/g, 'receipts'],

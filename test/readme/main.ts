@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Block, commandsOf, findBlocks } from './blocks.ts'
-import { BEFORE, PLACEHOLDERS, PREPARATIONS, SKIPPED } from './deviations.ts'
+import { BEFORE, PLACEHOLDERS, PREPARATIONS, REFUSED, SKIPPED } from './deviations.ts'
 import { Newcomer } from './newcomer.ts'
 import { startWeatherApi } from './weather-api.ts'
 
@@ -104,7 +104,9 @@ async function runCommand(block: Block, command: string): Promise<void> {
   const call = /^X-Call-Id: (\S+)/im.exec(out)?.[1]
   if (call !== undefined) newcomer.set({ CALL: call })
   const seconds = ((elapsedMs() - startMs) / 1000).toFixed(1)
-  check(block, `${command} (${seconds} s)`, exit === 0 && !isRefusal(out), `exit ${exit}: ${out}`)
+  const refusal = REFUSED.find(([pattern]) => pattern.test(command))?.[1]
+  const isGood = refusal ? exit === 1 && refusal.test(out) : exit === 0 && !isRefusal(out)
+  check(block, `${command} (${seconds} s)`, isGood, `exit ${exit}: ${out}`)
 }
 
 /** Starts the hub, and signs in as the person whom later blocks name. */

@@ -174,7 +174,7 @@ describe('what a process that is gone had begun', () => {
         },
       })
     const sign = async () => payFor(eve, hub().url, await order())
-    const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
+    const paid = async () => usd('5') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
 
     it('is served for the same payment, which is settled once', async () => {
       const { started, resume } = blockFirst()

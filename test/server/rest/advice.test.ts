@@ -129,11 +129,15 @@ describe('the advice of a problem', function () {
     }
   })
 
-  it('says that credits raise the rate limit', async () => {
+  it('names the rate limit, when it resets, and that credits raise it', async () => {
     const { apiKey: key } = await hub().agent()
     const asked = Array.from({ length: 101 }, () => get('/v1/credits/balance', { key }))
     const limited = (await Promise.all(asked)).find(({ status }) => status === 429)
     expect(limited?.body['advice']).to.match(/credits .* 1000 requests per minute instead of 100/)
+    const reset = String(limited?.headers['x-ratelimit-reset'])
+    expect(limited?.body['detail']).to.equal(
+      `The limit "free" allows 100 requests in 60 seconds. It resets in ${reset} s.`,
+    )
   })
 
   describe('on a purchase from a seller', () => {
