@@ -36,10 +36,7 @@ const Purchase = z.object({
 
 const Balance = z.object(BALANCE)
 
-export const purchaseAmount = z
-  .int()
-  .min(Number(MIN_TOP_UP))
-  .max(Number(MAX_PURCHASE_MICROS))
+export const purchaseAmount = z.int().min(Number(MIN_TOP_UP)).max(Number(MAX_PURCHASE_MICROS))
 const purchaseIdField = z
   .string()
   .regex(/^[\w.:-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : -')

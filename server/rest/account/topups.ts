@@ -4,12 +4,7 @@ import { findKeyCredits } from '../../../core/identity/main-keys.ts'
 import { MIN_TOP_UP, micros } from '../../../core/money.ts'
 import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, route } from '../route.ts'
-import {
-  type CreditsDeps,
-  MAX_PURCHASE_MICROS,
-  purchase,
-  purchaseAmount,
-} from './credits.ts'
+import { type CreditsDeps, MAX_PURCHASE_MICROS, purchase, purchaseAmount } from './credits.ts'
 
 /** Random id, created by `hub_topup` or the top-up page, so that nobody can claim it in advance. */
 export const purchaseId = z

@@ -70,9 +70,14 @@ interface Shopping {
   }
 }
 
-/** Pays with a third-party client, which reads the header of the 402. */
+/**
+ * Pays with a third-party client, which reads the header of the 402. Its own limit is 1 USD, which a
+ * buyer of credits raises.
+ */
 const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Response> => {
-  const client = new x402Client().register(USDC_BASE.network, new ExactEvmScheme(account))
+  const client = new x402Client()
+    .register(USDC_BASE.network, new ExactEvmScheme(account))
+    .setSpendControls({ maxAmountPerPayment: '$5' })
   return wrapFetchWithPayment(fetch, client)(url, init)
 }
 
@@ -139,7 +144,7 @@ describe('outside readers of our offers', () => {
   let apiKey: string
   before(async () => {
     apiKey = (await hub().agent()).apiKey
-    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('11') })
   })
 
   const shopping = (path: string): Shopping => {
@@ -188,7 +193,7 @@ describe('outside readers of our offers', () => {
         return [path, mode, price(path), ['x402']]
       })
       const external = ['/proxy/external', 'apiKey+paid', '0.000000-1.000000 USD', ['credits']]
-      const topups = ['/v1/topups', 'paid', '1.000000-10000.000000 USD', ['x402']]
+      const topups = ['/v1/topups', 'paid', '5.000000-10000.000000 USD', ['x402']]
       expect(read).to.have.deep.members([...sold, external, topups])
     })
 
