@@ -178,7 +178,7 @@ describe('credits of a key', () => {
         expect([bought.status, toppedUp.status], String(amount)).to.deep.equal([status, status])
         const usd = (amount / 1e6).toFixed(6)
         const query = new URLSearchParams({ ...order, amount_usd: usd })
-        const page = await ask(url, `/topup?${query}`)
+        const page = await ask(url, `/topup?${query.toString()}`)
         expect(page.text.includes('Enter $5.00 to'), usd).to.equal(status === 422)
         const { data } = await callTool(hub(), key, 'hub_topup', { amount_usd: usd })
         expect(JSON.stringify(data)).to.match(
