@@ -71,8 +71,8 @@ interface Shopping {
 }
 
 /**
- * Pays with a third-party client, which reads the header of the 402. Its own limit is 1 USD, which a
- * buyer of credits raises.
+ * Pays with a third-party client, which reads the header of the 402. A buyer of credits raises its
+ * own limit of 1 USD.
  */
 const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Response> => {
   const client = new x402Client()
