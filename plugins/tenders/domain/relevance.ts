@@ -1,5 +1,6 @@
 import table from '../data/energy-cpv.json' with { type: 'json' }
 import type { Notice } from '../model.ts'
+import { energyWordsIn, isSpecific } from '../parse/energy-words.ts'
 import type { Label } from './enums.ts'
 
 /** Relevance of a notice for energy suppliers, 0 to 100, with its reasons. */
@@ -14,7 +15,7 @@ export interface Relevance {
     readonly words: number
     readonly directive: number
     /** Applied rule; null if the sum is unchanged. `unclear`: limited, its deadline is no date. */
-    readonly rule: 'floor' | 'cap' | 'unclear' | null
+    readonly rule: 'floor' | 'title' | 'cap' | 'unclear' | null
     readonly matched_cpv: string | null
     readonly matched_words: readonly string[]
   }
@@ -36,6 +37,8 @@ const UTILITIES = /^32014L0025$/
 const POINTS = { main: 70, additional: 35, activity: 15, words: 10, directive: 5 } as const
 const FLOOR = 55
 const CAP = 15
+/** Least scores if the title is about energy, whatever the codes. */
+const TITLE = { ofUtility: 45, ofOthers: 25 } as const
 /** Minimum score of tenders in the feed. */
 export const SCORE_MIN = 20
 
@@ -49,30 +52,22 @@ function weightOf(code: string): Weight | undefined {
 }
 
 export function relevanceOf(notice: Notice): Relevance {
-  const mains = [notice.cpv.main, ...notice.lots.map(({ cpv }) => cpv.main)]
-  const others = [...notice.cpv.additional, ...notice.lots.flatMap(({ cpv }) => cpv.additional)]
-  const best = [
-    ...weighed(
-      mains.filter((code) => code !== null),
-      POINTS.main,
-    ),
-    ...weighed(others, POINTS.additional),
-  ].reduce<Weighed | undefined>(
-    (top, each) => (top && top.points >= each.points ? top : each),
-    undefined,
-  )
   const isActive = notice.activities.some((activity) => ACTIVITIES.has(activity))
+  const isTitled = titleWordsOf(notice).some((word) => isActive || isSpecific(word))
+  const best = bestCode(notice, isActive || isTitled ? 1 : UNSUPPORTED)
+  const isEnergy = isActive || isTitled || (best !== undefined && best.points >= ENERGY_POINTS)
   const hasWords = notice.energyWords.length > 0
   const activity = isActive ? POINTS.activity : 0
-  const words = hasWords ? POINTS.words : 0
+  const words = hasWords && isEnergy ? POINTS.words : 0
   const directive = isActive && UTILITIES.test(notice.legalBasis ?? '') ? POINTS.directive : 0
   const sum = (best?.points ?? 0) + activity + words + directive
-  const floor = best && isActive && hasWords ? FLOOR : 0
-  const score = best ? Math.min(100, Math.max(sum, floor)) : Math.min(CAP, sum)
-  const rounded = Math.round(score * 10) / 10
+  const { rule, score } = limited(sum, {
+    hasCode: best !== undefined,
+    floor: floorOf(notice, { isActive, isTitled, hasCode: best !== undefined }),
+  })
   return {
-    score: rounded,
-    label: labelOf(rounded),
+    score,
+    label: labelOf(score),
     sector: best?.sector ?? null,
     breakdown: {
       scoring_version: table.version,
@@ -80,11 +75,66 @@ export function relevanceOf(notice: Notice): Relevance {
       activity,
       words,
       directive,
-      rule: best ? (floor > sum ? 'floor' : null) : sum > CAP ? 'cap' : null,
+      rule,
       matched_cpv: best?.code ?? null,
       matched_words: notice.energyWords,
     },
   }
+}
+
+/** Share of its points that an additional code has if neither buyer nor title is about energy. */
+const UNSUPPORTED = 0.5
+/** Points from which a code alone shows that a call is about energy; only a main code has them. */
+const ENERGY_POINTS = 28
+
+/** The code with the most points; additional ones have fewer. */
+function bestCode({ cpv, lots }: Notice, support: number): Weighed | undefined {
+  const mains = [cpv.main, ...lots.map((lot) => lot.cpv.main)].filter((code) => code !== null)
+  const others = [...cpv.additional, ...lots.flatMap((lot) => lot.cpv.additional)]
+  return [
+    ...weighed(mains, POINTS.main),
+    ...weighed(others, POINTS.additional * support),
+  ].reduce<Weighed | undefined>(
+    (top, each) => (top && top.points >= each.points ? top : each),
+    undefined,
+  )
+}
+
+/** Words of energy in the titles; those in the name of the buyer say nothing about the call. */
+function titleWordsOf({ title, lots, buyers }: Notice): string[] {
+  const texts = [...title, ...lots.flatMap((lot) => lot.title)].map(({ text }) => text)
+  const names = buyers.map(({ name }) => name.toLowerCase())
+  return energyWordsIn(texts.join('\n')).filter(
+    (word) => !names.some((name) => name.includes(word)),
+  )
+}
+
+/** Divisions of goods and services that are no energy even if their title has a word of it. */
+const UNRELATED = new Set(
+  ['03', '15', '18', '22', '30', '33', '34', '35', '37', '39', '55', '60', '64', '66', '75'].concat(
+    ['79', '80', '85', '92', '98'],
+  ),
+)
+
+interface Signs {
+  readonly isActive: boolean
+  readonly isTitled: boolean
+  readonly hasCode: boolean
+}
+
+/** Least score that buyer and words guarantee. */
+function floorOf({ cpv, energyWords }: Notice, { isActive, isTitled, hasCode }: Signs): number {
+  if (hasCode && isActive && energyWords.length > 0) return FLOOR
+  const isUnrelated = UNRELATED.has(cpv.main?.slice(0, 2) ?? '')
+  if (isUnrelated || !isTitled) return 0
+  return isActive ? TITLE.ofUtility : TITLE.ofOthers
+}
+
+function limited(sum: number, { hasCode, floor }: { hasCode: boolean; floor: number }) {
+  const rounded = (score: number): number => Math.round(Math.min(100, score) * 10) / 10
+  if (floor > sum) return { score: floor, rule: hasCode ? 'floor' : 'title' } as const
+  if (!hasCode && sum > CAP && floor === 0) return { score: CAP, rule: 'cap' } as const
+  return { score: rounded(sum), rule: null } as const
 }
 
 /** Limits the score of a call whose deadline cannot be read. */

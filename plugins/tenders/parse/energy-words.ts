@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { distinct } from './values.ts'
 
+const LINES = readFileSync(new URL('../data/energy-words.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => line.split(' '))
+const stemsOf = (lines: readonly (readonly string[])[]): string[] =>
+  distinct(lines.flatMap(([, ...stems]) => stems.map((stem) => stem.replaceAll('-', ' '))))
+
 /** Beginnings of words, of all languages together: a notice may be in several. */
-const STEMS: readonly string[] = distinct(
-  readFileSync(new URL('../data/energy-words.txt', import.meta.url), 'utf8')
-    .split('\n')
-    .filter((line) => !line.startsWith('#'))
-    .flatMap((line) => line.split(' ').slice(1))
-    .filter((stem) => stem !== '')
-    .map((stem) => stem.replaceAll('-', ' ')),
-)
+const STEMS = stemsOf(LINES)
+/** Those that are also used of lamps, vehicles and wiring. */
+const GENERIC = stemsOf(LINES.filter(([language]) => language === 'generic'))
 const WORDS = new RegExp(`(?<![\\p{L}\\p{N}])(?:${STEMS.join('|')})\\p{L}{0,30}`, 'giu')
 /** A number and a unit of power, energy or voltage, as in `400 kV`. */
 const UNITS = new RegExp(
@@ -33,3 +35,7 @@ export const energyWordsIn = (text: string): string[] => {
   }
   return [...found]
 }
+
+/** Returns true if a word that `energyWordsIn` found is used of little else than energy. */
+export const isSpecific = (word: string): boolean =>
+  !GENERIC.some((stem) => word.startsWith(stem))
