@@ -8,7 +8,10 @@ import { overview } from './store/overview.ts'
 
 /** Query parameters by name; the command line also accepts hyphens. */
 const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
-  changes: ['event', 'signal', 'verification_status', 'country', 'limit', 'offset'],
+  changes: ['event', 'signal', 'verification_status', 'country', 'cpv_prefix', 'min_score'].concat([
+    'limit',
+    'offset',
+  ]),
   brief: [],
   feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', 'limit', 'offset'],
 }

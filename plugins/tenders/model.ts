@@ -143,7 +143,17 @@ export interface Result {
   readonly total: Amount | null
   readonly totalRange?: { readonly low: Amount; readonly high: Amount } | null
   readonly frameworkMax: Amount | null
+  /** Estimate of all framework agreements (BT-1118). */
+  readonly frameworkEstimated?: Amount | null
+  /** Groups of lots with a common maximum (BT-156) or estimate (BT-1561). */
+  readonly groups?: readonly LotGroup[]
   readonly lots: readonly LotResult[]
+}
+
+export interface LotGroup {
+  readonly groupId: string | null
+  readonly frameworkMax: Amount | null
+  readonly frameworkEstimated: Amount | null
 }
 
 export interface Notice {

@@ -17,7 +17,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => P
     (await import('./provider-statistics.ts')).providerStatistics(),
   rendering: async () => (await import('./rendering.ts')).rendering(),
   search: async () => (await import('./search.ts')).search(),
-  tenders: async () => (await import('./tenders.ts')).tenders(),
+  tenders: async (data) => (await import('./tenders.ts')).tenders(data),
   upstream: async () => (await import('./upstream.ts')).upstream(),
   web: async () => (await import('./web.ts')).web(),
   x402: async () => (await import('./x402.ts')).x402(),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
 import type { Database } from 'agenthub/plugin'
 import { openPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -12,6 +13,7 @@ import { openStore } from '../../plugins/tenders/store/store.ts'
 import { injectedHost } from '../support/injected-host.ts'
 import { newFolder } from './folder.ts'
 import type { Report } from './report.ts'
+import { tenderQuality } from './tenders/quality.ts'
 import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
 const DAY_NOTICES = 3_190
@@ -33,11 +35,16 @@ const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
   ['changes', {}],
   ['changes', { signal: 'deadline', country: 'ESP' }],
   ['changes', { event: 'cancelled', offset: 1_000 }],
+  ['changes', { cpv_prefix: '0931', min_score: 70 }],
   ['brief', {}],
 ]
 
-/** Parses, normalizes and stores a day of notices, then measures queries over many tenders. */
-export async function tenders(): Promise<Report> {
+/**
+ * Parses, normalizes and stores a day of notices, and measures queries over many tenders; on real
+ * notices, if they are present, measures facts, changes and relevance.
+ */
+export async function tenders(data?: string): Promise<Report> {
+  const quality = tenderQuality(data === undefined ? undefined : pathToFileURL(`${data}/`))
   const dataDir = newFolder()
   const server = await startEmbedded({ dataDir })
   let database: Database | undefined
@@ -49,7 +56,7 @@ export async function tenders(): Promise<Report> {
     const day = await storeDay(database!)
     await fillTenders(database!, TENDERS, NOW)
     const measured = await askMany(database!)
-    const figures = { ...day, ...measured.figures }
+    const figures = { ...day, ...measured.figures, ...quality.figures }
     const target = (name: string, goal: string, value: number, met: boolean) => ({
       name,
       goal,
@@ -59,10 +66,11 @@ export async function tenders(): Promise<Report> {
     return {
       name: 'tenders',
       figures,
-      tables: [measured.table],
+      tables: [measured.table, ...(quality.tables ?? [])],
       targets: [
         target('a day of 3,190 notices, s', '< 60', day.day_s, day.day_s < 60),
         target('memory while a day is stored, MB', '< 400', day.rss_mb, day.rss_mb < 400),
+        ...quality.targets,
         ...measured.p99.map(([name, ms]) => target(`p99 of ${name}, ms`, '< 30', ms, ms < 30)),
       ],
     }

@@ -1,4 +1,5 @@
 import type { Transaction } from 'agenthub/plugin'
+import { changeOf } from './changes.ts'
 import type { Standing } from './envelope.ts'
 import { issueOf, MOST, totalOf } from './issue.ts'
 import { itemOf } from './item.ts'
@@ -6,7 +7,7 @@ import { tendersOf } from './items.ts'
 
 const WEEK = 7 * 86_400_000
 
-/** New tenders, verified changes, and tenders that close within seven days. */
+/** New tenders, official changes, and tenders that close within seven days. */
 export async function brief(transaction: Transaction, at: Standing, now: Date) {
   const { day, ojs, stale } = at
   const until = new Date(now.getTime() + WEEK)
@@ -17,7 +18,7 @@ export async function brief(transaction: Transaction, at: Standing, now: Date) {
     date: day,
     ojs,
     newly_published: published.map((item) => itemOf(item, now)),
-    verified_changes: changed,
+    official_changes: changed.map((row) => changeOf(row, now)),
     closing_within_7_days: (await tendersOf(transaction, at, ids)).map((item) => itemOf(item, now)),
     counts: { ...counts, closing_within_7_days: totalOf(closing) },
     evaluated_at: now.toISOString(),

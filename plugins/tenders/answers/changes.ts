@@ -2,8 +2,11 @@ import type { Transaction } from 'agenthub/plugin'
 import type { Change } from '../domain/change.ts'
 import type { Verification } from '../domain/enums.ts'
 import { labelOf } from '../domain/relevance.ts'
+import type { Tender } from '../domain/tender.ts'
 import { countOf } from './count.ts'
+import { namesOfCodes } from './cpv-names.ts'
 import type { Standing } from './envelope.ts'
+import { itemOf } from './item.ts'
 import type { ChangesQuery } from './query.ts'
 
 /** Default verification statuses: those based on the official journal. */
@@ -12,6 +15,8 @@ export const OFFICIAL: readonly Verification[] = ['verified', 'declared', 'suspe
 /** A stored change. */
 export interface ChangeRow {
   readonly item: Change
+  /** The changed tender as it is now; null if it is not published. */
+  readonly tender: Tender | null
   readonly detected_at: Date
   readonly score: number
 }
@@ -29,28 +34,44 @@ export async function changes(
     values.push(value)
     parts.push(condition(`$${values.length}`))
   }
-  const { event, signal, verification, country } = query
+  const { event, signal, verification, country, cpvPrefix, minScore } = query
   if (event) add((value) => `event = ${value}`, event)
   if (signal) add((value) => `signal = ${value}`, signal)
   if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
+  if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
+  if (minScore !== undefined) add((value) => `score >= ${value}`, Math.round(minScore * TENTHS))
   add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
   const text = parts.join(' AND ')
   const total = await countOf(transaction, { table: 'change', text, values, edition, now })
   const { rows } = await transaction.query<ChangeRow>(
-    `SELECT i.item, p.detected_at, p.score FROM (
-       SELECT id, published_on, detected_at, score FROM change WHERE ${text}
+    `SELECT i.item, t.item AS tender, p.detected_at, p.score FROM (
+       SELECT id, tender, published_on, detected_at, score FROM change WHERE ${text}
        ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
-     JOIN change_item i USING (id) ORDER BY p.published_on DESC, id`,
+     JOIN change_item i USING (id) LEFT JOIN tender_item t ON t.id = p.tender
+     ORDER BY p.published_on DESC, p.id`,
     [...values, query.limit, query.offset],
   )
-  return { total, items: rows.map(changeOf) }
+  return { total, items: rows.map((row) => changeOf(row, now)) }
 }
 
 const TENTHS = 10
 
-export const changeOf = ({ item, detected_at: detectedAt, score }: ChangeRow) => ({
-  ...item,
-  detected_at: detectedAt.toISOString(),
-  score: score / TENTHS,
-  label: labelOf(score / TENTHS),
-})
+/** Builds the item of a change, with what is needed to act on it as of an instant. */
+export function changeOf({ item, tender, detected_at: detectedAt, score }: ChangeRow, now: Date) {
+  const current = tender && itemOf(tender, now)
+  return {
+    ...item,
+    title: item.title ?? current?.title ?? null,
+    title_en: current?.title_en ?? null,
+    buyer: item.buyer ?? current?.buyers[0]?.name ?? null,
+    country: item.country ?? current?.country ?? null,
+    cpv_names: namesOfCodes(item.cpv === null ? [] : [item.cpv]),
+    tender_id: current?.id ?? null,
+    tender_status: current?.status ?? null,
+    current_deadline: current?.deadline ?? null,
+    estimated_value: current?.estimated_value ?? null,
+    detected_at: detectedAt.toISOString(),
+    score: score / TENTHS,
+    label: labelOf(score / TENTHS),
+  }
+}

@@ -1,6 +1,6 @@
 import type { Transaction } from 'agenthub/plugin'
 import type { Tender } from '../domain/tender.ts'
-import { type ChangeRow, changeOf, OFFICIAL } from './changes.ts'
+import { type ChangeRow, OFFICIAL } from './changes.ts'
 import type { Standing } from './envelope.ts'
 
 /** Maximum entries per list of the brief; `counts` has the totals. */
@@ -9,8 +9,8 @@ export const MOST = 100
 /** New tenders and changes of one publication day, best first. */
 interface Issue {
   readonly published: readonly Tender[]
-  readonly changed: readonly ReturnType<typeof changeOf>[]
-  readonly counts: { readonly newly_published: number; readonly verified_changes: number }
+  readonly changed: readonly ChangeRow[]
+  readonly counts: { readonly newly_published: number; readonly official_changes: number }
 }
 
 let kept: { readonly of: string; readonly issue: Issue } | undefined
@@ -35,19 +35,20 @@ async function readIssue(transaction: Transaction, day: string): Promise<Issue> 
     [day, MOST],
   )
   const changed = await transaction.query<ChangeRow & { total: bigint }>(
-    `SELECT i.item, p.detected_at, p.score, p.total FROM (
-       SELECT id, detected_at, score, count(*) OVER () AS total FROM change
+    `SELECT i.item, t.item AS tender, p.detected_at, p.score, p.total FROM (
+       SELECT id, tender, detected_at, score, count(*) OVER () AS total FROM change
        WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
        ORDER BY score DESC, id LIMIT $3) p
-     JOIN change_item i USING (id) ORDER BY p.score DESC, id`,
+     JOIN change_item i USING (id) LEFT JOIN tender_item t ON t.id = p.tender
+     ORDER BY p.score DESC, p.id`,
     [day, OFFICIAL, MOST],
   )
   return {
     published: published.rows.map(({ item }) => item),
-    changed: changed.rows.map(changeOf),
+    changed: changed.rows,
     counts: {
       newly_published: totalOf(published.rows),
-      verified_changes: totalOf(changed.rows),
+      official_changes: totalOf(changed.rows),
     },
   }
 }

@@ -1,8 +1,10 @@
 import type { LotAward } from '../domain/awards.ts'
 import type { Status } from '../domain/enums.ts'
+import { isSymbolic } from '../domain/estimates.ts'
 import type { LotItem, State, Tender } from '../domain/tender.ts'
 import type { Amount, Deadline } from '../model.ts'
 import { effectiveOf } from '../store/rows.ts'
+import { namesOfCodes } from './cpv-names.ts'
 
 /** Builds the feed item of a tender as of an instant. */
 export function itemOf(tender: Tender, now: Date) {
@@ -30,6 +32,7 @@ export function itemOf(tender: Tender, now: Date) {
     label,
     sector,
     ...rest,
+    cpv_names: namesOfCodes(codesOf(tender)),
     estimated_value: estimate && {
       ...amountOf(estimate),
       source: estimate.source,
@@ -41,12 +44,19 @@ export function itemOf(tender: Tender, now: Date) {
     lots: lots.filter(isLot).map((lot) => lotOf(lot, tender, now)),
     award: award && {
       ...award,
-      total: award.total && amountOf(award.total),
+      total: award.total && { ...amountOf(award.total), symbolic: isSymbolic(award.total) },
       framework_max: award.framework_max && amountOf(award.framework_max),
+      framework_estimated: award.framework_estimated && amountOf(award.framework_estimated),
       lots: award.lots.map((lot) => ({ ...lot, ...amountsOf(lot) })),
     },
     score_breakdown: breakdown,
   }
+}
+
+/** Codes of a tender and its lots, each once. */
+const codesOf = ({ cpv_main: main, cpv_additional: others, lots }: Tender): string[] => {
+  const all = [main, ...others, ...lots.flatMap((lot) => [lot.cpv_main, ...lot.cpv_additional])]
+  return [...new Set(all.filter((code) => code !== null))]
 }
 
 /** Returns the first future deadline of the lots. */

@@ -39,6 +39,8 @@ export interface ChangesQuery extends Page {
   readonly signal: Signal | undefined
   readonly verification: Verification | undefined
   readonly country: string | undefined
+  readonly cpvPrefix: string | undefined
+  readonly minScore: number | undefined
 }
 
 /** @throws Refusal that names the parameter and its allowed values */
@@ -58,6 +60,8 @@ export const changesQuery = (given: Given): ChangesQuery => ({
   signal: oneOf('signal', given['signal'], SIGNALS),
   verification: oneOf('verification_status', given['verification_status'], VERIFICATIONS),
   country: country(given['country']),
+  cpvPrefix: cpvPrefix(given['cpv_prefix']),
+  minScore: number('min_score', given['min_score'], 0, 100),
   ...page(given),
 })
 

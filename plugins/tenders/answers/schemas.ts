@@ -16,6 +16,14 @@ const country = s.optional(
     description: 'ISO 3166-1 alpha-3 of any buyer, such as DEU.',
   }),
 )
+const cpvPrefix = s.optional(
+  s.string({
+    minLength: 2,
+    maxLength: 8,
+    description: '2 to 8 digits; looked for in main, additional and lot codes.',
+  }),
+)
+const minScore = s.optional(s.number({ minimum: 0, maximum: 100 }))
 
 export const changesInput = s.object({
   event: s.optional(s.oneOf(EVENTS)),
@@ -24,6 +32,8 @@ export const changesInput = s.object({
     s.oneOf(VERIFICATIONS, { description: 'Default: verified, declared and suspect.' }),
   ),
   country,
+  cpv_prefix: cpvPrefix,
+  min_score: minScore,
   ...page,
 })
 
@@ -31,18 +41,12 @@ export const briefInput = s.object({})
 
 export const feedInput = s.object({
   country,
-  cpv_prefix: s.optional(
-    s.string({
-      minLength: 2,
-      maxLength: 8,
-      description: '2 to 8 digits; looked for in main, additional and lot codes.',
-    }),
-  ),
+  cpv_prefix: cpvPrefix,
   kind: s.optional(
     s.oneOf(KINDS, { description: 'Default: planning, consultation and competition.' }),
   ),
   label: s.optional(s.oneOf(LABELS, { description: 'Relevance: high from 70, medium from 40.' })),
-  min_score: s.optional(s.number({ minimum: 0, maximum: 100 })),
+  min_score: minScore,
   status: s.optional(
     s.oneOf(STATUSES, {
       description: 'At the time of the request. Default: open, planned, unclear.',
@@ -75,7 +79,7 @@ export const briefOutput = s.object({
     date: s.string({ format: 'date' }),
     ojs: s.nullable(s.string()),
     newly_published: items,
-    verified_changes: items,
+    official_changes: items,
     closing_within_7_days: items,
     counts: s.record(s.integer()),
     evaluated_at: s.string({ format: 'date-time' }),

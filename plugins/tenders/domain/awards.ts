@@ -18,6 +18,14 @@ export interface Award {
   readonly total_range: { readonly low: Amount; readonly high: Amount } | null
   /** Maximum of all framework agreements (BT-118). */
   readonly framework_max: Amount | null
+  /** Estimate of all framework agreements (BT-1118). */
+  readonly framework_estimated: Amount | null
+  /** Common maximum and estimate of groups of lots (BT-156, BT-1561). */
+  readonly groups: readonly {
+    readonly group_id: string | null
+    readonly framework_max: Amount | null
+    readonly framework_estimated: Amount | null
+  }[]
   /** True if some lots have no winner. */
   readonly partial: boolean
   readonly winners: readonly Winner[]
@@ -92,6 +100,12 @@ export function awardOf(notices: readonly Notice[], lotIds: readonly string[]): 
     total: last.total,
     total_range: last.totalRange ?? null,
     framework_max: last.frameworkMax,
+    framework_estimated: last.frameworkEstimated ?? null,
+    groups: (last.groups ?? []).map((group) => ({
+      group_id: group.groupId,
+      framework_max: group.frameworkMax,
+      framework_estimated: group.frameworkEstimated,
+    })),
     partial: isKnown && lotIds.some((id) => !awarded.has(id)),
     winners: distinctWinners(results),
     lots: results.map((result) => ({ lot_id: result.lotId, ...combined([result]) })),

@@ -1,3 +1,4 @@
+import type { Notice } from '../model.ts'
 import type { Change } from './change.ts'
 import { changesOf } from './detect.ts'
 import { relevanceOf } from './relevance.ts'
@@ -6,7 +7,15 @@ import { type Held, lastCall, type Track, tracksOf } from './tracks.ts'
 
 export interface Derived {
   readonly tenders: readonly Tender[]
-  readonly changes: readonly (Change & { readonly score: number })[]
+  readonly changes: readonly TenderChange[]
+}
+
+/** A change with what it is searched by. */
+export type TenderChange = Change & {
+  readonly score: number
+  /** Id of the tender; null if it is not published. */
+  readonly tender: string | null
+  readonly codes: readonly string[]
 }
 
 /** Independent of the order of arrival: a late notice corrects everything it affects. */
@@ -20,8 +29,12 @@ export function derive(family: readonly Held[]): Derived {
   return {
     tenders: shown.flatMap(({ tender }) => tender ?? []),
     changes: found.flatMap(({ changes, tender, track }) => {
-      const score = tender?.relevance.score ?? scoreWithout(track)
-      return changes.map((change) => ({ ...change, score }))
+      const newest = track.notices.at(-1)?.notice
+      // F14 identifies its subject by codes of its own
+      const score = tender?.relevance.score ?? (newest ? relevanceOf(newest).score : 0)
+      const id = (!isSuperseded(track, tracks) && tender?.id) || null
+      const codes = codesOf(lastCall(track)?.notice ?? newest)
+      return changes.map((change) => ({ ...change, score, tender: id, codes }))
     }),
   }
 }
@@ -36,8 +49,8 @@ const isSuperseded = (track: Track, tracks: readonly Track[]): boolean => {
   })
 }
 
-/** F14 identifies its subject by codes of its own. */
-const scoreWithout = ({ notices }: Track): number => {
-  const notice = notices.at(-1)?.notice
-  return notice ? relevanceOf(notice).score : 0
-}
+/** All CPV codes of a notice and its lots. */
+const codesOf = (notice: Notice | undefined): string[] =>
+  [notice, ...(notice?.lots ?? [])].flatMap((part) =>
+    part ? [...(part.cpv.main === null ? [] : [part.cpv.main]), ...part.cpv.additional] : [],
+  )

@@ -49,7 +49,8 @@ function found(
     const corrected = correctsOutcome(notice) ? [declared(notice)] : []
     return [...(before ? outcomeOf(notice) : []), ...corrected]
   }
-  const follows = before !== undefined && track.predecessors.has(notice.number)
+  const isWhole = !notice.partial && !before?.notice.partial // search hits have too few facts
+  const follows = before !== undefined && isWhole && track.predecessors.has(notice.number)
   const changed = follows ? changedBetween(before.notice, notice) : []
   const status = statusOf(notice, earlier)
   if (!notice.changes) return [...changed, ...status]

@@ -34,7 +34,7 @@ export function estimateOf(notice: Notice, lots: readonly RunningLot[]): Estimat
 
 /** Values up to this amount are no estimates, such as EUR 1 where a form demands a number. */
 const SYMBOLIC_MAX = 100
-const isSymbolic = ({ amount }: Amount): boolean =>
+export const isSymbolic = ({ amount }: Amount): boolean =>
   amount !== null && Number(amount) <= SYMBOLIC_MAX
 
 const FAR_YEARS = 2

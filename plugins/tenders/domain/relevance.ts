@@ -91,13 +91,9 @@ const ENERGY_POINTS = 28
 function bestCode({ cpv, lots }: Notice, support: number): Weighed | undefined {
   const mains = [cpv.main, ...lots.map((lot) => lot.cpv.main)].filter((code) => code !== null)
   const others = [...cpv.additional, ...lots.flatMap((lot) => lot.cpv.additional)]
-  return [
-    ...weighed(mains, POINTS.main),
-    ...weighed(others, POINTS.additional * support),
-  ].reduce<Weighed | undefined>(
-    (top, each) => (top && top.points >= each.points ? top : each),
-    undefined,
-  )
+  return [...weighed(mains, POINTS.main), ...weighed(others, POINTS.additional * support)].reduce<
+    Weighed | undefined
+  >((top, each) => (top && top.points >= each.points ? top : each), undefined)
 }
 
 /** Words of energy in the titles; those in the name of the buyer say nothing about the call. */

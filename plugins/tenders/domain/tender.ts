@@ -55,6 +55,8 @@ export interface Tender {
   readonly partial: boolean
   readonly title: string | null
   readonly title_lang: string | null
+  /** Title in English, if the buyer has published one. */
+  readonly title_en: string | null
   readonly buyers: readonly Buyer[]
   readonly country: string | null
   readonly countries: readonly string[]
@@ -116,6 +118,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     partial: base.partial ?? false,
     title: title?.text ?? null,
     title_lang: title?.lang ?? null,
+    title_en: base.title.find(({ lang }) => lang === 'eng')?.text ?? null,
     buyers: base.buyers,
     country: base.buyers[0]?.country ?? null,
     countries: countriesOf(base),

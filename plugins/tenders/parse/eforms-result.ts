@@ -1,4 +1,4 @@
-import type { Amount, LotResult, Result, Winner } from '../model.ts'
+import type { Amount, LotGroup, LotResult, Result, Winner } from '../model.ts'
 import { addDecimals } from './decimal.ts'
 import type { Organisation } from './eforms-parties.ts'
 import { amountOf, distinct, WITHHELD } from './values.ts'
@@ -24,9 +24,20 @@ export function resultOf(extension: Node, organisations: Organisations): Result 
   return {
     total: amountOf(result.first('cbc:TotalAmount')),
     frameworkMax: amountOf(result.first('efbc:OverallMaximumFrameworkContractsAmount')),
+    frameworkEstimated: amountOf(result.first('efbc:OverallApproximateFrameworkContractsAmount')),
+    groups: result
+      .all('efac:GroupFramework')
+      .map(groupOf)
+      .filter(({ frameworkMax, frameworkEstimated }) => frameworkMax ?? frameworkEstimated),
     lots: result.all('efac:LotResult').flatMap((node) => lotResultsOf(node, tables)),
   }
 }
+
+const groupOf = (node: Node): LotGroup => ({
+  groupId: node.text('efac:TenderLot/cbc:ID') ?? null,
+  frameworkMax: amountOf(node.first('efbc:GroupFrameworkMaximumValueAmount')),
+  frameworkEstimated: amountOf(node.first('efbc:GroupFrameworkReestimatedValueAmount')),
+})
 
 interface Tables {
   readonly contracts: ReadonlyMap<string, Node>

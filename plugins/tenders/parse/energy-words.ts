@@ -37,5 +37,4 @@ export const energyWordsIn = (text: string): string[] => {
 }
 
 /** Returns true if a word that `energyWordsIn` found is used of little else than energy. */
-export const isSpecific = (word: string): boolean =>
-  !GENERIC.some((stem) => word.startsWith(stem))
+export const isSpecific = (word: string): boolean => !GENERIC.some((stem) => word.startsWith(stem))

@@ -165,14 +165,16 @@ async function writeAnswers(
   await transaction.query(
     `WITH r AS (
        SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, published_on date,
-         event text, signal text, verification text, countries text[], score smallint, item json)
+         event text, signal text, verification text, countries text[], score smallint,
+         tender text, cpv text[], item json)
      ), told AS (
        INSERT INTO change (id, family, published_on, event, signal, verification, countries,
-         score, detected_at)
-       SELECT id, family, published_on, event, signal, verification, countries, score, $2 FROM r
-       ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score) =
-         (excluded.family, excluded.published_on, excluded.verification, excluded.countries,
-          excluded.score))
+         score, tender, cpv, detected_at)
+       SELECT id, family, published_on, event, signal, verification, countries, score, tender,
+         cpv, $2 FROM r
+       ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score,
+         tender, cpv) = (excluded.family, excluded.published_on, excluded.verification,
+         excluded.countries, excluded.score, excluded.tender, excluded.cpv))
      INSERT INTO change_item (id, item) SELECT id, item FROM r
      ON CONFLICT (id) DO UPDATE SET item = excluded.item`,
     [JSON.stringify(changes), at],

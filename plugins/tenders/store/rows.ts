@@ -1,4 +1,4 @@
-import type { Change } from '../domain/change.ts'
+import type { TenderChange } from '../domain/derive.ts'
 import type { Tender } from '../domain/tender.ts'
 import type { Deadline } from '../model.ts'
 
@@ -70,10 +70,7 @@ const endOf = ({ state, lapses_at: lapses }: Tender, last: number | undefined): 
   last === undefined || state === 'planned' ? (lapses ?? NEVER) : new Date(last).toISOString()
 
 /** Row of a change. */
-export function changeRow(
-  { score, ...change }: Change & { readonly score: number },
-  family: bigint,
-) {
+export function changeRow({ score, tender, codes, ...change }: TenderChange, family: bigint) {
   return {
     id: change.id,
     family: String(family),
@@ -83,6 +80,8 @@ export function changeRow(
     verification: change.verification_status,
     countries: change.countries,
     score: tenths(score),
+    tender,
+    cpv: prefixesOf(codes),
     item: change,
   }
 }

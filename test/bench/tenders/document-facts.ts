@@ -62,14 +62,23 @@ function eformsFacts(root: Element): NamedFacts {
     ['Lot', 'Part'].includes(all(lot, 'cbc:ID')[0]?.attribs['schemeName'] ?? 'Lot'),
   )
   return [
-    ...named('number', publication ? [one(publication, 'efbc:NoticePublicationID')].map(plainNumber) : []),
-    ...named('published', publication ? [one(publication, 'efbc:PublicationDate').slice(0, 10)] : []),
+    ...named(
+      'number',
+      publication ? [one(publication, 'efbc:NoticePublicationID')].map(plainNumber) : [],
+    ),
+    ...named(
+      'published',
+      publication ? [one(publication, 'efbc:PublicationDate').slice(0, 10)] : [],
+    ),
     ...named('notice', [`${one(root, 'cbc:ID').toLowerCase()} ${one(root, 'cbc:VersionID')}`]),
     ...named('procedure', [one(root, 'cbc:ContractFolderID').toLowerCase()]),
     ...named('type', [one(root, 'cbc:NoticeTypeCode')]),
     ...projectFacts('', root, language),
     ...named('procedure type', [one(root, 'cac:TenderingProcess/cbc:ProcedureCode')]),
-    ...named('activity', texts(root, 'cac:ContractingParty/cac:ContractingActivity/cbc:ActivityTypeCode')),
+    ...named(
+      'activity',
+      texts(root, 'cac:ContractingParty/cac:ContractingActivity/cbc:ActivityTypeCode'),
+    ),
     ...buyerFacts(root),
     ...lots.flatMap((lot) => lotFacts(lot, language)),
     ...(changes ? changeFacts(changes) : []),
@@ -109,9 +118,7 @@ function projectFacts(prefix: string, parent: Element, language: string): NamedF
 }
 
 const titlesOf = (nodes: readonly Element[], language: string): string[] =>
-  nodes.map(
-    (node) => `${(node.attribs['languageID'] ?? language).toLowerCase()} ${textOf(node)}`,
-  )
+  nodes.map((node) => `${(node.attribs['languageID'] ?? language).toLowerCase()} ${textOf(node)}`)
 
 /** Organizations by their id inside the notice, without natural persons. */
 function organizationsOf(root: Element): ReadonlyMap<string, { name: string; country: string }> {
@@ -199,10 +206,7 @@ function changeFacts(changes: Element): NamedFacts {
   return [
     ...named('changed notice', [plainReference(reference)]),
     ...named('reason', texts(changes, 'efac:ChangeReason/cbc:ReasonCode')),
-    ...named(
-      'changed section',
-      deep(changes, 'efbc:ChangedSectionIdentifier').map(textOf),
-    ),
+    ...named('changed section', deep(changes, 'efbc:ChangedSectionIdentifier').map(textOf)),
     ...named('changes', [String(all(changes, 'efac:Change').length)]),
     ...named('change text', deep(changes, 'efbc:ChangeDescription').map(startOf)),
     ...named('reason text', deep(changes, 'efbc:ReasonDescription').map(startOf)),
@@ -255,6 +259,9 @@ function resultFacts(root: Element): NamedFacts {
     ...named('framework total', [
       money(all(result, 'efbc:OverallMaximumFrameworkContractsAmount')[0]),
     ]),
+    ...named('framework total estimate', [
+      money(all(result, 'efbc:OverallApproximateFrameworkContractsAmount')[0]),
+    ]),
     ...outcomes,
   ]
 }
@@ -306,10 +313,7 @@ function partyFacts(root: Element, form: Element): NamedFacts {
       deep(node, 'OFFICIALNAME').map(textOf),
     ),
   ]
-  return [
-    ...named('buyer', buyers.length > 0 ? buyers : coded),
-    ...named('winner', winners),
-  ]
+  return [...named('buyer', buyers.length > 0 ? buyers : coded), ...named('winner', winners)]
 }
 
 function objectFacts(root: Element, form: Element): NamedFacts {
@@ -349,9 +353,7 @@ function callFacts(root: Element, form: Element): NamedFacts {
   const values = ['VAL_TOTAL', 'VALUE/VAL_TOTAL', 'VALUES/VAL_TOTAL']
   return [
     ...named('deadline', [`${day} ${time}`.trim()]),
-    ...named('lots', [
-      String(Math.max(1, all(form, 'OBJECT_CONTRACT/OBJECT_DESCR').length)),
-    ]),
+    ...named('lots', [String(Math.max(1, all(form, 'OBJECT_CONTRACT/OBJECT_DESCR').length))]),
     ...named('lot estimate', all(form, 'OBJECT_CONTRACT/OBJECT_DESCR/VAL_OBJECT').map(money)),
     ...named('awards', [awards.length > 0 ? String(awards.length) : '']),
     ...named(
@@ -374,16 +376,16 @@ function correctionFacts(form: Element): NamedFacts {
 }
 
 /** `2021/S 010-016259` as `16259-2021`. */
-const journalNumber = (text: string): string =>
-  text.replace(/^(\d{4})\/S \d+-0*(\d+)$/, '$2-$1')
+const journalNumber = (text: string): string => text.replace(/^(\d{4})\/S \d+-0*(\d+)$/, '$2-$1')
 
 /** Old and new dates in the sections that hold deadlines. */
 const correctedDates = (form: Element): string[] =>
   all(form, 'CHANGES/CHANGE')
-    .filter((change) => /^IV\.(?:2\.2|3\.4)\)?$/.test(one(change, 'WHERE/SECTION').replaceAll(' ', '')))
+    .filter((change) =>
+      /^IV\.(?:2\.2|3\.4)\)?$/.test(one(change, 'WHERE/SECTION').replaceAll(' ', '')),
+    )
     .flatMap((change) =>
-      ['OLD_VALUE', 'NEW_VALUE'].map(
-        (name) => `${one(change, `${name}/DATE`)} ${one(change, `${name}/TIME`)}`.trim(),
+      ['OLD_VALUE', 'NEW_VALUE'].map((name) =>
+        `${one(change, `${name}/DATE`)} ${one(change, `${name}/TIME`)}`.trim(),
       ),
     )
-    

@@ -1,4 +1,11 @@
-import type { Amount, Deadline, Document, Lot, LotResult, Text } from '../../../plugins/tenders/model.ts'
+import type {
+  Amount,
+  Deadline,
+  Document,
+  Lot,
+  LotResult,
+  Text,
+} from '../../../plugins/tenders/model.ts'
 import { iso, type NamedFacts, squash, startText } from './document-facts.ts'
 
 /** The facts that the service read from a notice, under the names of `documentFacts`. */
@@ -6,7 +13,9 @@ export const noticeFacts = (notice: Document): NamedFacts =>
   notice.schema.startsWith('R2.') ? formFacts(notice) : eformsFacts(notice)
 
 const named = (name: string, values: readonly (string | null)[]): NamedFacts =>
-  [...new Set(values)].flatMap((value) => (value === null || value === '' ? [] : [[name, value] as const]))
+  [...new Set(values)].flatMap((value) =>
+    value === null || value === '' ? [] : [[name, value] as const],
+  )
 
 const money = (amount: Amount | null | undefined): string =>
   !amount ? '' : amount.amount === null ? 'withheld' : `${amount.currency} ${Number(amount.amount)}`
@@ -37,6 +46,7 @@ function eformsFacts(notice: Document): NamedFacts {
     ...named('reason text', starts(changes?.reasonTexts ?? [])),
     ...named('total', [money(result?.total)]),
     ...named('framework total', [money(result?.frameworkMax)]),
+    ...named('framework total estimate', [money(result?.frameworkEstimated)]),
     ...(result?.lots.flatMap(outcomeFacts) ?? []),
   ]
 }
@@ -109,16 +119,28 @@ function formFacts(notice: Document): NamedFacts {
     ...named('type', [notice.type]),
     ...named('main cpv', [notice.cpv.main]),
     ...named('additional cpv', notice.cpv.additional),
-    ...named('title', notice.title.map(({ text }) => squash(text))),
+    ...named(
+      'title',
+      notice.title.map(({ text }) => squash(text)),
+    ),
     ...named('nature', [notice.nature]),
-    ...named('buyer', notice.buyers.map(({ name }) => name)),
+    ...named(
+      'buyer',
+      notice.buyers.map(({ name }) => name),
+    ),
     ...named('estimate', [money(notice.estimated)]),
     ...named('deadline', deadlines),
     ...named('lots', [isCorrigendum ? '' : String(lots.length)]),
-    ...named('lot estimate', lots.map(({ estimated }) => money(estimated))),
+    ...named(
+      'lot estimate',
+      lots.map(({ estimated }) => money(estimated)),
+    ),
     ...named('award value', result?.lots.map(({ value }) => money(value)) ?? []),
     ...named('awards', [result ? String(result.lots.length) : '']),
-    ...named('winner', result?.lots.flatMap(({ winners }) => winners.map(({ name }) => name)) ?? []),
+    ...named(
+      'winner',
+      result?.lots.flatMap(({ winners }) => winners.map(({ name }) => name)) ?? [],
+    ),
     ...named('total', [money(result?.total)]),
     ...named('changed notice', [isCorrigendum ? (notice.changes?.reference ?? '') : '']),
     ...named('corrected date', moments),

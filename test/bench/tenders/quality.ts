@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { SCORE_MIN } from '../../../plugins/tenders/domain/relevance.ts'
 import { derive } from '../../../plugins/tenders/domain/derive.ts'
+import { SCORE_MIN } from '../../../plugins/tenders/domain/relevance.ts'
 import { isCall } from '../../../plugins/tenders/domain/tracks.ts'
 import type { Document, Notice } from '../../../plugins/tenders/model.ts'
 import { readNotice } from '../../../plugins/tenders/parse/notice.ts'
@@ -24,7 +24,7 @@ export function tenderQuality(folder: URL = DATA): Quality {
   )
   const read = documents.map((xml) => ({ xml: xml.toString('utf8'), notice: readNotice(xml) }))
   const hits = filesIn(new URL('search-api/', folder), '.json').flatMap((json) =>
-    readHits(json.toString('utf8')).filter((hit) => !(hit instanceof Unreadable)),
+    readHits(json.toString('utf8')).filter((hit): hit is Notice => !(hit instanceof Unreadable)),
   )
   const notices = read.flatMap(({ notice }) => (isPublished(notice) ? notice : [])).concat(hits)
   const parts = [factQuality(read), changeQuality(notices), relevanceQuality(notices)]
@@ -60,12 +60,18 @@ function factQuality(read: readonly { xml: string; notice: Document }[]): Qualit
       (facts) => new Set(facts.map((fact) => fact.join(': '))),
     ) as [Set<string>, Set<string>]
     return [
-      ...[...expected].map((fact) => [notice.number ?? '', 'missing', fact, found.has(fact)] as const),
-      ...[...found].map((fact) => [notice.number ?? '', 'wrong', fact, expected.has(fact)] as const),
+      ...[...expected].map(
+        (fact) => [notice.number ?? '', 'missing', fact, found.has(fact)] as const,
+      ),
+      ...[...found].map(
+        (fact) => [notice.number ?? '', 'wrong', fact, expected.has(fact)] as const,
+      ),
     ]
   })
   const compared = rows.filter(([, kind]) => kind === 'missing').length
-  const wrong = rows.filter(([, , , isRight]) => !isRight).map(([number, kind, fact]) => [number, kind, fact])
+  const wrong = rows
+    .filter(([, , , isRight]) => !isRight)
+    .map(([number, kind, fact]) => [number, kind, fact])
   return {
     figures: { facts_compared: compared, facts_wrong: wrong.length },
     targets: [none('facts that differ from an independent reader', wrong.length)],
@@ -91,10 +97,14 @@ function changeQuality(notices: readonly Notice[]): Quality {
       least('texts that move a deadline and are recognized', share, 0.95),
       none('texts that move none and are taken for one', invented.length),
     ],
-    tables: listed('Deadlines', ['notice', 'mistake'], [
-      ...missed.map(({ number }) => [number, 'missed']),
-      ...invented.map(({ number }) => [number, 'invented']),
-    ]),
+    tables: listed(
+      'Deadlines',
+      ['notice', 'mistake'],
+      [
+        ...missed.map(({ number }) => [number, 'missed']),
+        ...invented.map(({ number }) => [number, 'invented']),
+      ],
+    ),
   }
 }
 
@@ -128,7 +138,11 @@ function relevanceQuality(notices: readonly Notice[]): Quality {
     tables: listed(
       'Relevance, mistakes in the tuned half',
       ['notice', 'mistake', 'score'],
-      mistakes.map(({ number, score, isFound }) => [number, isFound ? 'irrelevant' : 'missed', score]),
+      mistakes.map(({ number, score, isFound }) => [
+        number,
+        isFound ? 'irrelevant' : 'missed',
+        score,
+      ]),
     ),
   }
 }
@@ -151,7 +165,10 @@ const rounded = (share: number): number => Math.round(share * 1_000) / 1_000
 function judged(section: string): string[] {
   const text = readFileSync(new URL('judged.txt', import.meta.url), 'utf8')
   const [, body = ''] = text.split(`[${section}]`)
-  return body.split('\n[')[0]!.split(/\s+/).filter((number) => number !== '')
+  return body
+    .split('\n[')[0]!
+    .split(/\s+/)
+    .filter((number) => number !== '')
 }
 
 const listed = (

@@ -89,9 +89,10 @@ const FILL = `
     JOIN numbered f ON f.at = m.r
   ), told AS (
     INSERT INTO change (id, family, published_on, event, signal, verification, countries, score,
-        detected_at)
+        tender, cpv, detected_at)
     SELECT md5(number), family, at::date, (ARRAY['deadline_extended', 'cancelled'])[1 + n % 2],
-      (ARRAY['deadline', 'status'])[1 + n % 2], 'verified', ARRAY[country], score, at
+      (ARRAY['deadline', 'status'])[1 + n % 2], 'verified', ARRAY[country], score,
+      md5(number || 't'), ARRAY(SELECT left(code, l) FROM generate_series(2, 8) l), at
     FROM rows WHERE n % 2 = 0 OR n % 3 = 0
     RETURNING id
   ), told_items AS (

@@ -12,7 +12,7 @@ interface Answer {
   readonly attribution: string
 }
 interface Brief {
-  readonly data: Record<'newly_published' | 'verified_changes' | 'closing_within_7_days', Item[]>
+  readonly data: Record<'newly_published' | 'official_changes' | 'closing_within_7_days', Item[]>
 }
 
 const TODAY = new Date('2026-11-20T12:00:00Z')
@@ -95,7 +95,7 @@ describeReal('tenders: the feed and the brief over real notices', () => {
   it('C10 separates what is new in an issue from what it changes', async () => {
     const {
       newly_published: fresh,
-      verified_changes: changed,
+      official_changes: changed,
       ...rest
     } = await brief('2023-10-27T12:00:00Z')
     expect(numbersOf(fresh)).to.deep.equal(['657565-2023', '657729-2023', '657917-2023'])

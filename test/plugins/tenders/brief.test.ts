@@ -9,6 +9,7 @@ const DAY = '2026-03-02'
 const MOST = 100
 
 interface Item {
+  readonly id: string
   readonly publication_number: string
   readonly status: string
   readonly next_deadline: string | null
@@ -16,6 +17,7 @@ interface Item {
 
 interface Brief {
   readonly newly_published: readonly Item[]
+  readonly official_changes: readonly Record<'tender_id', string>[]
   readonly counts: Readonly<Record<string, number>>
 }
 
@@ -58,8 +60,21 @@ describe('tenders: the daily brief', () => {
     expect(await briefAt(`${DAY}T12:00:00Z`)).to.have.deep.property('newly_published', early)
   })
 
+  it('lists a call first seen with changes of an unnamed notice as new', async () => {
+    const store = openStore(made.database, systemClock)
+    const snapshot = await store.openSnapshot({ day: DAY, source: 'live' })
+    const fiction = { number: '900-2026', day: DAY, ojs: '41/2026', changes: '' }
+    await store.accept({ xml: eformsNotice(fiction), snapshot })
+    await store.closeSnapshot(snapshot)
+    const { newly_published: fresh, official_changes: changed } = await briefAt(`${DAY}T12:00:00Z`)
+    expect(fresh.map((item) => item.publication_number)).to.include('900-2026')
+    const [change] = changed
+    expect(change).to.include({ verification_status: 'declared', tender_status: 'open' })
+    expect(fresh.map(({ id }) => id)).to.include(change!.tender_id)
+  })
+
   it('lists at most a hundred entries and counts all', async () => {
-    await publish(4, MOST + 1)
+    await publish(4, MOST)
     const { newly_published: listed, counts } = await briefAt(`${DAY}T12:00:00Z`)
     expect(listed).to.have.length(MOST)
     expect(counts).to.include({ newly_published: MOST + 1 })

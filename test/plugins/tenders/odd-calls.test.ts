@@ -138,6 +138,14 @@ describe('tenders: odd calls', () => {
     expect(deadline).to.include({ at: '2026-04-20T12:00Z', local: '2026-04-20T14:00' })
   })
 
+  it('have the names of their codes, and an English title if there is one', () => {
+    const item = itemFrom(call())
+    expect(item.cpv_names).to.deep.equal({ '09310000': 'Electricity' })
+    expect(item.title_en).to.equal('Fictional electricity 1-2026')
+    const german = itemFrom(call((xml) => xml.replaceAll('languageID="ENG"', 'languageID="DEU"')))
+    expect(german.title_en).to.equal(null)
+  })
+
   it('mark symbolic values', () => {
     const valued = (amount: string) =>
       call((xml) => twoLots(xml).replaceAll('currencyID="EUR">100', `currencyID="EUR">${amount}`))
@@ -172,6 +180,35 @@ describe('tenders: results', () => {
     expect(award!.lots).to.have.length(2)
     expect(award!.framework_max).to.include({ amount: '900' })
     expect(lots[0]!.award!.framework_max).to.include({ amount: '600' })
+  })
+
+  it('report estimates of frameworks, maxima of groups of lots, and symbolic totals', () => {
+    const values = `<cbc:TotalAmount currencyID="EUR">1</cbc:TotalAmount>
+<efbc:OverallApproximateFrameworkContractsAmount currencyID="EUR">800
+</efbc:OverallApproximateFrameworkContractsAmount>
+<efac:GroupFramework><efbc:GroupFrameworkMaximumValueAmount currencyID="EUR">700
+</efbc:GroupFrameworkMaximumValueAmount><efac:TenderLot><cbc:ID>GLO-0001</cbc:ID>
+</efac:TenderLot></efac:GroupFramework>`
+    const { award } = itemFrom(call(), resultOf(values + lotResult(1)))
+    expect(award!.total).to.include({ amount: '1', symbolic: true })
+    expect(award!.framework_estimated).to.include({ amount: '800' })
+    expect(award!.groups[0]).to.deep.include({ group_id: 'GLO-0001', framework_estimated: null })
+    expect(award!.groups[0]!.framework_max).to.include({ amount: '700' })
+  })
+
+  it('make a voluntary notice of a direct award awarded if it names a winner', () => {
+    const direct = resultOf(lotResult(1))
+    const [first] = direct.result!.lots
+    const won = { ...first!, status: null, winners: [{ name: 'Fictional Ltd', country: null }] }
+    const veat = { ...direct, kind: 'dir-awa-pre', changes: null } as const
+    const named = { ...veat, result: { ...direct.result!, lots: [won] } }
+    expect(itemFrom(named).status).to.equal('awarded')
+    expect(itemFrom({ ...veat, result: null }).status).to.equal('closed')
+  })
+
+  it('name the earlier notices that are not part of the call', () => {
+    const planned = { ...call(), previous: ['7-2025', '8-2025'] }
+    expect(itemFrom(planned).previous_notices).to.deep.equal(['7-2025', '8-2025'])
   })
 
   it('make a call awarded if one of its lots is', () => {
@@ -211,6 +248,12 @@ describe('tenders: search hits', () => {
     })
     expect(item.estimated_value).to.include({ amount: '5000', currency: 'EUR' })
     expect(item.lots).to.deep.equal([])
+  })
+
+  it('never count as a change of the document that they repeat', () => {
+    const later = { ...hit, 'publication-number': '2-2026', 'notice-version': '02' }
+    const [repeated] = readHits(JSON.stringify({ notices: [later] })) as Notice[]
+    expect(deriveFrom(call(twoLots), repeated!).changes).to.deep.equal([])
   })
 
   it('are read although another hit is not', () => {

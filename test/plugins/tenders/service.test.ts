@@ -67,6 +67,25 @@ describe('tenders: the service in a sandbox', () => {
     expect(spain.data.map((each) => each.publication_number)).to.deep.equal(['90000002-2026'])
   })
 
+  it('filters changes, which have the current facts of their tender', async () => {
+    interface ChangeItem {
+      readonly tender_id: string
+      readonly cpv: string
+    }
+    const changesOf = async (query: Record<string, unknown> = {}) =>
+      (await ask('changes', query)).body.data as unknown as ChangeItem[]
+    const [feed, all] = [(await ask('feed', { limit: 100 })).body.data, await changesOf()]
+    const ids = feed.map((each) => (each as unknown as { id: string }).id)
+    const open = all.find((each) => ids.includes(each.tender_id))
+    expect(open).to.include.keys('title', 'title_en', 'buyer', 'country', 'cpv_names', 'score')
+    expect(open).to.include({ tender_status: 'open' })
+    expect(open).to.have.nested.property('current_deadline.at')
+    const filtered = await changesOf({ cpv_prefix: open!.cpv.slice(0, 4), min_score: 1 })
+    expect(filtered).to.deep.equal(all.filter(({ cpv }) => cpv === open!.cpv))
+    expect(await changesOf({ cpv_prefix: '99' })).to.deep.equal([])
+    expect(await changesOf({ min_score: 100 })).to.have.length.below(all.length)
+  })
+
   it('refuses unknown values without a charge and lists the allowed ones', async () => {
     const status = await refusal('feed', { status: 'opened' })
     expect(JSON.stringify(status.body)).to.include('unsuccessful')
@@ -81,6 +100,8 @@ describe('tenders: the service in a sandbox', () => {
       ['feed', { country: 'ZZZ' }],
       ['changes', { event: 'moved' }],
       ['changes', { signal: '' }],
+      ['changes', { cpv_prefix: '9' }],
+      ['changes', { min_score: -1 }],
       ['changes', { colour: 'red' }],
       ['daily-action-brief', { country: 'DEU' }],
     ]
