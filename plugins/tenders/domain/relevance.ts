@@ -54,7 +54,8 @@ function weightOf(code: string): Weight | undefined {
 export function relevanceOf(notice: Notice): Relevance {
   const isActive = notice.activities.some((activity) => ACTIVITIES.has(activity))
   const isTitled = titleWordsOf(notice).some((word) => isActive || isSpecific(word))
-  const best = bestCode(notice, isActive || isTitled ? 1 : UNSUPPORTED)
+  const isSupported = isActive || isTitled || isSystem(notice)
+  const best = bestCode(notice, isSupported ? 1 : UNSUPPORTED)
   const isEnergy = isActive || isTitled || (best !== undefined && best.points >= ENERGY_POINTS)
   const hasWords = notice.energyWords.length > 0
   const activity = isActive ? POINTS.activity : 0
@@ -87,6 +88,9 @@ const UNSUPPORTED = 0.5
 /** Points from which a code alone shows that a call is about energy; only a main code has them. */
 const ENERGY_POINTS = 28
 
+/** A qualification system lists all that it is for; none of its codes is a side aspect. */
+const isSystem = ({ type }: Notice): boolean => type === 'qu-sy' || type === 'F07'
+
 /** The code with the most points; additional ones have fewer. */
 function bestCode({ cpv, lots }: Notice, support: number): Weighed | undefined {
   const mains = [cpv.main, ...lots.map((lot) => lot.cpv.main)].filter((code) => code !== null)
@@ -105,7 +109,7 @@ function titleWordsOf({ title, lots, buyers }: Notice): string[] {
   )
 }
 
-/** Divisions of goods and services that are no energy even if their title has a word of it. */
+/** Divisions of supplies and services that are no energy even if their title has a word of it. */
 const UNRELATED = new Set(
   ['03', '15', '18', '22', '30', '33', '34', '35', '37', '39', '55', '60', '64', '66', '75'].concat(
     ['79', '80', '85', '92', '98'],

@@ -6,7 +6,7 @@ import type {
   LotResult,
   Text,
 } from '../../../plugins/tenders/model.ts'
-import { iso, type NamedFacts, squash, startText } from './document-facts.ts'
+import { iso, type NamedFacts, squash, startText } from './named-facts.ts'
 
 /** The facts that the service read from a notice, under the names of `documentFacts`. */
 export const noticeFacts = (notice: Document): NamedFacts =>

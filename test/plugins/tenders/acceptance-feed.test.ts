@@ -104,6 +104,16 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(rest).to.include({ date: '2023-10-27', ojs: '208/2023' })
   })
 
+  it('returns only changes of at least the requested score', async () => {
+    const changesFrom = async (score: number): Promise<Item[]> => {
+      const given = { min_score: score, limit: 100 }
+      return ((await answer(at.database, 'changes', given, TODAY)) as unknown as Answer).data
+    }
+    const [all, high] = [await changesFrom(0), await changesFrom(70)]
+    expect(high.length).to.be.within(1, all.length - 1)
+    expect(Math.min(...high.map(({ score }) => score))).to.be.at.least(70)
+  })
+
   it('paginates the same order at every page size', async () => {
     const now = '2023-10-20T08:00:00Z'
     const { data: all } = await feed({ limit: 100 }, now)
