@@ -36,11 +36,13 @@ const LOADER = '/lib64/ld-linux-x86-64.so.2'
 
 /**
  * Returns the Chromium of the npm package, which includes libraries and fonts. Unpacks it below
- * `home` on first use, which takes seconds and 210 MB. Undefined on unsupported platforms.
+ * `home` on first use, which takes seconds and 210 MB. Undefined on unsupported platforms, and if
+ * the package was not installed (`--omit=optional`).
  */
 export async function bundledProgram(home: string): Promise<Program | undefined> {
   if (process.arch !== 'x64' || !(await exists(LOADER))) return undefined
-  const root = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
+  const root = packageRoot()
+  if (root === undefined) return undefined
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const folder = join(home, `chromium-${version}`)
   if (!(await exists(folder))) await unpack(join(root, 'bin'), folder)
@@ -50,6 +52,14 @@ export async function bundledProgram(home: string): Promise<Program | undefined>
       LD_LIBRARY_PATH: join(folder, 'lib'),
       FONTCONFIG_FILE: join(folder, 'fonts.conf'),
     },
+  }
+}
+
+function packageRoot(): string | undefined {
+  try {
+    return dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
+  } catch {
+    return undefined
   }
 }
 
