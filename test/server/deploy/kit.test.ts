@@ -56,10 +56,10 @@ const kubernetes = (): readonly Kubernetes[] =>
 
 describe('the deployment kit', () => {
   it('has a compose file that conforms to the specification', () => {
-    // Ajv knows no draft of the name in `$schema`.
-    const { $schema: _, ...schema } = composeSchema
-    const formats = { expose: true, ports: true, duration: true, subnet_ip_address: true }
-    const conforms = new Ajv({ strict: false, formats }).compile(schema)
+    const schema = JSON.parse(
+      JSON.stringify(composeSchema).replace(/"(?:\$schema|id)":"[^"]*",/g, ''),
+    )
+    const conforms = new Ajv({ strict: false, validateFormats: false }).compile(schema)
     const compose = parse(read('compose.yaml'), { merge: true })
     conforms(compose)
     expect(conforms.errors).to.equal(null)
