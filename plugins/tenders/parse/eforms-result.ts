@@ -62,7 +62,7 @@ function lotResultsOf(node: Node, tables: Tables): LotResult[] {
   return lots.length === 0 ? [{ lotId: null, ...told }] : lots.map((lotId) => ({ lotId, ...told }))
 }
 
-/** By the contracts of the result: its own list of tenders has all that were ranked. */
+/** By the contracts of the result: its own list of tenders has all that were ranked, or one. */
 function winningTenders(node: Node, { contracts, tenders }: Tables): Node[] {
   const ids = distinct(
     node
@@ -70,6 +70,10 @@ function winningTenders(node: Node, { contracts, tenders }: Tables): Node[] {
       .flatMap((id) => contracts.get(id)?.texts('efac:LotTender/cbc:ID') ?? []),
   )
   const own = new Set(node.texts('efac:LotTender/cbc:ID'))
+  const code = node.text('cbc:TenderResultCode') ?? 'selec-w' // a direct award has none
+  if (ids.length === 0 && own.size === 1 && code === 'selec-w') {
+    return [...own].flatMap((id) => tenders.get(id) ?? [])
+  }
   const both = ids.filter((id) => own.size === 0 || own.has(id)) // a contract may be of many lots
   return both.flatMap((id) => tenders.get(id) ?? [])
 }

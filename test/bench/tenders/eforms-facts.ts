@@ -194,9 +194,11 @@ function resultFacts(root: Element): NamedFacts {
   const outcomes = all(result, 'efac:LotResult').flatMap((each) => {
     const lots = distinct(texts(each, 'efac:TenderLot/cbc:ID'))
     const own = new Set(texts(each, 'efac:LotTender/cbc:ID'))
-    const winning = texts(each, 'efac:SettledContract/cbc:ID')
+    const contracted = texts(each, 'efac:SettledContract/cbc:ID')
       .flatMap((id) => contracts.get(id) ?? [])
       .flatMap((contract) => texts(contract, 'efac:LotTender/cbc:ID'))
+    const isOnly = own.size === 1 && ['selec-w', ''].includes(one(each, 'cbc:TenderResultCode'))
+    const winning = (contracted.length === 0 && isOnly ? [...own] : contracted)
       .filter((id) => own.size === 0 || own.has(id))
       .flatMap((id) => tenders.get(id) ?? [])
     const winners = winning

@@ -206,6 +206,20 @@ describe('tenders: results', () => {
     expect(itemFrom({ ...veat, result: null }).status).to.equal('closed')
   })
 
+  it('name the winner of a result that links no contract, if it lists one tender', () => {
+    const tender = (n: number) => `<efac:LotTender><cbc:ID>TEN-${n}</cbc:ID></efac:LotTender>`
+    const parts = `<efac:LotTender><cbc:ID>TEN-1</cbc:ID><efac:TenderingParty><cbc:ID>TPA-1</cbc:ID>
+</efac:TenderingParty></efac:LotTender><efac:TenderingParty><cbc:ID>TPA-1</cbc:ID><efac:Tenderer>
+<cbc:ID>ORG-0001</cbc:ID></efac:Tenderer></efac:TenderingParty>`
+    const winnersOf = (tenders: string, code = 'selec-w') => {
+      const lot = lotResult(1, code).replace('<efac:TenderLot>', `${tenders}<efac:TenderLot>`)
+      return itemFrom(call(), resultOf(lot + parts)).award!.winners.map(({ name }) => name)
+    }
+    expect(winnersOf(tender(1))).to.deep.equal(['Fictional Grid Office'])
+    expect(winnersOf(tender(1) + tender(2))).to.deep.equal([])
+    expect(winnersOf(tender(1), 'clos-nw')).to.deep.equal([])
+  })
+
   it('name the earlier notices that are not part of the call', () => {
     const planned = { ...call(), previous: ['7-2025', '8-2025'] }
     expect(itemFrom(planned).previous_notices).to.deep.equal(['7-2025', '8-2025'])
