@@ -7,7 +7,6 @@ import type { Found } from './found.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
-const DEADLINE_HIGH_DAYS = 7
 const VALUE_HIGH_PCT = 10
 
 /** Part of a change that its impact depends on, besides its values. */
@@ -24,7 +23,7 @@ export function impactOf(
   const delta = valueDelta(before, after)
   const isDeadline = event === 'correction_other' && told.signal === 'deadline'
   return {
-    level: isDeadline ? 'high' : levelOf(event, days, delta?.pct ?? null),
+    level: isDeadline ? 'high' : levelOf(event, delta?.pct ?? null),
     summary: `${summaryOf(event, { before, after }, moveOf(days, hours), told)}${notesOf(told)}`,
     days_delta: days,
     hours_delta: hours,
@@ -62,15 +61,16 @@ const HIGH: ReadonlySet<Event> = new Set([
   'cancellation_intended',
   'suspended',
   'reopened',
+  'deadline_extended',
   'deadline_shortened',
+  'deadline_set',
   'deadline_removed',
 ])
 
-function levelOf(event: Event, days: number | null, pct: number | null): Impact['level'] {
+function levelOf(event: Event, pct: number | null): Impact['level'] {
   if (event === 'correction_other') return 'low' // a text alone
-  const isFar = event === 'deadline_extended' && (days ?? 0) >= DEADLINE_HIGH_DAYS
   const isMuch = Math.abs(pct ?? 0) >= VALUE_HIGH_PCT
-  return HIGH.has(event) || isFar || isMuch ? 'high' : 'medium'
+  return HIGH.has(event) || isMuch ? 'high' : 'medium'
 }
 
 /** Calendar days, for the buyer, from the old deadline to the new one. */

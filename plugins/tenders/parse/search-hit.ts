@@ -1,4 +1,4 @@
-import { KINDS, type Notice } from '../model.ts'
+import { KINDS, type Notice, type Text } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
 import {
@@ -68,7 +68,8 @@ function noticeOf(hit: Hit): Notice {
   const countries = distinct(textsAt(hit, 'buyer-country'))
   const country = countries[0] ?? null
   const codes = distinct(textsAt(hit, 'classification-cpv').flatMap((code) => cpvOf(code) ?? []))
-  const title = titleOf(hit)
+  const titles = titlesOf(hit)
+  const [title] = titles
   const total = totalOf(hit)
   return {
     ...NOTHING,
@@ -81,8 +82,8 @@ function noticeOf(hit: Hit): Notice {
     version: nameOf(textsAt(hit, 'notice-version')[0]),
     procedureId: nameOf(textsAt(hit, 'procedure-identifier')[0]?.toLowerCase()),
     estimated: amountAt(hit, 'estimated-value-proc', 'estimated-value-cur-proc'),
-    language: title?.lang ?? 'und',
-    title: title ? [title] : [],
+    language: titles.find(({ lang }) => lang === languageOf(hit))?.lang ?? title?.lang ?? 'und',
+    title: titles,
     nature: textsAt(hit, 'contract-nature')[0] ?? null,
     buyers: namesOf(hit).map((name) => ({ name, id: null, country, nuts: null })),
     buyerCountries: countries,
@@ -91,7 +92,7 @@ function noticeOf(hit: Hit): Notice {
     procedureType: textsAt(hit, 'procedure-type')[0] ?? null,
     lots: lotsOf(hit, country),
     result: kind === 'result' && total ? { total, frameworkMax: null, lots: [] } : null,
-    energyWords: energyWordsIn(title?.text ?? ''),
+    energyWords: energyWordsIn(titles.map(({ text }) => text).join('\n')),
     partial: true,
   }
 }
@@ -112,23 +113,22 @@ const NOTHING = {
 } as const
 
 /**
- * Returns the buyer's title. The journal composes `Country – CPV – title of the buyer` in all
+ * Returns the buyer's titles. The journal composes `Country – CPV – title of the buyer` in all
  * languages; the last part is in the buyer's, which only other fields tell.
  */
-function titleOf(hit: Hit): { lang: string; text: string } | undefined {
+function titlesOf(hit: Hit): Text[] {
   const own = isRecord(hit['title-proc']) ? Object.entries(hit['title-proc']) : []
-  const [first] = own
-  if (first) {
-    const text = [first[1]].flat().find((each) => typeof each === 'string')
-    if (text !== undefined) return { lang: first[0].toLowerCase(), text: cleanText(text) }
-  }
-  const titles = isRecord(hit['notice-title']) ? hit['notice-title'] : {}
-  const [lang, text] =
-    Object.entries(titles).find(([lang]) => lang === 'eng') ?? Object.entries(titles)[0] ?? []
-  if (typeof text !== 'string' || lang === undefined) return undefined
+  const titles = own.flatMap(([lang, texts]) => {
+    const text = [texts].flat().find((each) => typeof each === 'string')
+    return text === undefined ? [] : [{ lang: lang.toLowerCase(), text: cleanText(text) }]
+  })
+  if (titles.length > 0) return titles
+  const composed = isRecord(hit['notice-title']) ? Object.entries(hit['notice-title']) : []
+  const [lang, text] = composed.find(([lang]) => lang === 'eng') ?? composed[0] ?? []
+  if (typeof text !== 'string' || lang === undefined) return []
   const buyers = text.split(' – ').slice(2).join(' – ')
-  if (buyers === '') return { lang, text: cleanText(text) }
-  return { lang: languageOf(hit) ?? 'und', text: cleanText(buyers) }
+  if (buyers === '') return [{ lang, text: cleanText(text) }]
+  return [{ lang: languageOf(hit) ?? 'und', text: cleanText(buyers) }]
 }
 
 /** Language of the buyer's name, if it is in one only. */

@@ -111,7 +111,7 @@ describe('tenders: deadlines that a text moves', () => {
       '1-2026',
     )
     const change = deriveFrom(call(), later).changes.find(({ signal }) => signal === 'deadline')
-    expect(change!.commercial_impact).to.include({ days_delta: 0, hours_delta: 4.5 })
+    expect(change!.commercial_impact).to.include({ level: 'high', days_delta: 0, hours_delta: 4.5 })
     expect(change!.commercial_impact.summary).to.include('(4.5 hours later)')
   })
 })
@@ -262,6 +262,14 @@ describe('tenders: search hits', () => {
     })
     expect(item.estimated_value).to.include({ amount: '5000', currency: 'EUR' })
     expect(item.lots).to.deep.equal([])
+  })
+
+  it('have the title in the language of the buyer, and an English one', () => {
+    const both = { ...hit, 'title-proc': { eng: ['Supply'], spa: ['Suministro'] } }
+    const named = { ...both, 'buyer-name': { spa: ['Ayuntamiento ficticio'] } }
+    const [notice] = readHits(JSON.stringify({ notices: [named] })) as Notice[]
+    const { title, title_lang, title_en } = itemFrom(notice!)
+    expect([title, title_lang, title_en]).to.deep.equal(['Suministro', 'spa', 'Supply'])
   })
 
   it('never count as a change of the document that they repeat', () => {
