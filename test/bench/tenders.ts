@@ -44,7 +44,6 @@ const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
  * notices, if they are present, measures facts, changes and relevance.
  */
 export async function tenders(data?: string): Promise<Report> {
-  const quality = tenderQuality(data === undefined ? undefined : pathToFileURL(`${data}/`))
   const dataDir = newFolder()
   const server = await startEmbedded({ dataDir })
   let database: Database | undefined
@@ -56,6 +55,7 @@ export async function tenders(data?: string): Promise<Report> {
     const day = await storeDay(database!)
     await fillTenders(database!, TENDERS, NOW)
     const measured = await askMany(database!)
+    const quality = tenderQuality(data === undefined ? undefined : pathToFileURL(`${data}/`))
     const figures = { ...day, ...measured.figures, ...quality.figures }
     const target = (name: string, goal: string, value: number, met: boolean) => ({
       name,

@@ -6,7 +6,7 @@ import type { Tender } from '../domain/tender.ts'
 import { countOf } from './count.ts'
 import { namesOfCodes } from './cpv-names.ts'
 import type { Standing } from './envelope.ts'
-import { itemOf } from './item.ts'
+import { currentOf, estimateOf } from './item.ts'
 import type { ChangesQuery } from './query.ts'
 
 /** Default verification statuses: those based on the official journal. */
@@ -58,18 +58,18 @@ const TENTHS = 10
 
 /** Builds the item of a change, with what is needed to act on it as of an instant. */
 export function changeOf({ item, tender, detected_at: detectedAt, score }: ChangeRow, now: Date) {
-  const current = tender && itemOf(tender, now)
+  const current = tender && currentOf(tender, now)
   return {
     ...item,
-    title: item.title ?? current?.title ?? null,
-    title_en: current?.title_en ?? null,
-    buyer: item.buyer ?? current?.buyers[0]?.name ?? null,
-    country: item.country ?? current?.country ?? null,
+    title: item.title ?? tender?.title ?? null,
+    title_en: tender?.title_en ?? null,
+    buyer: item.buyer ?? tender?.buyers[0]?.name ?? null,
+    country: item.country ?? tender?.country ?? null,
     cpv_names: namesOfCodes(item.cpv === null ? [] : [item.cpv]),
-    tender_id: current?.id ?? null,
+    tender_id: tender?.id ?? null,
     tender_status: current?.status ?? null,
     current_deadline: current?.deadline ?? null,
-    estimated_value: current?.estimated_value ?? null,
+    estimated_value: estimateOf(tender?.estimated_value ?? null),
     detected_at: detectedAt.toISOString(),
     score: score / TENTHS,
     label: labelOf(score / TENTHS),

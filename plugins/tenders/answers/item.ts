@@ -11,13 +11,7 @@ export function itemOf(tender: Tender, now: Date) {
   const { lapses_at: _lapses, called_on: _called, ...kept } = tender
   const { relevance, state, award, estimated_value: estimate, lots, ...more } = kept
   const { framework_max: frameworkMax, ...told } = more
-  const status = statusOf(state, tender, now)
-  const isLive = status === 'open' || status === 'planned'
-  const next = isLive ? nextOf(lots, now) : undefined
-  const last = lots
-    .flatMap((lot) => effectiveOf(lot.deadlines) ?? [])
-    .sort((a, b) => b.told - a.told)[0]
-  const shown = next ?? last
+  const { status, deadline, next } = currentOf(tender, now)
   const { score, label, sector, breakdown } = relevance
   const { id, publication_number, notice_id, version, procedure_id, kind, ...rest } = told
   return {
@@ -33,13 +27,9 @@ export function itemOf(tender: Tender, now: Date) {
     sector,
     ...rest,
     cpv_names: namesOfCodes(codesOf(tender)),
-    estimated_value: estimate && {
-      ...amountOf(estimate),
-      source: estimate.source,
-      symbolic: estimate.symbolic,
-    },
+    estimated_value: estimateOf(estimate),
     framework_max: frameworkMax && amountOf(frameworkMax),
-    deadline: shown ? deadlineOf(shown.deadline) : null,
+    deadline,
     next_deadline: next ? next.deadline.at : null,
     lots: lots.filter(isLot).map((lot) => lotOf(lot, tender, now)),
     award: award && {
@@ -52,6 +42,22 @@ export function itemOf(tender: Tender, now: Date) {
     score_breakdown: breakdown,
   }
 }
+
+/** Status and deadline of a tender as of an instant: the next one, else the last. */
+export function currentOf(tender: Tender, now: Date) {
+  const { lots, state } = tender
+  const status = statusOf(state, tender, now)
+  const isLive = status === 'open' || status === 'planned'
+  const next = isLive ? nextOf(lots, now) : undefined
+  const last = lots
+    .flatMap((lot) => effectiveOf(lot.deadlines) ?? [])
+    .sort((a, b) => b.told - a.told)[0]
+  const shown = next ?? last
+  return { status, next, deadline: shown ? deadlineOf(shown.deadline) : null }
+}
+
+export const estimateOf = (estimate: Tender['estimated_value']) =>
+  estimate && { ...amountOf(estimate), source: estimate.source, symbolic: estimate.symbolic }
 
 /** Codes of a tender and its lots, each once. */
 const codesOf = ({ cpv_main: main, cpv_additional: others, lots }: Tender): string[] => {
