@@ -8,8 +8,8 @@ import { namesOfCodes } from './cpv-names.ts'
 
 /** Builds the feed item of a tender as of an instant. */
 export function itemOf(tender: Tender, now: Date) {
-  const { lapses_at: _lapses, called_on: _called, ...kept } = tender
-  const { relevance, state, award, estimated_value: estimate, lots, ...more } = kept
+  const { lapses_at: _lapses, called_on: _called, state: _state, ...kept } = tender
+  const { relevance, award, estimated_value: estimate, lots, ...more } = kept
   const { framework_max: frameworkMax, ...told } = more
   const { status, deadline, next } = currentOf(tender, now)
   const { score, label, sector, breakdown } = relevance
