@@ -49,9 +49,13 @@ export function visibleText(text: string): string {
     .replace(STACKED_MARKS, '$1')
 }
 
+/** Visible ASCII with single spaces, which needs no cleaning. */
+const PLAIN_LINE = /^[!-~]+(?: [!-~]+)*$/
+
 /** Cleans text of a stranger: one line of at most `max` visible characters; still not HTML. */
 export function cleanText(value: unknown, max: number): string {
   if (typeof value !== 'string') return ''
+  if (value.length <= max && PLAIN_LINE.test(value)) return value
   const text = visibleText(value.slice(0, max * 4).normalize('NFC'))
     .replace(/\s+/g, ' ')
     .trim()

@@ -102,8 +102,21 @@ export function parseEntry(line: string): JournalEntry {
   }
 }
 
+/** Worthwhile because rows of a batch share their instants. */
+const CACHED_INSTANTS_MAX = 1_024
+const instantCache = new Map<string, string>()
+
 /** Converts `2026-11-21 06:04:32.1234+00` to `2026-11-21T06:04:32.123400Z`. */
 export function isoInstant(text: string): string {
+  const known = instantCache.get(text)
+  if (known !== undefined) return known
+  if (instantCache.size === CACHED_INSTANTS_MAX) instantCache.clear()
+  const iso = convertInstant(text)
+  instantCache.set(text, iso)
+  return iso
+}
+
+function convertInstant(text: string): string {
   const [seconds = '', fraction = ''] = text.slice(0, -3).split('.')
   return `${seconds.replace(' ', 'T')}.${fraction.padEnd(6, '0')}Z`
 }

@@ -17,7 +17,9 @@ const pool = createPool(url, { max: 2, role: 'hub_app', applicationName: 'export
 const start = elapsedMs()
 let postings = -1 // skip the header
 const order = { range: { to: BigInt(entries) } }
-for await (const text of exportLedger(pool, 'csv', order)) postings += text.split('\n').length - 1
+for await (const text of exportLedger(pool, 'csv', order)) {
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) postings++
+}
 const result: ExportResult = {
   postings,
   seconds: (elapsedMs() - start) / 1_000,

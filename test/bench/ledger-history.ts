@@ -46,6 +46,7 @@ const P99_GOAL = 20
 const FLAT_GOAL = 2
 const RATE_GOAL = 200_000
 const RSS_GOAL = 300
+const VERIFY_GOAL = 20_000
 
 /**
  * Verification, exports, statements and historical balances after each stage.
@@ -233,6 +234,7 @@ function report(figures: Readonly<Record<string, number>>, last: string): Report
   const flat = (kind: string): number =>
     rounded(at(`${kind}_p99_ms_${last}`) / at(`${kind}_p99_ms_1`), 2)
   const rate = at(`export_postings_per_s_${last}`)
+  const verified = at(`verify_rows_per_s_${last}`)
   const targets = [
     ...['as_of', 'as_of_tail', 'statement'].flatMap((kind) => [
       ...['1', last].map((stage) =>
@@ -246,6 +248,17 @@ function report(figures: Readonly<Record<string, number>>, last: string): Report
       value: rate,
       met: rate >= RATE_GOAL,
     },
+    {
+      name: 'entries verified per second',
+      goal: `≥ ${VERIFY_GOAL}`,
+      value: verified,
+      met: verified >= VERIFY_GOAL,
+    },
+    atMost(
+      'verification of an entry at the last stage, times that at the first',
+      rounded(at('verify_rows_per_s_1') / verified, 2),
+      FLAT_GOAL,
+    ),
     atMost('memory of an export, in MB', at(`export_rss_mb_${last}`), RSS_GOAL),
   ]
   return { name: 'ledger-history', figures, targets }

@@ -21,15 +21,17 @@ const HEADER = [
 export const csv: Format = {
   start: () => csvLine(HEADER),
   entry: ({ row, event, postings, evidence }) => {
-    const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]
-      .map(csvCell)
-      .join(',')
-    const tail = EVIDENCE.map((name) => csvCell(evidence[name] ?? '')).join(',')
+    const head = `${row.shard},${row.seq},${row.at},${valueAt(row)},${row.id},${event}`
+    let tail = ''
+    for (const name of EVIDENCE) {
+      const fact = evidence[name]
+      tail += fact === undefined ? ',' : `,${csvCell(fact)}`
+    }
     let lines = ''
     for (const { account, amount } of postings) {
       const text = formatUnits(amount < 0n ? -amount : amount, account.decimals)
       const sides = amount < 0n ? `${text},` : `,${text}`
-      lines += `${head},${csvCell(account.code)},${account.asset},${sides},${tail}\r\n`
+      lines += `${head},${csvCell(account.code)},${account.asset},${sides}${tail}\r\n`
     }
     return lines
   },

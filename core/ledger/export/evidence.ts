@@ -49,20 +49,23 @@ export function evidenceOf(
     price: meta['price'],
     price_source: meta['price_source'],
   }
-  const known = Object.entries(facts).filter(([, fact]) => typeof fact === 'string' && fact !== '')
-  return Object.fromEntries(
-    known.map(([name, fact]) => [name, cleanText(fact as string, FACT_MAX)]),
-  )
+  const evidence: Partial<Record<EvidenceName, string>> = {}
+  for (const name of EVIDENCE) {
+    const fact = facts[name]
+    if (typeof fact === 'string' && fact !== '') evidence[name] = cleanText(fact, FACT_MAX)
+  }
+  return evidence
 }
 
 /** Provider, service and key in the codes of accounts. */
 function partiesOf(accounts: readonly Account[]) {
-  const parts = accounts.map((code) => code.split(':'))
-  const earnings = parts.find(([, kind]) => kind === 'providers' || kind === 'services')
-  const isProvider = earnings?.[1] === 'providers' && earnings[0] === 'liabilities'
+  const partsOf = (...prefixes: readonly string[]): readonly string[] | undefined =>
+    accounts.find((code) => prefixes.some((prefix) => code.startsWith(prefix)))?.split(':')
+  const earnings = partsOf('liabilities:providers:', 'income:services:')
+  const isProvider = earnings?.[0] === 'liabilities'
   return {
     provider: isProvider ? earnings[2] : undefined,
-    service: isProvider ? earnings[3] : earnings?.[0] === 'income' ? earnings[2] : undefined,
-    key: parts.find(([, kind]) => kind === 'agents')?.[2],
+    service: isProvider ? earnings[3] : earnings?.[2],
+    key: partsOf('liabilities:agents:')?.[2],
   }
 }

@@ -1,5 +1,13 @@
 import type { Pool } from 'pg'
-import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } from '../entry.ts'
+import {
+  COLUMNS,
+  isoInstant,
+  type JournalEntry,
+  type Leg,
+  legsOf,
+  parseEntry,
+  valueAt,
+} from '../entry.ts'
 import type { Account, LedgerEvent } from '../events.ts'
 import { copyLines } from './copy-lines.ts'
 import { type CallFacts, type Evidence, evidenceOf } from './evidence.ts'
@@ -50,7 +58,7 @@ class NameCache {
     this.#pool = pool
   }
 
-  async load(entries: readonly JournalEntry[]): Promise<void> {
+  async load(legsOfEntries: readonly (readonly Leg[])[]): Promise<void> {
     if (this.#events.size === 0) {
       const { rows } = await this.#pool.query<{ id: number; event: LedgerEvent['type'] }>(
         'SELECT id, event FROM ledger.kind',
@@ -59,10 +67,8 @@ class NameCache {
     }
     if (this.#accounts.size > ACCOUNTS_MAX) this.#accounts.clear()
     const missing = new Set<string>()
-    for (const entry of entries) {
-      for (const { account } of legsOf(entry)) {
-        if (!this.#accounts.has(account)) missing.add(account)
-      }
+    for (const legs of legsOfEntries) {
+      for (const { account } of legs) if (!this.#accounts.has(account)) missing.add(account)
     }
     if (missing.size === 0) return
     const { rows } = await this.#pool.query<ExportedAccount>(
@@ -73,8 +79,8 @@ class NameCache {
     for (const account of rows) this.#accounts.set(account.id, account)
   }
 
-  entry(row: JournalEntry, seal: ExportedSeal | undefined): ExportedEntry {
-    const postings = legsOf(row).map(({ account, amount }) => ({
+  entry(row: JournalEntry, legs: readonly Leg[], seal: ExportedSeal | undefined): ExportedEntry {
+    const postings = legs.map(({ account, amount }) => ({
       account: this.#accounts.get(account)!,
       amount,
     }))
@@ -101,9 +107,10 @@ export async function* readEntries(
     const done = after?.shard === span.shard ? after.seq : 0n
     for await (const rows of readRows(pool, span, done, plan.period)) {
       const selected = plan.period ? rows.filter(isInPeriod(plan.period)) : rows
-      await names.load(selected)
+      const legs = selected.map(legsOf)
+      await names.load(legs)
       const ends = seals ? await readSeals(pool, span, rows) : undefined
-      const entries = selected.map((row) => names.entry(row, ends?.get(row.seq)))
+      const entries = selected.map((row, i) => names.entry(row, legs[i]!, ends?.get(row.seq)))
       const touched = plan.accounts ? entries.filter(touchesAccounts(plan.accounts)) : entries
       yield isRaw ? touched : await toAccounting(pool, touched, plan)
     }
@@ -158,18 +165,22 @@ async function toAccounting(
   { allAssets }: ExportPlan,
 ): Promise<ExportedEntry[]> {
   const facts = await readCallFacts(pool, entries)
-  return entries.flatMap((entry) => {
-    const postings = entry.postings.flatMap(({ account, amount }) => {
+  const converted: ExportedEntry[] = []
+  for (const { row, event, postings: own, seal } of entries) {
+    const postings: ExportedPosting[] = []
+    for (const posting of own) {
+      const { account, amount } = posting
       const asset = accountingSymbol(account.asset, allAssets)
-      if (asset === undefined) return []
-      if (asset === account.asset) return [{ account, amount }]
-      return [{ account: { ...account, asset, decimals: decimalsOf(asset) }, amount }]
-    })
-    if (postings.length === 0) return []
-    const codes = entry.postings.map(({ account }) => account.code)
-    const evidence = evidenceOf(entry.row, codes, facts.get(entry.row.id))
-    return [{ ...entry, postings, evidence }]
-  })
+      if (asset === account.asset) postings.push(posting)
+      else if (asset !== undefined)
+        postings.push({ account: { ...account, asset, decimals: decimalsOf(asset) }, amount })
+    }
+    if (postings.length === 0) continue
+    const codes = own.map(({ account }) => account.code)
+    const evidence = evidenceOf(row, codes, facts.get(row.id))
+    converted.push({ row, event, postings, evidence, seal })
+  }
+  return converted
 }
 
 const SELLERS: Account = 'liabilities:x402-out:in-transit'
