@@ -343,7 +343,7 @@ CREATE TABLE hub.document (
   issued_at timestamp with time zone NOT NULL,
   content jsonb NOT NULL,
   CONSTRAINT document_pkey PRIMARY KEY (series, number),
-  CONSTRAINT document_kind_check CHECK ((kind = ANY (ARRAY['purchase'::text, 'call'::text, 'statement'::text, 'commission'::text, 'credit-note'::text]))),
+  CONSTRAINT document_kind_check CHECK ((kind = ANY (ARRAY['purchase'::text, 'call'::text, 'statement'::text, 'commission'::text, 'earnings'::text, 'credit-note'::text]))),
   CONSTRAINT document_kind_subject_key UNIQUE (kind, subject),
   CONSTRAINT document_number_check CHECK ((number > 0)),
   CONSTRAINT document_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),

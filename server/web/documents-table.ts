@@ -8,11 +8,12 @@ const KIND_TEXTS: Readonly<Record<DocumentJson['kind'], string>> = {
   call: 'receipt for a call',
   statement: 'monthly statement',
   commission: 'commission statement',
+  earnings: 'statement of earnings',
   'credit-note': 'credit note',
 }
 
 export const DOCUMENTS_PATH = '/account/documents'
-export type SingleKind = Exclude<DocumentJson['kind'], 'statement'>
+export type SingleKind = Exclude<DocumentJson['kind'], 'statement' | 'earnings'>
 
 /** Path of the page with a button that issues the document of a purchase, call or payout. */
 export const documentPath = (kind: SingleKind, id: string): string =>
@@ -33,10 +34,14 @@ export const documentTable = (documents: readonly DocumentJson[], root: string):
         number: true,
         cell: alignedColumn(documents, ({ totals }) => totals.gross_microdollars),
       },
-      { head: 'Download', noWrap: true, cell: ({ number }) => downloads(`${root}/${number}`) },
+      { head: 'Download', noWrap: true, cell: (each) => downloads(root, each) },
     ],
     documents,
   )
 
-const downloads = (path: string): Html =>
-  html`<a href="${path}/pdf">PDF</a> <a href="${path}/ubl">UBL</a> <a href="${path}">JSON</a>`
+/** A statement of earnings is no invoice. */
+const downloads = (root: string, { number, kind }: DocumentJson): Html => {
+  const path = `${root}/${number}`
+  const invoice = kind !== 'earnings' && html` <a href="${path}/ubl">UBL</a>`
+  return html`<a href="${path}/pdf">PDF</a>${invoice} <a href="${path}">JSON</a>`
+}

@@ -3,6 +3,11 @@ import { dollars, usd } from '../../core/money.ts'
 
 /** Schemas of form fields. Browsers send every field as text, and an empty one as ''. */
 
+/** UTC month. */
+export const monthField = z
+  .string()
+  .regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'enter a month, such as 2026-11')
+
 /** Trimmed text; null if empty. */
 export const optionalText = (max: number) =>
   z

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
-import type { IssuedDocument, Tax } from './document.ts'
+import type { DocumentKind, IssuedDocument, Tax } from './document.ts'
 import { SOURCES } from './sources.ts'
 
 /** The amounts of lines include tax, whatever it is. */
@@ -53,12 +53,17 @@ const stable = (value: unknown): string =>
       : inner,
   )
 
-/** Owner of the provider of a payout, which may have changed since. */
+const PROVIDER_SQL: Partial<Record<DocumentKind, string>> = {
+  commission: 'SELECT o.provider FROM hub.payout o WHERE o.id::text = $1',
+  earnings: "SELECT split_part($1, ':', 1)",
+}
+
+/** Owner of the provider of a document, which may have changed since. */
 async function findOwner(pool: Pool, { kind, subject }: IssuedDocument): Promise<string[]> {
-  if (kind !== 'commission') return []
+  const provider = PROVIDER_SQL[kind]
+  if (provider === undefined) return []
   const { rows } = await pool.query<{ owner: string }>(
-    `SELECT p.owner FROM hub.payout o JOIN hub.provider p ON p.id = o.provider
-     WHERE o.id = $1 AND p.owner IS NOT NULL`,
+    `SELECT p.owner FROM hub.provider p WHERE p.owner IS NOT NULL AND p.id = (${provider})`,
     [subject],
   )
   return rows.map(({ owner }) => owner)

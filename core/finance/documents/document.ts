@@ -5,6 +5,7 @@ export const DOCUMENT_KINDS = [
   'call',
   'statement',
   'commission',
+  'earnings',
   'credit-note',
 ] as const
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
@@ -15,6 +16,7 @@ export const SERIES_PREFIXES: Readonly<Record<DocumentKind, string>> = {
   call: 'CAL',
   statement: 'STM',
   commission: 'COM',
+  earnings: 'ERN',
   'credit-note': 'CRN',
 }
 

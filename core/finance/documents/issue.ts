@@ -11,7 +11,8 @@ import {
   SERIES_PREFIXES,
   totalsOf,
 } from './document.ts'
-import { SOURCES, type SourceDeps } from './sources.ts'
+import type { SourceDeps } from './source.ts'
+import { SOURCES } from './sources.ts'
 
 export interface DocumentDeps extends SourceDeps {
   /** Legal name of the platform; undefined: no documents are issued. */
@@ -50,7 +51,9 @@ export async function issueDocument(
     `SELECT ${COLUMNS} FROM hub.issue_document($1, $2, $3, $4, $5) d`,
     [SERIES_PREFIXES[kind], kind, subject, principal, JSON.stringify(content)],
   )
-  return toDocument(rows[0]!)
+  const document = toDocument(rows[0]!)
+  if ([principal, ...principals].includes(document.principal)) return document
+  throw new Fault('document_not_available', 'It was issued to somebody else, the owner until then.')
 }
 
 interface Row extends Omit<IssuedDocument, 'number'> {

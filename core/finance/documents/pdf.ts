@@ -9,6 +9,7 @@ const TITLES: Readonly<Record<DocumentKind, string>> = {
   call: 'Receipt for a call',
   statement: 'Monthly statement',
   commission: 'Commission statement',
+  earnings: 'Statement of earnings',
   'credit-note': 'Credit note',
 }
 

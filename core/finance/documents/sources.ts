@@ -1,43 +1,21 @@
-import type { Pool } from 'pg'
-import { type Clock, dayName, daysBefore } from '../../clock.ts'
+import { dayName, daysBefore } from '../../clock.ts'
 import { readSnapshot } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
-import { json, priceTag } from '../../money.ts'
-import { findPayout } from '../../payments/payouts/list.ts'
-import { readServiceSums, type ServiceSums } from '../../payments/payouts/statement.ts'
+import { json } from '../../money.ts'
 import { findTrail, type JournalEntryView } from '../journal.ts'
 import { parseReportPeriod } from '../report-period.ts'
 import {
-  type DocumentContent,
   type DocumentKind,
   type DocumentLine,
   documentLine,
   type LedgerRange,
   type Tax,
 } from './document.ts'
+import { commissionSource, earningsSource } from './provider-sources.ts'
+import { NOTHING, type ReadSource, type SourceDeps } from './source.ts'
 import { statementContent, taxOfCall } from './statement-content.ts'
 import { readStatementFigures } from './statement-figures.ts'
-
-export interface SourceDeps {
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly tax: Tax
-}
-
-/** Content of a document without its parties, and the principal that it belongs to. */
-export interface DocumentSource extends Omit<DocumentContent, 'supplier' | 'customer' | 'totals'> {
-  readonly principal: string
-}
-
-/** Reads the figures of a subject. `principals`: those who may see it, the account first. */
-type ReadSource = (
-  deps: SourceDeps,
-  principals: KeyManager,
-  subject: string,
-) => Promise<DocumentSource>
-
-const NOTHING = { period: null, preceding: null, transaction: null, tables: [], notes: [] }
 
 const PREPAID: Tax = {
   category: 'O',
@@ -186,84 +164,11 @@ const statementSource: ReadSource = async ({ pool, clock, tax }, principals, sub
   return { ...NOTHING, ...parts, principal, currency: 'USD', day: last, period }
 }
 
-/** Amounts of a provider's statement before netting. */
-const SUMS = {
-  gross: 'Callers paid',
-  commission: 'Commission on calls',
-  refunds: 'Refunded to callers',
-  commission_refunded: 'Commission returned with refunds',
-  owed: 'Refunds after a payout: owed',
-  refunded: 'Refunds deducted from earnings',
-  recovered: 'Debts deducted from earnings',
-  other: 'Corrections, failed payouts and what limits carried over',
-  earned: 'Paid out',
-} as const satisfies Partial<Record<keyof ServiceSums, string>>
-const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
-
-/** Statement of the commission in a payout, by its id: an invoice of the platform. */
-const commissionSource: ReadSource = async ({ pool, tax }, principals, id) => {
-  const payout = await findPayout(pool, principals, id)
-  if (payout.state !== 'confirmed') {
-    throw new Fault('document_not_available', 'The payout is not final on chain.')
-  }
-  const services = await readServiceSums(pool, id)
-  const ranges = await readPayoutRanges(pool, id)
-  return {
-    ...NOTHING,
-    principal: payout.owner,
-    currency: 'USD',
-    day: payout.batch,
-    transaction: payout.transaction,
-    lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [], tax)),
-    tables: services.map((sums) => ({
-      title: `Sales of ${sums.service}`,
-      rows: SUM_NAMES.map((name) => ({ name: SUMS[name], amount_microdollars: json(sums[name]) })),
-    })),
-    notes: [
-      `Payout of ${priceTag(payout.amount)} in USDC; the commission was deducted before it.`,
-      'One USDC is stated as one USD.',
-    ],
-  }
-}
-
-/** Commission on the calls of a service, and what was returned of it. */
-function commissionLines(
-  { service, calls, commission, commission_refunded: returned }: ServiceSums,
-  ledger: readonly LedgerRange[],
-  tax: Tax,
-): readonly DocumentLine[] {
-  const line = (text: string, quantity: number, amount: bigint) =>
-    documentLine({ description: `${text} of ${service}`, quantity, tax, ledger }, amount)
-  return [
-    line('Commission on calls', Math.max(1, json(calls)), commission),
-    ...(returned > 0n ? [line('Commission returned with refunds', -1, -returned)] : []),
-  ]
-}
-
-/** Reads the ranges of entries that a payout pays, by service. */
-async function readPayoutRanges(
-  pool: Pool,
-  id: string,
-): Promise<ReadonlyMap<string, readonly LedgerRange[]>> {
-  const { rows } = await pool.query<{ service: string; shard: number; from: bigint; to: bigint }>(
-    `SELECT split_part(a.code, ':', 4) AS service, p.shard, p.after_seq + 1 AS from,
-       p.upto_seq AS to
-     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
-     ORDER BY 1, 2`,
-    [id],
-  )
-  const ranges = rows.map(({ service, shard, from, to }) => {
-    const range = { shard, from_seq: json(from), to_seq: json(to), entry_id: null }
-    return [service, range] as const
-  })
-  const groups = Map.groupBy(ranges, ([service]) => service)
-  return new Map([...groups].map(([service, some]) => [service, some.map(([, range]) => range)]))
-}
-
 export const SOURCES: Readonly<Record<DocumentKind, ReadSource>> = {
   purchase: purchaseSource,
   call: callSource,
   statement: statementSource,
   commission: commissionSource,
+  earnings: earningsSource,
   'credit-note': creditNoteSource,
 }

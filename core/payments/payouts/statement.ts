@@ -73,6 +73,9 @@ const AMOUNTS_SQL = {
 const AMOUNT_NAMES = Object.keys(AMOUNTS_SQL) as (keyof typeof AMOUNTS_SQL)[]
 const LINE_AMOUNTS = AMOUNT_NAMES.map((name) => `(${AMOUNTS_SQL[name]})::bigint AS ${name}`)
 
+const sumSql = (name: keyof typeof AMOUNTS_SQL) =>
+  `coalesce(sum(${AMOUNTS_SQL[name]}), 0)::bigint AS ${name}`
+
 /** Refunds of calls of an account that took nothing from it, because all had been paid out. */
 const debtsSql = (after: string) => `SELECT r.seq, 0::bigint AS amount FROM ledger.journal r
   WHERE r.shard = p.shard AND r.seq > ${after} AND r.seq < p.upto_seq
@@ -118,9 +121,6 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
   })
 }
 
-const sumSql = (name: keyof typeof AMOUNTS_SQL) =>
-  `coalesce(sum(${AMOUNTS_SQL[name]}), 0)::bigint AS ${name}`
-
 /** Reads what a payout paid, by service. */
 export async function readServiceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
   await sumPayoutParts(pool, payout)
@@ -134,6 +134,58 @@ export async function readServiceSums(pool: Pool, payout: string): Promise<reado
   )
   return rows
 }
+
+/** Entries of one service and shard in a period, by time of posting. */
+export interface PeriodSums extends StatementAmounts {
+  readonly service: string
+  readonly shard: number
+  /** Sequence numbers of the period, inclusive. */
+  readonly from: bigint
+  readonly to: bigint
+  readonly opening: bigint
+  readonly closing: bigint
+  readonly calls: bigint
+  /** Payouts, without those that failed. */
+  readonly paid: bigint
+}
+
+/** Reads what changed the balances of a provider in a period, by service and shard. */
+export function readPeriodSums(
+  pool: Pool,
+  provider: string,
+  { from, to }: { readonly from: Date; readonly to: Date },
+): Promise<readonly PeriodSums[]> {
+  return readSnapshot(
+    pool,
+    async (client) => (await client.query<PeriodSums>(PERIOD_SQL, [provider, from, to])).rows,
+    PLANNER_SETTINGS,
+  )
+}
+
+/** Kinds 21 and 23: payouts, and failed ones. The opening balance begins at the last snapshot. */
+const PERIOD_SQL = `
+  SELECT p.service, p.shard, p.after_seq + 1 AS from, p.upto_seq - 1 AS to, t.*,
+    o.balance AS opening, o.balance + t.change AS closing
+  FROM (SELECT a.id AS account, split_part(a.code, ':', 4) AS service, f.shard,
+      f.seq AS after_seq, u.seq + 1 AS upto_seq
+    FROM ledger.account a JOIN ledger.cut($2) f ON a.home IS NULL OR f.shard = a.home
+    JOIN ledger.cut($3) u ON u.shard = f.shard
+    WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1 OFFSET 0) p
+  LEFT JOIN LATERAL (SELECT s.seq_to, s.credits - s.debits AS balance FROM ledger.snapshot s
+    WHERE s.account = p.account AND s.shard = p.shard AND s.seq_to <= p.after_seq
+    ORDER BY s.seq_to DESC LIMIT 1) s ON true
+  CROSS JOIN LATERAL (SELECT (coalesce(s.balance, 0) + coalesce(sum(n.amount), 0))::bigint AS balance
+    FROM ledger.next_entries(p.account, p.shard, coalesce(s.seq_to, 0), p.after_seq,
+      ${NO_LIMIT}) n) o
+  CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE j.kind IN (2, 18)) AS calls,
+      coalesce(sum(n.amount), 0)::bigint AS change,
+      coalesce(-sum(n.amount) FILTER (WHERE j.kind IN (21, 23)), 0)::bigint AS paid,
+      ${AMOUNT_NAMES.map(sumSql).join(', ')}
+    FROM (SELECT * FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1,
+        ${NO_LIMIT})
+      UNION ALL ${debtsSql('p.after_seq')}) n ${JOIN_ENTRY}) t
+  WHERE p.upto_seq - 1 > p.after_seq ORDER BY p.service, p.shard`
 
 interface AccountShard {
   readonly account: bigint

@@ -102,6 +102,7 @@ export const documentRoutes = (deps: DocumentDeps): readonly AnyRoute[] => [
 ]
 
 const faults = ['root_key_required', 'not_found'] as const
+const ublFaults = [...faults, 'document_not_available'] as const
 
 const billingRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
   route('GET /v1/billing', {
@@ -161,6 +162,10 @@ const issueRoute = (deps: DocumentDeps): AnyRoute =>
         }),
       }),
       z.strictObject({
+        kind: z.literal('earnings').meta({ description: 'Statement of your provider.' }),
+        month,
+      }),
+      z.strictObject({
         kind: z.literal('statement'),
         month: month.meta({ description: 'UTC month that is over.' }),
         wallet: z
@@ -184,7 +189,9 @@ const issueRoute = (deps: DocumentDeps): AnyRoute =>
       const subject =
         body.kind === 'statement'
           ? `${await principalOf(deps, principals, body.wallet)}:${body.month}`
-          : body.id
+          : body.kind === 'earnings'
+            ? `${await providerOf(deps, principals)}:${body.month}`
+            : body.id
       const issued = await issueDocument(deps, principals, body.kind, subject)
       return { status: 201, body: showDocument(issued) }
     },
@@ -200,6 +207,15 @@ async function principalOf(
   const { rows } = await pool.query<{ id: string }>(
     'SELECT id FROM hub.principal WHERE wallet_address = $1 AND id = ANY ($2)',
     [wallet.toLowerCase(), principals],
+  )
+  return rows[0]?.id ?? ''
+}
+
+/** Provider of the caller; empty if there is none. */
+async function providerOf({ pool }: DocumentDeps, principals: readonly string[]): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(
+    'SELECT id FROM hub.provider WHERE owner = ANY ($1) ORDER BY array_position($1, owner) LIMIT 1',
+    [principals],
   )
   return rows[0]?.id ?? ''
 }
@@ -226,7 +242,7 @@ const singleRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
     summary: 'Downloads a document as an electronic invoice (EN 16931, UBL 2.1).',
     auth: 'owner',
     response: { status: 200, type: 'application/xml', schema: z.string() },
-    faults,
+    faults: ublFaults,
     handle: async (request) =>
       ublReply(await findDocument(pool, request.params.number, ownerOf(request))),
   }),
@@ -236,9 +252,16 @@ const singleRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
 export const pdfReply = async (document: IssuedDocument): Promise<RestReply> =>
   fileReply(document, 'pdf', 'application/pdf', await toPdf(document))
 
-/** Download of a document as UBL. */
-export const ublReply = async (document: IssuedDocument): Promise<RestReply> =>
-  fileReply(document, 'xml', 'application/xml', Buffer.from(await toUbl(document)))
+/** Download of a document as UBL. @throws Fault `document_not_available` if it is no invoice */
+export async function ublReply(document: IssuedDocument): Promise<RestReply> {
+  if (document.kind === 'earnings') {
+    throw new Fault(
+      'document_not_available',
+      'A statement of earnings is no invoice: download the PDF. Commission is invoiced per payout.',
+    )
+  }
+  return fileReply(document, 'xml', 'application/xml', Buffer.from(await toUbl(document)))
+}
 
 const fileReply = (
   { number }: IssuedDocument,

@@ -44,7 +44,7 @@ export const financeDocumentRoutes = ({ pool }: { readonly pool: Pool }): readon
     summary: 'Downloads a document as an electronic invoice (EN 16931, UBL 2.1).',
     auth: 'finance',
     response: { status: 200, type: 'application/xml', schema: z.string() },
-    faults,
+    faults: [...faults, 'document_not_available'],
     handle: async ({ params }) => ublReply(await findDocument(pool, params.number)),
   }),
 ]

@@ -5,7 +5,7 @@ import type { BillingJson, DocumentJson } from '../../../rest/account/documents.
 import type { ListPage } from '../../../rest/paging.ts'
 import { DOCUMENTS_PATH, documentTable, type SingleKind } from '../../documents-table.ts'
 import { form, formFields } from '../../form.ts'
-import { optionalText } from '../../form-schemas.ts'
+import { monthField, optionalText } from '../../form-schemas.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -74,7 +74,7 @@ const ACTIONS = {
   }),
   statement: formAction({
     fields: z.object({
-      month: z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'enter a month, such as 2026-11'),
+      month: monthField,
       wallet: z
         .string()
         .trim()

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
 import { readUsableChallenge } from '../../../../core/identity/challenge.ts'
 import { nonce } from '../../../rest/account/registration.ts'
 import type { ListPage } from '../../../rest/paging.ts'
@@ -7,7 +8,9 @@ import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import type { PayoutAddressJson } from '../../../rest/provider/payout-address.ts'
 import type { PayoutJson } from '../../../rest/provider/payouts.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
-import { form } from '../../form.ts'
+import { DOCUMENTS_PATH } from '../../documents-table.ts'
+import { form, formFields } from '../../form.ts'
+import { monthField } from '../../form-schemas.ts'
 import { alignedColumn, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -41,6 +44,13 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
       return { to: `${PATH}?done=authorized` }
     },
   }),
+  earnings: formAction({
+    fields: z.object({ month: monthField }),
+    run: async ({ api }, { month }) => {
+      await api('POST /v1/documents', { body: { kind: 'earnings', month } })
+      return { to: `${DOCUMENTS_PATH}?done=issued` }
+    },
+  }),
   withdraw: formAction({
     run: async ({ api }) => {
       await api('DELETE /v1/provider/payout-address')
@@ -49,8 +59,13 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
   }),
 }
 
+interface PayoutsPageDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** `/provider/payouts`: earnings, payouts and the payout address. */
-export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
+export const payoutsPage = ({ pool, clock }: PayoutsPageDeps): AnyPage =>
   page(PATH, {
     query: z.object({
       nonce: nonce.optional(),
@@ -81,7 +96,7 @@ to your wallet.</p>${balancePart(balance)}${byService(balance)}${debtsPart(balan
           payouts.data.length === 0
             ? emptyState('No payouts yet.')
             : html`${payoutTable(payouts.data)}${pager(PATH, { cursor }, payouts.next_cursor)}`
-        }${addressPart(place)}${
+        }${earningsForm(request, monthName(monthStart(clock.now(), -1)))}${addressPart(place)}${
           pending !== undefined
             ? await signPart(pool, request, pending, 'payout')
             : change !== undefined
@@ -166,6 +181,18 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
     ],
     payouts,
   )
+
+function earningsForm({ submission }: PageRequest<unknown>, month: string): Html {
+  const fields = formFields('earnings', submission)
+  return html`<h2>Statement of a month</h2><p>Sales, commission and refunds before netting, payouts
+and balances. You find it under <a href="${DOCUMENTS_PATH}">Documents</a>.</p>${form({
+    act: 'earnings',
+    submit: 'Issue statement',
+    fields: [
+      fields.text({ name: 'month', label: 'Month (UTC)', value: month, size: 8, required: true }),
+    ],
+  })}`
+}
 
 const addressPart = (place: PayoutAddressJson): Html =>
   html`<h2 id="address">Payout address</h2>${

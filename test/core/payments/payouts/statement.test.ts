@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { systemClock } from '../../../../core/clock.ts'
 import type { AccountRef } from '../../../../core/ledger/ledger.ts'
 import { advance, enroll } from '../../../../core/ledger/outbox/subscriber.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
@@ -7,6 +8,8 @@ import { micros, split } from '../../../../core/money.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import {
   type LineCursor,
+  type PeriodSums,
+  readPeriodSums,
   readServiceSums,
   readStatementLines,
   type StatementLine,
@@ -109,6 +112,19 @@ describe('the statement of a payout', function () {
     }
   }
 
+  /** Sums of two months around now, which must continue each other. */
+  async function periodOf(provider: string): Promise<readonly PeriodSums[]> {
+    const now = systemClock.now().getTime()
+    const [before, from, to] = [-48, -24, 24].map((hours) => new Date(now + hours * 3_600_000))
+    expect(await readPeriodSums(world.pool, provider, { from: before!, to: from! })).to.have.length(
+      0,
+    )
+    const sums = await readPeriodSums(world.pool, provider, { from: from!, to: to! })
+    const after = { from: to!, to: new Date(now + 48 * 3_600_000) }
+    expect(await readPeriodSums(world.pool, provider, after)).to.deep.equal([])
+    return sums
+  }
+
   it('adds up to the transfer, by line and by service, after any events', async () => {
     const ports = { ...world.ports, minimum: micros(1n) }
     const property = async (happenings: readonly Happening[], size: number): Promise<void> => {
@@ -142,6 +158,17 @@ describe('the statement of a payout', function () {
         expect(sum(part), part).to.equal(sums[part])
       }
       expect(sum('earned')).to.equal(net)
+      const period = await periodOf(provider.id)
+      const inPeriod = (of: keyof typeof sums | 'paid' | 'opening' | 'closing') =>
+        period.reduce((all, each) => all + each[of], 0n)
+      for (const part of Object.keys(sums) as (keyof typeof sums)[]) {
+        expect(inPeriod(part), `${part} of the month`).to.equal(sums[part])
+      }
+      expect([inPeriod('opening'), inPeriod('paid'), inPeriod('closing')]).to.deep.equal([
+        0n,
+        net,
+        0n,
+      ])
     }
     const many = fc.array(happening, { minLength: 1, maxLength: 8 })
     await fc.assert(fc.asyncProperty(many, fc.integer({ min: 1, max: 4 }), property), {
@@ -207,5 +234,8 @@ describe('the statement of a payout', function () {
       ['receivable.recovered', -900n],
     ])
     expect(lines[0]).to.include(refund)
+    const [period] = await periodOf('p-owing')
+    expect(period).to.include({ ...refund, gross: 6_000n, recovered: 900n, closing: 0n })
+    expect(period).to.include({ paid: 5_000n, opening: 0n })
   })
 })

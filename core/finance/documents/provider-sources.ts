@@ -1,0 +1,183 @@
+import type { Pool } from 'pg'
+import { dayName, daysBefore } from '../../clock.ts'
+import { Fault } from '../../errors.ts'
+import { json, priceTag } from '../../money.ts'
+import { findPayout } from '../../payments/payouts/list.ts'
+import {
+  type PeriodSums,
+  readPeriodSums,
+  readServiceSums,
+  type ServiceSums,
+} from '../../payments/payouts/statement.ts'
+import { parseReportPeriod } from '../report-period.ts'
+import {
+  type DocumentLine,
+  type DocumentTable,
+  documentLine,
+  type LedgerRange,
+  type Tax,
+} from './document.ts'
+import { NOTHING, type ReadSource } from './source.ts'
+
+/** Amounts of a provider's statement before netting. */
+const SUMS = {
+  gross: 'Callers paid',
+  commission: 'Commission on calls',
+  refunds: 'Refunded to callers',
+  commission_refunded: 'Commission returned with refunds',
+  owed: 'Refunds after a payout: owed',
+  refunded: 'Refunds deducted from earnings',
+  recovered: 'Debts deducted from earnings',
+  other: 'Corrections, failed payouts and what limits carried over',
+  earned: 'Paid out',
+} as const satisfies Partial<Record<keyof ServiceSums, string>>
+const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
+
+/** Statement of the commission in a payout, by its id: an invoice of the platform. */
+export const commissionSource: ReadSource = async ({ pool, tax }, principals, id) => {
+  const payout = await findPayout(pool, principals, id)
+  if (payout.state !== 'confirmed') {
+    throw new Fault('document_not_available', 'The payout is not final on chain.')
+  }
+  const services = await readServiceSums(pool, id)
+  const ranges = await readPayoutRanges(pool, id)
+  return {
+    ...NOTHING,
+    principal: payout.owner,
+    currency: 'USD',
+    day: payout.batch,
+    transaction: payout.transaction,
+    lines: services.flatMap((sums) => commissionLines(sums, ranges.get(sums.service) ?? [], tax)),
+    tables: services.map((sums) => ({
+      title: `Sales of ${sums.service}`,
+      rows: SUM_NAMES.map((name) => ({ name: SUMS[name], amount_microdollars: json(sums[name]) })),
+    })),
+    notes: [
+      `Payout of ${priceTag(payout.amount)} in USDC; the commission was deducted before it.`,
+      'One USDC is stated as one USD.',
+    ],
+  }
+}
+
+/** Commission on the calls of a service, and what was returned of it. */
+function commissionLines(
+  { service, calls, commission, commission_refunded: returned }: ServiceSums,
+  ledger: readonly LedgerRange[],
+  tax: Tax,
+): readonly DocumentLine[] {
+  const line = (text: string, quantity: number, amount: bigint) =>
+    documentLine({ description: `${text} of ${service}`, quantity, tax, ledger }, amount)
+  return [
+    line('Commission on calls', Math.max(1, json(calls)), commission),
+    ...(returned > 0n ? [line('Commission returned with refunds', -1, -returned)] : []),
+  ]
+}
+
+/** Reads the ranges of entries that a payout pays, by service. */
+async function readPayoutRanges(
+  pool: Pool,
+  id: string,
+): Promise<ReadonlyMap<string, readonly LedgerRange[]>> {
+  const { rows } = await pool.query<{ service: string; shard: number; from: bigint; to: bigint }>(
+    `SELECT split_part(a.code, ':', 4) AS service, p.shard, p.after_seq + 1 AS from,
+       p.upto_seq AS to
+     FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1
+     ORDER BY 1, 2`,
+    [id],
+  )
+  const ranges = rows.map(({ service, shard, from, to }) => {
+    const range = { shard, from_seq: json(from), to_seq: json(to), entry_id: null }
+    return [service, range] as const
+  })
+  const groups = Map.groupBy(ranges, ([service]) => service)
+  return new Map([...groups].map(([service, some]) => [service, some.map(([, range]) => range)]))
+}
+
+/** Statements are no invoices: the commission is invoiced for each payout. */
+const NO_TAX: Tax = {
+  category: 'O',
+  rate_bps: 0,
+  reason: 'A statement, not an invoice: tax is stated in invoices',
+}
+
+/** Amounts of a statement of earnings that change a balance, with the sign of the change. */
+const EARNINGS = [
+  ['gross', 'Calls', 1n],
+  ['commission', 'Commission on calls', -1n],
+  ['refunds', 'Refunds to callers', -1n],
+  ['commission_refunded', 'Commission returned with refunds', 1n],
+] as const
+
+/** Statement of a provider for a month that is over. @param subject `acme:2026-11` */
+export const earningsSource: ReadSource = async ({ pool, clock }, principals, subject) => {
+  const [provider = '', month = ''] = subject.split(':')
+  const { rows } = await pool.query<{ owner: string }>(
+    'SELECT owner FROM hub.provider WHERE id = $1 AND owner = ANY ($2)',
+    [provider, principals],
+  )
+  if (!rows[0]) throw new Fault('not_found', 'You have no such provider.')
+  const { from, to } = parseReportPeriod(month)!
+  if (to > clock.now()) throw new Fault('document_not_available', 'The month is not over.')
+  const sums = await readPeriodSums(pool, provider, { from, to })
+  const services = [...Map.groupBy(sums, ({ service }) => service)].filter(([, shards]) =>
+    shards.some(({ gross, refunds, opening, closing }) => gross + refunds + opening + closing > 0n),
+  )
+  if (services.length === 0) {
+    throw new Fault('document_not_available', 'You had no sales and no balance in this month.')
+  }
+  const last = dayName(daysBefore(to, 1))
+  return {
+    ...NOTHING,
+    principal: rows[0].owner,
+    currency: 'USD',
+    day: last,
+    period: { from: dayName(from), to: last },
+    lines: services.flatMap(([service, shards]) => earningsLines(service, shards)),
+    tables: services.map(([service, shards]) => balanceTable(service, shards)),
+    notes: ['The total is what calls earned, before payouts. One USDC is stated as one USD.'],
+  }
+}
+
+type Amount = Exclude<keyof PeriodSums, 'service' | 'shard' | 'from' | 'to'>
+
+const sumOf = (shards: readonly PeriodSums[], name: Amount): bigint =>
+  shards.reduce((sum, each) => sum + each[name], 0n)
+
+function earningsLines(service: string, shards: readonly PeriodSums[]): readonly DocumentLine[] {
+  const ledger = shards.map(({ shard, from, to }) => ({
+    shard,
+    from_seq: json(from),
+    to_seq: json(to),
+    entry_id: null,
+  }))
+  return EARNINGS.map(([name, text, sign]) => {
+    const quantity = name === 'gross' ? json(sumOf(shards, 'calls')) : 1
+    const line = { description: `${text} of ${service}`, quantity, tax: NO_TAX, ledger }
+    return documentLine(line, sign * sumOf(shards, name))
+  })
+}
+
+/** Opening balance of a service, its changes, and the closing balance. */
+function balanceTable(service: string, shards: readonly PeriodSums[]): DocumentTable {
+  const of = (name: Amount): bigint => sumOf(shards, name)
+  const [opening, closing, owed, recovered, paid] = (
+    ['opening', 'closing', 'owed', 'recovered', 'paid'] as const
+  ).map(of) as [bigint, bigint, bigint, bigint, bigint]
+  const earned = EARNINGS.reduce((sum, [name, , sign]) => sum + sign * of(name), 0n)
+  const rows = {
+    'Opening balance': opening,
+    'Earned with calls': earned,
+    [SUMS.owed]: owed,
+    [SUMS.recovered]: -recovered,
+    Corrections: closing - opening - earned - owed + recovered + paid,
+    'Paid out, without failed payouts': -paid,
+    'Closing balance': closing,
+  }
+  return {
+    title: `Balance of ${service}`,
+    rows: Object.entries(rows).map(([name, amount]) => ({
+      name,
+      amount_microdollars: json(amount),
+    })),
+  }
+}
