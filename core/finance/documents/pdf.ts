@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { dayName } from '../../clock.ts'
+import { Fault } from '../../errors.ts'
 import { decimal } from '../../money.ts'
 import type { DocumentKind, DocumentLine, IssuedDocument, Party, Tax } from './document.ts'
 
@@ -22,7 +23,13 @@ const MARGIN = 50
 const GAP = 0.8
 type Pdf = PDFKit.PDFDocument
 
-/** Renders a document as PDF, always with the same text and date. */
+/** PDFKit writes words from left to right, whatever their script. */
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Nko}]/u
+
+/**
+ * Renders a document as PDF, always with the same text and date.
+ * @throws Fault `document_not_available` for text that the PDF would show wrongly or not at all
+ */
 export async function toPdf(document: IssuedDocument): Promise<Buffer> {
   const { default: PdfDocument } = await import('pdfkit') // large, and rarely needed
   const { kind, number, issuedAt, content } = document
@@ -30,6 +37,14 @@ export async function toPdf(document: IssuedDocument): Promise<Buffer> {
   const info = { Title: `${title} ${number}`, CreationDate: issuedAt, ModDate: issuedAt }
   const pdf = new PdfDocument({ size: 'A4', margin: MARGIN, info, font: FONT })
   pdf.registerFont('bold', BOLD_FONT).registerFont('text', FONT)
+  const wrong = textsOf(content).find((text) => !isPrintable(pdf, text))
+  if (wrong !== undefined) {
+    throw new Fault(
+      'document_not_available',
+      `The PDF would show "${wrong}" wrongly: its font is for Latin, Greek and Cyrillic letters. ` +
+        'The data (JSON) and the electronic invoice (UBL) state it exactly.',
+    )
+  }
   const written = buffer(pdf)
   pdf.font('bold', SIZES.title).text(title).font('text', SIZES.text).moveDown(GAP)
   writeRows(pdf, factsOf(document))
@@ -50,6 +65,29 @@ export async function toPdf(document: IssuedDocument): Promise<Buffer> {
   for (const text of [...content.lines.map(evidenceOf), ...content.notes]) pdf.text(text)
   pdf.end()
   return written
+}
+
+/** Collects all texts in a JSON value. */
+const textsOf = (value: unknown): readonly string[] =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(textsOf)
+      : []
+
+/** Returns true if the current font has all characters; PDFKit would print boxes for others. */
+function isPrintable(pdf: Pdf, text: string): boolean {
+  const { font } = (pdf as unknown as { _font: { font: FontFile } })._font
+  return (
+    !RIGHT_TO_LEFT.test(text) &&
+    Array.from(text.replaceAll(/\s/g, '')).every((char) =>
+      font.hasGlyphForCodePoint(char.codePointAt(0)!),
+    )
+  )
+}
+
+interface FontFile {
+  hasGlyphForCodePoint(code: number): boolean
 }
 
 const usd = (micros: number): string => decimal(BigInt(micros))

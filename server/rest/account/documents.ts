@@ -102,7 +102,7 @@ export const documentRoutes = (deps: DocumentDeps): readonly AnyRoute[] => [
 ]
 
 const faults = ['root_key_required', 'not_found'] as const
-const ublFaults = [...faults, 'document_not_available'] as const
+const downloadFaults = [...faults, 'document_not_available'] as const
 
 const billingRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
   route('GET /v1/billing', {
@@ -234,7 +234,7 @@ const singleRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
     summary: 'Downloads a document as PDF.',
     auth: 'owner',
     response: { status: 200, type: 'application/pdf', schema: z.string() },
-    faults,
+    faults: downloadFaults,
     handle: async (request) =>
       pdfReply(await findDocument(pool, request.params.number, ownerOf(request))),
   }),
@@ -242,7 +242,7 @@ const singleRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
     summary: 'Downloads a document as an electronic invoice (EN 16931, UBL 2.1).',
     auth: 'owner',
     response: { status: 200, type: 'application/xml', schema: z.string() },
-    faults: ublFaults,
+    faults: downloadFaults,
     handle: async (request) =>
       ublReply(await findDocument(pool, request.params.number, ownerOf(request))),
   }),

@@ -12,6 +12,7 @@ import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const faults = ['not_found'] as const
+const downloadFaults = [...faults, 'document_not_available'] as const
 
 /** Receipts, statements and credit notes of all customers and providers. */
 export const financeDocumentRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
@@ -37,14 +38,14 @@ export const financeDocumentRoutes = ({ pool }: { readonly pool: Pool }): readon
     summary: 'Downloads a document as PDF.',
     auth: 'finance',
     response: { status: 200, type: 'application/pdf', schema: z.string() },
-    faults,
+    faults: downloadFaults,
     handle: async ({ params }) => pdfReply(await findDocument(pool, params.number)),
   }),
   route('GET /v1/finance/documents/{number}/ubl', {
     summary: 'Downloads a document as an electronic invoice (EN 16931, UBL 2.1).',
     auth: 'finance',
     response: { status: 200, type: 'application/xml', schema: z.string() },
-    faults: [...faults, 'document_not_available'],
+    faults: downloadFaults,
     handle: async ({ params }) => ublReply(await findDocument(pool, params.number)),
   }),
 ]

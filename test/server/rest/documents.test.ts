@@ -4,7 +4,12 @@ import { HubClient } from '../../../core/client/index.ts'
 import { monthName, monthStart, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { DocumentContent } from '../../../core/finance/documents/document.ts'
-import { type DocumentDeps, issueDocument } from '../../../core/finance/documents/issue.ts'
+import {
+  type DocumentDeps,
+  findDocument,
+  issueDocument,
+} from '../../../core/finance/documents/issue.ts'
+import { toPdf } from '../../../core/finance/documents/pdf.ts'
 import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
@@ -210,6 +215,19 @@ describe('receipts, statements and credit notes', () => {
     expect(one.headers['content-type']).to.equal('application/pdf')
     expect(one.text.slice(0, 5)).to.equal('%PDF-')
     expect(one.text).to.equal(two.text)
+    const stored = await findDocument(hub().hub.pool, String(newest?.['number']))
+    const named = (name: string) => {
+      const { content } = stored
+      const customer = { ...content.customer, legal_name: name }
+      return toPdf({ ...stored, content: { ...content, customer } })
+    }
+    for (const name of ['Łódź & Søn', 'Ελλάδα ΑΕ', 'ТОВ Україна', 'Հայ', 'e\u0301'])
+      await named(name)
+    for (const name of ['株式会社 Tokyo', '한국어', 'ไทย', 'شركة النور', 'שלום בע״מ']) {
+      const error = await named(name).catch((reason: unknown) => reason)
+      expect(error).to.be.instanceOf(Fault).and.to.include({ code: 'document_not_available' })
+      expect((error as Fault).message).to.include(name)
+    }
     const run = async (...args: string[]): Promise<[number, string]> => {
       let text = ''
       const write = (part: string) => (text += part)
