@@ -77,7 +77,7 @@ const textsOf = (value: unknown): readonly string[] =>
 
 /** Returns true if the current font has all characters; PDFKit would print boxes for others. */
 function isPrintable(pdf: Pdf, text: string): boolean {
-  const { font } = (pdf as unknown as { _font: { font: FontFile } })._font
+  const { font } = Reflect.get(pdf, '_font') as { readonly font: FontFile }
   return (
     !RIGHT_TO_LEFT.test(text) &&
     Array.from(text.replaceAll(/\s/g, '')).every((char) =>
