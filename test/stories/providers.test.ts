@@ -2,12 +2,7 @@ import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { monthName, systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
-import { Fault } from '../../core/errors.ts'
-import { findBillingParty } from '../../core/finance/documents/billing.ts'
-import { checkDocuments } from '../../core/finance/documents/check.ts'
-import { issueDocument } from '../../core/finance/documents/issue.ts'
 import { micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
@@ -21,6 +16,7 @@ import type { TestAgent } from '../support/hub.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { useHub } from '../support/suite.ts'
 import { type Json, refused } from '../support/webhook-fixture.ts'
+import { expectStatement } from './earnings-statement.ts'
 
 const fail = (): never => {
   throw new Error('down')
@@ -61,34 +57,6 @@ describe('a provider', () => {
 
   const as = (key: string, path: string, question: RequestOptions = {}): Promise<ApiResponse> =>
     ask(hub().url, path, { key, ...question })
-  /** Issues the statement of the month, in which three calls were sold and paid out. */
-  async function expectMonth(month: string): Promise<void> {
-    const { pool } = hub().hub
-    const order = { kind: 'earnings', month }
-    const refuse = async (key: string, ...expected: [number, string]) =>
-      refused(await as(key, '/v1/documents', { body: order }), ...expected)
-    await refuse(owner.apiKey, 409, 'document_not_available')
-    await refuse(buyer.apiKey, 404, 'not_found')
-    const [holder] = (await pool.query("SELECT owner FROM hub.provider WHERE id = 'vendor-co'"))
-      .rows
-    const supplier = (await findBillingParty(pool, [holder.owner]))!
-    const clock = { now: () => new Date(systemClock.now().getTime() + 31 * 86_400_000) }
-    const tax = { category: 'S', rate_bps: 2_300, reason: null } as const
-    const issue = (owners: readonly [string]) =>
-      issueDocument({ pool, clock, tax, supplier }, owners, 'earnings', `vendor-co:${month}`)
-    const document = await issue([holder.owner])
-    expect(document.number).to.match(/^ERN-\d{4}-000001$/)
-    const amounts = document.content.lines.map((line) => line.gross_microdollars)
-    expect(amounts, 'before netting').to.deep.equal([1_200_000, -120_000, 0, 0])
-    const balances = document.content.tables[0]!.rows.map((row) => row.amount_microdollars)
-    expect(balances).to.deep.equal([0, 1_080_000, 0, 0, 0, -1_080_000, 0])
-    expect(await checkDocuments(pool, [document])).to.deep.equal(new Map())
-    expect((await as(owner.apiKey, `/v1/documents/${document.number}/pdf`)).status).to.equal(200)
-    const ubl = await as(owner.apiKey, `/v1/documents/${document.number}/ubl`)
-    refused(ubl, 409, 'document_not_available')
-    const other = await issue(['prn_other']).catch((error: Error) => error)
-    expect(other).to.be.instanceOf(Fault).and.to.include({ code: 'not_found' })
-  }
   const call = (path = 'good') => as(buyer.apiKey, `/proxy/vendor/${path}`, { body: {} })
   const calls = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i++) expect((await call()).status).to.equal(200)
@@ -190,7 +158,6 @@ describe('a provider', () => {
     }
     const never = new AbortController().signal
     await payProviders({ ...running.paymentDeps, pool: running.financePool, payouts }, never)
-    // Possibly by the hub's job already.
     await count(`SELECT count(*) AS n FROM hub.payout WHERE state = 'confirmed'`, 1)
     expect(await sandbox!.money.chain.balanceOf(wallet.address)).to.equal(1_080_000n)
     const [payout] = listOf(await as(owner.apiKey, '/v1/provider/payouts'))
@@ -201,9 +168,8 @@ describe('a provider', () => {
     expect(more).to.deep.equal([])
     expect(vendor).to.include({ service: 'vendor', calls: 3, gross_microdollars: 1_200_000 })
     expect(vendor).to.include({ commission_microdollars: 120_000, earned_microdollars: 1_080_000 })
-    for (const part of ['refunds', 'refunded', 'owed', 'recovered', 'other']) {
+    for (const part of ['refunds', 'refunded', 'owed', 'recovered', 'other'])
       expect(vendor, part).to.have.property(`${part}_microdollars`, 0)
-    }
     const first = await as(owner.apiKey, `${path}/statement?limit=2`)
     const cursor = encodeURIComponent(String(first.body['next_cursor']))
     const second = await as(owner.apiKey, `${path}/statement?limit=2&cursor=${cursor}`)
@@ -218,11 +184,11 @@ describe('a provider', () => {
     expect(rows.map((row) => row.split(',')[8])).to.deep.equal(amounts)
     const party = { legal_name: 'Shop Ltd', email: 'shop@shop.example', country: 'IE' }
     await as(owner.apiKey, '/v1/billing', { method: 'PUT', body: party })
-    const invoice = { kind: 'commission', id: payout?.['payout_id'] }
-    const { body: issued } = await as(owner.apiKey, '/v1/documents', { body: invoice })
+    const order = { body: { kind: 'commission', id: payout?.['payout_id'] } }
+    const { body: issued } = await as(owner.apiKey, '/v1/documents', order)
     expect(issued['totals']).to.include({ gross_microdollars: 120_000 })
-    refused(await as(buyer.apiKey, '/v1/documents', { body: invoice }), 404, 'not_found')
-    await expectMonth(monthName(systemClock.now()))
+    refused(await as(buyer.apiKey, '/v1/documents', order), 404, 'not_found')
+    await expectStatement(hub(), owner.apiKey, buyer.apiKey)
     const { totals } = (await as(owner.apiKey, '/v1/provider/balance')).body
     expect(totals).to.include({ owed_microdollars: 0, paid_microdollars: 1_080_000 })
     refused(await as(buyer.apiKey, path), 404, 'not_found')

@@ -174,7 +174,8 @@ const PERIOD_SQL = `
   LEFT JOIN LATERAL (SELECT s.seq_to, s.credits - s.debits AS balance FROM ledger.snapshot s
     WHERE s.account = p.account AND s.shard = p.shard AND s.seq_to <= p.after_seq
     ORDER BY s.seq_to DESC LIMIT 1) s ON true
-  CROSS JOIN LATERAL (SELECT (coalesce(s.balance, 0) + coalesce(sum(n.amount), 0))::bigint AS balance
+  CROSS JOIN LATERAL (
+    SELECT (coalesce(s.balance, 0) + coalesce(sum(n.amount), 0))::bigint AS balance
     FROM ledger.next_entries(p.account, p.shard, coalesce(s.seq_to, 0), p.after_seq,
       ${NO_LIMIT}) n) o
   CROSS JOIN LATERAL (
