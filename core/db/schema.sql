@@ -26,6 +26,16 @@ CREATE TYPE hub.search_filter AS (
   max_price bigint
 );
 
+CREATE TYPE hub.seller_figures AS (
+  calls integer,
+  delivered integer,
+  payers integer,
+  trust real,
+  success real,
+  rejected integer,
+  paid_ms integer
+);
+
 CREATE DOMAIN hub.wallet AS text
   CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
 
@@ -666,6 +676,11 @@ CREATE TABLE hub.listing (
   latency_p95_ms integer,
   calls integer DEFAULT 0 NOT NULL,
   delivered integer DEFAULT 0 NOT NULL,
+  payers integer,
+  trust real,
+  success real,
+  rejected integer,
+  paid_ms integer,
   CONSTRAINT listing_pkey PRIMARY KEY (id),
   CONSTRAINT listing_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
   CONSTRAINT listing_check CHECK ((delivered <= calls)),
@@ -690,7 +705,7 @@ CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_
 CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
 CREATE INDEX listing_shown ON hub.listing USING btree (id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
 CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
-CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.provider IS DISTINCT FROM new.provider)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.calls IS DISTINCT FROM new.calls)) OR (old.delivered IS DISTINCT FROM new.delivered))) EXECUTE FUNCTION hub.listing_changed();
+CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.paid_ms IS DISTINCT FROM new.paid_ms)) OR (old.trust IS DISTINCT FROM new.trust)) OR (old.success IS DISTINCT FROM new.success))) EXECUTE FUNCTION hub.listing_changed();
 GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
 
 CREATE TABLE hub.listing_change (
@@ -954,6 +969,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
 CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
+CREATE INDEX payment_claim_funding ON hub.payment_claim USING btree (payee, payer) WHERE (purpose = 'credits'::text);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
 CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_before) WHERE (state = 'released'::text);
@@ -985,6 +1001,7 @@ CREATE TABLE hub.payment_intent (
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
   principal text,
   payee_accepted boolean,
+  incomplete boolean,
   CONSTRAINT payment_intent_pkey PRIMARY KEY (call),
   CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
@@ -1467,6 +1484,7 @@ CREATE TABLE hub.search_document (
   latency_ms integer,
   calls integer DEFAULT 0 NOT NULL,
   delivered integer DEFAULT 0 NOT NULL,
+  sellers text[],
   CONSTRAINT search_document_pkey PRIMARY KEY (kind, id),
   CONSTRAINT search_document_kind_check CHECK ((kind = ANY (ARRAY['native'::text, 'external'::text]))),
   CONSTRAINT search_document_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text])))
@@ -1495,6 +1513,7 @@ CREATE TABLE hub.search_entry (
   calls integer NOT NULL,
   delivered integer NOT NULL,
   text_hash bytea NOT NULL,
+  sellers text[],
   CONSTRAINT search_entry_pkey PRIMARY KEY (doc) INCLUDE (kind, category, price),
   CONSTRAINT search_entry_kind_id_fkey FOREIGN KEY (kind, id) REFERENCES hub.search_document(kind, id) ON DELETE CASCADE,
   CONSTRAINT search_entry_kind_id_key UNIQUE (kind, id)
@@ -2631,10 +2650,11 @@ CREATE OR REPLACE FUNCTION hub.document_of(l hub.listing)
  STABLE
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
-  SELECT ROW('external', l.id, l.name, l.provider, l.category, l.tags, l.description,
+  SELECT ROW('external', l.id, l.name, '', l.category, l.tags, l.description,
     l.method || ' ' || l.url, ARRAY(SELECT DISTINCT o ->> 'network' FROM jsonb_array_elements(l.offers) o),
     l.price, l.state, coalesce(l.listed_at, l.first_seen_at), l.last_verified_at, l.uptime,
-    l.latency_p50_ms, l.calls, l.delivered)::search_document
+    coalesce(l.paid_ms, l.latency_p50_ms), round(coalesce(l.trust, 0)),
+    round(coalesce(l.trust * l.success, 0)), ARRAY[lower(l.pay_to), l.host])::search_document
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
 
@@ -2694,6 +2714,46 @@ AS $function$
   HAVING sum(b.balance) > coalesce(sum(i.amount), 0) $function$;
 GRANT EXECUTE ON FUNCTION hub.expired_credits(timestamp with time zone) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.expired_credits(timestamp with time zone) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.figures_of(p_listing hub.listing)
+ RETURNS hub.seller_figures
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  WITH paid AS (
+    SELECT i.principal, i.owner, i.reason, c.latency_ms,
+      i.state <> 'unused' AND i.reason IS NULL AS delivered,
+      is_seller_fault(i.status, i.reason) AND i.incomplete IS NOT TRUE AS fault
+    FROM payment_intent i LEFT JOIN call c ON c.id = i.call
+    WHERE i.seller = split_part(p_listing.url, '?', 1) AND i.state IN ('paid', 'confirmed', 'unused')
+      AND i.created_at > now() - interval '30 days'
+    ORDER BY i.call DESC LIMIT 2000),
+  seller AS (
+    SELECT array_agg(id) AS ids FROM (
+      SELECT lower(l.pay_to) AS id FROM listing l WHERE l.host = p_listing.host
+      UNION SELECT lower(h.before) FROM listing_change h
+        WHERE h.listing = p_listing.id AND h.field = 'pay_to' AND h.before IS NOT NULL
+      UNION SELECT unnest(identities_of(o.principal, NULL)) FROM listing_owner o
+        WHERE o.host = p_listing.host) s),
+  account AS (
+    SELECT a.principal, a.owner, identities_of(a.principal, a.owner) AS ids,
+      least(1, 0.1 + extract(epoch FROM now() - p.created_at) / 86400 / 14) AS weight
+    FROM (SELECT DISTINCT principal, owner FROM paid) a JOIN principal p ON p.id = a.principal),
+  payer AS (
+    SELECT (SELECT min(id) FROM account o, unnest(o.ids) id WHERE o.ids && a.ids) AS who,
+      max(a.weight) AS weight,
+      count(*) AS calls, count(*) FILTER (WHERE p.delivered) AS delivered,
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY p.latency_ms) FILTER (WHERE p.delivered) AS ms
+    FROM paid p JOIN account a USING (principal, owner) CROSS JOIN seller s
+    WHERE (p.delivered OR p.fault) AND NOT a.ids && s.ids GROUP BY 1)
+  SELECT ROW(coalesce(sum(calls), 0), coalesce(sum(delivered), 0), count(*), coalesce(sum(weight), 0),
+    sum(weight * delivered / calls) / nullif(sum(weight), 0),
+    (SELECT count(*) FROM paid WHERE NOT delivered AND NOT fault),
+    percentile_disc(0.5) WITHIN GROUP (ORDER BY ms))::seller_figures FROM payer
+$function$;
+GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.grant_role(p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[])
  RETURNS bigint
@@ -2756,6 +2816,22 @@ AS $function$
     SELECT FROM voucher u WHERE u.is_root OR is_configured_admin(u.id, p_admins))) $function$;
 GRANT EXECUTE ON FUNCTION hub.holds_role_without(text,text[],timestamp with time zone,text[],text[]) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.identities_of(p_principal text, p_account bigint)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT array_agg(id ORDER BY id) FROM (
+    SELECT unnest(principals_of_person(p_principal)) AS id
+    UNION SELECT wallet_address FROM principal
+      WHERE id = ANY (principals_of_person(p_principal)) AND wallet_address IS NOT NULL
+    UNION SELECT c.payer FROM ledger.account a JOIN payment_claim c ON c.payee = a.code
+      WHERE a.id = p_account AND c.purpose = 'credits') known
+$function$;
+GRANT EXECUTE ON FUNCTION hub.identities_of(text,bigint) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.identities_of(text,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
  LANGUAGE sql
@@ -2765,17 +2841,18 @@ AS $function$
   DELETE FROM search_document d WHERE d.kind = 'native' AND d.id = p_slug
     AND NOT EXISTS (SELECT FROM service s WHERE s.slug = p_slug AND s.state = 'active');
   INSERT INTO search_document AS d (kind, id, name, provider, category, tags, description, words,
-      networks, price, state, listed_at)
+      networks, price, state, listed_at, sellers)
     SELECT 'native', s.slug, s.name, s.provider, s.category, '{}', s.summary, e.words,
-      '{eip155:8453}', e.price, 'active', s.listed_at
+      '{eip155:8453}', e.price, 'active', s.listed_at,
+      CASE s.provider WHEN 'agenthub' THEN '{}' ELSE ARRAY['provider ' || s.provider] END
     FROM service s CROSS JOIN LATERAL (
       SELECT string_agg(concat_ws(' ', method, path, summary), ' ' ORDER BY path, method) AS words,
         min((SELECT amount FROM price WHERE endpoint = endpoint.id ORDER BY version DESC LIMIT 1)) AS price
       FROM endpoint WHERE endpoint.service = s.slug AND endpoint.state = 'active') e
     WHERE s.slug = p_slug AND s.state = 'active' AND e.price IS NOT NULL
-  ON CONFLICT (kind, id) DO UPDATE SET (name, provider, category, description, words, price) =
+  ON CONFLICT (kind, id) DO UPDATE SET (name, provider, category, description, words, price, sellers) =
       (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
-       excluded.price)
+       excluded.price, excluded.sellers)
     WHERE (d.name, d.provider, d.category, d.description, d.words, d.price) IS DISTINCT FROM
       (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
        excluded.price)
@@ -2835,6 +2912,14 @@ CREATE OR REPLACE FUNCTION hub.is_outgoing_confirmed()
 RETURN (EXISTS (SELECT FROM hub.outgoing_epoch e WHERE (e.confirmed AND hub.is_current_epoch(e.server_start, e.database, e.xact, e.xmin))));
 GRANT EXECUTE ON FUNCTION hub.is_outgoing_confirmed() TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.is_outgoing_confirmed() TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.is_seller_fault(p_status integer, p_reason text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((p_reason IS NOT NULL) AND (p_reason <> ALL (ARRAY['caller_left'::text, 'timeout'::text])) AND (((COALESCE(p_status, 0) < 400) OR (COALESCE(p_status, 0) > 499)) OR (p_status = ANY (ARRAY[402, 408, 429]))));
+GRANT EXECUTE ON FUNCTION hub.is_seller_fault(integer,text) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.is_seller_fault(integer,text) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.is_staff(p_principal text, p_admins text[])
  RETURNS boolean
@@ -3031,10 +3116,11 @@ BEGIN
   INSERT INTO search_document AS d SELECT w.* FROM document_of(new) w
     ON CONFLICT (kind, id) DO UPDATE SET
       (name, provider, category, tags, description, words, networks, price, state, listed_at,
-       verified_at, uptime, latency_ms, calls, delivered) =
+       verified_at, uptime, latency_ms, calls, delivered, sellers) =
       (excluded.name, excluded.provider, excluded.category, excluded.tags, excluded.description,
        excluded.words, excluded.networks, excluded.price, excluded.state, excluded.listed_at,
-       excluded.verified_at, excluded.uptime, excluded.latency_ms, excluded.calls, excluded.delivered);
+       excluded.verified_at, excluded.uptime, excluded.latency_ms, excluded.calls, excluded.delivered,
+       excluded.sellers);
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
@@ -3347,11 +3433,11 @@ DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
     INSERT INTO search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
-        quality, listed_at, verified_at, latency_ms, calls, delivered, text_hash)
+        quality, listed_at, verified_at, latency_ms, calls, delivered, sellers, text_hash)
       SELECT kind, id, hub.search_names(a::search_document), v.vector, hub.search_places(v.vector),
         length(ts_filter(v.vector, '{a}')), category, tags, networks, price,
         hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered,
-        sha256(convert_to(hub.search_text(a::search_document), 'UTF8'))
+        sellers, sha256(convert_to(hub.search_text(a::search_document), 'UTF8'))
       FROM added a CROSS JOIN LATERAL hub.search_vector(a::search_document) v (vector)
       RETURNING doc)
   SELECT array_agg(doc) INTO v_docs FROM entered;
@@ -3368,14 +3454,14 @@ AS $function$
 DECLARE v_docs integer[];
 BEGIN
   UPDATE search_entry e SET (version, category, tags, networks, price, quality, listed_at, verified_at,
-        latency_ms, calls, delivered) =
+        latency_ms, calls, delivered, sellers) =
       (search_version(), n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document),
-        n.listed_at, n.verified_at, n.latency_ms, n.calls, n.delivered)
+        n.listed_at, n.verified_at, n.latency_ms, n.calls, n.delivered, n.sellers)
     FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
       AND (e.category, e.tags, e.networks, e.price, e.quality, e.listed_at, e.verified_at, e.latency_ms,
-          e.calls, e.delivered) IS DISTINCT FROM
+          e.calls, e.delivered, e.sellers) IS DISTINCT FROM
         (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
-          n.verified_at, n.latency_ms, n.calls, n.delivered);
+          n.verified_at, n.latency_ms, n.calls, n.delivered, n.sellers);
   SELECT array_agg(e.doc) INTO v_docs
     FROM changed n JOIN former o USING (kind, id) JOIN search_entry e USING (kind, id)
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
@@ -3400,6 +3486,7 @@ CREATE OR REPLACE FUNCTION hub.search_checked(p_terms text[], p_term_versions bi
  SET jit TO 'off'
 AS $function$
 DECLARE
+  v_per_seller CONSTANT integer := 20;  -- so that one with many listings displaces no other
   v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
   v_exact integer[];
   v_docs integer[];
@@ -3412,10 +3499,11 @@ BEGIN
     WHERE coalesce(t.version, 0) <> k.version;
   SELECT array_agg(s.doc), array_agg(s.doc) FILTER (WHERE s.version <> s.known)
     INTO v_docs, v_unknown
-    FROM (SELECT e.doc, e.version, k.version AS known
-      FROM unnest(p_docs, p_versions) WITH ORDINALITY k (doc, version, place)
-      JOIN search_entry e ON e.doc = k.doc WHERE search_passes(e, p_filter)
-      ORDER BY k.place LIMIT p_depth) s;
+    FROM (SELECT * FROM (SELECT e.doc, e.version, k.version AS known, k.place,
+          row_number() OVER (PARTITION BY coalesce(e.sellers[1], e.id) ORDER BY k.place) AS nth
+        FROM unnest(p_docs, p_versions) WITH ORDINALITY k (doc, version, place)
+        JOIN search_entry e ON e.doc = k.doc WHERE search_passes(e, p_filter)) p
+      WHERE p.nth <= v_per_seller ORDER BY p.place LIMIT p_depth) s;
   v_exact := ARRAY(SELECT e.doc FROM search_entry e
     WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
     ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);
@@ -3424,7 +3512,8 @@ BEGIN
     SELECT json_agg(json_build_object('doc', e.doc, 'version', e.version::text, 'kind', e.kind, 'id', e.id,
         'price', e.price, 'quality', e.quality, 'listedAt', 1000 * extract(epoch FROM e.listed_at),
         'verifiedAt', 1000 * extract(epoch FROM e.verified_at), 'latencyMs', e.latency_ms,
-        'calls', e.calls, 'delivered', e.delivered, 'words', e.places, 'nameWords', e.name_words,
+        'calls', e.calls, 'delivered', e.delivered, 'sellers', coalesce(e.sellers, '{}'),
+        'names', e.names, 'words', e.places, 'nameWords', e.name_words,
         'vector', e.vector::text)) INTO entries
       FROM search_entry e WHERE e.doc = ANY (v_unknown);
   END IF;
@@ -3600,7 +3689,7 @@ CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
  RETURNS tsvector
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN (((setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, (p_document).name, CASE (p_document).kind WHEN 'native'::text THEN (p_document).id ELSE NULL::text END))), 'A'::"char") || setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, array_to_string((p_document).tags, ' '::text), (p_document).category, (p_document).provider))), 'B'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain((p_document).description)), 'C'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain("left"((p_document).words, 4000))), 'D'::"char"));
+RETURN (((setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, (p_document).name, CASE (p_document).kind WHEN 'native'::text THEN (p_document).id ELSE NULL::text END))), 'A'::"char") || setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, array_to_string((p_document).tags, ' '::text), (p_document).category, (p_document).provider))), 'B'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain((p_document).description)), 'C'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain("left"(CASE (p_document).kind WHEN 'native'::text THEN (p_document).words ELSE regexp_replace((p_document).words, '^\w+ \w+://[^/?\s]*'::text, ''::text) END, 4000))), 'D'::"char"));
 GRANT EXECUTE ON FUNCTION hub.search_vector(hub.search_document) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_version()
@@ -3658,6 +3747,31 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.second_person_fault(text,text,text[],timestamp with time zone,text[],text[]) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.shown_provider(p_listing hub.listing)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT CASE WHEN p_listing.rank >= 5 AND EXISTS (SELECT FROM listing_owner o
+      WHERE o.host = p_listing.host AND o.opted_out_at IS NULL)
+    THEN p_listing.provider ELSE p_listing.host END
+$function$;
+GRANT EXECUTE ON FUNCTION hub.shown_provider(hub.listing) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.shown_provider(hub.listing) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.stable_price(p_listing hub.listing)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT least(p_listing.price, (SELECT min(c.before::bigint) FROM listing_change c
+    WHERE c.listing = p_listing.id AND c.field = 'price' AND c.verified AND c.at > now() - interval '7 days'))
+$function$;
+GRANT EXECUTE ON FUNCTION hub.stable_price(hub.listing) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.stable_price(hub.listing) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void

@@ -1,9 +1,17 @@
 import type { Micros } from '../money.ts'
 
+/** Warning to consider before paying. */
+export interface QuoteCaution {
+  readonly code: string
+  readonly message: string
+}
+
 /** Result of a computed price; `terms` passes further details to the handler. */
 export interface Quote<Terms = unknown> {
   readonly amount: Micros
   readonly terms?: Terms
+  /** Warnings about the seller, shown by a dry run. */
+  readonly cautions?: readonly QuoteCaution[]
 }
 
 /** One funded call, as passed to a handler. */

@@ -44,7 +44,16 @@ export { EgressError } from '../egress/errors.ts'
 export type { EgressRequest, EgressResponse } from '../egress/http.ts'
 export { type Micros, micros, usd } from '../money.ts'
 export type * from './buyer.ts'
-export { type Call, Failure, type Quote, Refusal, Reply, Taken, Unresolved } from './call.ts'
+export {
+  type Call,
+  Failure,
+  type Quote,
+  type QuoteCaution,
+  Refusal,
+  Reply,
+  Taken,
+  Unresolved,
+} from './call.ts'
 export type { PageRefusal, PageRule, PricedPage } from './pages.ts'
 export type * from './parts.ts'
 export { RenderError } from './render-error.ts'

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { Renderer } from '../../core/browser/renderer.ts'
 import { injectedDomains } from '../../core/catalog/domains/injection.ts'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
+import { purchaseCautions } from '../../core/catalog/listings/purchase-cautions.ts'
 import type { EmbedDeps } from '../../core/catalog/search/semantic/embed-documents.ts'
 import { openAiEmbedder } from '../../core/catalog/search/semantic/embedder.ts'
 import {
@@ -147,6 +148,7 @@ const openBuyer = (
     caps: { ...outflow, ...unresolved },
     outgoing: new OutgoingSwitch(pool),
     listedTerms: new ListedTermsStore(pool),
+    cautionsOf: (listing, request) => purchaseCautions(pool, ports.clock, listing, request),
   })
 
 /** Opens the renderer. Its user agent names the browser and the hub. */

@@ -4,6 +4,7 @@ import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
+import type { Quote } from '../../core/plugin/index.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import type { Trace } from '../observability/trace.ts'
@@ -71,6 +72,8 @@ export interface PricedCall {
   readonly price: Micros
   /** Terms that the endpoint's price function attached to its quote, for its handler. */
   readonly terms: unknown
+  /** Warnings about the seller, for a dry run. */
+  readonly cautions?: Quote['cautions'] | undefined
   readonly input: unknown
   /** See `requestHash` of core/usage/receipts.ts; empty for an invalid input. */
   readonly requestHash: Buffer

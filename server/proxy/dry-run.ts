@@ -31,7 +31,7 @@ const DRY_RUN: FundingSources<FundingForecast> = {
 const NO_CHARGE: FundingForecast = { source: 'none', charged: 0n as Micros, freeCallsLeft: 0n }
 
 function responseOf(
-  { offering, price }: PricedCall,
+  { offering, price, cautions }: PricedCall,
   { source, charged, freeCallsLeft }: FundingForecast,
   balance: Micros | undefined,
 ): HttpResponse {
@@ -53,6 +53,7 @@ function responseOf(
       balance_microdollars: balance === undefined ? null : json(balance),
       balance_after_microdollars: balance === undefined ? null : json(balance - fromCredits),
       free_calls_after: json(freeCallsLeft),
+      ...(cautions !== undefined && { cautions }),
     },
   }
 }

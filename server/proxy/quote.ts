@@ -54,6 +54,7 @@ export async function quote(
     offering,
     price: amount,
     terms: computed?.terms,
+    cautions: computed?.cautions,
     input,
     requestHash,
     inputError,

@@ -1,4 +1,5 @@
-import type { Hit, ListingSummary } from '../../core/catalog/search/hits.ts'
+import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
+import type { Hit } from '../../core/catalog/search/hits.ts'
 import type { PublishedService } from '../../core/catalog/services/published-services.ts'
 import {
   formatCount,
@@ -26,17 +27,22 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
   )}</p>${why}</li>`
 
 /** Card of an external x402 listing. */
-const listingCard = (listing: ListingSummary, why?: Html): Html =>
+const listingCard = (listing: AssessedListing, why?: Html): Html =>
   html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
 <span class="badge">external</span>${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
-  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${formatDollars(
+  }</h2><p>${listing.description}</p><p class="facts"><span><strong>${formatDollars(
     listing.price,
   )}</strong> per call</span><span>${listing.provider}</span>
 <span>${listing.category}</span>${healthFacts(
-    listing.uptimePercentage,
-    listing.latencyMs,
-  )}</p>${why}</li>`
+    listing.uptime,
+    listing.paidMs ?? listing.latencyP50,
+  )}${listing.payers > 0 && html`<span>${listing.payers} payers</span>`}</p>${
+    listing.cautions.length > 0 &&
+    html`<p class="small"><strong>Caution:</strong> ${listing.cautions
+      .map(({ message }) => message)
+      .join(' ')}</p>`
+  }${why}</li>`
 
 export const searchHitCard = (hit: Hit): Html => {
   const why = html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { daysBefore } from '../../clock.ts'
 import { isJsonObject } from '../../json.ts'
 import type { Listing, ListingChange, ListingHistory } from './find-listings.ts'
@@ -10,45 +11,165 @@ export interface Caution {
 }
 
 const RECENT_DAYS = 30
-const CALLS_MIN = 3
+/** Fewer payers, weighted by the age of their accounts, show nothing about a seller. */
+const TRUST_MIN = 1
+/** A paid call waits for its settlement, so that only a multiple of the probes' latency counts. */
+const SLOWER = { factor: 5, ms: 5_000 } as const
+const REJECTED_MIN = 5
 
-/** Derives warnings about a listing from what probes and calls have shown. Pure. */
-export function cautionsOf(listing: Listing, history: ListingHistory, now: Date): Caution[] {
-  const since = daysBefore(now, RECENT_DAYS)
-  const recent = history.changes.filter(({ verified, at }) => verified && at > since)
-  const newest = (field: ListingChange['field']) =>
-    recent.find((change) => change.field === field && change.before !== null)
+/** Facts that cautions are derived from. */
+export type CautionEvidence = Pick<ListingHistory, 'changes' | 'sources'>
+
+/** Derives warnings about a listing from what probes and paid calls have shown. Pure. */
+export function cautionsOf(listing: Listing, evidence: CautionEvidence, now: Date): Caution[] {
+  return [
+    ...changeCautions(listing, evidence.changes, daysBefore(now, RECENT_DAYS)),
+    ...callCautions(listing),
+    ...claimCautions(listing, evidence.sources, now),
+  ]
+}
+
+const caution = (code: string, message: string, since: Date | null = null): Caution => ({
+  code,
+  message,
+  since,
+})
+
+function changeCautions(
+  listing: Listing,
+  changes: readonly ListingChange[],
+  since: Date,
+): Caution[] {
+  const recent = changes.filter((each) => each.verified && each.at > since && each.before !== null)
+  const newest = (field: ListingChange['field']) => recent.find((each) => each.field === field)
+  const [payTo, network, schema] = [newest('pay_to'), newest('network'), newest('schema')]
+  const raised = lowestPrice(recent)
+  return [
+    ...(payTo
+      ? [caution('pay_to_changed', `The previous recipient was ${payTo.before}.`, payTo.at)]
+      : []),
+    ...(raised && BigInt(raised.before!) < listing.price
+      ? [caution('price_raised', `The price was ${raised.before} microdollars.`, raised.at)]
+      : []),
+    ...(network
+      ? [caution('network_changed', `The previous network was ${network.before}.`, network.at)]
+      : []),
+    ...(schema
+      ? [caution('schema_changed', 'The input or output schema has changed.', schema.at)]
+      : []),
+  ]
+}
+
+/** Returns the change from the lowest price; small raises add up. */
+const lowestPrice = (changes: readonly ListingChange[]): ListingChange | undefined =>
+  changes
+    .filter(({ field }) => field === 'price')
+    .toSorted((a, b) => Number(BigInt(a.before!) - BigInt(b.before!)))[0]
+
+function callCautions({ payers, trust, success, paidMs, latencyP50, ...listing }: Listing) {
+  const { calls, delivered, rejected, payable } = listing
   const cautions: Caution[] = []
-  const warn = (code: string, message: string, at: Date | null = null): void => {
-    cautions.push({ code, message, since: at })
+  if (trust >= TRUST_MIN && success !== null && success < 0.8) {
+    const counts = `${delivered} of ${calls} paid calls of ${payers} payers`
+    cautions.push(caution('often_undelivered', `Only ${counts} were delivered.`))
   }
-  const payTo = newest('pay_to')
-  if (payTo) warn('pay_to_changed', `The previous recipient was ${payTo.before}.`, payTo.at)
-  const price = newest('price')
-  if (price?.before && BigInt(price.after) > BigInt(price.before)) {
-    warn('price_raised', `The previous price was ${price.before} microdollars.`, price.at)
+  if (rejected >= REJECTED_MIN && rejected > delivered) {
+    cautions.push(caution('often_rejected', `It rejected ${rejected} paid calls as wrong (4xx).`))
   }
-  const network = newest('network')
-  if (network) warn('network_changed', `The previous network was ${network.before}.`, network.at)
-  const schema = newest('schema')
-  if (schema) warn('schema_changed', 'The input or output schema has changed.', schema.at)
-  const { calls, delivered } = listing
-  if (calls >= CALLS_MIN && delivered * 5 < calls * 4) {
-    warn('often_undelivered', `Only ${delivered} of ${calls} paid calls were delivered.`)
+  if (
+    paidMs !== null &&
+    paidMs >= SLOWER.ms &&
+    latencyP50 !== null &&
+    paidMs >= SLOWER.factor * latencyP50
+  ) {
+    const text = `Paid calls take ${paidMs} ms, unpaid probes ${latencyP50} ms (medians).`
+    cautions.push(caution('slower_when_paid', text))
   }
-  if (!listing.payable)
-    warn('not_payable', 'POST /external cannot pay it; use a client of the seller.')
-  if (listing.lastVerifiedAt && listing.lastVerifiedAt < daysBefore(now, 7)) {
-    warn('stale', 'No probe has seen a valid offer for a week.', listing.lastVerifiedAt)
-  }
-  const other = history.sources
-    .filter(({ gone }) => !gone)
-    .find((one) => contradicts(one.claim, listing))
-  if (other && listing.lastVerifiedAt) {
-    warn('claims_differ', `${other.source} reports other terms than the seller.`, other.seenAt)
+  if (!payable) {
+    const text = 'POST /external cannot pay it; use a client of the seller.'
+    cautions.push(caution('not_payable', text))
   }
   return cautions
 }
+
+function claimCautions(listing: Listing, sources: ListingHistory['sources'], now: Date): Caution[] {
+  const { lastVerifiedAt } = listing
+  if (!lastVerifiedAt) return []
+  const other = sources.filter(({ gone }) => !gone).find((one) => contradicts(one.claim, listing))
+  const text = 'No probe has seen a valid offer for a week.'
+  return [
+    ...(lastVerifiedAt < daysBefore(now, 7) ? [caution('stale', text, lastVerifiedAt)] : []),
+    ...(other
+      ? [
+          caution(
+            'claims_differ',
+            `${other.source} reports other terms than the seller.`,
+            other.seenAt,
+          ),
+        ]
+      : []),
+  ]
+}
+
+/** Price history of 30 days in a word. */
+export type PriceTrend = 'stable' | 'raised' | 'lowered' | 'varying'
+
+export function priceTrend(changes: readonly ListingChange[], now: Date): PriceTrend {
+  const since = daysBefore(now, RECENT_DAYS)
+  const steps = changes.filter(
+    ({ field, verified, before, at }) =>
+      field === 'price' && verified && before !== null && at > since,
+  )
+  const ups = steps.filter(({ before, after }) => BigInt(after) > BigInt(before!)).length
+  if (steps.length === 0) return 'stable'
+  return ups === steps.length ? 'raised' : ups === 0 ? 'lowered' : 'varying'
+}
+
+const SELECT_EVIDENCE = `
+  SELECT l.id,
+    (SELECT coalesce(json_agg(c), '[]') FROM (SELECT field, before, after, verified, at
+      FROM hub.listing_change WHERE listing = l.id AND field <> 'state' AND verified
+        AND at > now() - interval '30 days' ORDER BY id DESC LIMIT 100) c) AS changes,
+    (SELECT coalesce(json_agg(s), '[]') FROM (SELECT source, claim, gone,
+        first_seen_at AS "firstSeenAt", seen_at AS "seenAt" FROM hub.listing_source
+      WHERE listing = l.id ORDER BY seen_at DESC LIMIT 20) s) AS sources,
+    (SELECT coalesce(sum(probes), 0)::integer FROM hub.listing_day
+      WHERE listing = l.id AND day > now() - interval '30 days') AS probes
+  FROM unnest($1::text[]) l (id)`
+
+/** Listing with the warnings to consider before paying it. */
+export interface AssessedListing extends Listing {
+  /** Number of probes in 30 days, of which `uptime` is a share. */
+  readonly probes: number
+  readonly cautions: readonly Caution[]
+  readonly priceTrend: PriceTrend
+}
+
+/** Adds cautions to listings, in one query. */
+export async function assessListings(
+  pool: Pool,
+  listings: readonly Listing[],
+  now: Date,
+): Promise<AssessedListing[]> {
+  if (listings.length === 0) return []
+  const { rows } = await pool.query<CautionEvidence & { id: string; probes: number }>(
+    SELECT_EVIDENCE,
+    [listings.map(({ id }) => id)],
+  )
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return listings.map((listing) => {
+    const { probes, ...found } = byId.get(listing.id)!
+    const evidence = withDates(found)
+    const cautions = cautionsOf(listing, evidence, now)
+    return { ...listing, cautions, probes, priceTrend: priceTrend(evidence.changes, now) }
+  })
+}
+
+/** Parses the times, which are texts in JSON. */
+const withDates = ({ changes, sources }: CautionEvidence): CautionEvidence => ({
+  changes: changes.map((each) => ({ ...each, at: new Date(each.at) })),
+  sources: sources.map((each) => ({ ...each, seenAt: new Date(each.seenAt) })),
+})
 
 /** Returns true if none of a source's offers equals the one that probes have seen. */
 function contradicts(claim: unknown, { payTo, price, network }: Listing): boolean {

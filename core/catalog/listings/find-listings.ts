@@ -34,18 +34,30 @@ export interface Listing {
   readonly uptime: number | null
   readonly latencyP50: number | null
   readonly latencyP95: number | null
-  /** Calls paid by the hub in 30 days, and how many of them were delivered. */
+  /** Calls paid by the hub in 30 days that were delivered or failed by the seller's fault. */
   readonly calls: number
   readonly delivered: number
+  /** Distinct payers of these calls; accounts of one person or wallet are one. */
+  readonly payers: number
+  /** Payers weighted by the age of their accounts. */
+  readonly trust: number
+  /** Weighted mean of each payer's share of delivered calls, 0 to 1; null without payers. */
+  readonly success: number | null
+  /** Calls that the seller rejected as wrong; they count neither for nor against it. */
+  readonly rejected: number
+  /** Median latency of paid deliveries; null without any. */
+  readonly paidMs: number | null
 }
 
-const LISTING_COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
-  l.tags, l.provider, l.scheme, l.network, l.asset, l.pay_to AS "payTo", l.price, l.payable,
+const LISTING_COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description,
+  l.category, l.tags, hub.shown_provider(l) AS provider, l.scheme, l.network, l.asset,
+  l.pay_to AS "payTo", l.price, l.payable,
   l.offers, l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
   l.first_seen_at AS "firstSeenAt", l.listed_at AS "listedAt",
   l.last_verified_at AS "lastVerifiedAt", l.probed_at AS "probedAt", l.removed_at AS "removedAt",
   l.uptime::float8, l.latency_p50_ms AS "latencyP50", l.latency_p95_ms AS "latencyP95",
-  l.calls, l.delivered`
+  l.calls, l.delivered, coalesce(l.payers, 0) AS payers, coalesce(l.trust, 0)::float8 AS trust,
+  l.success::float8, coalesce(l.rejected, 0) AS rejected, l.paid_ms AS "paidMs"`
 
 export interface ListingFilter {
   readonly limit: number
@@ -80,6 +92,17 @@ export async function findListing(pool: Pool, id: string): Promise<Listing | und
     [id],
   )
   return rows[0]
+}
+
+/** Finds listings that are up, in no order. */
+export async function findListingsById(pool: Pool, ids: readonly string[]): Promise<Listing[]> {
+  if (ids.length === 0) return []
+  const { rows } = await pool.query<Listing>(
+    `SELECT ${LISTING_COLUMNS} FROM hub.listing l
+     WHERE l.id = ANY ($1) AND l.state IN ('active', 'degraded')`,
+    [ids],
+  )
+  return rows
 }
 
 const HOST_LISTINGS_MAX = 100

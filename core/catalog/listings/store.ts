@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
 import { base62 } from '../../ids.ts'
 import type { Micros } from '../../money.ts'
+import { reservedNames } from '../review/impersonation.ts'
 
 export type ListingMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -64,8 +65,18 @@ export async function upsertListings(
   candidates: readonly ListingCandidate[],
 ): Promise<void> {
   if (candidates.length === 0) return
-  await client.query(UPSERT, [JSON.stringify(candidates.map((one) => listingRow(one, rank)))])
+  const reserved = await reservedNames(
+    client,
+    candidates.map(({ name }) => name),
+  )
+  const rows = candidates.map((one) =>
+    listingRow(reserved.has(one.name) ? { ...one, name: hostName(one), named: false } : one, rank),
+  )
+  await client.query(UPSERT, [JSON.stringify(rows)])
 }
+
+/** Name of a listing whose own name is reserved. */
+const hostName = ({ url }: ListingCandidate): string => new URL(url).hostname.slice(0, 100)
 
 function listingRow(candidate: ListingCandidate, rank: Rank) {
   const { origin, hostname } = new URL(candidate.url)

@@ -99,6 +99,33 @@ export const imitatesPlatform = (name: string, description: string): boolean =>
   spellingsOf(name).some((each) => each.includes(SOFTWARE)) ||
   [name, description].some((text) => asksForSecret(text, [SOFTWARE]))
 
+/**
+ * Returns those of the names that are reserved: names of providers, and disguised names of services
+ * on sale, such as with letters of other scripts.
+ */
+export async function reservedNames(
+  client: Pick<PoolClient, 'query'>,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const looks = names.flatMap((name) =>
+    spellingsOf(name).map((look) => ({ name, look: look.replaceAll('i', 'l') })),
+  )
+  const { rows } = await client.query<{ name: string }>(
+    `WITH reserved AS MATERIALIZED (
+       SELECT translate(plain, '01i', 'oll') AS look, plain
+       FROM hub.service s, hub.search_squashed(s.name) plain WHERE s.state = 'active'
+       UNION SELECT translate(replace(id, '-', ''), '01i', 'oll'), NULL FROM hub.provider)
+     SELECT DISTINCT c.name FROM unnest($1::text[], $2::text[], $3::text[]) c (name, look, plain)
+     JOIN reserved r USING (look) WHERE r.plain IS DISTINCT FROM c.plain`,
+    [
+      looks.map(({ name }) => name),
+      looks.map(({ look }) => look),
+      looks.map(({ name }) => squashed(name)),
+    ],
+  )
+  return new Set(rows.map(({ name }) => name))
+}
+
 /** Returns a reason if a service of another provider on sale has a name that looks the same. */
 export async function imitatedService(
   client: Pick<PoolClient, 'query'>,

@@ -72,8 +72,12 @@ async function bestDocuments(
   if (isEmpty) return verify(parsePgArray((await readPassing(reader, null, filters)).best))
   const readings = planReadings(weights)
   const terms = await loadPostings(reader, cache, readings, versions)
-  if (filterValues(filters).every((value) => value === undefined)) {
-    return verify(strongestDocuments(readings, terms, RESULTS_MAX))
+  const isUnfiltered = filterValues(filters).every((value) => value === undefined)
+  if (isUnfiltered) {
+    const best = strongestDocuments(readings, terms, RESULTS_MAX)
+    const checked = await verify(best)
+    // Unless one seller has most of them.
+    if (checked.passed >= Math.min(best.length, PASSED_MIN) || !checked.isCurrent) return checked
   }
   const strongest = strongestDocuments(readings, terms, FILTERED_MAX)
   const checked = await verify(strongest)
@@ -81,6 +85,11 @@ async function bestDocuments(
     strongest.length < FILTERED_MAX &&
     readings.every(({ reads }, i) => terms[i]!.documents <= reads)
   if (checked.passed >= PASSED_MIN || isExhaustive || !checked.isCurrent) return checked
+  if (isUnfiltered) {
+    const wide = planReadings(weights, WIDER_FACTOR)
+    const wideTerms = await loadPostings(reader, cache, wide, versions)
+    return verify(strongestDocuments(wide, wideTerms, WIDER_FACTOR * FILTERED_MAX))
+  }
   const { best, passing } = await readPassing(reader, [...weights.keys()], filters)
   if (passing === null) return verify(parsePgArray(best))
   const among = parsePgArray(passing)

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { Fault } from '../../errors.ts'
 
 /** Maximum number of categories offered as filters; the search itself accepts any. */
 const CATEGORIES_MAX = 60
@@ -15,4 +16,13 @@ export async function listedCategories(pool: Pool): Promise<readonly string[]> {
     [CATEGORIES_MAX],
   )
   return rows.map(({ category }) => category)
+}
+
+/** @throws Fault `validation_failed` with the known categories if this is none of them */
+export async function assertKnownCategory(pool: Pool, category: string | undefined): Promise<void> {
+  if (category === undefined) return
+  const categories = await listedCategories(pool)
+  if (categories.length === 0 || categories.includes(category)) return
+  const detail = `There is no category "${category}". Known: ${categories.join(', ')}.`
+  throw new Fault('validation_failed', detail, { extras: { categories } })
 }

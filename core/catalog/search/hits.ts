@@ -1,37 +1,24 @@
 import type { Pool } from 'pg'
+import { type AssessedListing, assessListings } from '../listings/cautions.ts'
+import { findListingsById } from '../listings/find-listings.ts'
 import { type PublishedService, servicesBySlug } from '../services/published-services.ts'
 import type { RankedCandidate } from './rank.ts'
 
-/** Listing as shown in search results. */
-export interface ListingSummary {
-  readonly id: string
-  readonly url: string
-  readonly method: string
-  readonly name: string
-  readonly category: string
-  readonly summary: string
-  readonly provider: string
-  readonly tags: readonly string[]
-  readonly network: string
-  readonly price: bigint
-  readonly payable: boolean
-  readonly state: string
-  readonly uptimePercentage: number | null
-  readonly latencyMs: number | null
-  readonly lastVerifiedAt: Date
-}
-
 /** Hit with the details shown in search results. */
 export type Hit = Pick<RankedCandidate, 'score' | 'why'> &
-  ({ readonly service: PublishedService } | { readonly external: ListingSummary })
+  ({ readonly service: PublishedService } | { readonly external: AssessedListing })
 
 /** Reads the details of hits. Those removed since the search are omitted. */
-export async function readHits(pool: Pool, ranked: readonly RankedCandidate[]): Promise<Hit[]> {
+export async function readHits(
+  pool: Pool,
+  ranked: readonly RankedCandidate[],
+  now: Date,
+): Promise<Hit[]> {
   const ids = (kind: 'native' | 'external') =>
     ranked.flatMap(({ candidate }) => (candidate.kind === kind ? [candidate.id] : []))
   const [services, externals] = await Promise.all([
     servicesBySlug(pool, ids('native')),
-    listingsById(pool, ids('external')),
+    findListingsById(pool, ids('external')).then((found) => assessListings(pool, found, now)),
   ])
   const serviceBySlug = new Map(services.map((service) => [service.slug, service]))
   const externalById = new Map(externals.map((external) => [external.id, external]))
@@ -43,16 +30,4 @@ export async function readHits(pool: Pool, ranked: readonly RankedCandidate[]): 
     const external = externalById.get(id)
     return external ? [{ score, why, external }] : []
   })
-}
-
-async function listingsById(pool: Pool, ids: readonly string[]): Promise<ListingSummary[]> {
-  if (ids.length === 0) return []
-  const { rows } = await pool.query<ListingSummary>(
-    `SELECT l.id, l.url, l.method, l.name, l.category, l.description AS summary, l.provider, l.tags,
-       l.network, l.price, l.payable, l.state, l.uptime::float8 AS "uptimePercentage",
-       l.latency_p50_ms AS "latencyMs", l.last_verified_at AS "lastVerifiedAt"
-     FROM hub.listing l WHERE l.id = ANY ($1) AND l.state IN ('active', 'degraded')`,
-    [ids],
-  )
-  return rows
 }

@@ -22,6 +22,10 @@ export interface Entry {
   readonly latencyMs: number | null
   readonly calls: number
   readonly delivered: number
+  /** Payee and host of a listing, or provider of a service; none for first-party services. */
+  readonly sellers: readonly string[]
+  /** Name, id and address, reduced by `squashName`. */
+  readonly names: readonly string[]
   readonly words: number
   /** Number of different words in its name. */
   readonly nameWords: number

@@ -49,14 +49,15 @@ const WISH_WORDS: Readonly<Record<string, Wish>> = {
 const PRICE_PATTERN = new RegExp(
   '\\b(?:under|below|less than|cheaper than|max(?:imum)?|at most|up to|no more than)\\s+' +
     '(?:\\$\\s?(\\d{1,6}(?:\\.\\d{1,6})?)|(\\d{1,6}(?:\\.\\d{1,6})?)\\s?(?:usdc?|dollars?)\\b' +
-    '|(\\d{1,4})\\s?(?:cents?\\b|¢))(?:\\s+(?:per|a)\\s+(?:call|request))?',
+    '|(\\d{1,4}(?:\\.\\d{1,4})?)\\s?(?:cents?\\b|¢))(?:\\s+(?:per|a)\\s+(?:call|request))?',
   'i',
 )
 
 /** Parses a query into words with their alternatives, wishes and a maximum price. */
 export function readQuery(text: string): Query {
-  const price = PRICE_PATTERN.exec(text)
-  const rest = price ? text.replace(price[0], ' ') : text
+  const spelled = withDigits(text)
+  const price = PRICE_PATTERN.exec(spelled)
+  const rest = price ? spelled.replace(price[0], ' ') : text
   const all = tokenize(rest).slice(0, WORDS_MAX)
   const topics = all.filter((word) => !Object.hasOwn(WISH_WORDS, word))
   const words = topics.length > 0 ? topics : all
@@ -72,7 +73,34 @@ export function readQuery(text: string): Query {
 }
 
 const parsePrice = ([, dollars, usdc, cents]: RegExpExecArray): Micros =>
-  cents === undefined ? usd((dollars ?? usdc)!) : micros(BigInt(cents) * 10_000n)
+  cents === undefined ? usd((dollars ?? usdc)!) : micros(usd(cents) / 100n)
+
+const AMOUNTS: Readonly<Record<string, string>> = {
+  'half a': '0.5',
+  'quarter of a': '0.25',
+  'tenth of a': '0.1',
+  a: '1',
+  one: '1',
+  two: '2',
+  three: '3',
+  four: '4',
+  five: '5',
+  ten: '10',
+  twenty: '20',
+  fifty: '50',
+}
+
+const AMOUNT_PATTERN = new RegExp(
+  `\\b(?:a )?(${Object.keys(AMOUNTS).join('|')}) (cents?|penny|dollars?)\\b`,
+  'i',
+)
+
+/** Writes an amount in words with digits: `half a cent`, `five dollars`. */
+const withDigits = (text: string): string =>
+  text.replace(AMOUNT_PATTERN, (_, amount: string, unit: string) => {
+    const isDollars = unit.toLowerCase().startsWith('dollar')
+    return `${AMOUNTS[amount.toLowerCase()]} ${isDollars ? 'dollars' : 'cents'}`
+  })
 
 /** Splits words into spans from left to right, preferring the longest phrase with synonyms. */
 function splitIntoSpans(words: readonly string[]): QuerySpan[] {
@@ -84,12 +112,29 @@ function splitIntoSpans(words: readonly string[]): QuerySpan[] {
     spans.push({
       words: phrase,
       weight,
-      alternatives: [...alternatives, ...joinedWords(words, at, length)],
+      alternatives: [
+        ...alternatives,
+        ...joinedWords(words, at, length),
+        ...(length === 1 ? splitWord(words[at]!) : []),
+      ],
     })
     at += length
   }
   return spans
 }
+
+/** Splits a word that may be written as two: `qrcode`. */
+function splitWord(word: string): Alternative[] {
+  if (word.length < SPLIT.lengthMin || word.length > SPLIT.lengthMax) return []
+  const ends = Array.from({ length: word.length - 2 * SPLIT.partMin + 1 }, (_, i) => i)
+  return ends.map((i) => ({
+    words: [word.slice(0, i + SPLIT.partMin), word.slice(i + SPLIT.partMin)],
+    weight: 0.9,
+    ifAbsent: true,
+  }))
+}
+
+const SPLIT = { lengthMin: 6, lengthMax: 20, partMin: 2 } as const
 
 /** Joins words that may be written as one: `geo coding`. */
 function joinedWords(words: readonly string[], at: number, length: number): Alternative[] {

@@ -1,17 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Candidate } from './check-draft.ts'
-import { createMatcher, type Match } from './match.ts'
+import { spreadSellers, withoutImitations } from './fair-order.ts'
+import { createMatcher } from './match.ts'
 import type { Wish } from './query.ts'
+import type { ScoredCandidate } from './scored-candidate.ts'
 import type { Similarity } from './semantic/semantic-ranker.ts'
 import type { MatchVariant, QueryTerms } from './terms.ts'
-
-export interface ScoredCandidate extends Match {
-  readonly candidate: Candidate
-  /** True if it was moved up because it is new. */
-  readonly isFeatured: boolean
-  /** Semantic similarity to the query, −1 to 1, if known. */
-  readonly similarity?: number | undefined
-}
 
 export interface RankedCandidate {
   readonly candidate: Candidate
@@ -66,8 +60,15 @@ export function rankCandidates(
         a.candidate.price - b.candidate.price ||
         (a.candidate.id < b.candidate.id ? -1 : 1),
     )
-  return query.terms.parts.length === 0 ? ranked : featureNewListing(ranked, query)
+  if (isAddress(query.text)) return ranked
+  const distinct = withoutImitations(ranked)
+  const isListAll = query.terms.parts.length === 0
+  return spreadSellers(isListAll ? distinct : featureNewListing(distinct, query))
 }
+
+/** Returns true for a host or URL, whose listings are all shown. */
+const isAddress = (text: string): boolean =>
+  (text.includes('.') || text.includes(':')) && !text.trim().includes(' ')
 
 function createScorer(query: RankingQuery): (candidate: Candidate) => ScoredCandidate {
   const match = createMatcher(query.terms)
@@ -84,15 +85,17 @@ function createScorer(query: RankingQuery): (candidate: Candidate) => ScoredCand
 
 /** Adds the reasons for a hit and its rank. */
 export function explainRank(hit: ScoredCandidate): RankedCandidate {
-  const { candidate, score, variants, isFeatured, similarity = 0 } = hit
-  const { exact, calls, delivered } = candidate
+  const { candidate, score, variants, isFeatured, similar = 0, similarity = 0 } = hit
+  const { exact, kind, calls, delivered } = candidate
+  const counted = kind === 'native' ? 'calls delivered' : 'payers served'
   const why = [
     ...(exact ? ['exact name'] : []),
     ...matchReasons(variants, candidate),
     ...(similarity >= SIMILARITY_SHOWN_FROM
       ? [`meaning: ${Math.round(similarity * 100)} % alike`]
       : []),
-    ...(calls >= CALLS_SHOWN_FROM ? [`${delivered} of ${calls} calls delivered`] : []),
+    ...(calls >= CALLS_SHOWN_FROM ? [`${delivered} of ${calls} ${counted}`] : []),
+    ...(similar > 0 ? [`stands for ${similar} similar listings of this seller`] : []),
     ...(isFeatured ? ['new: featured today'] : []),
   ]
   return { candidate, score, why: why.length === 0 ? ['everything'] : why }

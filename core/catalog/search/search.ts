@@ -1,9 +1,11 @@
 import { type Clock, dayStart } from '../../clock.ts'
 import { findCandidates } from './candidates.ts'
 import type { SearchFilters } from './check-draft.ts'
+import { isLowConfidence } from './confidence.ts'
 import type { Reader } from './index-cache.ts'
 import { readQuery } from './query.ts'
-import { explainRank, type RankedCandidate, rankCandidates, type ScoredCandidate } from './rank.ts'
+import { explainRank, type RankedCandidate, rankCandidates } from './rank.ts'
+import type { ScoredCandidate } from './scored-candidate.ts'
 import type { SemanticRanker } from './semantic/semantic-ranker.ts'
 import { squashName } from './tokenize.ts'
 
@@ -27,6 +29,8 @@ export interface SearchPage {
   readonly hits: readonly RankedCandidate[]
   /** Start of the next page; undefined after the last one. */
   readonly next: PagePosition | undefined
+  /** True if no hit contains enough of what the query asks for. */
+  readonly lowConfidence: boolean
 }
 
 /**
@@ -57,7 +61,7 @@ export async function search(
   const similarity = vector && (await semantic!.compareWith(vector, candidates))
   const { wishes } = parsed
   const ranked = rankCandidates(candidates, { text: query, terms, wishes, day, similarity })
-  return pageOf(ranked, limit, after, day)
+  return { ...pageOf(ranked, limit, after, day), lowConfidence: isLowConfidence(ranked, terms) }
 }
 
 const keyOf = ({ candidate }: Pick<ScoredCandidate, 'candidate'>): string =>
@@ -68,7 +72,7 @@ function pageOf(
   limit: number,
   after: PagePosition | undefined,
   day: Date,
-): SearchPage {
+): Pick<SearchPage, 'hits' | 'next'> {
   const last = after ? ranked.findIndex((hit) => keyOf(hit) === after.last) : -1
   const start = last >= 0 ? last + 1 : (after?.rank ?? 0)
   const hits = ranked.slice(start, start + limit).map(explainRank)

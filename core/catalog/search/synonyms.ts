@@ -8,6 +8,8 @@ export interface Alternative {
   readonly words: readonly string[]
   /** Value of a match, from 0 to 1. */
   readonly weight: number
+  /** Applies only to a word that no document contains. */
+  readonly ifAbsent?: true
 }
 
 const WEIGHTS = { abbreviation: 0.95, foreign: 0.95, equivalent: 0.7, narrower: 0.5 } as const

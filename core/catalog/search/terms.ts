@@ -10,6 +10,8 @@ export interface MatchVariant {
   readonly weight: number
   /** Words of the query and how they were read, for the explanation of a hit. */
   readonly reading: { readonly asked: string; readonly as: string }
+  /** True for another spelling of a word that no document contains. */
+  readonly isCorrected?: true
 }
 
 /** Span of the query: matched word by word, or as a whole by an alternative. */
@@ -78,7 +80,11 @@ function buildPart(
   byWord: ReadonlyMap<string, readonly VocabularyTerm[]>,
 ): QueryPart {
   const asked = words.join(' ')
+  const isAbsent = words.every((word) =>
+    (byWord.get(word) ?? []).every(({ documents }) => documents === 0),
+  )
   const variants = alternatives.flatMap((other): MatchVariant[] => {
+    if (other.ifAbsent && !isAbsent) return []
     const terms = other.words.flatMap((word) => (byWord.get(word) ?? []).map(({ term }) => term))
     if (terms.length === 0) return []
     return [{ terms, weight: other.weight, reading: { asked, as: other.words.join(' ') } }]
@@ -114,6 +120,7 @@ function wordVariants(word: string, rows: readonly VocabularyTerm[]): MatchVaria
       terms: [correction.term],
       weight: correction.weight,
       reading: { asked: word, as: correction.term },
+      isCorrected: true as const,
     })),
   )
   return [...own, ...corrected]

@@ -1,19 +1,26 @@
 import type { LocalAccount } from 'viem'
 import { type Clock, elapsedMs, withTimeout } from '../../clock.ts'
-import { EgressError } from '../../egress/errors.ts'
 import type { Egress } from '../../egress/http.ts'
-import { Fault, type FaultCode } from '../../errors.ts'
+import { Fault } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import { json, type Micros, micros } from '../../money.ts'
+import { type Micros, micros } from '../../money.ts'
 import { isDatabaseDown, logFailure, outagesOf } from '../../outages.ts'
-import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../../plugin/index.ts'
+import {
+  type Buyer,
+  type ExternalRequest,
+  type QuoteCaution,
+  Reply,
+  Taken,
+  Unresolved,
+} from '../../plugin/index.ts'
 import type { Asset } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../chain/chain.ts'
 import { judgeAuthorization } from '../chain/verdict.ts'
 import type { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import { SignerUnavailable } from '../wallets/remote-account.ts'
 import type { Intents, OutflowCaps, UnresolvedCaps } from './intents.ts'
-import type { ListedTerms, ListedTermsStore } from './listed-terms.ts'
+import type { ListedTermsStore } from './listed-terms.ts'
+import { toPurchaseFault } from './purchase-faults.ts'
 import { deliveredReply, failureExtras, isComplete } from './replies.ts'
 import type { Terms } from './terms.ts'
 import { PaymentTermsError } from './terms-error.ts'
@@ -44,6 +51,11 @@ export interface BuyerDeps {
   readonly outgoing: OutgoingSwitch
   /** Terms that the hub's own probe last saw at listed sellers. */
   readonly listedTerms: ListedTermsStore
+  /** Returns the warnings about a listing and a request to it. */
+  readonly cautionsOf: (
+    listing: string,
+    request: ReturnType<typeof withMethod>,
+  ) => Promise<readonly QuoteCaution[]>
   /** Confirmations after which a small transfer is final. */
   readonly finality: bigint
 }
@@ -68,8 +80,9 @@ function throwFault(error: unknown): never {
 
 async function quote(deps: BuyerDeps, request: ExternalRequest) {
   await deps.outgoing.assertNotPaused()
-  const terms = await quoteRequest(deps, withMethod(request))
-  return { amount: terms.amount, terms }
+  const { terms, cautions } = await quoteRequest(deps, withMethod(request))
+  const codes = cautions.map(({ code }) => code)
+  return { amount: terms.amount, terms: { ...terms, cautions: codes }, cautions }
 }
 
 async function pay(
@@ -97,6 +110,9 @@ async function pay(
 /** Time limit for signing and committing: later, the call's own deadline could free the money. */
 const SEND_TIMEOUT_MS = 15_000
 
+/** Caution of a request that lacks a field which the seller requires. */
+export const INPUT_INCOMPLETE = 'input_incomplete'
+
 /**
  * Fetches price and terms of a seller. For a listed seller, a price above the last probe is
  * accepted only if the caller set a maximum. Another payee than that of the last delivery or probe,
@@ -116,13 +132,22 @@ async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMeth
     acceptedPayTo,
     listedPrice: max === undefined ? listed?.price : undefined,
   }
-  const terms = await quoteExternal(egress, request, policy).catch(async (error: unknown) => {
+  const pendingCautions = listed ? deps.cautionsOf(listed.listing, request) : Promise.resolve([])
+  const [quoted, assessed] = await Promise.allSettled([
+    quoteExternal(egress, request, policy),
+    pendingCautions,
+  ])
+  const cautions = assessed.status === 'fulfilled' ? assessed.value : []
+  if (quoted.status === 'rejected') {
+    const error: unknown = quoted.reason
     if (listed && error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
-    throw toFault(error, { listed, knownPayTo: policy.knownPayTo, purchaseMax: deps.maxAmount })
-  })
+    const { knownPayTo } = policy
+    throw toPurchaseFault(error, { listed, knownPayTo, purchaseMax: deps.maxAmount, cautions })
+  }
+  const terms = quoted.value
   const hasChanged = terms.payToChanged || terms.amount !== listed?.price
   if (listed && hasChanged) await listedTerms.requestProbe(listed)
-  return terms
+  return { terms, cautions }
 }
 
 /** No seller may ask for more: prices have at most 78 digits. */
@@ -161,14 +186,18 @@ async function commitPayment(
   const { id: call, payer, url, terms } = order
   const sign = (earlier?: Parameters<typeof signPayment>[4]): Promise<SignedPayment> =>
     signPayment(account, terms, clock.now(), undefined, earlier).catch((error: unknown) => {
-      if (!(error instanceof SignerUnavailable)) throw toFault(error)
+      if (!(error instanceof SignerUnavailable)) throw toPurchaseFault(error)
       throw new Fault('signer_unavailable', undefined, { cause: error })
     })
   const signed = await sign()
   outagesOf(log).succeed('signer')
   const payment = { network, asset: address, fromBlock, signed }
   const payeeAccepted = terms.payToChanged
-  const isNew = await intents.commit({ call, payer, url, payeeAccepted, ...payment }, caps)
+  const incomplete = terms.cautions?.includes(INPUT_INCOMPLETE) ?? false
+  const isNew = await intents.commit(
+    { call, payer, url, payeeAccepted, incomplete, ...payment },
+    caps,
+  )
   if (isNew) return { signed, fromBlock, isNew }
   const intent = await intents.findSigned(call)
   if (intent?.payee !== signed.to || intent.amount !== signed.value) {
@@ -227,50 +256,3 @@ async function findPayment(deps: BuyerDeps, { signed, fromBlock }: CommittedPaym
 }
 
 const LOOKUP_TIMEOUT_MS = 10_000
-
-/** Prices above this (microdollars) are not shown; a seller may ask for any number. */
-const SHOWN_PRICE_MAX = 1_000_000_000_000n
-
-interface QuoteContext {
-  readonly listed?: ListedTerms | undefined
-  readonly knownPayTo?: readonly string[]
-  /** Maximum price of one purchase. */
-  readonly purchaseMax?: Micros
-}
-
-/** Converts errors of egress and terms, which already carry fault codes, to faults. */
-function toFault(error: unknown, context: QuoteContext = {}): unknown {
-  if (!(error instanceof EgressError || error instanceof PaymentTermsError)) return error
-  const { listed, knownPayTo = [] } = context
-  const upstream = error instanceof EgressError ? error.response?.status : undefined
-  const { price, payTo } =
-    error instanceof PaymentTermsError ? error : { price: undefined, payTo: undefined }
-  const limit = error instanceof PaymentTermsError ? priceLimit(error, context) : undefined
-  const extras = {
-    ...(payTo !== undefined && { pay_to: payTo, known_pay_to: knownPayTo }),
-    ...(upstream !== undefined && { upstream: { status: upstream } }),
-    ...(price !== undefined && price <= SHOWN_PRICE_MAX && { price_microdollars: json(price) }),
-    ...(price !== undefined && listed && { listed_price_microdollars: json(listed.price) }),
-    ...(limit && { limit: limit.name }),
-  }
-  const more = { extras, cause: error, advice: limit?.advice }
-  return new Fault(error.code satisfies FaultCode, error.message, more)
-}
-
-/** Names the limit that a price exceeds, and how to accept it; undefined for other errors. */
-function priceLimit(
-  { reason, price }: PaymentTermsError,
-  { purchaseMax }: QuoteContext,
-): { readonly name: string; readonly advice: string } | undefined {
-  const accept = `max_price_microdollars of at least ${price}`
-  if (reason === 'above_max') {
-    const advice = `Send ${accept}, or do not call.`
-    return { name: 'max_price_microdollars', advice }
-  }
-  if (reason === 'above_listed') {
-    return { name: 'listed_price_microdollars', advice: `Send ${accept} to accept it.` }
-  }
-  if (reason !== 'above_cap') return undefined
-  const most = `The hub pays at most ${purchaseMax} microdollars per purchase`
-  return { name: 'purchase_max', advice: `${most}: pay this seller directly.` }
-}

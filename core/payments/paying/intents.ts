@@ -54,6 +54,8 @@ export interface PaymentOrder {
   readonly fromBlock: bigint
   /** True if the caller accepted a payee that is not known. */
   readonly payeeAccepted: boolean
+  /** True if the request lacks a field that the seller requires: a failure is the caller's. */
+  readonly incomplete?: boolean
   readonly signed: SignedPayment
 }
 
@@ -100,6 +102,7 @@ export class Intents {
       valid_before: expiryOf(signed),
       payload_hash: signed.payloadHash,
       payee_accepted: order.payeeAccepted,
+      incomplete: order.incomplete ?? false,
     }
     try {
       const { rowCount } = await this.#pool.query(

@@ -7,7 +7,7 @@ export interface ListedTerms {
   readonly payTo: string
   /** Payee before the changes that probes saw in 30 days; null: there was none. */
   readonly formerPayTo: string | null
-  /** Microdollars. */
+  /** Lowest price of seven days, in microdollars: a raise counts only after that time. */
   readonly price: Micros
 }
 
@@ -25,7 +25,7 @@ export class ListedTermsStore {
     if (!url) return undefined
     url.hash = ''
     const { rows } = await this.#pool.query<Omit<ListedTerms, 'price'> & { price: bigint }>(
-      `SELECT id AS listing, pay_to AS "payTo", price,
+      `SELECT id AS listing, pay_to AS "payTo", hub.stable_price(l) AS price,
          (SELECT c.before FROM hub.listing_change c WHERE c.listing = l.id AND c.field = 'pay_to'
            AND c.verified AND c.at > now() - interval '30 days'
            ORDER BY c.id LIMIT 1) AS "formerPayTo"

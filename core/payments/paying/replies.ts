@@ -30,9 +30,15 @@ export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex |
       ...(receipt ? { 'X-Upstream-Payment-Response': receipt } : {}),
       ...(tx ? { 'X-Upstream-Transaction': tx } : {}),
       'X-Upstream-Pay-To': terms.payTo,
-      ...(terms.payToChanged ? { 'X-Upstream-Caution': CAUTION } : {}),
+      ...cautionHeader(terms),
     },
   })
+}
+
+/** Codes of warnings; a payee that the caller accepted is one. */
+function cautionHeader({ payToChanged, cautions = [] }: Terms): Readonly<Record<string, string>> {
+  const codes = new Set([...(payToChanged ? [CAUTION] : []), ...cautions])
+  return codes.size === 0 ? {} : { 'X-Upstream-Caution': [...codes].join(', ') }
 }
 
 /** Problem members of a failed call: state of the payment, next step and seller's response. */

@@ -48,6 +48,8 @@ export interface Terms {
   readonly resource: unknown
   /** The seller's extension `payment-identifier`, to be sent back with an id; else undefined. */
   readonly identifier?: JsonObject
+  /** Codes of warnings about the seller. */
+  readonly cautions?: readonly string[]
 }
 
 const HEADER = 'payment-required'

@@ -1,3 +1,4 @@
+import { assertKnownCategory } from '../../../core/catalog/search/categories.ts'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import * as s from '../../../core/plugin/schema.ts'
@@ -19,6 +20,15 @@ export const searchInput = s.object({
 })
 type SearchInput = s.Infer<typeof searchInput>
 
+const NOTHING = {
+  native: 'No native service fits. Try hub_search_external.',
+  external: 'Nothing fits.',
+} as const
+const UNSURE = {
+  native: 'low_confidence: perhaps none of these fits. Try hub_search_external.',
+  external: 'low_confidence: perhaps none of these fits.',
+} as const
+
 /** Finds a page of hits of one type, and the cursor of the next page. */
 export async function findPage(
   { pool, clock, semanticRanker }: SearchDeps,
@@ -26,7 +36,7 @@ export async function findPage(
   args: SearchInput,
 ) {
   const { limit: rows = DEFAULT_ROWS, max_price_usd: max } = args
-  const { hits, next } = await search(
+  const { hits, next, lowConfidence } = await search(
     pool,
     clock,
     {
@@ -39,5 +49,8 @@ export async function findPage(
     },
     semanticRanker,
   )
-  return { hits: await readHits(pool, hits), next: writeSearchCursor(next) }
+  if (hits.length === 0) await assertKnownCategory(pool, args.category)
+  const note = hits.length === 0 ? NOTHING[type] : lowConfidence ? UNSURE[type] : undefined
+  const read = await readHits(pool, hits, clock.now())
+  return { hits: read, next: writeSearchCursor(next), note }
 }

@@ -1,8 +1,11 @@
 import type { Pool } from 'pg'
+import { assessListings } from '../../../core/catalog/listings/cautions.ts'
+import { findListing } from '../../../core/catalog/listings/find-listings.ts'
 import {
   findService,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
+import { systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { dollars } from '../../../core/money.ts'
@@ -12,6 +15,7 @@ import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { asData } from '../third-party.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolResult } from '../tool.ts'
+import { listingItem } from './external-search.ts'
 import { resultSchema, slug } from './schemas.ts'
 import { serviceItem } from './services.ts'
 
@@ -37,7 +41,7 @@ export const serviceTool = (pool: Pool): AnyTool => {
       'name one as "endpoint", such as "POST /classify", to see its schemas.',
     annotations: READ_ONLY,
     input: s.object({
-      slug: slug('Slug of the service, from hub_search.'),
+      slug: slug('Slug, or id of an external API.'),
       endpoint: s.optional(
         s.string({ maxLength: 300, description: 'Only this one: "POST /path" or "/path".' }),
       ),
@@ -55,6 +59,7 @@ export const serviceTool = (pool: Pool): AnyTool => {
 }
 
 async function describeService(pool: Pool, name: string, endpoint?: string): Promise<ToolResult> {
+  if (name.startsWith('ext_')) return describeListing(pool, name)
   const found = await findService(pool, name)
   if (!found) throw new Fault('service_not_found', `There is no service "${name}".`)
   const { listing, endpoints } = found
@@ -63,6 +68,19 @@ async function describeService(pool: Pool, name: string, endpoint?: string): Pro
   throw new Fault('not_found', `"${name}" has no ${endpoint ?? 'endpoint'}.`, {
     extras: { endpoints: endpoints.map(routeOf) },
   })
+}
+
+/** Describes an external listing, for `hub_call_external`. */
+async function describeListing(pool: Pool, id: string): Promise<ToolResult> {
+  const listing = await findListing(pool, id)
+  if (!listing) throw new Fault('listing_not_found')
+  const [assessed] = await assessListings(pool, [listing], systemClock.now())
+  const { inputSchema: input, outputSchema: output } = listing
+  const item = listingItem(assessed!, 'detailed')
+  const [whole, partial] = [{ input, output }, { input }].map(
+    (schemas) => asData(convertToDollars({ ...item, ...schemas }) as JsonObject),
+  ) as [JsonObject, JsonObject]
+  return jsonResult(JSON.stringify(whole).length <= RESULT_CHARS_MAX ? whole : partial)
 }
 
 const routeOf = ({ method, path }: ServiceEndpoint): string => `${method} ${path}`

@@ -35,13 +35,13 @@ export const searchTool = (deps: SearchDeps): AnyTool =>
     input: searchInput,
     output: listSchema('services'),
     run: async (args) => {
-      const { hits, next } = await findPage(deps, 'native', args)
+      const { hits, next, note } = await findPage(deps, 'native', args)
       const services = hits.flatMap((hit) =>
         'service' in hit
           ? [{ ...serviceItem(hit.service, args.format), why: hit.why.join('; ') }]
           : [],
       )
-      return jsonResult(listOf('services', services, next))
+      return jsonResult({ ...listOf('services', services, next), ...(note && { note }) })
     },
   })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Caution } from '../../../core/catalog/listings/cautions.ts'
+import type { Caution, PriceTrend } from '../../../core/catalog/listings/cautions.ts'
 import type {
   Listing,
   ListingChange,
@@ -12,6 +12,15 @@ import { json } from '../../../core/money.ts'
 
 const nullableTime = z.string().nullable()
 const nullableNumber = z.number().nullable()
+
+/** Calls that a latency was measured on. */
+export const LATENCY_SOURCE = z.enum(['paid_calls', 'unpaid_probes'])
+
+export const CautionView = z.object({
+  code: z.string(),
+  message: z.string(),
+  since: nullableTime,
+})
 
 const Endpoint = z.object({
   id: z.string(),
@@ -45,10 +54,17 @@ export const ListingView = z.object({
   pay_to: z.string(),
   payable_by_hub: z.boolean(),
   uptime_percentage: nullableNumber,
-  latency_ms: z.object({ p50: nullableNumber, p95: nullableNumber }),
+  latency_ms: z
+    .object({ p50: nullableNumber, p95: nullableNumber })
+    .meta({ description: 'Of the hub’s probes, which never pay.' }),
+  paid_latency_ms: nullableNumber.meta({ description: 'Median of paid deliveries.' }),
   success_rate: nullableNumber.meta({
-    description: 'Share of successful calls paid by the hub in 30 days, 0 to 1.',
+    description:
+      'Share of delivered calls in 30 days, 0 to 1: a mean over payers, weighted by the age of ' +
+      'their accounts. Errors of callers do not count.',
   }),
+  payers: z.int().meta({ description: 'Distinct payers, without the seller’s own accounts.' }),
+  rejected_calls: z.int().meta({ description: 'Paid calls that the seller rejected (4xx).' }),
   refund_rate: nullableNumber,
   paid_calls: z.int(),
   first_seen_at: z.string(),
@@ -64,7 +80,8 @@ const PricePoint = z.object({ at: z.string(), price_microdollars: z.int(), verif
 /** Listing with offers, cautions and history. */
 export const ListingDetailView = ListingView.extend({
   offers: z.array(z.unknown()),
-  cautions: z.array(z.object({ code: z.string(), message: z.string(), since: nullableTime })),
+  cautions: z.array(CautionView),
+  price_trend: z.enum(['stable', 'raised', 'lowered', 'varying']),
   price_history: z.array(PricePoint),
   changes: z.array(
     z.object({
@@ -115,9 +132,18 @@ const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? n
 
 const PERCENT = 100
 
+export const showCaution = ({ code, message, since }: Caution) => ({
+  code,
+  message,
+  since: isoOrNull(since),
+})
+
+/** Returns which calls the shown latency was measured on: paid ones if there are any. */
+export const latencySource = ({ paidMs, latencyP50 }: Pick<Listing, 'paidMs' | 'latencyP50'>) =>
+  paidMs !== null ? 'paid_calls' : latencyP50 !== null ? 'unpaid_probes' : null
+
 export function showListing(listing: Listing, endpoints: readonly Listing[] = [listing]) {
-  const { calls, delivered } = listing
-  const rate = calls === 0 ? null : delivered / calls
+  const { success } = listing
   return {
     id: listing.id,
     type: 'external' as const,
@@ -139,9 +165,12 @@ export function showListing(listing: Listing, endpoints: readonly Listing[] = [l
     payable_by_hub: listing.payable,
     uptime_percentage: listing.uptime,
     latency_ms: { p50: listing.latencyP50, p95: listing.latencyP95 },
-    success_rate: rate,
-    refund_rate: rate === null ? null : 1 - rate,
-    paid_calls: calls,
+    paid_latency_ms: listing.paidMs,
+    success_rate: success,
+    refund_rate: success === null ? null : 1 - success,
+    payers: listing.payers,
+    rejected_calls: listing.rejected,
+    paid_calls: listing.calls,
     first_seen_at: listing.firstSeenAt.toISOString(),
     listed_at: isoOrNull(listing.listedAt),
     last_verified_at: isoOrNull(listing.lastVerifiedAt),
@@ -170,20 +199,18 @@ export interface ListingDetails {
   readonly endpoints: readonly Listing[]
   readonly history: ListingHistory
   readonly cautions: readonly Caution[]
+  readonly trend: PriceTrend
   readonly settled: { readonly payments: number; readonly amount: bigint }
 }
 
 export const showListingDetail = (
   listing: Listing,
-  { endpoints, history, cautions, settled }: ListingDetails,
+  { endpoints, history, cautions, trend, settled }: ListingDetails,
 ) => ({
   ...showListing(listing, endpoints),
   offers: listing.offers,
-  cautions: cautions.map(({ code, message, since }) => ({
-    code,
-    message,
-    since: isoOrNull(since),
-  })),
+  cautions: cautions.map(showCaution),
+  price_trend: trend,
   price_history: history.changes.filter(({ field }) => field === 'price').map(showPrice),
   changes: history.changes.map((change) => ({ ...change, at: change.at.toISOString() })),
   uptime_history: history.days.map(showDay),

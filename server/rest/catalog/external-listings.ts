@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { cautionsOf } from '../../../core/catalog/listings/cautions.ts'
+import { cautionsOf, priceTrend } from '../../../core/catalog/listings/cautions.ts'
 import { readPaymentsTo } from '../../../core/catalog/listings/discovery/read-transfers.ts'
 import {
   findListing,
@@ -74,8 +74,10 @@ export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRou
         readListingHistory(pool, listing.id),
         readPaymentsTo(pool, listing.payTo),
       ])
-      const cautions = cautionsOf(listing, history, clock.now())
-      const body = showListingDetail(listing, { endpoints, history, cautions, settled })
+      const now = clock.now()
+      const cautions = cautionsOf(listing, history, now)
+      const trend = priceTrend(history.changes, now)
+      const body = showListingDetail(listing, { endpoints, history, cautions, trend, settled })
       return { body }
     },
   }),

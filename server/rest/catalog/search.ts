@@ -1,12 +1,16 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type Hit, type ListingSummary, readHits } from '../../../core/catalog/search/hits.ts'
+import type { AssessedListing } from '../../../core/catalog/listings/cautions.ts'
+import { inputFields } from '../../../core/catalog/listings/input-fields.ts'
+import { assertKnownCategory } from '../../../core/catalog/search/categories.ts'
+import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import type { SemanticRanker } from '../../../core/catalog/search/semantic/semantic-ranker.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { json, micros } from '../../../core/money.ts'
 import { pageSchema } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
+import { CautionView, LATENCY_SOURCE, latencySource, showCaution } from './external-listing-view.ts'
 import { readSearchCursor, writeSearchCursor } from './search-cursor.ts'
 import { ServiceView, type ShowService } from './service-view.ts'
 
@@ -14,6 +18,11 @@ const rankFields = {
   score: z.number(),
   why: z.string().meta({ description: 'Matches and other reasons for its rank.' }),
 }
+
+const Fields = z.object({ required: z.array(z.string()), optional: z.array(z.string()) })
+
+/** Names of the input fields; the schema itself is in `GET /v1/external/{id}`. */
+const InputView = z.object({ query: Fields, body: Fields })
 
 const ListingSummary = z.object({
   id: z.string(),
@@ -30,8 +39,15 @@ const ListingSummary = z.object({
   payable_by_hub: z.boolean(),
   state: z.string(),
   uptime_percentage: z.number().nullable(),
+  uptime_probes: z.int().meta({ description: 'Number of probes in 30 days.' }),
   average_latency_ms: z.int().nullable(),
-  last_verified_at: z.string(),
+  latency_of: LATENCY_SOURCE.nullable(),
+  success_rate: z.number().nullable(),
+  payers: z.int().meta({ description: 'Distinct payers of the calls behind success_rate.' }),
+  price_trend: z.enum(['stable', 'raised', 'lowered', 'varying']),
+  cautions: z.array(CautionView),
+  input: InputView,
+  last_verified_at: z.string().nullable(),
 })
 
 const SearchHit = z.discriminatedUnion('type', [
@@ -71,18 +87,28 @@ export const searchRoute = (
     auth: 'key',
     body: SearchOrder,
     repeatable: true,
-    response: { status: 200, schema: pageSchema(SearchHit) },
+    response: {
+      status: 200,
+      schema: pageSchema(SearchHit).extend({
+        low_confidence: z
+          .boolean()
+          .meta({ description: 'True if no hit matches enough of the query: perhaps none fits.' }),
+      }),
+    },
+    faults: ['validation_failed'],
     handle: async ({ body: { query, limit, cursor, ...filters } }) => {
       const { type, category, network, tag } = filters
       const after = readSearchCursor(cursor)
       const maxPrice = lowerMaxPrice(filters)
       const order = { query, type, category, network, tag, maxPrice, limit, after }
-      const { hits, next } = await search(pool, clock, order, semanticRanker)
-      const rows = await readHits(pool, hits)
+      const { hits, next, lowConfidence } = await search(pool, clock, order, semanticRanker)
+      if (hits.length === 0) await assertKnownCategory(pool, category)
+      const rows = await readHits(pool, hits, clock.now())
       const body = {
         data: rows.map(showHit(showService)),
         next_cursor: writeSearchCursor(next),
         has_more: next !== undefined,
+        low_confidence: lowConfidence,
       }
       return { body }
     },
@@ -101,21 +127,28 @@ const showHit = (showService: ShowService) => (hit: Hit) => ({
   why: hit.why.join('; '),
 })
 
-const showListingHit = ({ price, payable, latencyMs, ...hit }: ListingSummary) => ({
-  id: hit.id,
-  name: hit.name,
+const showListingHit = (listing: AssessedListing) => ({
+  id: listing.id,
+  name: listing.name,
   type: 'external' as const,
-  url: hit.url,
-  method: hit.method,
-  category: hit.category,
-  summary: hit.summary,
-  provider: hit.provider,
-  tags: hit.tags,
-  network: hit.network,
-  price_microdollars: { min: json(price), max: json(price) },
-  payable_by_hub: payable,
-  state: hit.state,
-  uptime_percentage: hit.uptimePercentage,
-  average_latency_ms: latencyMs,
-  last_verified_at: hit.lastVerifiedAt.toISOString(),
+  url: listing.url,
+  method: listing.method,
+  category: listing.category,
+  summary: listing.description,
+  provider: listing.provider,
+  tags: listing.tags,
+  network: listing.network,
+  price_microdollars: { min: json(listing.price), max: json(listing.price) },
+  payable_by_hub: listing.payable,
+  state: listing.state,
+  uptime_percentage: listing.uptime,
+  uptime_probes: listing.probes,
+  average_latency_ms: listing.paidMs ?? listing.latencyP50,
+  latency_of: latencySource(listing),
+  success_rate: listing.success,
+  payers: listing.payers,
+  price_trend: listing.priceTrend,
+  cautions: listing.cautions.map(showCaution),
+  input: inputFields(listing.inputSchema, listing.method),
+  last_verified_at: listing.lastVerifiedAt?.toISOString() ?? null,
 })

@@ -79,10 +79,16 @@ const listingMetrics = (listing: Listing): Html =>
   metrics({
     'Price per call': formatDollars(listing.price),
     Uptime: listing.uptime === null ? 'not probed yet' : formatPercent(listing.uptime),
-    'Latency, median':
-      listing.latencyP50 === null ? 'not probed yet' : formatDuration(listing.latencyP50),
+    ...(listing.paidMs === null
+      ? {
+          'Latency of unpaid probes':
+            listing.latencyP50 === null ? 'not probed yet' : formatDuration(listing.latencyP50),
+        }
+      : { 'Latency of paid calls': formatDuration(listing.paidMs) }),
     'Paid through this hub, 30 days':
-      listing.calls === 0 ? 'no calls yet' : `${listing.delivered} of ${listing.calls} delivered`,
+      listing.payers === 0
+        ? 'no calls yet'
+        : `${listing.delivered} of ${listing.calls} delivered, ${listing.payers} payers`,
   })
 
 const sellerFacts = (listing: Listing): Html =>

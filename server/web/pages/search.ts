@@ -53,7 +53,7 @@ export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage
         after: readSearchCursor(query.cursor),
       }
       const { hits, next } = await search(pool, clock, input, semanticRanker)
-      const [cards, known] = await Promise.all([readHits(pool, hits), categories()])
+      const [cards, known] = await Promise.all([readHits(pool, hits, clock.now()), categories()])
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,
         section: 'Search',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Sample } from './relevance.ts'
 
@@ -63,7 +64,7 @@ function listing(n: number, catalog: readonly Sample[], below: (n: number) => nu
     scheme: 'exact',
     network: 'eip155:8453',
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-    pay_to: '0x000000000000000000000000000000000000dEaD',
+    pay_to: `0x${createHash('sha256').update(host).digest('hex').slice(0, 40)}`,
     price,
     payable: true,
     offers: [{ network: below(10) === 0 ? 'eip155:137' : 'eip155:8453' }],

@@ -197,7 +197,8 @@ describe('the tools of the hub', () => {
       expect(await slugs('hub_list_services', { category: 'test' })).to.deep.equal(['echo'])
       expect(await slugs('hub_search', { limit: 1 })).to.include.members(['analysis', 'echo'])
       expect(await slugs('hub_search', { max_price_usd: '0.0001' })).to.deep.equal(['echo'])
-      expect(await slugs('hub_search', { category: 'none' })).to.deep.equal([])
+      const { data } = await call('hub_search', { category: 'none' })
+      expect(data['message']).to.match(/no category "none". Known: .*test/)
     })
 
     it('explain how to find a service if the requested one does not exist', async () => {

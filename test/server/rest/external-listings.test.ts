@@ -101,7 +101,7 @@ describe('external listings', () => {
     const listed = body['listed'] as Body[]
     expect(listed.map(({ name }) => name)).to.deep.equal(['Tells A', 'Tells b'])
     expect(listed[0]).to.have.nested.property('endpoints[0].request_schema.parameters[0].name', 'q')
-    expect(listed[0]).to.have.property('provider', 'Shop')
+    expect(listed[0]).to.have.property('provider', 'shop.test')
     const refused = body['refused'] as Examined[]
     expect(refused.map(({ url, reason }) => [url, reason?.code])).to.deep.equal([
       ['http://shop.test/gone', 'not_found'],

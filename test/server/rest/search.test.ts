@@ -32,7 +32,7 @@ const LISTINGS = `
       'Forecasts precipitation, hour by hour.', CASE WHEN n % 2 = 0 THEN 'weather' ELSE 'data' END,
       CASE WHEN n % 5 = 0 THEN '{radar,storm}' ELSE '{storm}' END::text[], 'acme', 'exact',
       'eip155:8453', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-      '0x000000000000000000000000000000000000dEaD', 1000 * n, true, jsonb_build_array(
+      '0x' || lpad(to_hex(n), 40, '0'), 1000 * n, true, jsonb_build_array(
         jsonb_build_object('network',
           CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
       'active', 2, '2026-01-01', '2026-01-01', now() FROM generate_series(1, 30) n`

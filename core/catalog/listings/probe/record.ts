@@ -3,7 +3,7 @@ import { inTransaction } from '../../../db/transaction.ts'
 import { json } from '../../../money.ts'
 import { cleanText } from '../../../text.ts'
 import { emit } from '../../../webhooks/events.ts'
-import { imitatesPlatform } from '../../review/impersonation.ts'
+import { imitatesPlatform, reservedNames } from '../../review/impersonation.ts'
 import { storable } from '../discovery/clean-text.ts'
 import type { ResourceDescription } from '../discovery/normalize.ts'
 import { SCHEMA_BYTES } from '../discovery/normalize.ts'
@@ -136,6 +136,7 @@ async function applyOffer(
   resource: ResourceDescription = {},
 ): Promise<void> {
   const texts = [cleanText(resource.name, 100), cleanText(resource.description, 1_000)] as const
+  const isReserved = texts[0] !== '' && (await reservedNames(client, [texts[0]])).size > 0
   const [name, description] = imitatesPlatform(...texts) ? ['', ''] : texts
   const [{ scheme, network, asset, payTo, price, payable }] = offers
   await client.query(
@@ -153,7 +154,7 @@ async function applyOffer(
       price,
       payable,
       JSON.stringify(offers.map(offerJson)),
-      name || null,
+      (!isReserved && name) || null,
       description || null,
       schemaJson(resource.inputSchema),
       schemaJson(resource.outputSchema),
@@ -179,8 +180,6 @@ const UPDATE_LISTING = `
         (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY ms) FROM hub.listing_day d,
           unnest(latencies) ms WHERE d.listing = l.id AND d.day > now() - ${FIGURES_WINDOW})
       FROM hub.listing_day d WHERE d.listing = l.id AND d.day > now() - ${FIGURES_WINDOW}),
-    (calls, delivered) = (
-      SELECT count(*), count(*) FILTER (WHERE i.state <> 'unused' AND i.reason IS NULL)
-      FROM hub.payment_intent i WHERE i.seller = split_part(l.url, '?', 1)
-        AND i.state IN ('paid', 'confirmed', 'unused') AND i.created_at > now() - ${FIGURES_WINDOW})
+    (calls, delivered, payers, trust, success, rejected, paid_ms) =
+      (SELECT f.* FROM hub.figures_of(l) f)
   WHERE id = $1`

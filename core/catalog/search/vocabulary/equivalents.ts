@@ -22,7 +22,7 @@ notification, alert, push
 chat, conversation, dialogue
 bot, robot, agent
 translate, translation, translator
-summarize, summary, summarization, shorten, tldr, digest, condense, abstract
+summarize, summary, summarization, shorten, tldr, tl dr, digest, condense, abstract
 classify, classification, categorize, label, categorise
 extract, extraction, parse, parser, parsing, pull, read
 detect, detection, recognize, recognition, identify, find
@@ -33,8 +33,8 @@ compare, comparison, difference, diff
 merge, join, combine, concatenate
 split, separate, cut
 remove, removal, delete, erase, take away
-enlarge, upscale, enhance, super resolution
-shrink, compress, reduce
+enlarge, upscale, enhance, super resolution, bigger, make bigger, sharper
+shrink, compress, reduce, smaller, make smaller
 resize, scale, thumbnail
 verify, verification, validate, validation, check, checker
 monitor, monitoring, watch, track

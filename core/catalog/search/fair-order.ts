@@ -1,0 +1,99 @@
+import { skeletonOf } from '../review/impersonation.ts'
+import type { Candidate } from './check-draft.ts'
+import type { ScoredCandidate } from './scored-candidate.ts'
+
+/** First hits, of which one seller has at most `PER_SELLER_MAX`. */
+const HEAD = 5
+const PER_SELLER_MAX = 2
+/** Share of common words from which two listings of one seller are near-duplicates. */
+const DUPLICATE_FROM = 0.75
+/** Hits of one seller that another is compared with. */
+const COMPARED_MAX = 10
+
+/**
+ * Puts first-party services before others of the same look, and folds near-duplicates of one
+ * seller into the best of them. Pure.
+ */
+export const withoutImitations = (ranked: readonly ScoredCandidate[]): ScoredCandidate[] =>
+  foldDuplicates(firstPartyFirst(ranked))
+
+/** 0 for first-party services, 1 for services of providers, 2 for listings. */
+const standing = ({ kind, sellers }: Candidate): number =>
+  kind === 'external' ? 2 : sellers.length > 0 ? 1 : 0
+
+/** Moves a hit before those of lower standing whose name looks the same. */
+function firstPartyFirst(ranked: readonly ScoredCandidate[]): readonly ScoredCandidate[] {
+  if (!ranked.some(({ candidate }) => candidate.kind === 'native')) return ranked
+  const looks = new Map(
+    ranked.map(({ candidate }) => [candidate, candidate.names.map(skeletonOf)] as const),
+  )
+  const sorted: ScoredCandidate[] = []
+  for (const hit of ranked) {
+    const rank = standing(hit.candidate)
+    const names = looks.get(hit.candidate)!
+    const imitation = sorted.findIndex(
+      ({ candidate }) =>
+        standing(candidate) > rank && looks.get(candidate)!.some((name) => names.includes(name)),
+    )
+    sorted.splice(imitation < 0 ? sorted.length : imitation, 0, hit)
+  }
+  return sorted
+}
+
+function foldDuplicates(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
+  const kept: ScoredCandidate[] = []
+  const bySeller = new Map<string, number[]>()
+  for (const hit of ranked) {
+    const sellers = hit.candidate.sellers
+    const others = sellers.flatMap((seller) => bySeller.get(seller) ?? [])
+    const original = others
+      .slice(0, COMPARED_MAX)
+      .find((at) => isNearDuplicate(kept[at]!.candidate, hit.candidate))
+    if (original !== undefined) {
+      const first = kept[original]!
+      kept[original] = { ...first, similar: (first.similar ?? 0) + 1 }
+      continue
+    }
+    for (const seller of sellers) {
+      const places = bySeller.get(seller) ?? []
+      places.push(kept.length)
+      bySeller.set(seller, places)
+    }
+    kept.push(hit)
+  }
+  return kept
+}
+
+/** Words of name, tags and description; numbers and paths do not tell listings apart. */
+const wordsOf = ({ vector }: Candidate): Set<string> =>
+  new Set(
+    vector.split(' ').flatMap((term) => {
+      const end = term.lastIndexOf(':')
+      const isText = ['A', 'B', 'C'].some((field) => term.includes(field, end))
+      const word = term.slice(0, end)
+      return isText && !/\d/.test(word) ? [word] : []
+    }),
+  )
+
+function isNearDuplicate(a: Candidate, b: Candidate): boolean {
+  if (Math.min(a.words, b.words) < DUPLICATE_FROM * Math.max(a.words, b.words)) return false
+  const [words, others] = [wordsOf(a), wordsOf(b)]
+  const common = [...words].filter((word) => others.has(word)).length
+  return common >= DUPLICATE_FROM * (words.size + others.size - common)
+}
+
+/** Moves hits of a seller that already has two of the first five behind these. Pure. */
+export function spreadSellers(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
+  const head: ScoredCandidate[] = []
+  const later: ScoredCandidate[] = []
+  const counts = new Map<string, number>()
+  for (const hit of ranked) {
+    const { sellers } = hit.candidate
+    const isFull = sellers.some((seller) => (counts.get(seller) ?? 0) >= PER_SELLER_MAX)
+    if (head.length < HEAD && !isFull) {
+      head.push(hit)
+      for (const seller of sellers) counts.set(seller, (counts.get(seller) ?? 0) + 1)
+    } else later.push(hit)
+  }
+  return [...head, ...later]
+}
