@@ -77,8 +77,8 @@ async function describeListing(pool: Pool, id: string): Promise<ToolResult> {
   const [assessed] = await assessListings(pool, [listing], systemClock.now())
   const { inputSchema: input, outputSchema: output } = listing
   const item = listingItem(assessed!, 'detailed')
-  const [whole, partial] = [{ input, output }, { input }].map(
-    (schemas) => asData(convertToDollars({ ...item, ...schemas }) as JsonObject),
+  const [whole, partial] = [{ input, output }, { input }].map((schemas) =>
+    asData(convertToDollars({ ...item, ...schemas }) as JsonObject),
   ) as [JsonObject, JsonObject]
   return jsonResult(JSON.stringify(whole).length <= RESULT_CHARS_MAX ? whole : partial)
 }
