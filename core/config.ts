@@ -6,6 +6,7 @@ import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/listings/discovery/settings.ts'
 import { type EmbedderSettings, embedderSettings } from './catalog/search/semantic/settings.ts'
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
+import { type BackupSettings, backupSettings } from './config/backup.ts'
 import { type CheckpointSettings, checkpointSettings } from './config/checkpoints.ts'
 import { type DocumentSettings, documentSettings } from './config/documents.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
@@ -98,6 +99,7 @@ export interface Config {
   }
   readonly documents: DocumentSettings
   readonly checkpoints: CheckpointSettings
+  readonly backup: BackupSettings
   /** Number of ledger shards of a new installation; existing installations keep theirs. */
   readonly shards: number
   /** True if the server also runs the jobs; false if `npm run jobs` runs them. */
@@ -220,8 +222,8 @@ const drainOf = (e: Environment, isProduction: boolean): Drain => ({
 
 const SECRET_VARIABLES = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|HUB_CHECKPOINTS_WEBHOOK|' +
-    '(DATABASE|DATABASE_DIRECT|DATABASE_OWNER|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
-    'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
+    '(DATABASE|DATABASE_(DIRECT|OWNER)|HUB_BACKUP_DATABASE|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
+    'X402_FACILITATOR_TOKEN|HUB_BACKUP_PASSPHRASE|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
 )
 /** Minimum length of a scrubbed secret; shorter ones would remove harmless words from logs. */
@@ -245,9 +247,10 @@ function passwordsOf(text: string): readonly string[] {
   }
 }
 
-const destinationsOf = (e: Environment): Pick<Config, 'mail' | 'checkpoints'> => ({
+const destinationsOf = (e: Environment): Pick<Config, 'mail' | 'checkpoints' | 'backup'> => ({
   mail: mailOf(e),
   checkpoints: checkpointSettings(e),
+  backup: backupSettings(e),
 })
 
 /** Mail settings. The default sender uses the public host, because receivers check the domain. */

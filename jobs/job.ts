@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { RetentionDays } from '../core/audit/retention-policy.ts'
+import type { DrillSettings } from '../core/backup/drill-restore.ts'
 import type { DiscoveryDeps } from '../core/catalog/listings/discovery/discover.ts'
 import type { EmbedDeps } from '../core/catalog/search/semantic/embed-documents.ts'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
@@ -54,6 +55,8 @@ export interface JobDeps extends ResolveDeps {
   readonly retention: RetentionDays
   /** Rule by which credits expire, and connections that may post; undefined: never. */
   readonly credits?: { readonly policy: CreditPolicy; readonly pool: Pool } | undefined
+  /** Backups of which restores are rehearsed; undefined: none are. */
+  readonly drill?: DrillSettings | undefined
   /** Undefined: no payouts. */
   readonly payouts?: PayoutSettings | undefined
 }

@@ -1,5 +1,6 @@
 import { deleteExpired } from '../core/audit/retention.ts'
 import type { DeletionName } from '../core/audit/retention-policy.ts'
+import { drillRestore } from '../core/backup/drill-restore.ts'
 import { recheckDomains } from '../core/catalog/domains/proof.ts'
 import {
   type DiscoveryDeps,
@@ -62,6 +63,11 @@ export const jobs = {
   },
   'verify-ledger-fully': { everySeconds: 3_600, deadlineSeconds: 21_600, run: verifyFullyJob },
   'reconcile-chain': { everySeconds: 5, run: reconcileWhenDue },
+  'drill-restore': {
+    everySeconds: 3_600,
+    deadlineSeconds: 21_600,
+    run: async ({ pool, drill }) => drill && drillRestore(pool, drill),
+  },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'expire-credits': {
     everySeconds: 3_600,

@@ -1,9 +1,8 @@
 import { flushCompileCache } from 'node:module'
 import type { Pool } from 'pg'
-import { migratePlugins } from '../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
 import { loadSigningKeys } from '../core/crypto/signing-key.ts'
-import { joinLogins, openLogins, servingUrl } from '../core/db/logins.ts'
+import { joinLogins } from '../core/db/logins.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
@@ -13,6 +12,7 @@ import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
 import { FINALITY_BLOCKS } from './boot/production-money.ts'
 import { type Parts, startHub } from './boot/start.ts'
 import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
+import type { Command } from './commands/command.ts'
 import { watchUnhandledErrors } from './observability/unhandled-errors.ts'
 import { registerFirstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
@@ -30,7 +30,9 @@ const USAGE = `usage: node server/main.ts COMMAND
 
   serve    run the hub (default) [--reset-chain]: in a sandbox, replace the chain by a new one
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
-  migrate  prepare the database with the login of its owner, and print the one to serve with
+  migrate  apply | plan | status: prepare the database with the login of its owner
+  backup   back up the database and the keys, encrypted: see \`backup --help\`
+  restore  restore a backup, and verify it: see \`restore --help\`
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
@@ -47,6 +49,8 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   demo: async (args) =>
     (await import('./commands/demo/index.ts')).demo(parts, args, (text) => void write(text)),
   migrate,
+  backup,
+  restore,
   ledger,
   listings,
   payments,
@@ -124,16 +128,26 @@ async function jobs(): Promise<number> {
   return errors.exitCode
 }
 
-/** Applies all migrations as the owner, and creates the logins that the hub serves with. */
-async function migrate(): Promise<number> {
-  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl } = readConfig()
-  const url = databaseOwnerUrl ?? databaseDirectUrl ?? databaseUrl
-  if (!url) throw new ConfigError('Set DATABASE_OWNER_URL to the login that owns the database.')
-  const { ownerUrl } = await openLogins({ url }, (text) => void write(`${text}\n`))
-  if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
-  await migratePlugins(plugins, ownerUrl)
-  await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)
-  return 0
+async function migrate(args: readonly string[]): Promise<number> {
+  const { migrateCommand } = await import('./commands/migrate/index.ts')
+  return migrateCommand({ config: readConfig(), plugins, write }, args)
+}
+
+async function backup(args: readonly string[]): Promise<number> {
+  const { backupCommand } = await import('./commands/backup/create.ts')
+  return runAlone('backup', backupCommand(readConfig()), args)
+}
+
+async function restore(args: readonly string[]): Promise<number> {
+  const { restoreCommand } = await import('./commands/backup/restore.ts')
+  return runAlone('restore', restoreCommand(readConfig()), args)
+}
+
+/** Runs a command that opens no database by itself. */
+async function runAlone(name: string, command: Command, args: readonly string[]): Promise<number> {
+  const { runCommand } = await import('./commands/run-program.ts')
+  const connect = () => Promise.reject(new Error(`${name} opens its own connections`))
+  return runCommand(name, command, { connect, args, write, tell: writeError })
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const

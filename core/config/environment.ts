@@ -102,6 +102,10 @@ const Variables = z.object({
     .optional(),
   HUB_CHECKPOINTS_BUCKET_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   HUB_CHECKPOINTS_LOCK_DAYS: z.coerce.number().int().min(1).max(36_500).default(3_650),
+  HUB_BACKUP_TARGET: z.string().optional(),
+  HUB_BACKUP_PASSPHRASE: z.string().min(12).max(1_000).optional(),
+  HUB_BACKUP_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  HUB_BACKUP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   HUB_METRICS_TOKEN: z
     .string()
     .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')

@@ -35,6 +35,7 @@ const secretsOf = (e: Environment): readonly (readonly [keyof Environment, strin
       ({ secret }) => ['HUB_ENCRYPTION_KEYS', secret.toString('hex')] as const,
     ),
     ['HUB_METRICS_TOKEN', e.HUB_METRICS_TOKEN],
+    ['HUB_BACKUP_PASSPHRASE', e.HUB_BACKUP_PASSPHRASE],
     ['X402_FACILITATOR_TOKEN', e.X402_FACILITATOR_TOKEN],
     ['HUB_EMBEDDINGS_KEY', e.HUB_EMBEDDINGS_KEY],
     ['DATABASE_URL', e.DATABASE_URL && passwordOf(e.DATABASE_URL)],

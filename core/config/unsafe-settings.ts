@@ -84,6 +84,11 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_CHECKPOINTS_BUCKET_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   HUB_CHECKPOINTS_LOCK_DAYS: (days) =>
     days < 365 ? 'must be at least 365: an audit of the year needs them' : undefined,
+  HUB_BACKUP_TARGET: 'Backups are encrypted, and every restore drill reads them.',
+  HUB_BACKUP_PASSPHRASE: (passphrase, e) =>
+    weakSecretFault(passphrase) ?? repeatedSecretFault('HUB_BACKUP_PASSPHRASE', e),
+  HUB_BACKUP_DATABASE_URL: databaseFault,
+  HUB_BACKUP_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   HUB_LOG_LEVEL: (level) =>
     level === 'silent' ? 'must not be silent: nobody would learn of missing money' : undefined,
   HUB_ADMIN_WALLETS: (wallets, e) =>

@@ -26,7 +26,8 @@ export interface MigrateOptions {
   readonly log?: (text: string) => void
 }
 
-interface Migration {
+/** Migration file. */
+export interface Migration {
   readonly number: number
   readonly name: string
   readonly sql: string
@@ -74,7 +75,8 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-async function readMigrations(folder: string): Promise<Migration[]> {
+/** Reads migration files in their order. @throws Error if a number is missing or repeated */
+export async function readMigrations(folder = DEFAULT_FOLDER): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
   const files = names.map(async (name, index) => {
     const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
@@ -195,7 +197,7 @@ async function readApplied(client: Client, list: string): Promise<Omit<Migration
 }
 
 /** Compares files with applied migrations. Returns the pending files. */
-function findPending(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
+export function findPending(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
   const newest = applied.at(-1)
   if (newest !== undefined && newest.number > files.length) {
     throw new ConfigError(

@@ -38,6 +38,16 @@ export async function findPrograms(
   return programsIn(copy)
 }
 
+/** Returns the major version of the npm package for this platform; undefined if it is missing. */
+export async function majorOfPackage(): Promise<number | undefined> {
+  try {
+    const { version } = JSON.parse(await readFile(join(packageRoot(), 'package.json'), 'utf8'))
+    return Number.parseInt(version, 10)
+  } catch {
+    return undefined
+  }
+}
+
 /** Prepares a package of PostgreSQL, whatever npm did with its install script. */
 export async function preparePackage(root: string): Promise<Programs> {
   await createSymlinks(root)

@@ -128,6 +128,18 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.audit FOR EACH ROW EXE
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.audit FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.audit TO hub_app;
 
+CREATE TABLE hub.backup_run (
+  kind text NOT NULL,
+  succeeded_at timestamp with time zone NOT NULL,
+  name text NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT backup_run_pkey PRIMARY KEY (kind),
+  CONSTRAINT backup_run_bytes_check CHECK ((bytes >= 0)),
+  CONSTRAINT backup_run_kind_check CHECK ((kind = ANY (ARRAY['backup'::text, 'drill'::text]))),
+  CONSTRAINT backup_run_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+GRANT SELECT ON hub.backup_run TO hub_app;
+
 CREATE TABLE hub.billing_party (
   principal text NOT NULL,
   legal_name text NOT NULL,
@@ -3342,6 +3354,17 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.prove_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.record_backup(p_kind text, p_name text, p_bytes bigint)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO hub.backup_run AS r (kind, succeeded_at, name, bytes)
+   VALUES (record_backup.p_kind, now(), record_backup.p_name, record_backup.p_bytes) ON CONFLICT(kind) DO UPDATE SET succeeded_at = now(), name = record_backup.p_name, bytes = record_backup.p_bytes;
+END;
+GRANT EXECUTE ON FUNCTION hub.record_backup(text,text,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.record_job_run(p_job text, p_ok boolean, p_ms integer, p_period integer)
  RETURNS void

@@ -25,6 +25,8 @@ export interface OperatingFigures {
   readonly queues: readonly QueueFigures[]
   /** Seconds since the last complete run of reconciliation, by wallet. */
   readonly reconciled: readonly { readonly wallet: string; readonly ageSeconds: number }[]
+  /** Age of the last backup and drill; before the first, that of the installation. */
+  readonly backups: readonly { readonly kind: 'backup' | 'drill'; readonly ageSeconds: number }[]
   readonly exceptions: { readonly open: bigint; readonly oldestSeconds: number }
   /** Share of the money in the ledger that is matched with the chain, by age of its entries. */
   readonly matched: readonly { readonly within: string; readonly ratio: number }[]
@@ -54,6 +56,11 @@ const RECONCILED = `
   CROSS JOIN LATERAL (SELECT at FROM hub.reconciliation x
     WHERE x.wallet = w.wallet AND x.chain_balance IS NOT NULL ORDER BY x.id DESC LIMIT 1) r`
 
+const BACKUPS = `
+  SELECT kind, ${AGE('coalesce(b.succeeded_at, (SELECT min(applied_at) FROM hub.migration))')}
+    AS "ageSeconds"
+  FROM (VALUES ('backup'), ('drill')) k (kind) LEFT JOIN hub.backup_run b USING (kind)`
+
 const EXCEPTIONS = `
   SELECT count(*) AS open, coalesce(${AGE('min(found_at)')}, 0) AS "oldestSeconds"
   FROM hub.reconciliation_exception WHERE resolved_at IS NULL`
@@ -68,10 +75,11 @@ const MATCHED = `
   GROUP BY l.within ORDER BY l.within`
 
 export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures> {
-  const [jobs, queues, reconciled, exceptions, matched] = await Promise.all([
+  const [jobs, queues, reconciled, backups, exceptions, matched] = await Promise.all([
     pool.query<JobFigures>(JOBS),
     pool.query<QueueFigures>(QUEUES),
     pool.query<OperatingFigures['reconciled'][number]>(RECONCILED),
+    pool.query<OperatingFigures['backups'][number]>(BACKUPS),
     pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
     pool.query<OperatingFigures['matched'][number]>(MATCHED),
   ])
@@ -79,6 +87,7 @@ export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures
     jobs: jobs.rows,
     queues: queues.rows,
     reconciled: reconciled.rows,
+    backups: backups.rows,
     exceptions: exceptions.rows[0]!,
     matched: matched.rows,
   }

@@ -195,7 +195,7 @@ async function openParts(
   scope: AsyncDisposableStack,
 ): Promise<Omit<Hub, 'close'>> {
   const { money, log, draining = () => false } = options
-  const meters = new Meters()
+  const meters = new Meters(options.version)
   const { databaseClock, ...database } = await openDatabases(options, meters, scope)
   const { pool, lease, financePool, ledger } = database
   const clock = options.clock ?? databaseClock

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
+import { settingsOfJobs } from '../../core/config/backup.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
 import { type HubDatabase, openLogins } from '../../core/db/logins.ts'
@@ -28,7 +29,7 @@ import { prepareSandbox } from './prepare-sandbox.ts'
 import { openProductionMoney } from './production-money.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
-interface JobDeps {
+interface JobDeps extends ReturnType<typeof settingsOfJobs> {
   readonly secretKeys: Hub['secretKeys']
   readonly retained: RetainedCheckpoints
   readonly checkpointDestinations: readonly CheckpointDestination[]
@@ -39,7 +40,6 @@ interface JobDeps {
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
   readonly environmentKeys: Money['environmentKeys'] | undefined
   readonly payouts: Pick<PayoutDeps, 'pool' | 'account' | 'settle' | 'minimum' | 'rules'>
-  readonly retention: Config['retention']
 }
 
 /** Plugins and jobs, passed on by program.ts, which alone imports them. */
@@ -258,17 +258,15 @@ async function runJobs(
   const { services, families, catalog, onSold, discovery, egress, embedding, secretKeys } = hub
   const mailing = openMailing({ config, pool, secretKeys, baseUrl, log, print })
   scope.defer(() => mailing.transport.close())
-  const sold = { services, families, catalog, onSold }
-  const found = { discovery, embedding }
+  const sold = { services, families, catalog, onSold, discovery, embedding }
   const { environmentKeys } = money
   const credits = { policy: config.credits, pool: hub.financePool }
-  const { retention } = config
-  const paying = { wallets, gas, payouts, credits, environmentKeys, retention }
+  const paying = { wallets, gas, payouts, credits, environmentKeys, ...settingsOfJobs(config) }
   const retained = new RetainedCheckpoints(config.dataDir)
   const checkpointDestinations = await openCheckpointDestinations(config, mailing.transport)
   for (const { close } of checkpointDestinations) scope.defer(() => close?.())
   const proof = { secretKeys, retained, checkpointDestinations }
-  const extras = { pool, ...sold, ...found, egress, mailing, ...proof, ...paying }
+  const extras = { pool, ...sold, egress, mailing, ...proof, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   scope.defer(() => running.stop())
   const opened = scope.move()

@@ -41,12 +41,25 @@ export async function runProgram(program: Program, invocation: Invocation): Prom
     return name === '' ? EXIT_USAGE : 0
   }
   const command = Object.hasOwn(program.commands, name) ? program.commands[name] : undefined
-  const usage = command
-    ? `Usage: npm run ${program.name} -- ${describeCommand(name, command)}`
-    : helpOf(program)
+  if (command)
+    return runCommand(`${program.name} -- ${name}`, command, { ...invocation, args: rest })
+  await write(`unknown command: ${name}\n\n${helpOf(program)}`)
+  return EXIT_USAGE
+}
+
+/**
+ * Runs a command that is a program of its own, or one of a program.
+ * @param name its name after `npm run`
+ */
+export async function runCommand(
+  name: string,
+  command: Command,
+  invocation: Invocation,
+): Promise<number> {
+  const { args, write } = invocation
+  const usage = `Usage: npm run ${describeCommand(name, command)}`
   try {
-    if (!command) throw new UsageError(`unknown command: ${name}`)
-    const { values, words } = parseCommandLine(command, rest)
+    const { values, words } = parseCommandLine(command, args)
     if (values['help'] === true) {
       await write(usage)
       return 0

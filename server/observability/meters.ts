@@ -21,8 +21,9 @@ export class Meters {
   readonly #batches: Histogram
   readonly #services = new Set<string>()
 
-  constructor() {
+  constructor(version = 'unknown') {
     const registers = [this.#registry]
+    reportBuild(this.#registry, version)
     this.#requests = new Counter({
       name: 'hub_http_requests_total',
       help: 'HTTP requests by route, method and status; 499: the client disconnected.',
@@ -134,6 +135,15 @@ export class Meters {
     if (this.#services.size < SERVICES_MAX) this.#services.add(service)
     return this.#services.has(service) ? service : 'other'
   }
+}
+
+/** Reports what runs, so that a dashboard shows upgrades. */
+function reportBuild(registry: Registry, version: string): void {
+  const name = 'hub_build_info'
+  const help = '1; its labels are the versions of the hub and of Node.'
+  const labelNames = ['version', 'node'] as const
+  const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
+  gauge.set({ version, node: process.versions.node }, 1)
 }
 
 const METHODS = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/

@@ -6,6 +6,7 @@ export const operatingGauges = ({
   jobs,
   queues,
   reconciled,
+  backups,
   exceptions,
   matched,
 }: OperatingFigures): readonly GaugeValues[] => [
@@ -24,6 +25,11 @@ export const operatingGauges = ({
     'hub_reconciled_seconds',
     'Seconds since the last complete reconciliation of a wallet with the chain.',
     reconciled.map(({ wallet, ageSeconds }) => [{ wallet }, ageSeconds] as const),
+  ],
+  [
+    'hub_backup_seconds',
+    'Seconds since the last backup and restore drill that succeeded; before: since installation.',
+    backups.map(({ kind, ageSeconds }) => [{ kind }, ageSeconds] as const),
   ],
   ['hub_exceptions_open', 'Differences that nobody has resolved.', exceptions.open],
   ['hub_exception_oldest_seconds', 'Age of the oldest of them.', exceptions.oldestSeconds],

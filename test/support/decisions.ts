@@ -67,7 +67,7 @@ export const CORE_LAYERS: readonly (readonly string[])[] = [
   ['payments'],
   ['catalog', 'reconciliation', 'client'],
   ['finance', 'testing', 'key-rotation'],
-  ['hosting'],
+  ['hosting', 'backup'],
   ['config'],
 ]
 

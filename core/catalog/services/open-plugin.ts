@@ -76,12 +76,16 @@ async function openDataPlugin(plugin: DataPlugin, deps: PluginDeps): Promise<Ope
 
 /** Applies the migrations of plugins, for processes that may not. */
 export async function migratePlugins(plugins: readonly Plugin[], ownerUrl: string): Promise<void> {
-  for (const plugin of plugins) {
-    if (!('migrations' in plugin)) continue
-    const folder = fileURLToPath(plugin.migrations)
-    await migrate(ownerUrl, { folder, schema: schemaOf(plugin.slug) })
-  }
+  for (const source of migrationSources(plugins)) await migrate(ownerUrl, source)
 }
+
+/** Schemas of plugins, and the folders of their migrations. */
+export const migrationSources = (plugins: readonly Plugin[]) =>
+  plugins.flatMap((plugin) =>
+    'migrations' in plugin
+      ? [{ folder: fileURLToPath(plugin.migrations), schema: schemaOf(plugin.slug) }]
+      : [],
+  )
 
 /** @throws Error for an invalid slug, because it becomes the name of a role */
 export function schemaOf(slug: string): string {

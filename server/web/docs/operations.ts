@@ -82,7 +82,16 @@ the routes and services in the dashboard; look at the other alerts first.</p>
 <h2 id="hub-pool-waits">HubPoolWaits</h2>
 <p><strong>Requests wait for database connections.</strong> The database is slow, or its
 connections are too few. Look for long queries in <code>pg_stat_activity</code>, and at the disk
-of the database.</p>`
+of the database.</p>
+<h2 id="hub-backup-old">HubBackupOld</h2>
+<p><strong>The last backup is older than 36 hours.</strong> The timer that runs <code>npm run
+backup</code> has stopped, or the command fails; it says why in one sentence. Run it by hand: a
+login without <code>REPLICATION</code> and a full or unreachable target are the usual causes.</p>
+<h2 id="hub-restore-drill-old">HubRestoreDrillOld</h2>
+<p><strong>No restore has been rehearsed for nine days.</strong> Search the log for
+<code>drill-restore</code>, and run <code>npm run restore -- --to DIR --verify</code> yourself. Do
+not rely on the backups until it succeeds; older ones may still be sound. The job needs
+<code>HUB_BACKUP_TARGET</code> and <code>HUB_BACKUP_PASSPHRASE</code>.</p>`
 
 /** `/docs/operations`: one section for each alert of `server/deploy/prometheus/alerts.yml`. */
 export const operationsGuide = () =>

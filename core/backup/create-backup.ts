@@ -1,0 +1,107 @@
+import type { Client, Pool } from 'pg'
+import type { Clock } from '../clock.ts'
+import { streamBaseBackup } from '../db/base-backup.ts'
+import { connectClient } from '../db/client.ts'
+import { readLedgerId } from '../ledger/verify/checkpoints.ts'
+import { ConfigError } from '../runtime/config-error.ts'
+import { type BackupStore, backupName } from './backup-store.ts'
+import { packDataFiles } from './data-files.ts'
+import { createKeys, MANIFEST, type Manifest, writeManifest } from './manifest.ts'
+import { storeParts } from './sealed-parts.ts'
+
+export interface BackupDeps {
+  readonly store: BackupStore
+  readonly passphrase: string
+  /** Direct connection of a login with REPLICATION that may read the ledger. */
+  readonly databaseUrl: string
+  readonly dataDir: string
+  /** Version of the hub. */
+  readonly version: string
+  readonly clock: Clock
+}
+
+/**
+ * Backs up the database and the keys of the data directory while the hub serves. What was committed
+ * when this started is in the backup. A backup that fails is removed.
+ * @throws ConfigError if the login may not, or the place has no room
+ */
+export async function createBackup(deps: BackupDeps): Promise<Manifest> {
+  const { store, passphrase, databaseUrl, dataDir, version } = deps
+  const now = deps.clock.now()
+  const name = backupName(now)
+  const keys = await createKeys(passphrase)
+  const client = await connectClient(databaseUrl, 'agenthub backup')
+  try {
+    const source = await describeSource(client)
+    await store.create(name)
+    try {
+      const stored = { store, key: keys.seal }
+      // Files first: a checkpoint must not be newer than the database beside it.
+      const files = await storeParts(await packDataFiles(dataDir), {
+        ...stored,
+        path: `${name}/files`,
+      })
+      let database: Awaited<ReturnType<typeof storeParts>> | undefined
+      const wal = await streamBaseBackup(databaseUrl, name, async (tar) => {
+        database = await storeParts(tar, { ...stored, path: `${name}/database` })
+      })
+      const manifest: Manifest = {
+        format: 1,
+        name,
+        at: now.toISOString(),
+        version,
+        ...source,
+        wal,
+        bytes: database!.bytes,
+        parts: { files: [...files.parts], database: [...database!.parts] },
+        encryption: keys.encryption,
+      }
+      await store.put(`${name}/${MANIFEST}`, writeManifest(manifest, keys))
+      await recordBackup(client, 'backup', manifest)
+      return manifest
+    } catch (error) {
+      await store.discard(name).catch(() => {})
+      throw describeFailure(error as NodeJS.ErrnoException, store)
+    }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+function describeFailure(error: NodeJS.ErrnoException, { place }: BackupStore): Error {
+  if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') return error
+  return new ConfigError(
+    `${place} has no room for the backup: it was removed, and earlier ones are complete.`,
+    { cause: error },
+  )
+}
+
+async function describeSource(
+  client: Client,
+): Promise<Pick<Manifest, 'postgres' | 'database' | 'migrations' | 'ledger'>> {
+  const { rows } = await client.query(
+    `SELECT current_setting('server_version') AS version, current_database() AS database,
+       current_setting('server_version_num')::integer / 10000 AS major,
+       (SELECT rolname FROM pg_roles WHERE oid = 10) AS superuser,
+       m.number AS count, m.name AS newest,
+       (SELECT jsonb_agg(jsonb_build_object('shard', shard, 'seq', seq::text) ORDER BY shard)
+        FROM ledger.head) AS heads
+     FROM hub.migration m ORDER BY m.number DESC LIMIT 1`,
+  )
+  const { version, database, major, superuser, count, newest, heads } = rows[0]
+  return {
+    postgres: { version, major, superuser },
+    database,
+    migrations: { count, newest },
+    ledger: { id: await readLedgerId(client), heads },
+  }
+}
+
+/** Records the last success for metrics. */
+export async function recordBackup(
+  on: Pick<Client | Pool, 'query'>,
+  kind: 'backup' | 'drill',
+  { name, bytes }: Pick<Manifest, 'name' | 'bytes'>,
+): Promise<void> {
+  await on.query('SELECT hub.record_backup($1, $2, $3)', [kind, name, bytes])
+}

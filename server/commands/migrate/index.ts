@@ -1,0 +1,102 @@
+import { migratePlugins, migrationSources } from '../../../core/catalog/services/open-plugin.ts'
+import { type Config, ConfigError } from '../../../core/config.ts'
+import { openLogins, servingUrl } from '../../../core/db/logins.ts'
+import { type PlannedMigration, planMigrations } from '../../../core/db/migration-plan.ts'
+import type { Plugin } from '../../../core/plugin/index.ts'
+import { type Command, EXIT_FAILED, type Write } from '../command.ts'
+import { type Program, runProgram } from '../run-program.ts'
+
+interface MigrateDeps {
+  readonly config: Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'databaseOwnerUrl'>
+  readonly plugins: readonly Plugin[]
+  readonly write: Write
+}
+
+/** Runs `npm run migrate`; without arguments it applies. @returns the exit code */
+export const migrateCommand = (deps: MigrateDeps, args: readonly string[]): Promise<number> =>
+  runProgram(programOf(deps), {
+    args: args.length === 0 ? ['apply'] : args,
+    write: deps.write,
+    connect: () => Promise.reject(new Error('migrate opens its own connections')),
+  })
+
+const programOf = (deps: MigrateDeps): Program => ({
+  name: 'migrate',
+  commands: {
+    plan: {
+      usage: '',
+      description: `list the migrations that this version would apply, and whether servers of the
+previous version may go on meanwhile; changes nothing`,
+      options: {},
+      run: () => plan(deps),
+    },
+    apply: {
+      usage: '',
+      description: `apply them, create the logins that the hub serves with, and print the
+DATABASE_URL of the serving one (default)`,
+      options: {},
+      run: () => apply(deps),
+    },
+    status: {
+      usage: '',
+      description: 'compare the database with this version; exit code 1 unless they match',
+      options: {},
+      run: () => status(deps),
+    },
+  } satisfies Record<string, Command>,
+  footer: 'The login is that of DATABASE_OWNER_URL.',
+})
+
+function ownerOf({ config }: MigrateDeps): string {
+  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl } = config
+  const url = databaseOwnerUrl ?? databaseDirectUrl ?? databaseUrl
+  if (url) return url
+  throw new ConfigError('Set DATABASE_OWNER_URL to the login that owns the database.')
+}
+
+/** Applies all migrations as the owner, and creates the logins that the hub serves with. */
+async function apply(deps: MigrateDeps): Promise<number> {
+  const { plugins, write } = deps
+  const { ownerUrl } = await openLogins({ url: ownerOf(deps) }, (text) => void write(`${text}\n`))
+  if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
+  await migratePlugins(plugins, ownerUrl)
+  await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)
+  return 0
+}
+
+async function readPlan(deps: MigrateDeps) {
+  const url = ownerOf(deps)
+  const hub = await planMigrations(url)
+  const pending = [...hub.pending]
+  for (const source of migrationSources(deps.plugins)) {
+    pending.push(...(await planMigrations(url, source)).pending)
+  }
+  return { ...hub, pending }
+}
+
+async function plan(deps: MigrateDeps): Promise<number> {
+  const { newest, pending } = await readPlan(deps)
+  const must = pending.filter(({ kind }) => kind === 'contract')
+  const advice =
+    pending.length === 0
+      ? ['Nothing is pending.']
+      : newest === undefined
+        ? ['The database is empty: no server uses it.']
+        : must.length === 0
+          ? ['Servers of the previous version may go on. Back up, apply, replace them one by one.']
+          : ['Stop all servers of the previous version first. Back up, apply, start the new ones.']
+  await deps.write(`${[...pending.map(describe), ...advice].join('\n')}\n`)
+  return 0
+}
+
+const describe = ({ name, schema, kind }: PlannedMigration): string =>
+  `${kind.padEnd(9)} ${schema === undefined ? '' : `${schema}/`}${name}`
+
+async function status(deps: MigrateDeps): Promise<number> {
+  const { applied, newest, pending } = await readPlan(deps)
+  await deps.write(
+    `applied  ${applied}${newest === undefined ? '' : `, the newest ${newest}`}\n` +
+      `pending  ${pending.length}\n`,
+  )
+  return pending.length === 0 ? 0 : EXIT_FAILED
+}
