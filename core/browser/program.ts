@@ -5,7 +5,6 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createBrotliDecompress } from 'node:zlib'
-import { extract } from 'tar-stream'
 
 /** Executable of a browser. */
 export interface Program {
@@ -84,6 +83,7 @@ async function unpack(bin: string, folder: string): Promise<void> {
 }
 
 async function untar(archive: string, folder: string): Promise<void> {
+  const { extract } = await import('tar-stream')
   const entries = extract()
   const read = pipeline(createReadStream(archive), createBrotliDecompress(), entries)
   for await (const entry of entries) {

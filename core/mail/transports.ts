@@ -1,6 +1,5 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createTransport } from 'nodemailer'
 import { prefixedId } from '../ids.ts'
 import { type Mail, MailServerUnavailable, type MailTransport } from './queue.ts'
 
@@ -17,18 +16,23 @@ const MAIL_ERRORS: ReadonlySet<string | undefined> = new Set(['EENVELOPE', 'EMES
  * @param from sender address
  */
 export function smtpTransport(url: string, from: string): MailTransport {
-  const transport = createTransport({
-    url,
-    pool: true,
-    maxConnections: 2,
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
+  const open = async () => {
+    const { createTransport } = await import('nodemailer') // 39 modules that serving does not need
+    return createTransport({
+      url,
+      pool: true,
+      maxConnections: 2,
+      connectionTimeout: TIMEOUT_MS,
+      greetingTimeout: TIMEOUT_MS,
+      socketTimeout: TIMEOUT_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+  }
+  let opened: ReturnType<typeof open> | undefined
   return {
     async send({ to, subject, text }) {
+      const transport = await (opened ??= open())
       const sending = transport.sendMail({
         from: { name: 'AgentHub', address: from },
         to: { name: '', address: to },
@@ -43,7 +47,7 @@ export function smtpTransport(url: string, from: string): MailTransport {
       })
     },
     async close() {
-      transport.close()
+      ;(await opened)?.close()
     },
   }
 }

@@ -4,7 +4,6 @@ import type { ConfiguredEngine } from './engines.ts'
 import type { EngineSettings, ModelSettings } from './llm/settings.ts'
 import { nameOf } from './llm/settings.ts'
 import { Spending } from './llm/spending.ts'
-import { readRequest } from './request.ts'
 
 interface CommandDeps {
   readonly settings: readonly EngineSettings[]
@@ -74,6 +73,7 @@ const testEngine = async (engine: ConfiguredEngine, signal: AbortSignal): Promis
       return 'yes'
     }
     const spending = new Spending(engine.prices)
+    const { readRequest } = await import('./request.ts')
     const { found } = await engine.answer(readRequest(TEST_REQUEST), spending, signal)
     const label = found.kind === 'classify' ? found.value.labels[0] : undefined
     return `yes: ${label ?? 'nothing'}, ${spending.cost} microdollars`

@@ -1,7 +1,6 @@
 import { Failure, type Host, Refusal } from 'agenthub/plugin'
 import type { ConfiguredEngine } from './engines.ts'
 import type { Envelope } from './envelope.ts'
-import { remoteEngine } from './llm/engine.ts'
 import { EngineError } from './llm/engine-error.ts'
 import type { Model } from './llm/model.ts'
 import { ollamaModel } from './llm/ollama.ts'
@@ -26,9 +25,17 @@ export const configureEngines = (
     if (one.dialect === 'embedded') return threadEngine('embedded', pool)
     if (one.dialect === 'onnx') return onnxEngine(one)
     const { name, model, input_price, output_price, max_cost, max_cost_per_day } = one
-    const { answer } = remoteEngine(one, modelOf(one, host))
+    const remote = modelOf(one, host)
+    const open = async () => (await import('./llm/engine.ts')).remoteEngine(one, remote)
+    let opened: ReturnType<typeof open> | undefined // with the first call
     const prices = { input_price, output_price, max_cost, max_cost_per_day }
-    return { name, kind: 'remote', model, prices, answer }
+    return {
+      name,
+      kind: 'remote',
+      model,
+      prices,
+      answer: async (...call) => (await (opened ??= open())).answer(...call),
+    }
   })
 
 const modelOf = (settings: ModelSettings, host: EngineDeps['host']): Model => {

@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks'
 import { type Clock, Failure, type Host, Refusal } from 'agenthub/plugin'
 import type { Costs, EngineCall } from './costs.ts'
-import { type EngineResult, type Envelope, envelopeOf } from './envelope.ts'
+import type { EngineResult, Envelope } from './envelope.ts'
 import { EngineError, type EngineErrorReason } from './llm/engine-error.ts'
 import { type Prices, Spending } from './llm/spending.ts'
-import { type ParsedRequest, type Request, readRequest } from './request.ts'
+import type { ParsedRequest, Request } from './request.ts'
 
 /** One engine of the operator's list. */
 export type ConfiguredEngine =
@@ -88,6 +88,9 @@ export class Engines {
 
   async #call(engine: ConfiguredEngine, request: Request, began: number, signal: AbortSignal) {
     if (engine.kind === 'local') return engine.answer(request, signal)
+    // Loaded when used: the embedded engine reads requests in its threads.
+    const { readRequest } = await import('./request.ts')
+    const { envelopeOf } = await import('./envelope.ts')
     const parsed = readRequest(request)
     return envelopeOf(parsed, await this.#callRemote(engine, parsed, signal), began)
   }

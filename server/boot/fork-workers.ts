@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
+import { availableParallelism } from 'node:os'
 import { INHERITED_FD } from '../http/inherited-socket.ts'
 
 /** A worker, and what it has said before anybody listened. */
@@ -11,14 +12,21 @@ const WORKERS_MAX = 64
 const early: ForkedWorker[] = []
 
 /**
- * Forks the workers of a hub before its first process has loaded its own code, so that all load at
- * the same time. The configuration is not read yet: `forkWorker` makes up for what this leaves out.
+ * Number of workers that load at the same time as the first process, each on a processor of its
+ * own: more would only delay the first one that serves.
+ */
+export const countEarly = (workers: number): number =>
+  Math.min(workers, Math.max(1, availableParallelism() - 1))
+
+/**
+ * Forks the first workers of a hub before its first process has loaded its own code, so that all
+ * load at the same time. The configuration is not read yet: `forkWorker` makes up for what this leaves out.
  */
 export function forkEarly(env: Readonly<Record<string, string | undefined>>): void {
   const count = Number(env['HUB_WORKERS'] ?? 1)
   if (cluster.isWorker || !Number.isInteger(count) || count < 2 || count > WORKERS_MAX) return
   configureCluster(env['LISTEN_FDS'] === '1' && env['LISTEN_PID'] === String(process.pid))
-  for (let n = 0; n < count; n++) {
+  for (let n = 0; n < countEarly(count); n++) {
     const worker = cluster.fork()
     const missed: unknown[] = []
     worker.on('message', (message) => missed.push(message))

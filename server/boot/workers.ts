@@ -11,7 +11,7 @@ import {
   unhandledErrorMetrics,
 } from '../observability/unhandled-errors.ts'
 import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
-import { configureCluster, forkWorker } from './fork-workers.ts'
+import { configureCluster, countEarly, forkWorker } from './fork-workers.ts'
 import { type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
 
 /**
@@ -73,7 +73,7 @@ class WorkerPool implements Servers {
     this.#config = config
     this.#log = log
     configureCluster(config.inheritsSocket)
-    this.#ports = Promise.all(Array.from({ length: config.workers }, () => this.#fork()))
+    this.#ports = this.#forkAll()
     this.#ports.catch(() => {}) // `serve` reports it
   }
 
@@ -109,6 +109,13 @@ class WorkerPool implements Servers {
       await end
     })
     await Promise.all(ends)
+  }
+
+  /** Starts the workers, those beyond the processors only when the first ones serve. */
+  async #forkAll(): Promise<readonly number[]> {
+    const early = countEarly(this.#config.workers)
+    const fork = (count: number) => Promise.all(Array.from({ length: count }, () => this.#fork()))
+    return [...(await fork(early)), ...(await fork(this.#config.workers - early))]
   }
 
   async #fork(): Promise<number> {

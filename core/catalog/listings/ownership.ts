@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { resolveTxt } from 'node:dns/promises'
 import { setImmediate } from 'node:timers/promises'
-import { Parser } from 'htmlparser2'
 import type { Pool } from 'pg'
 import { withTimeout } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
@@ -121,6 +120,7 @@ const hasLine = (text: string, token: string): boolean =>
  */
 export async function hasMetaToken(html: string, token: string): Promise<boolean> {
   const head = { hasToken: false, isRead: false, depth: 0 }
+  const { Parser } = await import('htmlparser2') // 30 modules that serving does not need
   const parser = new Parser({
     onopentag(tag, { name = '', content = '' }) {
       const isProof = tag === 'meta' && name.trim().toLowerCase() === PROOF_NAME

@@ -4,5 +4,4 @@ export {
   ExtractionError,
   type ExtractOptions,
 } from './article.ts'
-export { extract } from './extract.ts'
 export { read } from './pool.ts'

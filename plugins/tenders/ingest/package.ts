@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { extract } from 'tar-stream'
 import { IngestFailure } from './failure.ts'
 import type { Limits } from './settings.ts'
 
@@ -32,6 +31,7 @@ export async function* membersOf(
     readonly limits: Limits
   },
 ): AsyncGenerator<Member> {
+  const { extract } = await import('tar-stream') // serving does not need it
   const members = extract()
   let failure: unknown
   const feeding = pipeline(source, createGunzip(), upTo(limits.unpacked), members).catch(

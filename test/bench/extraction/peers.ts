@@ -1,7 +1,7 @@
 import { Readability } from '@mozilla/readability'
 import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
-import { extract } from '../../../plugins/content/extract/index.ts'
+import { extract } from '../../../plugins/content/extract/extract.ts'
 
 /** Extracts the article's plain text from a page, as a program using the library would. */
 export type Extractor = (html: string, url: string) => Promise<string>

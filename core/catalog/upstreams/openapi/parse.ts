@@ -3,9 +3,8 @@ import { upgradeFromThreeToThreeOne } from '@scalar/openapi-upgrader/3.0-to-3.1'
 import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { DOCUMENT_MAX } from './read-in-worker.ts'
 
-/** Maximum size of a document, in bytes. */
-export const DOCUMENT_MAX = 2_097_152
 const DEPTH_MAX = 100
 const NODES_MAX = 200_000
 const ALIASES_MAX = 100

@@ -1,5 +1,4 @@
-// @ts-expect-error -- this part of the package has no types
-import parser from 'css-tree/selector-parser'
+import { createRequire } from 'node:module'
 import { z } from 'zod'
 
 /** Syntax tree of css-tree, limited to the members used here. */
@@ -13,10 +12,14 @@ interface Node {
   readonly selector?: Node | null
 }
 
-const parse = parser as (
+type Parse = (
   text: string,
   options: { readonly context: 'selectorList'; readonly positions: true },
 ) => Node
+
+const require = createRequire(import.meta.url)
+/** Loaded when used: its 43 modules would delay each start. */
+const parse: Parse = (...input) => (require('css-tree/selector-parser') as Parse)(...input)
 
 /** Kind of argument of a pseudo-class. */
 type Argument = 'none' | 'selectors' | 'nth'

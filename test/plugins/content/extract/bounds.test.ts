@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { ExtractionError, extract, read } from '../../../../plugins/content/extract/index.ts'
+import { extract } from '../../../../plugins/content/extract/extract.ts'
+import { ExtractionError, read } from '../../../../plugins/content/extract/index.ts'
 import { PARAGRAPHS, page, TEXT, URL_OF_PAGE } from './pages.ts'
 
 const MEGABYTE = 2 ** 20

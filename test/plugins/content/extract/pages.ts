@@ -1,8 +1,5 @@
-import {
-  type Article,
-  type ExtractOptions,
-  extract,
-} from '../../../../plugins/content/extract/index.ts'
+import { extract } from '../../../../plugins/content/extract/extract.ts'
+import type { Article, ExtractOptions } from '../../../../plugins/content/extract/index.ts'
 
 export const URL_OF_PAGE = 'https://news.example/2026/05/harbour.html'
 
