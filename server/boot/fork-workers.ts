@@ -20,7 +20,8 @@ export const countEarly = (workers: number): number =>
 
 /**
  * Forks the first workers of a hub before its first process has loaded its own code, so that all
- * load at the same time. The configuration is not read yet: `forkWorker` makes up for what this leaves out.
+ * load at the same time. The configuration is not read yet: `forkWorker` makes up for what this
+ * leaves out.
  */
 export function forkEarly(env: Readonly<Record<string, string | undefined>>): void {
   const count = Number(env['HUB_WORKERS'] ?? 1)

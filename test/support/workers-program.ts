@@ -149,7 +149,7 @@ const log = createLog(config.logLevel, process.stderr, secretValues())
 const parts: Parts = {
   plugins: [...plugins, slow],
   privileged,
-  startJobs: async (...deps) => (await import('../../jobs/index.ts')).startJobs(...deps), // as main.ts
+  startJobs: async (...deps) => (await import('../../jobs/index.ts')).startJobs(...deps),
 }
 const options = { config, parts, log, holdMarginSeconds: 1 }
 const errors = watchUnhandledErrors(log, config.drain)

@@ -3,7 +3,7 @@ import { upgradeFromThreeToThreeOne } from '@scalar/openapi-upgrader/3.0-to-3.1'
 import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../json.ts'
-import { DOCUMENT_MAX } from './read-in-worker.ts'
+import { DOCUMENT_MAX } from './document-max.ts'
 
 const DEPTH_MAX = 100
 const NODES_MAX = 200_000

@@ -2,8 +2,6 @@ import { Fault } from '../../../errors.ts'
 import { runInWorker, WorkerLimitExceeded } from '../run-in-worker.ts'
 import type { ImportedApi } from './read.ts'
 
-/** Maximum size of a document, in bytes. */
-export const DOCUMENT_MAX = 2_097_152
 const LIMITS = { deadlineMs: 20_000, heapMb: 512 } as const
 
 type WorkerMessage = { readonly api: ImportedApi } | { readonly detail: string }

@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { storeImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
 import { SELECTOR_MAX } from '../../../../core/catalog/upstreams/openapi/choice.ts'
+import { DOCUMENT_MAX } from '../../../../core/catalog/upstreams/openapi/document-max.ts'
 import type { ImportedApi } from '../../../../core/catalog/upstreams/openapi/read.ts'
-import {
-  DOCUMENT_MAX,
-  readOpenApiInWorker,
-} from '../../../../core/catalog/upstreams/openapi/read-in-worker.ts'
+import { readOpenApiInWorker } from '../../../../core/catalog/upstreams/openapi/read-in-worker.ts'
 import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import { createUpstream, writeEndpoints } from '../../../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
