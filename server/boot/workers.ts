@@ -115,7 +115,9 @@ class WorkerPool implements Servers {
   async #forkAll(): Promise<readonly number[]> {
     const early = countEarly(this.#config.workers)
     const fork = (count: number) => Promise.all(Array.from({ length: count }, () => this.#fork()))
-    return [...(await fork(early)), ...(await fork(this.#config.workers - early))]
+    const ports = await fork(early)
+    if (!this.#stopping) await fork(this.#config.workers - early)
+    return ports
   }
 
   async #fork(): Promise<number> {
