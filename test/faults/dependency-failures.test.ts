@@ -10,3 +10,11 @@ describe('each dependency that fails in each way', function () {
   this.timeout(180_000)
   testMatrix(CELLS)
 })
+
+describe('AWS KMS that fails in each way', function () {
+  this.timeout(180_000)
+  testMatrix(
+    FAILURE_MODES.map((mode): Cell => [['signer'], mode]),
+    'kms',
+  )
+})

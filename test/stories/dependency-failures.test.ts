@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { Random } from '../conservation/random.ts'
 import { ask } from '../support/ask.ts'
 import { FAILURE_MODES } from '../support/fault-proxy.ts'
-import { DEPENDENCIES } from './dependencies/fixture.ts'
+import { DEPENDENCIES, SIGNERS, type SignerKind } from './dependencies/fixture.ts'
 import { type Cell, testMatrix } from './dependencies/matrix.ts'
 
 const SEED = process.env['DEPENDENCIES_SEED'] ?? randomBytes(6).toString('hex')
@@ -30,7 +30,7 @@ const CELLS: readonly Cell[] = [
 
 describe(`dependencies that fail (DEPENDENCIES_SEED=${SEED})`, function () {
   this.timeout(120_000)
-  const fixture = testMatrix(CELLS)
+  const fixture = testMatrix(CELLS, random.pick(Object.keys(SIGNERS) as SignerKind[]))
 
   it('name the chain to callers of external sellers if the node alone fails', async () => {
     const { running, agent, sandbox, proxies } = fixture()

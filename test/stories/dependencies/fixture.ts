@@ -13,6 +13,7 @@ import { usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { chainVerified } from '../../../core/payments/facilitators/chain-verified.ts'
 import { httpFacilitator } from '../../../core/payments/facilitators/http.ts'
+import { awsKmsSigner } from '../../../core/payments/wallets/aws-kms.ts'
 import { remoteAccount } from '../../../core/payments/wallets/remote-account.ts'
 import { web3Signer } from '../../../core/payments/wallets/web3signer.ts'
 import { startJobs } from '../../../jobs/index.ts'
@@ -21,7 +22,7 @@ import { plugins, privileged } from '../../../plugins/index.ts'
 import { startHub } from '../../../server/boot/start.ts'
 import { startSandbox } from '../../../server/sandbox/start.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { serveWeb3Signer } from '../../core/payments/wallets/signer-servers.ts'
+import { serveKms, serveWeb3Signer } from '../../core/payments/wallets/signer-servers.ts'
 import { openSecondHub } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { FaultProxy } from '../../support/fault-proxy.ts'
@@ -51,24 +52,58 @@ export type Dependency = (typeof DEPENDENCIES)[number]
 export type Fixture = Awaited<ReturnType<typeof openFixture>>
 
 const REMOTE_TIMEOUT_MS = 500
+
+/** Kinds of remote signers. */
+export const SIGNERS = {
+  web3signer: {
+    serve: serveWeb3Signer,
+    open: (url: string) => web3Signer({ url, timeoutMs: REMOTE_TIMEOUT_MS }),
+  },
+  kms: {
+    serve: serveKms,
+    open: (url: string) => {
+      Object.assign(process.env, AWS, { AWS_ENDPOINT_URL_KMS: url })
+      return awsKmsSigner({ keyId: 'alias/spend', timeoutMs: REMOTE_TIMEOUT_MS })
+    },
+  },
+} as const
+export type SignerKind = keyof typeof SIGNERS
+
+const AWS = {
+  AWS_REGION: 'eu-west-1',
+  AWS_ACCESS_KEY_ID: 'test',
+  AWS_SECRET_ACCESS_KEY: 'test',
+  AWS_EC2_METADATA_DISABLED: 'true',
+}
+
+function restoreEnvironment(scope: AsyncDisposableStack): void {
+  const environment = { ...process.env }
+  scope.defer(() => {
+    for (const name of [...Object.keys(AWS), 'AWS_ENDPOINT_URL_KMS']) {
+      if (environment[name] === undefined) delete process.env[name]
+      else process.env[name] = environment[name]
+    }
+  })
+}
 const log = createLog('silent')
 
 /**
  * Two hubs on one database, each of whose dependencies can be made to fail. The first settles
  * payments and signs by itself and runs the jobs; the second has a remote facilitator and signer.
  */
-export async function openFixture() {
+export async function openFixture(signer: SignerKind) {
   nock.restore()
   anew()
   await using scope = new AsyncDisposableStack()
   const unhandled = watchUnhandled(scope)
+  restoreEnvironment(scope)
   const database = await freshDatabase()
   scope.defer(() => database.drop())
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   scope.defer(() => rm(dataDir, { recursive: true, force: true }))
   const sandbox = await startSandbox({ dataDir, logins: { url: database.url }, log })
   scope.defer(() => sandbox.stop())
-  const servers = await openServers(scope, sandbox)
+  const servers = await openServers(scope, sandbox, signer)
   const proxies = await openProxies(scope, {
     ...servers.ports,
     node: Number(new URL(sandbox.rpcUrl).port),
@@ -117,7 +152,7 @@ export async function openFixture() {
       plugins: [counted],
       spend: remoteAccount(
         wallets.spend.account.address,
-        web3Signer({ url: `http://${at('signer')}`, timeoutMs: REMOTE_TIMEOUT_MS }),
+        SIGNERS[signer].open(`http://${at('signer')}`),
       ),
       facilitator: chainVerified(service, {
         chain: money.chain,
@@ -177,13 +212,17 @@ function watchUnhandled(scope: AsyncDisposableStack): unknown[] {
 
 type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
-async function openServers(scope: AsyncDisposableStack, { money, wallets }: Sandbox) {
+async function openServers(
+  scope: AsyncDisposableStack,
+  { money, wallets }: Sandbox,
+  kind: SignerKind,
+) {
   const [facilitator, embeddings, index] = await Promise.all([
     serveFacilitator(money.facilitator),
     serveEmbeddings(),
     serveIndex(),
   ])
-  const signer = await serveWeb3Signer(wallets.spend.key)
+  const signer = await SIGNERS[kind].serve(wallets.spend.key)
   for (const each of [facilitator, embeddings, index, signer]) scope.defer(() => each.close())
   const [receiver, mailbox] = await Promise.all([openReceiver(), openMailbox()])
   scope.defer(() => receiver.close())

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import type { FailureMode } from '../../support/fault-proxy.ts'
 import { PRICE } from '../counted-service.ts'
 import { ENTRY_POINTS, type Outcome, type PreparedRequest } from './entry-points.ts'
-import { type Dependency, type Fixture, openFixture } from './fixture.ts'
+import { type Dependency, type Fixture, openFixture, type SignerKind } from './fixture.ts'
 
 /** Responses that a failing dependency may cause. Anything else misleads, or is a fault of ours. */
 const EXPECTED: ReadonlySet<string> = new Set([
@@ -35,10 +35,13 @@ const EXPECTED: ReadonlySet<string> = new Set([
 export type Cell = readonly [dependencies: readonly Dependency[], mode: FailureMode]
 
 /** Tests each cell: its requests while it fails, unrelated ones, and the same ones afterwards. */
-export function testMatrix(cells: readonly Cell[]): () => Fixture {
+export function testMatrix(
+  cells: readonly Cell[],
+  signer: SignerKind = 'web3signer',
+): () => Fixture {
   let fixture: Fixture
   before(async () => {
-    fixture = await openFixture()
+    fixture = await openFixture(signer)
   })
   after(() => fixture?.close())
 
