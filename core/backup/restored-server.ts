@@ -94,7 +94,7 @@ function settings(
         restore_command: quoted(`cp ${shell(archive.folder)}/%f "%p"`),
         recovery_target_action: 'promote',
         hot_standby: 'off',
-        ...(archive.until && { recovery_target_time: quoted(archive.until.toISOString()) }),
+        ...(archive.until && { recovery_target_time: quoted(timestamp(archive.until)) }),
       }
     : {}
   const all = {
@@ -116,6 +116,9 @@ function settings(
     .map(([name, value]) => `${name} = ${value}\n`)
     .join('')
 }
+
+/** PostgreSQL's own form: while it reads its configuration, it knows no `Z`. */
+const timestamp = (at: Date): string => at.toISOString().replace('T', ' ').replace('Z', '+00')
 
 /** Finds `postgres` of a major version: that of the npm package, else that of the system. */
 async function findProgram(major: number, user: ClusterLocation['user']): Promise<string> {
