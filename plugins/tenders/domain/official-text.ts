@@ -61,6 +61,7 @@ function isMove(sentence: string, language: string, deadlines: readonly string[]
   const at = deadlinePositions(sentence)
   if (at.length === 0) return false
   if (daysIn(sentence, language).some((day) => isOne(day, deadlines))) return true
+  if (isLabel(sentence, at)) return true
   const changes = positionsOf('changes', sentence)
   const conditions = positionsOf('conditions', sentence)
   return at.some((position) => {
@@ -70,6 +71,13 @@ function isMove(sentence: string, language: string, deadlines: readonly string[]
     return isChanged || daysIn(around, language).length > 1
   })
 }
+
+const LABEL_MAX = 110
+/** Name of the field alone, such as `Time limit for receipt of tenders or requests to participate`. */
+const isLabel = (sentence: string, deadlines: readonly number[]): boolean =>
+  deadlines.includes(0) &&
+  sentence.length <= LABEL_MAX &&
+  positionsOf('subjects', sentence).length > 1
 
 /** Places where a sentence speaks of the end of the period for tenders or requests. */
 function deadlinePositions(sentence: string): number[] {

@@ -75,6 +75,10 @@ describe('tenders: deadlines that a text moves', () => {
     'Tarjousten jättämisen määräaikaa on jatkettu.',
     'Az ajánlattételi határidő módosul.',
     'Change of BT-131(d)-Lot.',
+    'Uitstel van de indieningsdatum',
+    'Prestavitev roka za predložitev prijav',
+    'Ny sista dag för att lämna anbud',
+    'Time limit for receipt of tenders or requests to participate',
     'Submission: 1.4.26 becomes 20.4.26',
     'Until April 20, 2026 instead of April 1, 2026',
     'Neu: 20. April 2026',
@@ -95,6 +99,9 @@ describe('tenders: deadlines that a text moves', () => {
     'La visite du site est reportée.',
     'The deadline for questions was extended.',
     'Contact data corrected.',
+    'Le délai de validité des offres est porté à 180 jours.',
+    'Kysymysten määräaikaa jatkettu.',
+    'Zmiana kryteriów oceny ofert.',
   ]
   for (const text of others) {
     it(`are not seen in: ${text}`, () => {
