@@ -73,7 +73,7 @@ function isMove(sentence: string, language: string, deadlines: readonly string[]
 }
 
 const LABEL_MAX = 110
-/** Name of the field alone, such as `Time limit for receipt of tenders or requests to participate`. */
+/** Name of the field alone: `Time limit for receipt of tenders or requests to participate`. */
 const isLabel = (sentence: string, deadlines: readonly number[]): boolean =>
   deadlines.includes(0) &&
   sentence.length <= LABEL_MAX &&
