@@ -75,7 +75,7 @@ const SUMS = {
     CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $2, $3, $4) f
     CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $8, $9, $10) e
     LEFT JOIN LATERAL (SELECT * FROM ledger.totals_at(ARRAY[a.id], $5, $6, $7)
-      WHERE $6::smallint >= 0) c ON true -- the first page starts at the opening
+      WHERE $6::smallint >= 0 OFFSET 0) c ON true -- not read by the first page: see opening
     WHERE a.code = $1`,
 }
 
