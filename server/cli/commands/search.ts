@@ -22,6 +22,7 @@ interface Hit {
   readonly category: string | null
   readonly price_microdollars: { readonly min: number; readonly max: number } | number | null
   readonly why: string | readonly string[]
+  readonly cautions?: readonly { readonly code: string; readonly message: string }[]
 }
 
 /** Searches services, best match first. */
@@ -40,12 +41,15 @@ export async function search(context: Context, words: readonly string[], flags: 
     'Searching',
     (await clientWithKey(context)).search(order),
   )
-  const { data, next_cursor: next } = body as unknown as {
+  const page = body as unknown as {
     readonly data: readonly Hit[]
     readonly next_cursor: string | null
+    readonly low_confidence?: boolean
   }
+  const { data, next_cursor: next } = page
+  const doubt = page.low_confidence ? '\n\nPerhaps none of these fits: try other words.' : ''
   await terminal.result(body, () =>
-    data.length === 0 ? formatNoHits(words) : formatHits(data, next),
+    data.length === 0 ? formatNoHits(words) : `${formatHits(data, next)}${doubt}`,
   )
 }
 
@@ -62,7 +66,11 @@ function formatHits(data: readonly Hit[], next: string | null): string {
     truncate(hit.summary ?? hit.description ?? hit.name),
   ])
   const more = next === null || next === undefined ? '' : `\n\nMore: --cursor ${next}`
-  return `${table(['service', 'price', 'category', 'what it does'], rows)}${more}`
+  const cautions = data.flatMap(({ url, cautions: all = [] }) =>
+    all.map(({ message }) => `\nCaution, ${stripControls(url ?? '')}: ${stripControls(message)}`),
+  )
+  const text = table(['service', 'price', 'category', 'what it does'], rows)
+  return `${text}${cautions.length > 0 ? '\n' : ''}${cautions.join('')}${more}`
 }
 
 const WIDTH = 70

@@ -157,6 +157,26 @@ describe('the tools of the hub', () => {
       expect(called.data).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
     })
 
+    it('find an external API with its input, and call it, in two calls', async () => {
+      const { data } = await call('hub_search_external', { query: 'weather of a city' })
+      const [first] = data['listings'] as readonly Json[]
+      expect(first).to.include.keys('id', 'url', 'price_usd', 'uptime')
+      const fields = [first!['query_required'], first!['query_optional']].flat()
+      expect(fields).to.include('city')
+      const shown = (await call('hub_get_service', { slug: first!['id'] })).data
+      expect(shown).to.include.keys('input', 'pay_to', 'provider')
+      const url = `${String(first!['url'])}?city=Oslo`
+      const dry = { url, max_price_usd: first!['price_usd'], dry_run: true }
+      expect((await call('hub_call_external', dry)).data).to.include.keys('cautions')
+    })
+
+    it('say when nothing native fits, and name the known categories', async () => {
+      const { data } = await call('hub_search', { query: 'knitting patterns' })
+      expect(data['note']).to.match(/hub_search_external/)
+      const unknown = await call('hub_search', { category: 'none' })
+      expect(unknown.data['message']).to.match(/Known: .*test/)
+    })
+
     it('take the input of a call as an object, or as the JSON text of one', async () => {
       const inputs = [{ words: 'hi' }, '{"words":"hi"}']
       for (const input of inputs) {
@@ -197,8 +217,6 @@ describe('the tools of the hub', () => {
       expect(await slugs('hub_list_services', { category: 'test' })).to.deep.equal(['echo'])
       expect(await slugs('hub_search', { limit: 1 })).to.include.members(['analysis', 'echo'])
       expect(await slugs('hub_search', { max_price_usd: '0.0001' })).to.deep.equal(['echo'])
-      const { data } = await call('hub_search', { category: 'none' })
-      expect(data['message']).to.match(/no category "none". Known: .*test/)
     })
 
     it('explain how to find a service if the requested one does not exist', async () => {

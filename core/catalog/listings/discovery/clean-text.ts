@@ -13,9 +13,9 @@ export function cleanTags(value: unknown): string[] {
   return [...new Set(tags)].filter((tag) => tag !== '' && tag.length <= 40).slice(0, 12)
 }
 
-/** Categories with their typical words; the first match counts. */
+/** Categories with their typical words. */
 const CATEGORIES = {
-  weather: /\b(weather|forecast|climate|meteo|temperature|air.?quality)/,
+  weather: /\b(weather|forecast|climate|meteo|temperature|aqi|pollut)|^air$/,
   crypto:
     /\b(crypto|blockchain|token|defi|nft|wallet|chain|swap|solana|ethereum|bitcoin|btc|eth|gas)\b/,
   finance:
@@ -29,16 +29,22 @@ const CATEGORIES = {
   commerce: /\b(commerce|shop|product|gift|card|order|delivery|purchase|buy)\b/,
   communication: /\b(e-?mail|sms|phone|message|messaging|notification|calendar|meeting)\b/,
   health: /\b(health|medical|drug|clinical|patient|nutrition|fitness)\b/,
-  developer: /\b(developer|code|github|api|compute|storage|hosting|database|dns|ip|json|pdf|qr)\b/,
+  developer: /\b(developer|code|github|compute|storage|hosting|database|dns|ip|json|pdf|qr)\b/,
   data: /\b(data|dataset|statistics|lookup|enrich|company|people|person|news|research)/,
 } as const satisfies Readonly<Record<string, RegExp>>
 
-/** Derives a category from texts, the most significant text first. */
+/** Category with the most of its words in the first text that has any. */
 export function categoryOf(...texts: readonly string[]): string {
   for (const text of texts) {
-    const words = text.toLowerCase().replace(/[_/-]+/g, ' ')
-    const found = Object.entries(CATEGORIES).find(([, pattern]) => pattern.test(words))
-    if (found) return found[0]
+    const words = text
+      .toLowerCase()
+      .replace(/[_/-]+/g, ' ')
+      .split(' ')
+    const counts = Object.entries(CATEGORIES).map(
+      ([name, pattern]) => [name, words.filter((word) => pattern.test(word)).length] as const,
+    )
+    const [best] = counts.toSorted(([, a], [, b]) => b - a)
+    if (best![1] > 0) return best![0]
   }
   return 'other'
 }

@@ -67,7 +67,7 @@ export function listingCandidate(
     method,
     name,
     description,
-    category: categoryOf(category, tags.join(' '), `${name} ${new URL(url).pathname}`, description),
+    category: categoryOf(category, tags.join(' '), `${name} ${nameOfUrl(url)}`, description),
     tags,
     provider: cleanText(resource.provider, 100) || hostname.replace(/^(?:www|api|x402)\./, ''),
     offers,

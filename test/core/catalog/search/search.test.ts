@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { readQuery } from '../../../../core/catalog/search/query.ts'
 import { search } from '../../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { micros } from '../../../../core/money.ts'
@@ -9,6 +10,30 @@ import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { sampleOf } from '../samples.ts'
 
 const { catalog, development } = readRelevance()
+
+/** Tasks that no service of the sample catalog can do. */
+const UNANSWERABLE = [
+  'sommelier wine pairing',
+  'tune my guitar',
+  'knitting patterns for sweaters',
+  'quantum circuit simulation',
+  'genome sequence alignment',
+  'book a dentist',
+  'dog breed from a bark',
+  'chess move evaluation',
+  'telescope pointing coordinates',
+  'horoscope',
+  'crossword solver',
+  'yoga poses',
+  'beekeeping advice',
+  'origami folding instructions',
+  'protein folding',
+  'sudoku puzzles',
+  'tarot reading',
+  'lottery numbers',
+  'plant watering schedule',
+  'tattoo ideas',
+]
 
 describe('search over the sample catalog', function () {
   this.timeout(60_000)
@@ -95,6 +120,28 @@ describe('search over the sample catalog', function () {
     const { hits } = await find({ query: 'llm completion under $0.002', limit: 100 })
     expect(hits[0]?.candidate.id).to.equal('parley-chat')
     for (const { candidate } of hits) expect(candidate.price).to.be.at.most(2_000)
+  })
+
+  for (const [words, price] of [
+    ['llm completion for less than half a cent', 5_000],
+    ['llm completion under a tenth of a cent', 1_000],
+    ['llm completion, at most 0.2 cents per call', 2_000],
+    ['llm completion cheaper than one cent', 10_000],
+  ] as const) {
+    it(`reads the price of "${words}"`, () =>
+      expect(readQuery(words).maxPrice).to.equal(micros(price)))
+  }
+
+  it('says when nothing fits, and seldom otherwise', async () => {
+    const unsure = async (queries: readonly string[]): Promise<string[]> => {
+      const pages = await Promise.all(queries.map((query) => find({ query, limit: 5 })))
+      return queries.filter((_, i) => pages[i]!.lowConfidence || pages[i]!.hits.length === 0)
+    }
+    const answerable = development.map(({ query }) => query)
+    const missed = new Set(await unsure(UNANSWERABLE))
+    expect(UNANSWERABLE.filter((query) => !missed.has(query))).to.have.length.at.most(2)
+    const wrong = await unsure(answerable)
+    expect(wrong, wrong.join('; ')).to.have.length.at.most(answerable.length * 0.05)
   })
 
   it('pages through the same list even if a new hit appears at its head', async () => {
