@@ -11,8 +11,8 @@ const DUPLICATE_FROM = 0.75
 const COMPARED_MAX = 10
 
 /**
- * Puts first-party services before others of the same look, and folds near-duplicates of one
- * seller into the best of them. Pure.
+ * Puts first-party services before others of the same look, and folds listings of one seller that
+ * are near-duplicates into the best of them. Services are reviewed and not folded. Pure.
  */
 export const withoutImitations = (ranked: readonly ScoredCandidate[]): ScoredCandidate[] =>
   foldDuplicates(firstPartyFirst(ranked))
@@ -44,7 +44,7 @@ function foldDuplicates(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
   const kept: ScoredCandidate[] = []
   const bySeller = new Map<string, number[]>()
   for (const hit of ranked) {
-    const sellers = hit.candidate.sellers
+    const sellers = hit.candidate.kind === 'external' ? hit.candidate.sellers : []
     const others = sellers.flatMap((seller) => bySeller.get(seller) ?? [])
     const original = others
       .slice(0, COMPARED_MAX)

