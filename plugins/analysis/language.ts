@@ -119,7 +119,8 @@ const readPiece = (piece: string): Piece => {
   const distinct = [...new Set(found)].join('').length
   const isDoubtful =
     ((distinct < SHORT_LETTERS || isMixed) && odds > -CLEAR_ODDS) ||
-    (isNamesAndWord(found) && odds > -NAMES_ODDS)
+    (isNamesAndWord(found) && odds > -NAMES_ODDS) ||
+    isEnglishBesideNames(found)
   const isUnknown = distinct < (best === undefined ? UNKNOWN_LETTERS : WORD_LETTERS_MIN)
   if (isDoubtful || isUnknown || isNames(found) || isCode(piece)) {
     return { code: 'und', confidence: 0, letters }
@@ -220,6 +221,23 @@ const isNames = (found: readonly string[]): boolean =>
 const isNamesAndWord = (found: readonly string[]): boolean => {
   const rest = found.filter((word) => !/^\p{Lu}/u.test(word))
   return rest.length < found.length && rest.join('').length < WORD_LETTERS_MIN
+}
+
+/** Rarer and shorter words of the lexicon occur in other languages as well. */
+const PLAIN_WORD = { rank: 12_000, letters: 4 } as const
+const isPlainEnglish = (word: string): boolean =>
+  FUNCTION_WORDS.has(word) ||
+  (word.length >= PLAIN_WORD.letters && (words().index.get(word) ?? Infinity) < PLAIN_WORD.rank)
+
+/** True if a capitalized word has an accent and all words in lower case are English. */
+const isEnglishBesideNames = (found: readonly string[]): boolean => {
+  const rest = found.filter((word) => !/^\p{Lu}/u.test(word))
+  return (
+    rest.length < found.length &&
+    found.some((word) => /^\p{Lu}.*[^A-Za-z'’]/u.test(word)) &&
+    rest.every(isPlainEnglish) &&
+    rest.some((word) => !SHARED_WORDS.has(word))
+  )
 }
 
 /** Minimum share of brackets, operators and similar marks in program code. */
