@@ -94,23 +94,42 @@ const endOf = (text: string, last: Token): number =>
     : last.end
 
 /** Words that name the version of a product, after its name or number. */
-const VERSIONS =
-  /^(?:Pro|Max|Ultra|Plus|SE|Mini|Air|Lite|FE|XL|XR|XS|Ti|Super|Edition|Long|Range|Fold|Flip)$/i
-const MODELS_MAX = 4
+const VERSIONS = new Set(
+  (
+    'pro max ultra plus se mini air lite fe xl xr xs ti super edition long range fold flip watch buds ' +
+    'series classic carbon paperwhite gen s x z'
+  ).split(' '),
+)
+const MODELS_MAX = 5
+/** Words after a number that counts something, as in `iPhone Pro 12 times`. */
+const COUNTED =
+  /^(?:%|percent|hundred|thousand|million|billion|times|units|days|weeks|months|years)$/
 
-/** Number of tokens after a product that name its model: `15 Pro Max`, `S24 Ultra`, `4090 Ti`. */
+/** Number of tokens after a product that name its model: `15 Pro Max`, `S24 Ultra`, `Z Fold 5`. */
 const modelSize = (tokens: readonly Token[], from: number): number => {
   let size = 0
+  let isNumbered = false
   for (; size < MODELS_MAX; size += 1) {
     const token = tokens[from + size]
     const before = tokens[from + size - 1]
     if (token === undefined || before === undefined || token.start - before.end !== 1) break
-    const isNumber = size === 0 && token.shape === 'number'
-    const isCode = size === 0 && /^[A-Z]{1,3}\d{1,4}[A-Za-z]{0,2}$/.test(token.text)
-    const isVersion = VERSIONS.test(token.text) && token.shape !== 'lower'
-    if (!isNumber && !isCode && !isVersion) break
+    const mayNumber: boolean = !isNumbered || /^(?:gen|series)$/.test(before.lower)
+    const isNumber: boolean = mayNumber && isModelNumber(tokens, from + size)
+    const isVersion = VERSIONS.has(token.lower) && token.shape !== 'lower'
+    if (!isNumber && !isVersion) break
+    isNumbered ||= isNumber
   }
   return size
+}
+
+/** True for `15` and `S24`, but not for an amount such as `12.9` or `12 times`. */
+const isModelNumber = (tokens: readonly Token[], at: number): boolean => {
+  const [token, next, fraction] = tokens.slice(at, at + 3)
+  if (token === undefined) return false
+  if (/^[A-Z]{1,3}\d{1,4}[A-Za-z]{0,2}$/.test(token.text)) return true
+  const isDecimal =
+    next?.start === token.end && fraction?.start === next.end && fraction.shape === 'number'
+  return token.shape === 'number' && !isDecimal && !COUNTED.test(next?.lower ?? '')
 }
 
 /** Finds known products with their models. */

@@ -40,11 +40,16 @@ describe('analysis: entities', () => {
   })
 
   it('includes the model in the name of a product', () => {
-    for (const name of ['iPhone 15 Pro Max', 'Galaxy S24 Ultra', 'RTX 4090 Ti', 'iPhone SE']) {
+    const names =
+      'iPhone 15 Pro Max,Galaxy S24 Ultra,RTX 4090 Ti,iPhone SE,Galaxy Z Fold 5,Galaxy Watch 6 Classic,' +
+      'Xbox Series X,ThinkPad X1 Carbon Gen 11,Kindle Paperwhite 5'
+    for (const name of names.split(',')) {
       expect(entitiesOf(`We bought the ${name} yesterday.`)).to.include(`product: ${name}`)
     }
     expect(entitiesOf('The Model 3 Long Range is here.')).to.include('product: Model 3 Long Range')
     expect(entitiesOf('The iPhone 15 is here.')).to.include('product: iPhone 15')
+    expect(entitiesOf('He dropped the iPhone Pro 12 times.')).to.include('product: iPhone Pro')
+    expect(entitiesOf('An iPad Pro 12.9 arrived.')).to.include('product: iPad Pro')
   })
 
   it('recognizes a person again by surname alone', () => {

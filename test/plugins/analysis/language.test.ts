@@ -24,6 +24,18 @@ describe('analysis: languages', () => {
     expect(refused).to.deep.equal([])
   })
 
+  it('serves English beside foreign names, and refuses the same names beside other words', () => {
+    const read = (texts: string) => texts.split('|').map((text) => isForeign(detectLanguage(text)))
+    const english =
+      'João Pereira owes 12 USD.|Jürgen Müller owes 40 EUR to Zoë.|Call José García tomorrow.|' +
+      'Şükrü Öztürk lives in İzmir.|Nguyễn Văn An sent 3 boxes.|Özil scored twice for Köln.'
+    expect(read(english)).to.not.include(true)
+    const others =
+      'João Pereira pagou a fatura.|Jürgen Müller schuldet 40 EUR.|José García llegó tarde.|' +
+      'François Lefèvre est parti.|Łukasz zapłacił rachunek.|Ingvar Åkesson kom i dag.'
+    expect(read(others)).to.not.include(false)
+  })
+
   it('names the language', () => {
     const foreign = SAMPLES.filter(([code, { length }]) => !isServed(code) && length >= 20)
     const wrong = foreign.filter(([code, text]) => detectLanguage(text).code !== code)
