@@ -1,5 +1,5 @@
 import { confidenceAt } from './calibration.ts'
-import { isTopic } from './complaints.ts'
+import { isFailing, isTopic } from './complaints.ts'
 import type { Aspect, OpinionEvidence } from './engine.ts'
 import { readWordSet } from './lexicon.ts'
 import { oddsOf, polarityFeatures, polarityModel } from './polarity.ts'
@@ -209,7 +209,7 @@ const isNounLike = (token: Token | undefined): token is Token =>
   !isOpinion(token)
 
 const isNounAt = (tokens: readonly Token[], at: number): boolean =>
-  isNounLike(tokens[at]) || isTopic(tokens, at)
+  isNounLike(tokens[at]) || isTopic(tokens, at) || isFailing(tokens, at)
 
 /** Runs of up to three noun-like words in a noun position. */
 const candidates = (text: string, tokens: readonly Token[]): { from: number; to: number }[] => {

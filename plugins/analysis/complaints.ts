@@ -24,6 +24,19 @@ export const isTopic = (tokens: readonly Token[], at: number): boolean => {
   )
 }
 
+/** Nouns for what may go wrong: praise after `no`, as in `no complaints`. */
+const TROUBLES = new Set(
+  (
+    'complaint complaints issue issues problem problems regret regrets fault faults flaw flaws bug ' +
+    'bugs error errors trouble troubles hassle hassles delay delays surprises downside downsides'
+  ).split(' '),
+)
+const RELIEF_VALENCE = 2
+/** True for a noun of trouble of which there is none. */
+export const isRelief = (tokens: readonly Token[], at: number): boolean =>
+  TROUBLES.has(tokens[at]?.lower ?? '') &&
+  tokens.slice(Math.max(0, at - 2), at).some(({ lower }) => /^(?:no|zero|without)$/.test(lower))
+
 /** Verbs of a working thing; a complaint after a negation. */
 const FUNCTIONS = new Set(
   (
@@ -31,13 +44,24 @@ const FUNCTIONS = new Set(
     'processed delivered reply replied answer answers fit move boot install play sync'
   ).split(' '),
 )
+const FAILURE =
+  /^(?:(?:is|was|were|has|have|had) )?(?:not|never|cannot|\w+n't) (?:been |yet )?(\w+)/
+/** True for the noun of `my order never arrived`, which elsewhere is no aspect. */
+export const isFailing = (tokens: readonly Token[], at: number): boolean => {
+  const after = tokens.slice(at + 1, at + 5).map(({ lower }) => lower)
+  const [, verb = ''] = FAILURE.exec(after.join(' ')) ?? []
+  return FUNCTIONS.has(verb) && /^(?:the|my|our|your|their|this)$/.test(tokens[at - 1]?.lower ?? '')
+}
+
 const FAULT_VALENCE = -1.6
 const MERIT_VALENCE = 1.5
 const NEGATION_REACH = 3
 
 const valenceAt = (tokens: readonly Token[], at: number): number => {
   const token = tokens[at]
-  if (token === undefined || isOpinion(token)) return 0
+  if (token === undefined) return 0
+  if (isRelief(tokens, at)) return RELIEF_VALENCE
+  if (isOpinion(token)) return 0
   const { lower } = token
   const negated = tokens.slice(Math.max(0, at - NEGATION_REACH), at).some(isNegation)
   if (FUNCTIONS.has(lower)) return negated ? FAULT_VALENCE : 0

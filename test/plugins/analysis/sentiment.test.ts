@@ -79,19 +79,38 @@ describe('analysis: sentiment', () => {
     expect(aspects('The app keeps crashing.')).to.deep.equal(['app: negative'])
   })
 
-  it('finds the aspects and labels of most sentences written for it', () => {
-    const lines = readFileSync(new URL('./sentences.txt', import.meta.url), 'utf8').split('\n')
-    const judged = lines.flatMap((line) => {
+  it('finds what never arrived, and praise for trouble that was absent', () => {
+    const [order] = sentiment({ text: 'My order never arrived' }).result.aspects
+    expect(order).to.include({ aspect: 'order', label: 'negative' })
+    for (const text of ['No complaints at all', 'Zero problems so far.', 'There are no issues.']) {
+      expect(overall(text).label, text).to.equal('positive')
+    }
+  })
+
+  /** Right results for the sentences of a file: one of each aspect, or of the label. */
+  const judge = (file: string): boolean[] => {
+    const lines = readFileSync(new URL(file, import.meta.url), 'utf8').split('\n')
+    return lines.flatMap((line) => {
+      if (line.startsWith('#')) return []
       const [text = '', wanted = ''] = line.split(' | ')
       if (wanted === '') return []
       const { overall, aspects } = sentiment({ text }).result
       const found = aspects.map(({ aspect, label }) => aspect + (label === 'positive' ? '+' : '-'))
       if (wanted.startsWith('=')) return [overall.label === wanted.slice(1)]
-      return (wanted.match(/[^+-]+[+-]/g) ?? []).map((one) => found.includes(one.trim()))
+      return (wanted.match(/\S.*?[+-](?= |$)/g) ?? []).map((one) => found.includes(one))
     })
-    expect(judged).to.have.length.above(150)
-    expect(judged.filter(Boolean).length / judged.length).to.be.at.least(0.84)
-  })
+  }
+
+  for (const [file, count, share] of [
+    ['./sentences.txt', 150, 0.86],
+    ['./sentences-unseen.txt', 75, 0.56],
+  ] as const) {
+    it(`finds at least ${share} of the aspects and labels in ${file}`, () => {
+      const judged = judge(file)
+      expect(judged).to.have.length.above(count)
+      expect(judged.filter(Boolean).length / judged.length).to.be.at.least(share)
+    })
+  }
 
   it('treats instructions to the model as ordinary words', () => {
     const review = 'The battery is terrible and the screen is broken.'
