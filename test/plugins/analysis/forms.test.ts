@@ -1,11 +1,18 @@
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../../core/money.ts'
 import { OFFSET_UNITS } from '../../../plugins/analysis/text.ts'
-import { ask } from '../../support/ask.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { usersOf } from '../../server/cli/hub.ts'
+import { callTool } from '../../server/mcp/ask.ts'
+import { ask, payFor } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 import { sliceIn } from './support.ts'
 
 const LIMIT = 51_200
 const TEXT = '👩‍👩‍👧 café e\u0301 مرحبا: Maria Silva paid $3 million in Paris.'
+
+const ENGINE_REASONS = new Set(['format_not_understood', 'language_not_supported'])
 
 /** Invalid requests, their expected errors and helpful members. */
 const REFUSED: readonly (readonly [string, string, object, number, string, object?])[] = [
@@ -102,6 +109,7 @@ const REFUSED: readonly (readonly [string, string, object, number, string, objec
 
 describe('analysis: forms and limits, through a hub', () => {
   const hub = useHub()
+  const { user } = usersOf(() => hub().url)
   let key: string
   let keyId: string
   before(async () => {
@@ -146,6 +154,37 @@ describe('analysis: forms and limits, through a hub', () => {
       expect(await hub().balance(keyId)).to.equal(before)
     })
   }
+
+  it('charges nothing for what it does not understand, at any entry point', async () => {
+    const { url, sandbox } = hub()
+    const eve = privateKeyToAccount(generatePrivateKey())
+    await fund(sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    const money = async () => [
+      await hub().hub.paymentDeps.chain.balanceOf(eve.address),
+      (await ask(url, '/v1/wallet/balance', { key })).body['balance_microdollars'],
+      (await ask(url, '/v1/wallet/balance', { key })).body['free_calls'],
+    ]
+    const before = await money()
+    const cli = user({ HUB_API_KEY: key })
+    const refused = REFUSED.filter(([, , , , reason]) => ENGINE_REASONS.has(reason))
+    expect(refused).to.have.length(2)
+    for (const [, path, body, , reason] of refused) {
+      const dry = await ask(url, `/proxy/analysis${path}?dry_run`, { key, body })
+      expect(dry.body, 'no charge and no result').to.not.have.property('result')
+      const args = { service: 'analysis', endpoint: `POST ${path}`, input: body }
+      const { isError, content } = await callTool(hub(), key, 'hub_call', args)
+      expect([isError, content.at(-1)!.text.includes(reason)]).to.deep.equal([true, true])
+      const run = await cli.hub(['--json', 'call', `analysis${path}`, '-d', JSON.stringify(body)])
+      expect([run.exit === 0, run.err.includes(reason)], run.err).to.deep.equal([false, true])
+      const target = `/proxy/analysis${path}`
+      const headers = {
+        'payment-signature': await payFor(eve, url, await ask(url, target, { body })),
+      }
+      const paid = await ask(url, target, { body, headers })
+      expect(paid.body, paid.text).to.include({ status: 422, reason, charged_microdollars: 0 })
+    }
+    expect(await money()).to.deep.equal(before)
+  })
 
   it('returns offsets in the requested unit, code points by default', async () => {
     for (const offset_unit of [undefined, ...OFFSET_UNITS]) {
