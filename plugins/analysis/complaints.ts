@@ -27,8 +27,8 @@ export const isTopic = (tokens: readonly Token[], at: number): boolean => {
 /** Nouns for what may go wrong: praise after `no`, as in `no complaints`. */
 const TROUBLES = new Set(
   (
-    'complaint complaints issue issues problem problems regret regrets fault faults flaw flaws bug ' +
-    'bugs error errors trouble troubles hassle hassles delay delays surprises downside downsides'
+    'complaint complaints issue issues problem problems regret regrets fault faults flaw flaws ' +
+    'bug bugs error errors trouble troubles hassle hassles delay delays surprises downside downsides'
   ).split(' '),
 )
 const RELIEF_VALENCE = 2

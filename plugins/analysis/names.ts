@@ -96,8 +96,8 @@ const endOf = (text: string, last: Token): number =>
 /** Words that name the version of a product, after its name or number. */
 const VERSIONS = new Set(
   (
-    'pro max ultra plus se mini air lite fe xl xr xs ti super edition long range fold flip watch buds ' +
-    'series classic carbon paperwhite gen s x z'
+    'pro max ultra plus se mini air lite fe xl xr xs ti super edition long range fold flip watch ' +
+    'buds series classic carbon paperwhite gen s x z'
   ).split(' '),
 )
 const MODELS_MAX = 5

@@ -41,8 +41,8 @@ describe('analysis: entities', () => {
 
   it('includes the model in the name of a product', () => {
     const names =
-      'iPhone 15 Pro Max,Galaxy S24 Ultra,RTX 4090 Ti,iPhone SE,Galaxy Z Fold 5,Galaxy Watch 6 Classic,' +
-      'Xbox Series X,ThinkPad X1 Carbon Gen 11,Kindle Paperwhite 5'
+      'iPhone 15 Pro Max,Galaxy S24 Ultra,RTX 4090 Ti,iPhone SE,Galaxy Z Fold 5,' +
+      'Galaxy Watch 6 Classic,Xbox Series X,ThinkPad X1 Carbon Gen 11,Kindle Paperwhite 5'
     for (const name of names.split(',')) {
       expect(entitiesOf(`We bought the ${name} yesterday.`)).to.include(`product: ${name}`)
     }
