@@ -28,7 +28,8 @@ export const isTopic = (tokens: readonly Token[], at: number): boolean => {
 const TROUBLES = new Set(
   (
     'complaint complaints issue issues problem problems regret regrets fault faults flaw flaws ' +
-    'bug bugs error errors trouble troubles hassle hassles delay delays surprises downside downsides'
+    'bug bugs error errors trouble troubles hassle hassles delay delays surprises downside ' +
+    'downsides'
   ).split(' '),
 )
 const RELIEF_VALENCE = 2
