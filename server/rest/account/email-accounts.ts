@@ -61,6 +61,7 @@ const signInRoutes = ({ pool, links, site }: EmailAccountDeps): readonly AnyRout
     auth: 'none',
     acceptsForm: true,
     body: z.strictObject({ email }),
+    repeatable: true, // another mail
     response: { status: 202, schema: LinkSent },
     faults: ['rate_limited', 'origin_not_allowed'],
     handle: async ({ body, ip, header }) => {
