@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   start: ['serve'],
   jobs: ['jobs'],
   migrate: ['migrate'],
+  backup: ['backup', '/nonexistent/backups'],
   ledger: ['ledger', 'verify'],
   payments: ['payments', 'status'],
   listings: ['listings', 'status'],
@@ -23,7 +24,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   analysis: ['analysis', 'costs'],
 }
 /** Scripts that need no database of the operator. */
-const OTHERS = ['demo']
+const OTHERS = ['demo', 'restore']
 
 const NOBODY = 'http://127.0.0.1:9'
 /** Settings, by variable, with which a hub with real money finds nobody at an address. */
@@ -76,7 +77,12 @@ describe('npm run', function () {
     env: Readonly<Record<string, string>>,
     options: readonly string[] = [],
   ): { readonly child: ChildProcess; readonly ended: Promise<Ended> } => {
-    const fixed = { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
+    const fixed = {
+      PATH: '/usr/bin:/bin',
+      HUB_DATA_DIR: dataDir,
+      HUB_PORT: '0',
+      HUB_BACKUP_PASSPHRASE: 'a-Passphrase-0f-4-test',
+    }
     const child = spawn(process.execPath, [...options, 'server/main.ts', ...args], {
       env: { ...fixed, HUB_DRAIN_DELAY: '0', HUB_DRAIN_SECONDS: '1', ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
