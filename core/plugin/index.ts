@@ -37,7 +37,7 @@ import type { Call, Quote, Reply, Taken, Unresolved } from './call.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Browser, Command, Database, Domains, Schedule } from './parts.ts'
 import type { Schema } from './schema.ts'
-import type { Upstreams } from './upstreams.ts'
+import type { ParameterStyle, Upstreams } from './upstreams.ts'
 
 export type { Clock } from '../clock.ts'
 export { EgressError } from '../egress/errors.ts'
@@ -79,6 +79,8 @@ export interface Endpoint<Input, Output> {
   readonly input: Schema<Input>
   /** For POST, PUT and PATCH: members of the input passed in the query instead of the body. */
   readonly query?: readonly string[]
+  /** Serialization of members in the URL, if not the default: `a=1&a=2` for a list. */
+  readonly styles?: Readonly<Record<string, ParameterStyle>>
   /** Request headers passed to the handler besides the default ones. */
   readonly headers?: readonly string[]
   /** If declared, a response that does not match is refunded. Bytes are parsed as JSON. */

@@ -4,6 +4,45 @@ import type { Deprecation } from './deprecation.ts'
 
 /** HTTP APIs listed without code. Injected into the first-party plugin `upstream`. */
 
+/** Serialization of an input member in a URL, in the terms of OpenAPI. */
+export interface ParameterStyle {
+  /** Name in the request; default: that of the member. */
+  readonly name?: string
+  /** `json` sends the value as JSON text. */
+  readonly style:
+    | 'simple'
+    | 'label'
+    | 'matrix'
+    | 'form'
+    | 'spaceDelimited'
+    | 'pipeDelimited'
+    | 'deepObject'
+    | 'json'
+  readonly explode: boolean
+}
+
+/** Serialization of a member of a form or multipart body. */
+export interface PartEncoding {
+  readonly style?: ParameterStyle['style']
+  readonly explode?: boolean
+  readonly contentType?: string
+  /** True if callers send Base64, and the upstream gets the bytes. */
+  readonly binary?: boolean
+}
+
+/** Serialization of a request, where it differs from the default. */
+export interface RequestEncoding {
+  /** Members in the path and the query. */
+  readonly parameters?: Readonly<Record<string, ParameterStyle>>
+  /** Member that is the whole body, such as a list. */
+  readonly bodyMember?: string
+  /** True to send no body if the caller gives none of its members. */
+  readonly omitsEmptyBody?: boolean
+  /** Media type of the body; default: that of its kind. */
+  readonly contentType?: string
+  readonly parts?: Readonly<Record<string, PartEncoding>>
+}
+
 /** Endpoint of an upstream: the route for sale and its target. */
 export interface UpstreamEndpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -17,14 +56,17 @@ export interface UpstreamEndpoint {
   readonly input: Readonly<Record<string, unknown>>
   /** JSON Schema of the response. */
   readonly output: Readonly<Record<string, unknown>> | null
-  /** Input members sent in the query; for GET and DELETE, all of them. */
+  /** Input members sent in the query; for GET, and DELETE without a body, all of them. */
   readonly query: readonly string[]
-  /** Encoding of the other input members. */
-  readonly body: 'none' | 'json' | 'form'
+  /** Kind of the body with the other input members; `text` and `binary` are one member. */
+  readonly body: 'none' | 'json' | 'form' | 'multipart' | 'text' | 'binary'
+  readonly encoding: RequestEncoding | null
   /** Statuses that are delivered and charged. */
   readonly success: readonly number[]
-  /** Statuses that are passed to the caller unchanged and not charged. */
+  /** Error statuses that are passed to the caller unchanged. */
   readonly passes: readonly number[]
+  /** True if a response with a status in `passes` is charged, as the answer it is. */
+  readonly chargesPasses: boolean
   readonly deadlineSeconds: number
   /** Maximum size of a response; a stream may be larger. */
   readonly maxBytes: number

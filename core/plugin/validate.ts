@@ -41,12 +41,15 @@ const textOfItem = (item: unknown): unknown =>
 
 const compiler = (allErrors: boolean): Ajv2020 =>
   new Ajv2020({
-    strict: true,
+    // Unknown keywords are refused; types that a schema leaves open are no error (JSON Schema).
+    strictSchema: true,
+    strictTypes: false,
+    strictTuples: false,
+    strictRequired: false,
     allErrors,
     verbose: true,
     ownProperties: true,
     validateFormats: false,
-    allowUnionTypes: true,
     code: { regExp: safeRegExp },
   })
     .addKeyword({
@@ -95,6 +98,11 @@ export function compile({ json }: Schema<unknown>): Check {
   }
   checks.set(json, check)
   return check
+}
+
+/** Returns why a value is no schema of JSON Schema 2020-12, without compiling it. */
+export function findSchemaError(json: Readonly<Record<string, unknown>>): string | undefined {
+  return ajv.first.validateSchema(json) === true ? undefined : ajv.first.errorsText()
 }
 
 function toIssue(error: ErrorObject): Issue {

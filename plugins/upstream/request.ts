@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type Call,
   type EgressRequest,
@@ -5,6 +6,16 @@ import {
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
+import {
+  escape,
+  formText,
+  isScalar,
+  multipartBytes,
+  type Pair,
+  pairsOf,
+  pathText,
+  textOf,
+} from './serialize.ts'
 
 type Values = Record<string, unknown>
 type RequestBuilder = Pick<Call<unknown>, 'id' | 'input' | 'headers' | 'signal'>
@@ -19,9 +30,12 @@ const RELAYED: readonly string[] = [
 ]
 const IN_QUERY: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 const TYPES = {
-  json: { 'content-type': 'application/json' },
-  form: { 'content-type': 'application/x-www-form-urlencoded' },
-  none: {},
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+  text: 'text/plain',
+  binary: 'application/octet-stream',
+  none: undefined,
 } as const
 
 /** Computes common parts once. @throws Refusal, from the builder, for a value no path can carry */
@@ -31,10 +45,10 @@ export function requestsOf(
 ): (call: RequestBuilder) => EgressRequest {
   const { method, streams, maxBytes, idempotent } = endpoint
   const relayed = [...RELAYED, ...upstream.requestHeaders]
-  const kind = IN_QUERY.has(method) ? 'none' : endpoint.body
+  const bodyOf = bodiesOf(endpoint)
   const injected = injectedOf(upstream, 'header')
   const added = Object.entries(injectedOf(upstream, 'query'))
-  const urlOf = urlsOf(upstream.baseUrl, endpoint.upstreamPath)
+  const urlOf = urlsOf(upstream.baseUrl, endpoint)
   const totalMs = endpoint.deadlineSeconds * 1_000
   const common = {
     method,
@@ -46,18 +60,19 @@ export function requestsOf(
     const values = { ...(input as Values) }
     const url = urlOf(values)
     const query = takeQuery(endpoint, values, added)
+    const body = bodyOf(values)
     return {
       ...common,
-      url: query === undefined ? url : `${url}?${query.toString()}`,
+      url: query === '' ? url : `${url}?${query}`,
       headers: {
         accept: '*/*',
         ...pickHeaders(headers, relayed),
-        ...TYPES[kind],
+        ...(body && { 'content-type': body.type }),
         'x-agenthub-call': id,
-        ...(idempotent && kind !== 'none' && { 'idempotency-key': id }),
+        ...(idempotent && body && { 'idempotency-key': id }),
         ...injected,
       },
-      body: bodyOf(kind, values),
+      body: body?.content,
       signal,
     }
   }
@@ -66,23 +81,40 @@ export function requestsOf(
 /** Matches path values that could lead elsewhere, even if decoded twice. */
 const UNSAFE = /[/\\\p{Cc}]|^\.{0,2}$|%(?:2e|2f|5c|00)/iu
 
+const SIMPLE = { style: 'simple', explode: false } as const
+
 /** Fills in a path template and removes the used values. */
-function urlsOf(base: string, template: string): (values: Values) => string {
+function urlsOf(
+  base: string,
+  { upstreamPath: template, encoding }: UpstreamEndpoint,
+): (values: Values) => string {
   if (!template.includes('{')) {
     const url = assertSafePath(`${base}${template}`)
     return () => url
   }
   return (values) => {
-    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const path = template.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
       const value = values[name]
       delete values[name]
-      const text = isScalar(value) ? String(value) : ''
-      if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
+      const style = encoding?.parameters?.[name]
+      const texts = style ? scalarsOf(value) : [isScalar(value) ? String(value) : '']
+      if (texts.length > 0 && texts.every((text) => !UNSAFE.test(text) && text.isWellFormed()))
+        return pathText(style?.name ?? name, value, style ?? SIMPLE)
       throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
     })
     return assertSafePath(`${base}${path}`)
   }
 }
+
+/** Lists the names and values of a list or an object; an inner one cannot stand in a path. */
+const scalarsOf = (value: unknown): readonly string[] =>
+  isScalar(value)
+    ? [String(value)]
+    : Object.entries(value ?? {}).flatMap(([name, each]) =>
+        Array.isArray(value)
+          ? [isScalar(each) ? String(each) : '']
+          : [name, isScalar(each) ? String(each) : ''],
+      )
 
 /** @throws Refusal for a path that would be normalized to another one */
 function assertSafePath(text: string): string {
@@ -92,37 +124,49 @@ function assertSafePath(text: string): string {
 
 /** Moves values to the query; parameters that the provider adds cannot be overridden. */
 function takeQuery(
-  { method, query: named }: UpstreamEndpoint,
+  { method, query: named, body, encoding }: UpstreamEndpoint,
   values: Values,
   added: readonly (readonly [name: string, value: string])[],
-): URLSearchParams | undefined {
-  const names = IN_QUERY.has(method) ? Object.keys(values) : named
-  if (names.length + added.length === 0) return undefined
-  const query = new URLSearchParams()
+): string {
+  const names = IN_QUERY.has(method) && body === 'none' ? Object.keys(values) : named
+  if (names.length + added.length === 0) return ''
+  const pairs: Pair[] = []
   for (const name of names) {
-    for (const value of listOf(values[name])) query.append(name, textOf(value))
+    pairs.push(...pairsOf(name, values[name], encoding?.parameters?.[name]))
     delete values[name]
   }
-  for (const [name, value] of added) query.set(name, value)
-  return query.size === 0 ? undefined : query
+  const isAdded = (name: string): boolean => added.some(([secret]) => secret === name)
+  return [
+    ...pairs.filter(([name]) => !isAdded(name)),
+    ...added.map(([name, value]) => [name, encodeURIComponent(value)] as const),
+  ]
+    .map(([name, value]) => `${escape(name)}=${value}`)
+    .join('&')
 }
 
-function bodyOf(kind: UpstreamEndpoint['body'], values: Values): string | undefined {
-  if (kind === 'none') return undefined
-  if (kind === 'json') return JSON.stringify(values)
-  const form = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) {
-    for (const each of listOf(value)) form.append(name, textOf(each))
+interface RequestBody {
+  readonly type: string
+  readonly content: string | Uint8Array
+}
+
+/** Returns a function that serializes the remaining values; undefined if there is no body. */
+function bodiesOf({ method, body: kind, encoding }: UpstreamEndpoint) {
+  const { bodyMember, omitsEmptyBody, contentType, parts = {} } = encoding ?? {}
+  const type = contentType ?? TYPES[kind]
+  return (values: Values): RequestBody | undefined => {
+    if (kind === 'none' || type === undefined || method === 'GET') return undefined
+    const value = bodyMember === undefined ? values : values[bodyMember]
+    if (value === undefined) return undefined
+    if (omitsEmptyBody && Object.keys(values).length === 0) return undefined
+    if (kind === 'json') return { type, content: JSON.stringify(value) }
+    if (kind === 'text') return { type, content: textOf(value) }
+    if (kind === 'binary') return { type, content: Buffer.from(textOf(value), 'base64') }
+    if (kind === 'form') return { type, content: formText(value as Values, parts) }
+    const boundary = `agenthub-${randomUUID()}`
+    const content = multipartBytes(value as Values, parts, boundary)
+    return { type: `${type}; boundary=${boundary}`, content }
   }
-  return form.toString()
 }
-
-const listOf = (value: unknown): readonly unknown[] => [value ?? []].flat()
-
-const textOf = (value: unknown): string => (isScalar(value) ? String(value) : JSON.stringify(value))
-
-const isScalar = (value: unknown): value is string | number | boolean =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
 const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
   Object.fromEntries(

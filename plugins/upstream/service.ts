@@ -45,6 +45,7 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     input: { json: endpoint.input },
     ...(endpoint.output && { output: { json: endpoint.output } }),
     query: endpoint.query,
+    ...(endpoint.encoding?.parameters && { styles: endpoint.encoding.parameters }),
     headers: upstream.requestHeaders,
     // The hub waits a second longer, so that the timeout is attributed to the upstream.
     deadlineSeconds: endpoint.deadlineSeconds + 1,

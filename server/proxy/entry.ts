@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { parse } from 'node:querystring'
 import { Fault } from '../../core/errors.ts'
 import { readJson } from '../http/body.ts'
@@ -71,7 +72,7 @@ async function makeCall(
   trace.route = `${PROXY_PATH}/{slug}`
   const { slug, path } = parseTarget(exchange.path)
   const isHead = method === 'HEAD'
-  const hasBody = method !== 'GET' && !isHead && method !== 'DELETE'
+  const hasBody = method !== 'GET' && !isHead && (method !== 'DELETE' || sendsBody(req.headers))
   const crawlerMax = parseCrawlerMaxPrice(readSingleHeader(exchange, 'crawler-max-price'))
   const maxPrice = parseMaxPrice(readSingleHeader(exchange, 'x-max-price'))
   const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
@@ -137,6 +138,9 @@ async function readBody({ req }: PreKoaExchange): Promise<Pick<CallRequest, 'bod
     return { body: undefined, bodyError: error }
   }
 }
+
+const sendsBody = (headers: IncomingHttpHeaders): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 function queryOf(url = ''): ReturnType<typeof parse> {
   const start = url.indexOf('?')

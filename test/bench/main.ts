@@ -13,6 +13,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => P
   'ledger-history': async (_, entries) =>
     (await import('./ledger-history.ts')).ledgerHistory(entries),
   mcp: async () => (await import('./mcp.ts')).mcp(),
+  openapi: async (data) => (await import('./openapi.ts')).openApiImports(data),
   'provider-statistics': async () =>
     (await import('./provider-statistics.ts')).providerStatistics(),
   rendering: async () => (await import('./rendering.ts')).rendering(),

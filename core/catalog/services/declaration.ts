@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AnyService, Family } from '../../plugin/index.ts'
+import { pathIssue } from './paths.ts'
 
 const Slug = z
   .string()
@@ -15,8 +16,11 @@ const Schedules = z
   )
   .optional()
 
-/** Method and path; a segment is text or a parameter: `/jobs/{id}`. */
-const ROUTE_PATTERN = /^(GET|POST|PUT|PATCH|DELETE) (?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
+/** Returns true for a method and a path: `GET /jobs/{id}`. */
+function isRoute(text: string): boolean {
+  const [, path] = /^(?:GET|POST|PUT|PATCH|DELETE) (.*)$/s.exec(text) ?? []
+  return path !== undefined && pathIssue(path) === undefined
+}
 
 /** Constraints on a declaration beyond its TypeScript types. */
 const Declaration = z.object({
@@ -28,7 +32,7 @@ const Declaration = z.object({
   freeCallsPerMonth: z.int().min(0).max(1_000_000).optional(),
   endpoints: z
     .record(
-      z.string().regex(ROUTE_PATTERN, 'METHOD /path'),
+      z.string().refine(isRoute, 'METHOD /path'),
       z.looseObject({
         summary: z.string().min(1).max(500),
         price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),

@@ -1,4 +1,5 @@
 import type { Routes } from './families.ts'
+import { matchSegment, type Segment, segmentsOf } from './paths.ts'
 import type { Offering } from './publish.ts'
 
 /** Endpoint that a request is routed to. */
@@ -10,19 +11,13 @@ interface RouteMatch {
 
 interface Template {
   readonly offering: Offering
-  readonly segments: readonly string[]
+  readonly segments: readonly Segment[]
 }
 
-/** Declared path; a segment is text or a parameter. */
-export const PATH_PATTERN = /^(?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
-/** Dot segments and inner empty segments, which servers may resolve to another path. */
-export const AMBIGUOUS_PATH = /\/\.{1,2}(?:\/|$)|\/\/./
-
-const PARAMETER = /^\{(\w+)\}$/
 const NO_PARAMETERS: RouteMatch['params'] = {}
 
 /**
- * Finds the endpoint of a path: an exact match, else the template with the fewest parameters. A
+ * Finds the endpoint of a path: an exact match, else the template with the most text. A
  * template itself is a valid path too; its parameters are then members of the input.
  */
 export function findRoute(routes: Routes, method: string, path: string): RouteMatch | undefined {
@@ -46,36 +41,35 @@ export const methodsForPath = (routes: Routes, path: string): readonly string[] 
   return [...methods].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
 }
 
-/** Returns the names of a path's parameters. */
-export const parameterNames = (path: string): readonly string[] =>
-  path.split('/').flatMap((segment) => PARAMETER.exec(segment)?.[1] ?? [])
-
 const templateCache = new WeakMap<Routes, readonly Template[]>()
 
-/** Returns endpoints with parameters, those with the fewest first. */
+/** Returns endpoints with parameters, those with the most text first. */
 function templatesOf(routes: Routes): readonly Template[] {
   const before = templateCache.get(routes)
   if (before) return before
   const templates = [...routes.values()]
     .filter(({ path }) => path.includes('{'))
-    .map((offering) => ({ offering, segments: offering.path.split('/') }))
-    .sort((a, b) => parameterCount(a) - parameterCount(b))
+    .map((offering) => ({ offering, segments: segmentsOf(offering.path) }))
+    .sort((a, b) => vagueness(a) - vagueness(b))
   templateCache.set(routes, templates)
   return templates
 }
 
-const parameterCount = ({ offering }: Template): number => parameterNames(offering.path).length
+/** Counts parameters; one that is a whole segment counts more. */
+const vagueness = ({ segments }: Template): number =>
+  segments.reduce((sum, each) => sum + (isWhole(each) ? 100 : (each.length - 1) / 2), 0)
 
-const matchesTemplate = (segments: readonly string[], requested: readonly string[]): boolean =>
+const isWhole = ([before, , after, ...more]: Segment): boolean =>
+  before === '' && after === '' && more.length === 0
+
+const matchesTemplate = (segments: readonly Segment[], requested: readonly string[]): boolean =>
   segments.length === requested.length &&
-  segments.every(
-    (segment, i) => segment === requested[i] || (PARAMETER.test(segment) && !!requested[i]),
-  )
+  segments.every((segment, i) => matchSegment(segment, requested[i]!) !== undefined)
 
-const readParameters = (segments: readonly string[], requested: readonly string[]) =>
+const readParameters = (segments: readonly Segment[], requested: readonly string[]) =>
   Object.fromEntries(
     segments.flatMap((segment, i) => {
-      const name = PARAMETER.exec(segment)?.[1]
-      return name === undefined ? [] : [[name, requested[i] ?? ''] as const]
+      const values = matchSegment(segment, requested[i] ?? '') ?? []
+      return values.map((value, n) => [segment[2 * n + 1]!, value] as const)
     }),
   )

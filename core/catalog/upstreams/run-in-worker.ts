@@ -13,13 +13,15 @@ export class WorkerLimitExceeded extends Error {
 
 /**
  * Processes untrusted input in a worker thread, so that expensive input cannot block the hub.
- * Returns the worker's first message.
+ * Returns the worker's first message that is no question.
+ * @param answer answers a question of the worker; undefined for a message that is the result
  * @throws WorkerLimitExceeded; Fault `rate_limited` while two other workers run
  */
 export async function runInWorker<Message>(
   thread: URL,
   workerData: unknown,
   { deadlineMs, heapMb }: { readonly deadlineMs: number; readonly heapMb: number },
+  answer: (message: Message) => Promise<unknown> | undefined = () => undefined,
 ): Promise<Message> {
   if (runningWorkers >= WORKERS_MAX) {
     const headers = { 'Retry-After': '5' }
@@ -32,9 +34,15 @@ export async function runInWorker<Message>(
   runningWorkers += 1
   try {
     const signal = AbortSignal.timeout(deadlineMs)
-    const [message] = (await once(worker, 'message', { signal })) as [Message]
-    return message
+    for (;;) {
+      const [message] = (await once(worker, 'message', { signal })) as [Message]
+      const answered = answer(message)
+      if (answered === undefined) return message
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of windows only
+      worker.postMessage(await answered)
+    }
   } catch (error) {
+    if (error instanceof Fault) throw error
     throw new WorkerLimitExceeded('the worker exceeded its time or memory limit', { cause: error })
   } finally {
     runningWorkers -= 1

@@ -6,22 +6,22 @@ import { compile, type Issue } from '../../plugin/validate.ts'
 export const SCHEMA_BYTES_MAX = 65_536
 const SCHEMA_DEPTH_MAX = 24
 const SCHEMA_NODES_MAX = 2_000
-/** Schemas per service; compiling one blocks the event loop for up to a millisecond. */
-const SERVICE_SCHEMAS_MAX = 2_500
+/** Schemas per service, including definitions. */
+const SERVICE_SCHEMAS_MAX = 20_000
 /** Patterns per service; compiling one takes one or two milliseconds. */
-const SERVICE_PATTERNS_MAX = 200
-const PATTERN_LENGTH_MAX = 500
-/** `uniqueItems` serializes the items to compare them. */
-const UNIQUE_ITEMS_MAX = 1_000
+const SERVICE_PATTERNS_MAX = 1_000
+export const PATTERN_LENGTH_MAX = 500
 
-/** Keywords that a provider's schema may have. References are not among them. */
+/** Keywords that a provider's schema may have. */
 export const KEYWORDS: ReadonlySet<string> = new Set(
   (
     'items additionalProperties not contains propertyNames anyOf oneOf allOf prefixItems ' +
     'properties patternProperties type enum const title description default examples ' +
     'deprecated readOnly writeOnly format pattern minLength maxLength minimum maximum ' +
     'exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems ' +
-    'minProperties maxProperties required contentMediaType'
+    'minProperties maxProperties required contentMediaType contentEncoding if then else ' +
+    'dependentSchemas dependentRequired minContains maxContains unevaluatedItems ' +
+    'unevaluatedProperties $ref $defs'
   ).split(' '),
 )
 
@@ -49,8 +49,8 @@ export function countPatterns(
 }
 
 /**
- * Finds issues in a provider's schema without compiling it. `$ref` is not allowed, so that the size
- * of a schema is what it seems; patterns run in linear time (RE2), and `uniqueItems` is limited.
+ * Finds issues in a provider's schema without compiling it. A `$ref` must point to `$defs` of the
+ * same schema, so that its size is what it seems; patterns run in linear time (RE2).
  * @param left budget of its service, reduced by this schema
  */
 export function findSchemaIssues(
@@ -75,15 +75,21 @@ export function findSchemaIssues(
     if (unknown !== undefined) return report(`${unknown} is not taken here`)
     const patterns = countPatterns(node, left)
     if (patterns !== undefined) return report(patterns)
-    const { uniqueItems, maxItems } = node
-    if (uniqueItems === true && !(Number(maxItems) <= UNIQUE_ITEMS_MAX)) {
-      return report(`uniqueItems needs a maxItems of at most ${UNIQUE_ITEMS_MAX}`)
+    if ('$ref' in node && !isDefined(schema, node['$ref'])) {
+      return report('$ref must be #/$defs/NAME with a member of $defs at the top')
     }
+    if ('$defs' in node && depth > 0) return report('$defs belongs at the top')
     for (const [place, each] of subschemas(node)) visit(each, `${path}/${place}`, depth + 1)
   }
   visit(schema, at, 0)
   return issues
 }
+
+const isDefined = ({ $defs }: JsonObject, ref: unknown): boolean =>
+  typeof ref === 'string' &&
+  ref.startsWith('#/$defs/') &&
+  isJsonObject($defs) &&
+  Object.hasOwn($defs, ref.slice('#/$defs/'.length))
 
 /** Returns why a schema cannot be compiled, such as a pattern that RE2 does not support. */
 export function compileError(schema: JsonObject): string | undefined {

@@ -69,18 +69,33 @@ const RESPONSE_HEADERS = {
 
 /** Splits the input of an endpoint into path, query and body. */
 function requestInput({ endpoint, method, path }: CatalogEntry) {
-  const input: ObjectSchema = endpoint.input.json
+  const input: ObjectSchema = publicSchema(endpoint.input.json)
+  const { styles, query } = endpoint
+  const isAllInQuery = method === 'GET' || (method === 'DELETE' && !query?.length)
   const inPath = (name: string) => path.includes(`{${name}}`)
+  const withStyle = (parameter: { readonly name: string }) => {
+    const { style, explode } = styles?.[parameter.name] ?? {}
+    return style === undefined || style === 'json' ? parameter : { ...parameter, style, explode }
+  }
   const inQuery = (name: string) =>
-    !inPath(name) && (/^(GET|DELETE)$/.test(method) || endpoint.query?.includes(name) === true)
+    !inPath(name) && (isAllInQuery || endpoint.query?.includes(name) === true)
   const parameters = [
-    ...parametersOf(pickMembers(input, inPath), 'path'),
-    ...parametersOf(pickMembers(input, inQuery)),
+    ...parametersOf(pickMembers(input, inPath), 'path').map(withStyle),
+    ...parametersOf(pickMembers(input, inQuery)).map(withStyle),
     ...CALL_PARAMETERS,
   ]
-  if (method === 'GET' || method === 'DELETE') return { parameters }
+  if (isAllInQuery) return { parameters }
   const body = pickMembers(input, (name) => !inPath(name) && !inQuery(name))
   return { parameters, requestBody: jsonBody(body, exampleOf(body as object)) }
+}
+
+/** Schema without references to its own `$defs`, which would not resolve in another document. */
+function publicSchema<Schema extends object>(schema: Schema): Schema {
+  if (!('$defs' in schema)) return schema
+  const { $defs: _, ...rest } = schema
+  return JSON.parse(JSON.stringify(rest), (key, value: unknown) =>
+    key === '$ref' && String(value).startsWith('#/$defs/') ? undefined : value,
+  ) as Schema
 }
 
 /** Keeps only some members of an object schema. Returns other schemas unchanged. */
@@ -119,7 +134,7 @@ export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
         description: 'Response of the service, or the result of a dry run',
         headers: RESPONSE_HEADERS,
         content: {
-          'application/json': { schema: endpoint.output?.json ?? {} },
+          'application/json': { schema: publicSchema(endpoint.output?.json ?? {}) },
           [DRY_RUN_TYPE]: { schema: { $ref: '#/components/schemas/DryRun' } },
         },
       },

@@ -107,7 +107,7 @@ describe('an imported API', () => {
       'x-lang': 'pt',
       'accept-language': 'pt',
     })
-    expect(asked?.url).to.equal('/base/x?key=query-secret&q=1')
+    expect(asked?.url).to.equal('/base/x?q=1&key=query-secret')
     expect(asked?.headers).not.to.have.any.keys(
       'cookie',
       'x-forwarded-for',

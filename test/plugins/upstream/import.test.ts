@@ -44,7 +44,8 @@ paths:
     post:
       requestBody: { content: { multipart/form-data: { schema: { type: object } } } }
       responses: { '200': { description: Kept. } }
-  /bad/{a}.{b}: { get: { responses: {} } }
+  /mixed/{a}.{b}: { get: { responses: {} } }
+  /bad/{a}{b}: { get: { responses: {} } }
   /away: { get: { parameters: [{ $ref: 'other.yaml#/x' }], responses: {} } }
 `
 
@@ -75,13 +76,13 @@ describe('an OpenAPI document', () => {
     expect(service?.['base_url']).to.equal(`${world.origin}/v2`)
     expect(service?.['request_headers']).to.deep.equal(['x-lang'])
     expect(understood).to.deep.equal({
-      endpoints: 3,
+      endpoints: 4,
       left_out: 0,
       choices: [],
       unpriced: [],
       secrets: [{ in: 'header', name: 'X-Token', prefix: '' }],
     })
-    const [weather, report] = (service?.['endpoints'] ?? []) as Body[]
+    const [weather, report, files, mixed] = (service?.['endpoints'] ?? []) as Body[]
     expect(weather).to.deep.include({ path: '/cities/{city}/weather', price_microdollars: 3_000 })
     expect(weather?.['input_schema']).to.deep.equal({
       type: 'object',
@@ -93,22 +94,21 @@ describe('an OpenAPI document', () => {
       additionalProperties: false,
     })
     expect(weather?.['output_schema']).to.deep.equal({
-      type: 'object',
-      required: ['city'],
+      required: ['city', 'gone'],
       properties: {
         city: { type: ['string', 'null'], examples: ['Oslo'] },
         degrees: { type: 'number', exclusiveMinimum: -300 },
       },
     })
     expect(report).to.deep.include({ path: '/reports', price_microdollars: 500, success: [201] })
+    expect([files?.['body'], mixed?.['path']]).to.deep.equal(['multipart', '/mixed/{a}.{b}'])
     const places = (gaps as unknown as Body[]).map(({ at }) => String(at))
     expect(places).to.include.members([
-      'POST /files/requestBody',
-      'GET /bad/{a}.{b}',
+      'GET /bad/{a}{b}',
       'GET /away/parameters/0',
       'securitySchemes/login',
     ])
-    expect(places.some((at) => at.startsWith('POST /reports/requestBody'))).to.equal(true)
+    expect(report).to.have.nested.property('input_schema.$defs.Node')
     const { body: later } = await send('GET', '/v1/provider/services/acme-weather')
     expect(later['imported'], 'the same is told later').to.deep.include({
       not_understood: gaps,
@@ -176,7 +176,7 @@ describe('an OpenAPI document', () => {
     const { service, understood, not_understood: gaps } = told.body as Record<string, Body>
     expect(service?.['base_url']).to.equal(`${world.origin}/v2`)
     expect(understood?.['secrets']).to.deep.equal([{ in: 'header', name: 'X-Key', prefix: '' }])
-    const [one, made, sent, ticks] = (service?.['endpoints'] ?? []) as Body[]
+    const [one, made, sent, ticks, file] = (service?.['endpoints'] ?? []) as Body[]
     expect(one).to.have.nested.property('input_schema.properties.id.type', 'integer')
     expect(one?.['output_schema']).to.deep.equal(pet)
     expect(made).to.deep.include({ body: 'json', success: [201] })
@@ -184,7 +184,11 @@ describe('an OpenAPI document', () => {
     expect(sent).to.include({ path: '/form', body: 'form' })
     expect(ticks).to.include({ path: '/ticks', streams: true, output_schema: null })
     expect([one, made, sent].every((each) => each?.['streams'] === false)).to.equal(true)
-    expect(JSON.stringify(gaps)).to.include('POST /file').and.include('multipart')
+    expect(file).to.deep.include({
+      body: 'multipart',
+      encoding: { parts: { a: { binary: true } } },
+    })
+    expect(gaps).to.deep.equal([])
     expect((await act('pets', 'activate')).body['state']).to.equal('active')
     const paid = await call('pets', '/pets/7')
     expect([paid.status, seen.at(-1)?.url], paid.text).to.deep.equal([200, '/v2/pets/7'])
@@ -218,7 +222,7 @@ describe('an OpenAPI document', () => {
     const members = Array.from({ length: 400 }, (_, i) => [`m${i}`, { type: 'string' }])
     const schema = { $ref: '#/c' }
     const answer = { 200: { content: { 'application/json': { schema } } } }
-    const paths = Array.from({ length: 30 }, (_, i) => [`/p${i}`, { get: { responses: answer } }])
+    const paths = Array.from({ length: 60 }, (_, i) => [`/p${i}`, { get: { responses: answer } }])
     const parameters = Array.from({ length: 101 }, (_, i) => ({ name: `q${i}`, in: 'query' }))
     const { endpoints, gaps } = readOpenApi(
       JSON.stringify({
@@ -227,11 +231,11 @@ describe('an OpenAPI document', () => {
         paths: { '/many': { get: { parameters } }, ...Object.fromEntries(paths) },
       }),
     )
-    expect(endpoints).to.have.length(30)
-    expect(JSON.stringify(endpoints).match(/"type":"string"/g)?.length).to.be.within(2_000, 2_500)
+    expect(endpoints).to.have.length(60)
+    expect(JSON.stringify(endpoints).match(/"type":"string"/g)?.length).to.be.within(19_000, 20_000)
     const said = gaps.map(({ what }) => what)
     expect(said).to.include('the schema is too large; any value is accepted here')
-    expect(said).to.include('more than 100 parameters')
+    expect(said).to.include('it has more than 100 parameters')
   })
 
   it('has no path that leads elsewhere, which would block the catalog', () => {
@@ -272,7 +276,7 @@ describe('an OpenAPI document', () => {
     )
     const chain = { ...wide, S15: { type: 'string' } }
     const nested = `{"openapi":"3.1.0","x":${'['.repeat(500)}${']'.repeat(500)}}`
-    for (const text of [bomb.join('\n'), nested, ' '.repeat(2_097_153)]) {
+    for (const text of [bomb.join('\n'), nested, ' '.repeat(20_971_521)]) {
       expect(() => readOpenApi(text)).to.throw(Fault)
     }
     const body = { content: { 'application/json': { schema: { $ref: '#/c/S0' } } } }
@@ -288,9 +292,8 @@ describe('an OpenAPI document', () => {
         },
       }),
     )
-    expect(JSON.stringify(endpoints).length).to.be.below(200_000)
+    expect(JSON.stringify(endpoints).length).to.be.below(10_000)
     const said = gaps.map(({ what }) => what)
-    expect(said).to.include('the schema is too large; any value is accepted here')
-    expect(said).to.include('its $ref is circular')
+    expect(said).to.deep.equal(['its $ref is circular'])
   })
 })

@@ -217,7 +217,7 @@ describe('providers of APIs', () => {
     const schemas: readonly Body[] = [
       text({ type: 'string', pattern: '(?=a)' }),
       text({ $ref: '#' }),
-      text({ type: 'array', uniqueItems: true }),
+      text({ $ref: '#/$defs/absent' }),
       text(deep),
       text({ enum: ['x'.repeat(70_000)] }),
       { type: 'array' },
@@ -227,10 +227,9 @@ describe('providers of APIs', () => {
       const shown = JSON.stringify(input_schema).slice(0, 60)
       expect([told.status, told.body['code']], shown).to.deep.equal([422, 'schema_not_allowed'])
     }
-    const members = Array.from({ length: 1_300 }, (_, i) => [`m${i}`, {}])
+    const members = Array.from({ length: 2_001 }, (_, i) => [`m${i}`, {}])
     const large = { type: 'object', properties: Object.fromEntries(members) }
-    const both = [endpoint({ input_schema: large }), endpoint({ path: '/b', input_schema: large })]
-    const refused = await put(slug, both)
+    const refused = await put(slug, [endpoint({ input_schema: large })])
     expect([refused.status, refused.body['code']]).to.deep.equal([422, 'schema_not_allowed'])
     const slow = text({ type: 'string', pattern: '^(a+)+$' })
     expect((await put(slug, [endpoint({ input_schema: slow })])).status).to.equal(200)

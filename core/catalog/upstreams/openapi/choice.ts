@@ -1,4 +1,4 @@
-import type { Operation } from './operation.ts'
+import type { Operation } from './document.ts'
 
 /** Group of a document's operations that can be selected for import. */
 export interface OperationChoice {

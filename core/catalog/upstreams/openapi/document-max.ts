@@ -1,2 +1,2 @@
 /** Maximum size of an OpenAPI document, in bytes. */
-export const DOCUMENT_MAX = 2_097_152
+export const DOCUMENT_MAX = 20_971_520

@@ -2,9 +2,12 @@ import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
 import { cleanText } from '../../../text.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
-import { AMBIGUOUS_PATH, PATH_PATTERN, parameterNames } from '../../services/routing.ts'
+import { pathIssue } from '../../services/paths.ts'
 import type { EndpointInfo } from '../store.ts'
-import type { RefResolver } from './refs.ts'
+import { readBody } from './body.ts'
+import type { DocumentReader, Operation } from './document.ts'
+import { readParameters } from './parameters.ts'
+import { newSchemaScope } from './schema-reader.ts'
 
 /** Endpoint described by a document; `price` is null if the document does not name one. */
 export interface ProposedEndpoint extends EndpointInfo {
@@ -13,46 +16,30 @@ export interface ProposedEndpoint extends EndpointInfo {
   readonly headers: readonly string[]
 }
 
-/** Operation of a document with its location. */
-export interface Operation {
-  readonly method: EndpointInfo['method']
-  readonly path: string
-  readonly item: JsonObject
-  readonly spec: JsonObject
-  readonly at: string
-}
-
 const SUMMARY_MAX = 500
 const SUCCESS_STATUSES = [200, 201, 202, 203, 204] as const
 const MAX_BYTES = 1_048_576
-const PARAMETERS_MAX = 100
-const PARAMETER_NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/
-/** Headers set by the hub, or injected as a secret. */
-const RESERVED_HEADERS = /^(?:authorization|accept|content-type|cookie|x-api-key)$/
-
-interface Inputs {
-  readonly properties: Record<string, unknown>
-  readonly required: string[]
-  readonly query: string[]
-  readonly headers: string[]
-}
 
 /** Converts an operation to an endpoint, or to a gap that says why it cannot be sold. */
 export function proposeEndpoint(
-  refs: RefResolver,
+  reader: DocumentReader,
   operation: Operation,
 ): ProposedEndpoint | undefined {
   const { method, path, spec, at } = operation
-  if (!isSellablePath(path))
-    return refs.addGap(at, 'a path segment is neither text nor a parameter')
-  const inputs = readParameters(refs, operation)
-  if (!inputs) return undefined
-  const body = readBody(refs, operation, inputs)
-  if (!body) return undefined
-  const answer = readResponse(refs, operation)
-  const inQuery = method === 'GET' || method === 'DELETE'
-  const idempotent = inQuery || method === 'PUT'
+  const issue = pathIssue(path)
+  if (issue !== undefined) return reader.refs.addGap(at, `the path ${issue}`)
+  const scope = newSchemaScope('request')
+  const inputs = readParameters(reader, operation, scope)
+  const body = inputs && readBody(reader, operation, inputs, scope)
+  if (!inputs || !body) return undefined
+  const response = readResponse(reader, operation)
+  const idempotent = method !== 'POST' && method !== 'PATCH' ? true : inputs.takesIdempotencyKey
   const text = [spec['summary'], spec['description']].find((each) => typeof each === 'string')
+  const isAllInQuery = body.kind === 'none' && (method === 'GET' || method === 'DELETE')
+  const encoding = {
+    ...(Object.keys(inputs.styles).length > 0 && { parameters: inputs.styles }),
+    ...body.encoding,
+  }
   return {
     method,
     path,
@@ -60,16 +47,19 @@ export function proposeEndpoint(
     summary: cleanText(text, SUMMARY_MAX) || `${method} ${path}`,
     input: {
       type: 'object',
+      ...body.constraints,
       properties: inputs.properties,
-      ...(inputs.required.length > 0 && { required: inputs.required }),
+      ...(inputs.required.length > 0 && { required: [...new Set(inputs.required)] }),
       additionalProperties: body.open,
+      ...(Object.keys(scope.definitions).length > 0 && { $defs: scope.definitions }),
     },
-    ...answer,
-    query: inQuery ? [] : inputs.query,
+    ...response,
+    query: isAllInQuery ? [] : inputs.query,
     body: body.kind,
-    passes: [],
-    deadlineSeconds: DEADLINE_SECONDS,
-    maxBytes: MAX_BYTES,
+    encoding: Object.keys(encoding).length > 0 ? encoding : null,
+    chargesPasses: false,
+    deadlineSeconds: reader.limits.deadlineSeconds ?? DEADLINE_SECONDS,
+    maxBytes: reader.limits.maxBytes ?? MAX_BYTES,
     idempotent,
     retries: method === 'GET' ? 1 : 0,
     price: readPrice(spec['x-payment-info']),
@@ -77,142 +67,47 @@ export function proposeEndpoint(
   }
 }
 
-const isSellablePath = (path: string): boolean =>
-  PATH_PATTERN.test(path) && !AMBIGUOUS_PATH.test(path) && path.length <= 300
-
-function readParameters(
-  refs: RefResolver,
-  { path, item, spec, at }: Operation,
-): Inputs | undefined {
-  const inputs: Inputs = { properties: {}, required: [], query: [], headers: [] }
-  const listed = [item['parameters'], spec['parameters']].flatMap((list) =>
-    Array.isArray(list) ? (list as unknown[]) : [],
-  )
-  if (listed.length > PARAMETERS_MAX) {
-    return refs.addGap(at, `more than ${PARAMETERS_MAX} parameters`)
-  }
-  const byName = new Map<string, JsonObject>()
-  for (const [i, each] of listed.entries()) {
-    const found = refs.resolve(each, `${at}/parameters/${i}`)
-    if (found) byName.set(`${String(found['in'])} ${String(found['name'])}`, found)
-  }
-  for (const parameter of byName.values()) {
-    if (!addParameter(refs, parameter, inputs, at)) return undefined
-  }
-  for (const name of parameterNames(path)) {
-    inputs.properties[name] ??= { type: 'string' }
-    if (!inputs.required.includes(name)) inputs.required.push(name)
-  }
-  return inputs
-}
-
-/** @returns false if the parameter is unsupported and the operation requires it */
-function addParameter(
-  refs: RefResolver,
-  parameter: JsonObject,
-  inputs: Inputs,
-  at: string,
-): boolean {
-  const { name, in: place, required, style, explode } = parameter
-  const where = `${at}/parameters/${String(name)}`
-  if (typeof name !== 'string' || (place !== 'header' && !PARAMETER_NAME.test(name))) {
-    refs.addGap(where, 'the name of the parameter is not supported')
-    return required !== true
-  }
-  if (place === 'header') {
-    const header = name.toLowerCase()
-    if (!RESERVED_HEADERS.test(header)) inputs.headers.push(header)
-    return true
-  }
-  if (place !== 'query' && place !== 'path') {
-    refs.addGap(where, `a parameter in ${String(place)} is not supported`)
-    return required !== true
-  }
-  if ((style !== undefined && style !== 'form' && style !== 'simple') || explode === false) {
-    refs.addGap(where, 'its style is not supported; lists are sent as name=a&name=b')
-  }
-  if (Object.hasOwn(inputs.properties, name)) {
-    refs.addGap(where, 'two parameters have the same name')
-    return false
-  }
-  const schema = refs.inlineSchema(parameter['schema'] ?? {}, where)
-  const { description } = parameter
-  const text = typeof description === 'string' && { description: description.slice(0, 1_000) }
-  inputs.properties[name] = { ...text, ...schema }
-  if (required === true || place === 'path') inputs.required.push(name)
-  if (place === 'query') inputs.query.push(name)
-  return true
-}
-
-const FORM_TYPE = 'application/x-www-form-urlencoded'
-
-/** Adds the members of the body to the input. */
-function readBody(refs: RefResolver, { method, spec, at }: Operation, inputs: Inputs) {
-  const given = spec['requestBody']
-  if (given === undefined || method === 'GET' || method === 'DELETE') {
-    if (given !== undefined) refs.addGap(`${at}/requestBody`, `the body of a ${method} is not sent`)
-    return { kind: 'none', open: false } as const
-  }
-  const body = refs.resolve(given, `${at}/requestBody`)
-  const content = objectMember(body, 'content')
-  const types = Object.keys(content)
-  const type = types.find((each) => /^application\/(?:[\w.+-]+\+)?json\b/.test(each))
-  const found = type ?? types.find((each) => each.startsWith(FORM_TYPE))
-  if (found === undefined) {
-    const isMultipart = types.some((each) => each.startsWith('multipart/'))
-    const what = isMultipart
-      ? 'a multipart body is not supported; offer JSON or a form instead'
-      : 'the body is neither JSON nor a form'
-    return refs.addGap(`${at}/requestBody`, what)
-  }
-  const media = content[found]
-  const where = `${at}/requestBody`
-  const schema = refs.inlineSchema(isJsonObject(media) ? (media['schema'] ?? {}) : {}, where)
-  const kind = type === undefined ? 'form' : 'json'
-  const whole = objectMembers(schema)
-  if (!whole) {
-    if (schema['type'] !== undefined && schema['type'] !== 'object') {
-      return refs.addGap(where, 'the body is not an object')
-    }
-    refs.addGap(where, 'the schema names no members; any body is accepted')
-    return { kind, open: true } as const
-  }
-  const twice = Object.keys(whole.properties).find((name) => Object.hasOwn(inputs.properties, name))
-  if (twice !== undefined) return refs.addGap(where, `both a member and a parameter: ${twice}`)
-  Object.assign(inputs.properties, whole.properties)
-  if (body?.['required'] === true) inputs.required.push(...whole.required)
-  return { kind, open: whole.open } as const
-}
-
-/** Returns the members of an object schema, including those of `allOf`. */
-function objectMembers(
-  schema: JsonObject,
-): { properties: JsonObject; required: string[]; open: boolean } | undefined {
-  const { allOf } = schema
-  const parts = [schema, ...(Array.isArray(allOf) ? (allOf as JsonObject[]) : [])]
-  const named = parts.map(({ properties }) => properties).filter(isJsonObject)
-  if (named.length === 0 || schema['anyOf'] || schema['oneOf']) return undefined
-  return {
-    properties: Object.assign({}, ...named) as JsonObject,
-    required: parts.flatMap((part) => (part['required'] as string[] | undefined) ?? []),
-    open: parts.every((part) => part['additionalProperties'] !== false),
-  }
-}
-
-/** Returns the success statuses, the response schema, and whether the response is a stream. */
-function readResponse(refs: RefResolver, { spec, at }: Operation) {
+/** Returns the statuses, the response schema, and true if the response is a stream. */
+function readResponse({ refs, schemas }: DocumentReader, { spec, at }: Operation) {
   const responses = objectMember(spec, 'responses')
-  const statuses = Object.keys(responses).filter((status) => /^2\d\d$/.test(status))
-  const success = statuses.length > 0 ? statuses.map(Number) : [...SUCCESS_STATUSES]
-  const first = statuses[0] ?? '2XX'
+  const names = Object.keys(responses)
+  const statuses = names.filter((status) => /^2\d\d$/.test(status))
+  const isAny = statuses.length === 0 || names.some((name) => /^2xx$/i.test(name))
+  const success = isAny
+    ? [...new Set([...statuses.map(Number), ...SUCCESS_STATUSES])]
+    : statuses.map(Number)
+  const first = statuses[0] ?? names.find((name) => /^2xx$/i.test(name)) ?? 'default'
   const response = refs.resolve(responses[first], `${at}/responses/${first}`)
   const content = objectMember(response, 'content')
-  const streams = Object.keys(content).some((type) => type.startsWith('text/event-stream'))
+  const types = Object.keys(content)
+  const streams = types.some((type) => STREAM_TYPES.test(type))
   const json = Object.entries(content).find(([type]) => /[/+]json\b/.test(type))?.[1]
-  if (streams || statuses.length > 1 || !isJsonObject(json))
-    return { success, streams, output: null }
-  const output = refs.inlineSchema(json['schema'] ?? {}, `${at}/responses/${first}`)
-  return { success, streams, output: Object.keys(output).length > 0 ? output : null }
+  const shared = { success, passes: passedStatuses(names), streams }
+  const isOnly = statuses.length === 1 && !isAny && types.every((type) => /[/+]json\b/.test(type))
+  if (streams || !isOnly || !isJsonObject(json)) return { ...shared, output: null }
+  const scope = newSchemaScope('response')
+  const read = schemas.read(json['schema'] ?? {}, `${at}/responses/${first}`, scope)
+  if (Object.keys(read).length === 0) return { ...shared, output: null }
+  const { definitions } = scope
+  const output = Object.keys(definitions).length > 0 ? { ...read, $defs: definitions } : read
+  return { ...shared, output }
+}
+
+/** Media types whose items arrive one by one. */
+const STREAM_TYPES = /^(?:text\/event-stream|application\/(?:jsonl|x-ndjson|json-seq))\b/
+/** Statuses that a range `4XX` stands for. */
+const RANGE = [400, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 422, 429]
+/** Statuses about a credential or money, which callers would take for the hub's own. */
+const ABOUT_PROVIDER: ReadonlySet<number> = new Set([401, 402, 407])
+const PASSES_MAX = 20
+
+/** Declared client errors, which callers get as the answer of the API. */
+function passedStatuses(names: readonly string[]): readonly number[] {
+  const statuses = names.flatMap((name) =>
+    /^4xx$/i.test(name) ? RANGE : /^4\d\d$/.test(name) ? [Number(name)] : [],
+  )
+  const passed = [...new Set(statuses)].filter((status) => !ABOUT_PROVIDER.has(status))
+  return passed.slice(0, PASSES_MAX)
 }
 
 /** Reads `x-payment-info`, flat or `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`. */

@@ -2,36 +2,79 @@ import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { upgradeFromThreeToThreeOne } from '@scalar/openapi-upgrader/3.0-to-3.1'
 import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { DOCUMENT_MAX } from './document-max.ts'
 
 const DEPTH_MAX = 100
-const NODES_MAX = 200_000
+const NODES_MAX = 2_000_000
 const ALIASES_MAX = 100
 
-/** Parses OpenAPI 3 or Swagger 2.0 and upgrades it to 3.1. @throws Fault `openapi_unreadable` */
-export function parseOpenApi(text: string): JsonObject {
+/** Parses a document, or a part of one. @throws Fault `openapi_unreadable` */
+export function parseDocument(text: string): JsonObject {
   if (Buffer.byteLength(text) > DOCUMENT_MAX) {
-    throw unreadable(`The document has more than ${DOCUMENT_MAX} bytes.`)
+    const detail = `The document has more than ${DOCUMENT_MAX} bytes. Remove what you do not sell.`
+    throw unreadable(detail)
   }
   const document = parseText(text)
   if (!isJsonObject(document)) throw unreadable('The document is not an object.')
-  const { openapi, swagger } = document
-  const isSwagger = String(swagger) === '2' || String(swagger) === '2.0'
-  if (!isSwagger && !/^3\.[01](\.|$)/.test(String(openapi))) {
-    throw unreadable('The document is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.')
+  return document
+}
+
+/** Upgrades OpenAPI 3 or Swagger 2.0 to 3.1, in place. @throws Fault `openapi_unreadable` */
+export function upgradeOpenApi(document: JsonObject): JsonObject {
+  assertVersion(document)
+  if (countNodes(document) === undefined) {
+    const detail = `It is nested more than ${DEPTH_MAX} deep or has more than ${NODES_MAX} parts`
+    throw unreadable(`${detail}. Select operations with "only".`)
   }
-  const size = countNodes(document)
-  if (size === undefined)
-    throw unreadable('The document is nested too deeply or has too many parts.')
   try {
-    const copy = structuredClone(document)
+    if (!isSwagger(document)) return upgradeFromThreeToThreeOne({ ...document }) as JsonObject
+    keepStreamResponses(document)
+    markFormLists(document)
     // The upgrader does not accept the version as a number, which some documents have.
-    if (isSwagger) keepStreamResponses(copy)
-    const three = isSwagger ? upgradeFromTwoToThree({ ...copy, swagger: '2.0' }) : copy
+    const three = upgradeFromTwoToThree({ ...document, swagger: '2.0' })
+    requireForms(three as JsonObject)
     return upgradeFromThreeToThreeOne({ ...three }) as JsonObject
   } catch (error) {
     throw unreadable('The document does not have the structure of its version.', error)
+  }
+}
+
+/** @throws Fault `openapi_unreadable` */
+export function assertVersion(document: JsonObject): void {
+  if (isSwagger(document) || /^3\.[0-2](\.|$)/.test(String(document['openapi']))) return
+  throw unreadable('The document is not OpenAPI 3.0, 3.1 or 3.2, nor Swagger 2.0.')
+}
+
+const isSwagger = ({ swagger }: JsonObject): boolean =>
+  String(swagger) === '2' || String(swagger) === '2.0'
+
+/** Marks forms with required members as required, which the upgrader does not. */
+function requireForms({ paths }: JsonObject): void {
+  for (const { requestBody } of objectValues(paths).flatMap(objectValues)) {
+    const body = isJsonObject(requestBody) ? requestBody : {}
+    const forms = Object.entries(objectMember(body, 'content')).filter(([type]) =>
+      /form/.test(type),
+    )
+    const isRequired = forms.some(([, media]) => {
+      const schema = isJsonObject(media) ? media['schema'] : undefined
+      const required = isJsonObject(schema) ? schema['required'] : undefined
+      return Array.isArray(required) && required.length > 0
+    })
+    if (isRequired) Object.assign(body, { required: true })
+  }
+}
+
+/** States the default of lists in forms, which the upgrader otherwise drops, and marks tabs. */
+function markFormLists({ paths, parameters }: JsonObject): void {
+  const items = objectValues(paths)
+  const operations = items.flatMap(objectValues)
+  const listed = [...items, ...operations].flatMap((each) => each['parameters'] ?? [])
+  for (const parameter of [...listed, ...objectValues(parameters)]) {
+    if (!isJsonObject(parameter) || parameter['type'] !== 'array') continue
+    const { collectionFormat = 'csv' } = parameter
+    Object.assign(parameter, { collectionFormat })
+    if (collectionFormat === 'tsv') Object.assign(parameter, { 'x-tsv': true })
   }
 }
 

@@ -1,24 +1,37 @@
 import { Fault } from '../../../errors.ts'
 import { runInWorker, WorkerLimitExceeded } from '../run-in-worker.ts'
+import type { FetchDocuments } from './bundle.ts'
 import type { ImportedApi } from './read.ts'
+import type { ReadTask } from './read-worker.ts'
 
-const LIMITS = { deadlineMs: 20_000, heapMb: 512 } as const
+const LIMITS = { deadlineMs: 60_000, heapMb: 1_024 } as const
 
-type WorkerMessage = { readonly api: ImportedApi } | { readonly detail: string }
+type WorkerMessage =
+  | { readonly ask: readonly string[] }
+  | { readonly api: ImportedApi }
+  | { readonly detail: string }
 
-/** Runs `readOpenApi` in a worker for up to 20 seconds. @throws also Fault `rate_limited` */
+/**
+ * Reads an OpenAPI document in a worker for up to 60 seconds.
+ * @param fetchDocuments fetches the documents that it references
+ * @throws Fault `openapi_unreadable`, `rate_limited`
+ */
 export async function readOpenApiInWorker(
-  text: string,
-  only: readonly string[],
+  task: ReadTask,
+  fetchDocuments: FetchDocuments,
 ): Promise<ImportedApi> {
   try {
     const thread = new URL('./read-worker.ts', import.meta.url)
-    const message = await runInWorker<WorkerMessage>(thread, { text, only }, LIMITS)
+    const reply = (message: WorkerMessage) =>
+      'ask' in message ? fetchDocuments(message.ask) : undefined
+    const message = await runInWorker<WorkerMessage>(thread, task, LIMITS, reply)
     if ('api' in message) return message.api
-    throw new Fault('openapi_unreadable', message.detail)
+    throw new Fault('openapi_unreadable', 'detail' in message ? message.detail : undefined)
   } catch (error) {
     if (!(error instanceof WorkerLimitExceeded)) throw error
-    const detail = 'Reading the document takes too much time or memory.'
+    const detail =
+      `Reading the document takes more than ${LIMITS.deadlineMs / 1_000} seconds or ` +
+      `${LIMITS.heapMb} MiB. Select operations with "only", or send JSON, which is read faster.`
     throw new Fault('openapi_unreadable', detail, { cause: error })
   }
 }

@@ -2,9 +2,11 @@ import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
 import { cleanText } from '../../../text.ts'
 import type { EndpointInfo } from '../store.ts'
 import { isSelected, type OperationChoice, operationChoices } from './choice.ts'
-import { type Operation, type ProposedEndpoint, proposeEndpoint } from './operation.ts'
-import { parseOpenApi } from './parse.ts'
+import type { EndpointLimits, Operation } from './document.ts'
+import { type ProposedEndpoint, proposeEndpoint } from './operation.ts'
+import { assertVersion, parseDocument, upgradeOpenApi } from './parse.ts'
 import { type Gap, RefResolver } from './refs.ts'
+import { SchemaReader } from './schema-reader.ts'
 
 /** Contents of a document, as far as they can be sold. */
 export interface ImportedApi {
@@ -40,14 +42,24 @@ const OPERATIONS_MAX = 1_000
 const WANTS_MAX = 20
 const CHOICES_SHOWN = 10
 
-/**
- * Reads an OpenAPI document.
- * @param only selectors: `GET /weather`, `/weather` and all paths below it, or a tag; empty for all
- * @throws Fault `openapi_unreadable`
- */
-export function readOpenApi(text: string, only: readonly string[] = []): ImportedApi {
-  const root = parseOpenApi(text)
+/** Settings of an import. */
+export interface ImportOptions extends EndpointLimits {
+  /** Selectors: `GET /weather`, `/weather` and all paths below it, or a tag; empty for all. */
+  readonly only?: readonly string[]
+}
+
+/** Reads an OpenAPI document that has no other documents. @throws Fault `openapi_unreadable` */
+export const readOpenApi = (text: string, options: ImportOptions = {}): ImportedApi =>
+  readSelected(selectPaths(parseDocument(text), options.only ?? []), options)
+
+/** Reads a document reduced by `selectPaths`. @throws Fault `openapi_unreadable` */
+export function readSelected(
+  document: JsonObject,
+  { only = [], ...limits }: ImportOptions,
+): ImportedApi {
+  const root = upgradeOpenApi(document)
   const refs = new RefResolver(root)
+  const reader = { refs, schemas: new SchemaReader(refs), limits }
   const info = objectMember(root, 'info')
   const endpoints: ProposedEndpoint[] = []
   const guarded: string[] = []
@@ -55,13 +67,24 @@ export function readOpenApi(text: string, only: readonly string[] = []): Importe
   const selected = all.filter(
     (each) => only.length === 0 || only.some((selector) => isSelected(selector, each)),
   )
+  const [server] = serversOf(root, selected[0])
+  const shapes = new Set<string>()
   let examined = 0
   for (const operation of selected.slice(0, OPERATIONS_MAX)) {
     if (endpoints.length === ENDPOINTS_MAX) break
     examined += 1
-    const found = proposeEndpoint(refs, operation)
-    if (found) endpoints.push(found)
-    if (found && needsSecret(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
+    const [own] = serversOf(root, operation)
+    if (own !== server) {
+      refs.addGap(operation.at, `its server is ${own}: select it with "only" for another service`)
+      continue
+    }
+    const shape = `${operation.method} ${operation.path.replaceAll(/\{[^{}]+\}/g, '{}')}`
+    if (shapes.has(shape)) refs.addGap(operation.at, 'the path is the same as another one')
+    const found = shapes.has(shape) ? undefined : proposeEndpoint(reader, operation)
+    if (!found) continue
+    shapes.add(shape)
+    endpoints.push(found)
+    if (needsSecret(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
   }
   const leftOut = selected.length - examined
   const choices = leftOut > 0 ? operationChoices(all) : []
@@ -69,7 +92,7 @@ export function readOpenApi(text: string, only: readonly string[] = []): Importe
   return {
     title: shortText(info['title'], 100),
     summary: shortText(info['summary'] ?? info['description'], 500),
-    servers: readServers(root),
+    servers: serversOf(root, selected[0]),
     endpoints,
     wants: readRequiredSecrets(root, refs).slice(0, WANTS_MAX),
     guarded,
@@ -78,6 +101,27 @@ export function readOpenApi(text: string, only: readonly string[] = []): Importe
     choices,
     unknown: only.filter((selector) => !all.some((each) => isSelected(selector, each))),
   }
+}
+
+/**
+ * Reduces a document to the paths that selectors may select, so that limits apply to them alone.
+ * @throws Fault `openapi_unreadable` for another version
+ */
+export function selectPaths(document: JsonObject, only: readonly string[]): JsonObject {
+  assertVersion(document)
+  if (only.length === 0) return document
+  const paths = Object.entries(objectMember(document, 'paths'))
+  const mayBeSelected = ([path, item]: [string, unknown]): boolean =>
+    isJsonObject(item) &&
+    ('$ref' in item ||
+      METHODS.some((method) => {
+        const spec = item[method]
+        if (!isJsonObject(spec)) return false
+        const name = method.toUpperCase() as EndpointInfo['method']
+        const operation = { method: name, path, item, spec, at: `${name} ${path}` }
+        return '$ref' in spec || only.some((selector) => isSelected(selector, operation))
+      }))
+  return { ...document, paths: Object.fromEntries(paths.filter(mayBeSelected)) }
 }
 
 const leftOutNotice = (leftOut: number, choices: readonly OperationChoice[]): string =>
@@ -97,6 +141,9 @@ function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operati
   const paths = objectMember(root, 'paths')
   for (const [path, given] of Object.entries(paths)) {
     const item = refs.resolve(given, `paths/${path}`)
+    for (const method of item ? unsoldMethods(item) : []) {
+      refs.addGap(`${method.toUpperCase()} ${path}`, 'the method is not supported')
+    }
     for (const method of METHODS) {
       const at = `${method.toUpperCase()} ${path}`
       const spec = item && refs.resolve(item[method], at)
@@ -104,6 +151,20 @@ function* readOperations(root: JsonObject, refs: RefResolver): Generator<Operati
       yield { method: method.toUpperCase() as EndpointInfo['method'], path, item, spec, at }
     }
   }
+}
+
+/** Methods of an item that cannot be sold; HEAD and OPTIONS are answered by the hub itself. */
+const unsoldMethods = (item: JsonObject): readonly string[] => [
+  ...['trace', 'query'].filter((method) => isJsonObject(item[method])),
+  ...Object.keys(objectMember(item, 'additionalOperations')),
+]
+
+/** Servers of an operation, its path or the document, whichever names any first. */
+function serversOf(root: JsonObject, operation: Operation | undefined): readonly string[] {
+  const named = [operation?.spec, operation?.item].find(
+    (each) => readServers(each ?? {}).length > 0,
+  )
+  return readServers(named ?? root)
 }
 
 function readServers({ servers }: JsonObject): readonly string[] {

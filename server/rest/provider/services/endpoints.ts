@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
-import {
-  AMBIGUOUS_PATH,
-  PATH_PATTERN,
-  parameterNames,
-} from '../../../../core/catalog/services/routing.ts'
+import { PATH_MAX, parameterNames, pathIssue } from '../../../../core/catalog/services/paths.ts'
 import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
 import { assertComplete } from '../../../../core/catalog/upstreams/completeness.ts'
 import { listPrices, setPrice } from '../../../../core/catalog/upstreams/prices.ts'
@@ -20,6 +16,7 @@ import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { json, type Micros, micros } from '../../../../core/money.ts'
+import type { RequestEncoding } from '../../../../core/plugin/upstreams.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
 import { visibleJson } from '../../../../core/text.ts'
 import { plainText } from '../../fields.ts'
@@ -27,15 +24,28 @@ import { inputFault } from '../../input-errors.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { reviewRules, type ServiceDeps } from './deps.ts'
+import { EncodingField } from './encoding-field.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
 const path = z
   .string()
-  .max(300)
-  .regex(PATH_PATTERN, 'must be a path, such as /cities/{city}/weather')
-  .refine((text) => !AMBIGUOUS_PATH.test(text), 'must not have dot segments or empty segments')
+  .max(PATH_MAX)
+  .superRefine((text, context) => {
+    const message = pathIssue(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
 const status = (from: number, to: number) => z.int().min(from).max(to)
 const PRICE_MAX_MICROS = 1_000_000_000
+
+/** Limits of an endpoint, which an import sets for all of them. */
+export const endpointLimits = {
+  deadline_seconds: z.int().min(1).max(299).meta({
+    description: 'Seconds until a call fails with 504. Default: 30.',
+  }),
+  max_bytes: z.int().min(1_024).max(33_554_432).meta({
+    description: 'Maximum size of a response in bytes. Default: 1,048,576.',
+  }),
+}
 
 const EndpointField = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -51,18 +61,26 @@ const EndpointField = z.strictObject({
   output_schema: z.record(z.string(), z.unknown()).nullish().meta({
     description: 'JSON Schema of responses. Responses that violate it are refunded.',
   }),
-  query: z.array(z.string().max(64)).max(50).default([]).meta({
+  query: z.array(z.string().max(200)).max(100).default([]).meta({
     description: 'POST, PUT and PATCH: members of the input that are sent in the query.',
   }),
-  body: z.enum(['none', 'json', 'form']).optional(),
+  body: z.enum(['none', 'json', 'form', 'multipart', 'text', 'binary']).optional(),
+  encoding: EncodingField.nullish().meta({
+    description:
+      'Serialization in terms of OpenAPI: style and explode of parameters, the member that is ' +
+      'the whole body, its media type, and the parts of a form.',
+  }),
   success: z.array(status(200, 299)).min(1).max(20).optional().meta({
     description: 'Statuses that are delivered and charged. Default: 200 to 204.',
   }),
   passes: z.array(status(400, 599)).max(20).default([]).meta({
-    description: 'Error statuses passed to callers without charge. Others become a 502.',
+    description: 'Error statuses passed to callers as the answer of the API. Others become a 502.',
   }),
-  deadline_seconds: z.int().min(1).max(299).default(DEADLINE_SECONDS),
-  max_bytes: z.int().min(1_024).max(33_554_432).default(1_048_576),
+  charges_passes: z.boolean().default(false).meta({
+    description: 'True to charge responses with a status in passes.',
+  }),
+  deadline_seconds: endpointLimits.deadline_seconds.default(DEADLINE_SECONDS),
+  max_bytes: endpointLimits.max_bytes.default(1_048_576),
   streams: z.boolean().default(false).meta({ description: 'Streams the response: SSE, files.' }),
   idempotent: z.boolean().optional().meta({
     description: 'True if repeating a request has no further effect. Default: not POST and PATCH.',
@@ -173,7 +191,7 @@ async function parseEndpoints(orders: readonly EndpointInput[]): Promise<readonl
   const read = orders.map((order, i) => parseEndpoint(visibleJson(order), i))
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {
-    const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`
+    const shape = `${method} ${text.replaceAll(/\{[^{}]+\}/g, '{}')}`
     if (shapes.has(shape)) throw invalid(i, 'path', 'is the same as another path')
     shapes.add(shape)
   }
@@ -191,12 +209,19 @@ const assertNotRetired = ({ state }: UpstreamInfo): void => {
 }
 
 function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
-  const inQuery = order.method === 'GET' || order.method === 'DELETE'
+  const isGet = order.method === 'GET'
+  const body = isGet ? 'none' : (order.body ?? (order.method === 'DELETE' ? 'none' : 'json'))
+  const inQuery = body === 'none' && (isGet || order.method === 'DELETE')
   const idempotent = order.idempotent ?? !/^(?:POST|PATCH)$/.test(order.method)
   const input = inputSchemaOf(order, i)
   const names = isJsonObject(input['properties']) ? input['properties'] : {}
   const unknown = order.query.find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw invalid(i, 'query', `"${unknown}" is not in input_schema`)
+  const { bodyMember } = order.encoding ?? {}
+  if (bodyMember !== undefined && !Object.hasOwn(names, bodyMember))
+    throw invalid(i, 'encoding', `bodyMember: "${bodyMember}" is not in input_schema`)
+  if ((body === 'text' || body === 'binary') && bodyMember === undefined)
+    throw invalid(i, 'encoding', `bodyMember is required for a ${body} body`)
   const upstreamPath = order.upstream_path ?? order.path
   const [declared, sent] = [order.path, upstreamPath].map((each) => parameterNames(each))
   if (new Set(declared).size < declared!.length) throw invalid(i, 'path', 'has duplicates')
@@ -218,7 +243,9 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
     input,
     output,
     query: inQuery ? [] : order.query,
-    body: inQuery ? 'none' : (order.body ?? 'json'),
+    body,
+    encoding: order.encoding ? (order.encoding as RequestEncoding) : null,
+    chargesPasses: order.charges_passes,
     success: order.success ?? [200, 201, 202, 203, 204],
     passes: order.passes,
     deadlineSeconds: order.deadline_seconds,

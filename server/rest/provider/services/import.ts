@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { storeImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
 import { SELECTOR_MAX } from '../../../../core/catalog/upstreams/openapi/choice.ts'
-import { DOCUMENT_MAX } from '../../../../core/catalog/upstreams/openapi/document-max.ts'
 import type { ImportedApi } from '../../../../core/catalog/upstreams/openapi/read.ts'
 import { readOpenApiInWorker } from '../../../../core/catalog/upstreams/openapi/read-in-worker.ts'
 import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import { createUpstream, writeEndpoints } from '../../../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
-import { EgressError } from '../../../../core/egress/errors.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
-import { FAULTS, Fault, type FaultCode } from '../../../../core/errors.ts'
+import { Fault } from '../../../../core/errors.ts'
 import { type Micros, micros } from '../../../../core/money.ts'
 import { visibleJson } from '../../../../core/text.ts'
 import { UPSTREAM_FAULTS } from '../../../proxy/provider-code.ts'
 import { plainText, slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import { baseUrl, checkUrl, parseBaseUrl } from './base-url.ts'
+import { baseUrl, parseBaseUrl } from './base-url.ts'
 import type { ServiceDeps } from './deps.ts'
+import { documentsFrom, fetchDocument } from './documents.ts'
+import { endpointLimits } from './endpoints.ts'
 import { ImportView, ServiceView, showService } from './view.ts'
 
 const ImportOrder = z
@@ -44,6 +44,8 @@ const ImportOrder = z
     price_microdollars: z.int().min(0).max(1_000_000_000).optional().meta({
       description: 'Price of endpoints without their own (x-payment-info).',
     }),
+    deadline_seconds: endpointLimits.deadline_seconds.optional(),
+    max_bytes: endpointLimits.max_bytes.optional(),
     free_calls_per_month: z.int().min(0).max(1_000_000).default(0),
   })
   .refine(({ openapi, url }) => (openapi === undefined) !== (url === undefined), {
@@ -87,8 +89,10 @@ export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const [owner = ''] = ownerOf(request)
       const { body } = request
-      const text = body.openapi ?? (await fetchDocument(deps, body.url ?? ''))
-      const found = await readOpenApiInWorker(text, body.only)
+      const { url, only, deadline_seconds: deadlineSeconds, max_bytes: maxBytes } = body
+      const text = body.openapi ?? (await fetchDocument(deps, url ?? ''))
+      const options = { only, deadlineSeconds, maxBytes }
+      const found = await readOpenApiInWorker({ text, url, options }, documentsFrom(deps, text))
       const made = await createDraft(deps, owner, body, found)
       const priced = body.price_microdollars !== undefined
       const unpriced = found.endpoints.filter(({ price }) => price === null && !priced)
@@ -163,25 +167,4 @@ function baseUrlOf(
     throw inputFault('/base_url', 'is required because the document names no server')
   }
   return URL.parse(server ?? '/', url)?.href ?? server ?? ''
-}
-
-const TIMEOUT_MS = 15_000
-
-/** @throws Fault `validation_failed` for a forbidden URL, or `upstream_*` if the request fails */
-async function fetchDocument(deps: ServiceDeps, text: string): Promise<string> {
-  const { url, local, error: urlError } = checkUrl(text, deps.rules, deps.localOrigins)
-  if (url === undefined) throw inputFault('/url', urlError)
-  const client = local ? deps.backends : deps.egress
-  try {
-    const timeouts = { totalMs: TIMEOUT_MS }
-    const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.1' }
-    const request = { url, method: 'GET', headers, maxBytes: DOCUMENT_MAX, timeouts }
-    const { status, body } = await client.request(request)
-    if (status === 200) return body.toString('utf8')
-    throw new Fault('upstream_error', `The request for the document returned status ${status}.`)
-  } catch (error) {
-    if (!(error instanceof EgressError)) throw error
-    const code: FaultCode = error.code in FAULTS ? error.code : 'upstream_error'
-    throw new Fault(code, error.message, { cause: error })
-  }
 }
