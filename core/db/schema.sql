@@ -1836,10 +1836,13 @@ CREATE TABLE hub.upstream_endpoint (
   idempotent boolean NOT NULL,
   retries smallint NOT NULL,
   listed boolean DEFAULT true NOT NULL,
+  encoding jsonb,
+  charges_passes boolean DEFAULT false NOT NULL,
   CONSTRAINT upstream_endpoint_pkey PRIMARY KEY (service, method, path),
-  CONSTRAINT upstream_endpoint_body_check CHECK ((body = ANY (ARRAY['none'::text, 'json'::text, 'form'::text]))),
+  CONSTRAINT upstream_endpoint_body_check CHECK ((body = ANY (ARRAY['none'::text, 'json'::text, 'form'::text, 'multipart'::text, 'text'::text, 'binary'::text]))),
   CONSTRAINT upstream_endpoint_check CHECK ((((retries >= 0) AND (retries <= 3)) AND (idempotent OR (retries = 0)))),
   CONSTRAINT upstream_endpoint_deadline_seconds_check CHECK (((deadline_seconds >= 1) AND (deadline_seconds <= 300))),
+  CONSTRAINT upstream_endpoint_encoding_check CHECK ((jsonb_typeof(encoding) = 'object'::text)),
   CONSTRAINT upstream_endpoint_input_check CHECK (((input ->> 'type'::text) = 'object'::text)),
   CONSTRAINT upstream_endpoint_max_bytes_check CHECK (((max_bytes >= 1024) AND (max_bytes <= 33554432))),
   CONSTRAINT upstream_endpoint_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text, 'PUT'::text, 'PATCH'::text, 'DELETE'::text]))),
@@ -3863,7 +3866,11 @@ AS $function$
         'upstreamPath', e.upstream_path, 'summary', e.summary, 'input', e.input, 'output', e.output,
         'query', e.query, 'body', e.body, 'success', e.success, 'passes', e.passes,
         'deadlineSeconds', e.deadline_seconds, 'maxBytes', e.max_bytes, 'streams', e.streams,
-        'idempotent', e.idempotent, 'retries', e.retries) ORDER BY e.position), '[]')
+        'idempotent', e.idempotent, 'retries', e.retries)
+        -- Only where they are set, so that versions from before remain equal.
+        || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('encoding', e.encoding) END
+        || CASE WHEN e.charges_passes THEN '{"chargesPasses": true}'::jsonb ELSE '{}' END
+        ORDER BY e.position), '[]')
       FROM upstream_endpoint e WHERE e.service = u.slug AND e.listed))
   FROM upstream u WHERE u.slug = p_slug
 $function$;
