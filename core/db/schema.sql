@@ -1837,7 +1837,6 @@ CREATE TABLE hub.upstream_endpoint (
   retries smallint NOT NULL,
   listed boolean DEFAULT true NOT NULL,
   encoding jsonb,
-  charges_passes boolean DEFAULT false NOT NULL,
   CONSTRAINT upstream_endpoint_pkey PRIMARY KEY (service, method, path),
   CONSTRAINT upstream_endpoint_body_check CHECK ((body = ANY (ARRAY['none'::text, 'json'::text, 'form'::text, 'multipart'::text, 'text'::text, 'binary'::text]))),
   CONSTRAINT upstream_endpoint_check CHECK ((((retries >= 0) AND (retries <= 3)) AND (idempotent OR (retries = 0)))),
@@ -3867,10 +3866,9 @@ AS $function$
         'query', e.query, 'body', e.body, 'success', e.success, 'passes', e.passes,
         'deadlineSeconds', e.deadline_seconds, 'maxBytes', e.max_bytes, 'streams', e.streams,
         'idempotent', e.idempotent, 'retries', e.retries)
-        -- Only where they are set, so that versions from before remain equal.
-        || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('encoding', e.encoding) END
-        || CASE WHEN e.charges_passes THEN '{"chargesPasses": true}'::jsonb ELSE '{}' END
-        ORDER BY e.position), '[]')
+        -- Only where it is set, so that versions from before remain equal.
+        || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb
+          ELSE jsonb_build_object('encoding', e.encoding) END ORDER BY e.position), '[]')
       FROM upstream_endpoint e WHERE e.service = u.slug AND e.listed))
   FROM upstream u WHERE u.slug = p_slug
 $function$;

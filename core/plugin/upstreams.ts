@@ -63,10 +63,8 @@ export interface UpstreamEndpoint {
   readonly encoding: RequestEncoding | null
   /** Statuses that are delivered and charged. */
   readonly success: readonly number[]
-  /** Error statuses that are passed to the caller unchanged. */
+  /** Error statuses that are passed to the caller unchanged and not charged. */
   readonly passes: readonly number[]
-  /** True if a response with a status in `passes` is charged, as the answer it is. */
-  readonly chargesPasses: boolean
   readonly deadlineSeconds: number
   /** Maximum size of a response; a stream may be larger. */
   readonly maxBytes: number

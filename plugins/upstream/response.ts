@@ -36,7 +36,11 @@ export function replyOf(
   const { status, headers, body, stream } = response
   try {
     const passes = endpoint.passes.includes(status)
-    if (!passes && !endpoint.success.includes(status)) throw refusalFailure(upstream, response)
+    if (!passes && !endpoint.success.includes(status)) {
+      throw isFaultOfCaller(status)
+        ? requestRefusal(upstream, response)
+        : refusalFailure(upstream, response)
+    }
     if (encodingOf(response))
       throw brokenFailure(response, 'It is compressed, though it was not to be.')
     if (repeatsSecret(upstream, response)) throw brokenFailure(response, 'It repeats a secret.')
@@ -63,6 +67,23 @@ export function failureOf(upstream: Upstream, error: unknown): unknown {
   if (code === 'upstream_timeout') return new Failure(504, code, message, extras)
   const known = code === 'destination_not_allowed' ? 'upstream_unreachable' : code
   return new Failure(502, known, message, extras)
+}
+
+/** Client errors about the provider's own credential, money or quota, not the caller's request. */
+const PROVIDER_STATUSES: ReadonlySet<number> = new Set([
+  401, 402, 403, 407, 408, 421, 425, 426, 429,
+])
+
+/**
+ * Decides whose fault an undeclared status is: of the caller whose request the API refuses, or of
+ * the provider, which counts as a failure and as downtime.
+ */
+const isFaultOfCaller = (status: number): boolean =>
+  status >= 400 && status < 500 && !PROVIDER_STATUSES.has(status)
+
+function requestRefusal(upstream: Upstream, response: EgressResponse): Refusal {
+  const detail = `The API refused the request with status ${response.status}; see upstream.`
+  return new Refusal('request_refused', detail, { upstream: describeBody(upstream, response) })
 }
 
 function refusalFailure(upstream: Upstream, response: EgressResponse): Failure {

@@ -1,8 +1,7 @@
 -- Requests of imported APIs are serialized as their documents declare: styles of parameters, bodies
--- that are no object, multipart. Declared client errors may be charged.
+-- that are no object, multipart.
 ALTER TABLE hub.upstream_endpoint
   ADD encoding jsonb CHECK (jsonb_typeof(encoding) = 'object'),
-  ADD charges_passes boolean NOT NULL DEFAULT false,
   DROP CONSTRAINT upstream_endpoint_body_check,
   ADD CONSTRAINT upstream_endpoint_body_check
     CHECK (body IN ('none', 'json', 'form', 'multipart', 'text', 'binary'));
@@ -20,10 +19,9 @@ LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
         'query', e.query, 'body', e.body, 'success', e.success, 'passes', e.passes,
         'deadlineSeconds', e.deadline_seconds, 'maxBytes', e.max_bytes, 'streams', e.streams,
         'idempotent', e.idempotent, 'retries', e.retries)
-        -- Only where they are set, so that versions from before remain equal.
-        || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('encoding', e.encoding) END
-        || CASE WHEN e.charges_passes THEN '{"chargesPasses": true}'::jsonb ELSE '{}' END
-        ORDER BY e.position), '[]')
+        -- Only where it is set, so that versions from before remain equal.
+        || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb
+          ELSE jsonb_build_object('encoding', e.encoding) END ORDER BY e.position), '[]')
       FROM upstream_endpoint e WHERE e.service = u.slug AND e.listed))
   FROM upstream u WHERE u.slug = p_slug
 $$;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectMember } from '../../../json.ts'
+import { isJsonObject, objectMember } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
 import { cleanText } from '../../../text.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
@@ -57,7 +57,6 @@ export function proposeEndpoint(
     query: isAllInQuery ? [] : inputs.query,
     body: body.kind,
     encoding: Object.keys(encoding).length > 0 ? encoding : null,
-    chargesPasses: false,
     deadlineSeconds: reader.limits.deadlineSeconds ?? DEADLINE_SECONDS,
     maxBytes: reader.limits.maxBytes ?? MAX_BYTES,
     idempotent,

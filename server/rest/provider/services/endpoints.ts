@@ -74,10 +74,7 @@ const EndpointField = z.strictObject({
     description: 'Statuses that are delivered and charged. Default: 200 to 204.',
   }),
   passes: z.array(status(400, 599)).max(20).default([]).meta({
-    description: 'Error statuses passed to callers as the answer of the API. Others become a 502.',
-  }),
-  charges_passes: z.boolean().default(false).meta({
-    description: 'True to charge responses with a status in passes.',
+    description: 'Error statuses passed to callers without charge, as the answer of the API.',
   }),
   deadline_seconds: endpointLimits.deadline_seconds.default(DEADLINE_SECONDS),
   max_bytes: endpointLimits.max_bytes.default(1_048_576),
@@ -245,7 +242,6 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
     query: inQuery ? [] : order.query,
     body,
     encoding: order.encoding ? (order.encoding as RequestEncoding) : null,
-    chargesPasses: order.charges_passes,
     success: order.success ?? [200, 201, 202, 203, 204],
     passes: order.passes,
     deadlineSeconds: order.deadline_seconds,
