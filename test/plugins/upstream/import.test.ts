@@ -59,7 +59,7 @@ describe('an OpenAPI document', () => {
   it('becomes a draft, a test call, and a paid call', async () => {
     answers((request, response) => {
       if (request.url === '/openapi.yaml') return void response.end(document(world.origin))
-      json({ city: null, degrees: 3 })(request, response)
+      json({ city: null, degrees: 3, gone: 1 })(request, response)
     })
     const told = await send('POST', '/v1/provider/services/import', {
       url: `${world.origin}/openapi.yaml`,
