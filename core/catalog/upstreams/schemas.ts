@@ -92,7 +92,7 @@ const isDefined = ({ $defs }: JsonObject, ref: unknown): boolean =>
   Object.hasOwn($defs, ref.slice('#/$defs/'.length))
 
 /** Returns why a schema cannot be compiled, such as a pattern that RE2 does not support. */
-export function compileError(schema: JsonObject): string | undefined {
+function compileError(schema: JsonObject): string | undefined {
   try {
     compile({ json: schema })
     return undefined

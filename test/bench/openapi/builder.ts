@@ -12,6 +12,9 @@ export interface BuiltRequest {
   readonly body?: unknown
 }
 
+/** Not a dependency of the project: it has a lock file of its own. */
+const PEER = 'swagger-client'
+
 type BuildRequest = (options: JsonObject) => BuiltRequest
 
 /** Loads `swagger-client`, installed once as its lock file pins it, without scripts. */
@@ -23,12 +26,12 @@ export function loadBuilder(): BuildRequest {
   const folder = join(cache, 'agenthub', `bench-openapi-${digest}`)
   const names = ['package.json', 'package-lock.json']
   const require = createRequire(join(folder, 'package.json'))
-  if (!existsSync(join(folder, 'node_modules/swagger-client'))) {
+  if (!existsSync(join(folder, 'node_modules', PEER))) {
     mkdirSync(folder, { recursive: true })
     for (const name of names) copyFileSync(join(manifest, name), join(folder, name))
     const args = ['ci', '--ignore-scripts', '--loglevel=error']
     execFileSync('npm', args, { cwd: folder, stdio: 'inherit' })
   }
-  const { buildRequest } = require('swagger-client') as { readonly buildRequest: BuildRequest }
+  const { buildRequest } = require(PEER) as { readonly buildRequest: BuildRequest }
   return buildRequest
 }
