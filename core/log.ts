@@ -45,7 +45,10 @@ export function createLog(
 ): Log {
   const stream: DestinationStream = { write: (line) => void out.write(scrub(line, secrets)) }
   const serializers = { err: serializeError }
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, stream)
+  return pino(
+    { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime, serializers },
+    stream,
+  )
 }
 
 /** Serializes an error without its `client`: pool errors carry the whole connection. */

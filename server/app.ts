@@ -22,8 +22,6 @@ export interface AppDeps extends RestDeps, ProxyDeps, Observers {
   readonly routes: readonly AnyRoute[]
   readonly mcp: PreKoaHandler
   readonly web: Middleware
-  /** Number of trusted reverse proxies: so many of the last addresses in X-Forwarded-For count. */
-  readonly proxies: number
   readonly log: Log
 }
 

@@ -173,12 +173,13 @@ function openSemanticSearch(
   return { pool, embedder, ranker, close: () => route.close() }
 }
 
-function openObservers({ connections, log, mergeMetrics, spans }: HubOptions, meters: Meters) {
+function openObservers(options: HubOptions, meters: Meters) {
+  const { connections, log, mergeMetrics, proxies, spans } = options
   meters.watchOutages(outagesOf(log))
   const limits = { budgetBytes: connections.memoryBytes }
   const guard = new ConnectionGuard(log, limits, (reason) => meters.recordCut(reason))
   const metricsText = mergeMetrics?.(meters) ?? (() => meters.text())
-  return { log, meters, metricsText, spans, connections: guard }
+  return { log, meters, metricsText, spans, proxies, connections: guard }
 }
 
 /** Opens a hub on a migrated database: opens the catalog and creates the entry points. */

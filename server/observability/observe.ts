@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
@@ -20,6 +21,8 @@ export interface Observers {
   readonly draining: () => boolean
   /** Cuts connections of clients that do not read. */
   readonly connections: ConnectionGuard
+  /** Number of trusted reverse proxies: so many of the last addresses in X-Forwarded-For count. */
+  readonly proxies: number
 }
 
 /** Outermost middleware: traces a request from its first byte to the last of its response. */
@@ -62,8 +65,15 @@ const CLIENT_CLOSED_REQUEST = 499
 /** Routes polled by monitoring, logged at debug level. */
 const POLLED_ROUTES = /^\/(?:health|livez|readyz|metrics)$/
 
+/** Returns the address of the client, as Koa does: the first one that trusted proxies added. */
+export function clientAddress(req: IncomingMessage, proxies: number): string {
+  const direct = req.socket.remoteAddress ?? ''
+  const forwarded = proxies > 0 ? req.headers['x-forwarded-for']?.toString() : undefined
+  return forwarded?.split(/\s*,\s*/).slice(-proxies)[0] || direct
+}
+
 function reportRequest(
-  { log, meters, spans }: Observers,
+  { log, meters, spans, proxies }: Observers,
   { req, res, state }: Exchange,
   trace: Trace,
 ): void {
@@ -81,6 +91,7 @@ function reportRequest(
       method,
       route: trace.route,
       status,
+      client: clientAddress(req, proxies),
       ms: Math.round(until - trace.startedAt),
       ...(trace.service !== undefined && { service: trace.service }),
       ...(trace.keyId !== undefined && { key: trace.keyId }),

@@ -96,7 +96,7 @@ describe('a real Prometheus with the rules of the kit', function () {
     expect(firing).to.deep.equal([])
   })
 
-  it('fires when the gas wallet runs out, and when money arrives that no entry explains', async () => {
+  it('fires when gas runs out, and when money comes that no entry explains', async () => {
     const { rpcUrl, wallets, money } = hub.sandbox!
     await callRpc(rpcUrl, 'anvil_setBalance', [wallets.gas.account.address, '0x0'])
     await fund(rpcUrl, money.treasury, { usdc: 1_000_000n })
@@ -108,7 +108,8 @@ describe('a real Prometheus with the rules of the kit', function () {
     const { admin } = hub.database
     await admin.query('ALTER TABLE ledger.balance DISABLE TRIGGER ALL')
     await admin.query(
-      'UPDATE ledger.balance SET balance = balance + 1 WHERE account = (SELECT min(account) FROM ledger.balance)',
+      `UPDATE ledger.balance SET balance = balance + 1
+       WHERE account = (SELECT min(account) FROM ledger.balance)`,
     )
     await admin.query('ALTER TABLE ledger.balance ENABLE TRIGGER ALL')
     await prometheus.fires('HubLedgerUnsound')
@@ -125,7 +126,7 @@ describe('a real Prometheus with the rules of the kit', function () {
     }
   })
 
-  it('fires when no run of a job is recorded: no process runs them, or the disk is full', async () => {
+  it('fires when no run is recorded: no process runs jobs, or the disk is full', async () => {
     await hub.database.admin.query(`BEGIN;
       UPDATE hub.job_run SET succeeded_at = succeeded_at - interval '10 minutes';
       ALTER TABLE hub.job_run ADD CONSTRAINT full_disk CHECK (false) NOT VALID;

@@ -50,6 +50,7 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     spans: undefined,
     draining: () => false,
     connections,
+    proxies: 0,
   }
   const handler = createApp({
     ...ports,

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
+import { clientAddress } from '../../../server/observability/observe.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
@@ -83,5 +84,25 @@ describe('spans', function () {
     const alone = spans.filter((span) => span.name === 'POST /proxy/{slug}' && !span.parentSpanId)
     expect(alone, 'the one that named no parent').to.have.length(1)
     expect(hub.logged(), 'a line of log finds its trace').to.include(`"trace":"${TRACE}"`)
+    const [line = '{}'] = hub
+      .logged()
+      .split('\n')
+      .filter((each) => each.includes(TRACE))
+    expect(JSON.parse(line)).to.include({ client: '127.0.0.1', pid: process.pid })
+  })
+
+  it('have beside them log lines with the address that trusted proxies added', () => {
+    const from = (forwarded: string | undefined, proxies: number) =>
+      clientAddress(
+        {
+          socket: { remoteAddress: '10.0.0.1' },
+          headers: { 'x-forwarded-for': forwarded },
+        } as never,
+        proxies,
+      )
+    expect(from('198.51.100.7, 203.0.113.9', 0)).to.equal('10.0.0.1')
+    expect(from('198.51.100.7, 203.0.113.9', 1)).to.equal('203.0.113.9')
+    expect(from('198.51.100.7, 203.0.113.9', 2)).to.equal('198.51.100.7')
+    expect(from(undefined, 1)).to.equal('10.0.0.1')
   })
 })
