@@ -15,7 +15,7 @@ cd "$folder"
 secret() { openssl rand -hex 24; }
 owner=$(secret) web=$(secret) redis_password=$(secret)
 # The hub derives the password of its login in the same way (core/db/logins.ts).
-serving=$(printf 'agenthub hub_serving' | openssl dgst -sha256 -hmac "$owner" -binary |
+serving=$(printf 'agenthub agenthub_serving' | openssl dgst -sha256 -hmac "$owner" -binary |
   base64 | tr '+/' '-_' | tr -d '=')
 
 cat > hub.env <<EOF
@@ -25,8 +25,8 @@ HUB_JOBS=off
 HUB_BROWSERS=0
 HUB_SIGNING_KEY=$(openssl genpkey -algorithm ed25519 -outform DER | base64 | tr -d '\n')
 HUB_METRICS_TOKEN=$(secret)
-DATABASE_URL=postgres://hub_web:$web@$pgbouncer:6432/hub
-DATABASE_DIRECT_URL=postgres://hub_serving:$serving@$postgres:5432/hub
+DATABASE_URL=postgres://hub_web:$web@$pgbouncer:6432/agenthub
+DATABASE_DIRECT_URL=postgres://agenthub_serving:$serving@$postgres:5432/agenthub
 REDIS_URL=redis://:$redis_password@$redis:6379
 RPC_URL=$rpc_url
 TREASURY_ADDRESS=$treasury
@@ -35,7 +35,7 @@ GAS_WALLET_KEY=0x$(openssl rand -hex 32)
 HUB_ETH_PRICE=3000
 EOF
 # Only migrations and backups need the owner of the database.
-echo "DATABASE_OWNER_URL=postgres://hub_owner:$owner@$postgres:5432/hub" > owner.env
+echo "DATABASE_OWNER_URL=postgres://hub_owner:$owner@$postgres:5432/agenthub" > owner.env
 echo "HUB_BACKUP_PASSPHRASE=$(secret)" > backup.env
 echo "POSTGRES_PASSWORD=$(secret)" > postgres.env
 echo "requirepass $redis_password" > redis.conf
@@ -51,12 +51,12 @@ CREATE ROLE hub_web LOGIN PASSWORD '$web' IN ROLE hub_app;
 ALTER ROLE hub_web SET role = hub_app;
 ALTER ROLE hub_web SET statement_timeout = '30s';
 ALTER ROLE hub_web SET lock_timeout = '10s';
-CREATE DATABASE hub OWNER hub_owner TEMPLATE template0 ENCODING 'UTF8';
+CREATE DATABASE agenthub OWNER hub_owner TEMPLATE template0 ENCODING 'UTF8';
 EOF
 printf '"hub_web" "%s"\n' "$web" > userlist.txt
 cat > pgbouncer.ini <<EOF
 [databases]
-hub = host=$postgres port=5432
+agenthub = host=$postgres port=5432
 [pgbouncer]
 listen_addr = $pgbouncer
 listen_port = 6432
