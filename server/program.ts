@@ -130,7 +130,8 @@ async function jobs(): Promise<number> {
 
 async function migrate(args: readonly string[]): Promise<number> {
   const { migrateCommand } = await import('./commands/migrate/index.ts')
-  return migrateCommand({ config: readConfig(), plugins, write }, args)
+  const all = [...plugins, ...privileged]
+  return migrateCommand({ config: readConfig(), plugins: all, write }, args)
 }
 
 async function backup(args: readonly string[]): Promise<number> {

@@ -13,7 +13,7 @@ mkdir -p "$folder"
 cd "$folder"
 
 secret() { openssl rand -hex 24; }
-owner=$(secret) web=$(secret) redis_password=$(secret)
+owner=$(secret) web=$(secret) backup=$(secret) redis_password=$(secret)
 # The hub derives the password of its login in the same way (core/db/logins.ts).
 serving=$(printf 'agenthub agenthub_serving' | openssl dgst -sha256 -hmac "$owner" -binary |
   base64 | tr '+/' '-_' | tr -d '=')
@@ -34,9 +34,12 @@ SPEND_WALLET_KEY=0x$(openssl rand -hex 32)
 GAS_WALLET_KEY=0x$(openssl rand -hex 32)
 HUB_ETH_PRICE=3000
 EOF
-# Only migrations and backups need the owner of the database.
+# Only migrations need the owner of the database.
 echo "DATABASE_OWNER_URL=postgres://hub_owner:$owner@$postgres:5432/agenthub" > owner.env
-echo "HUB_BACKUP_PASSPHRASE=$(secret)" > backup.env
+cat > backup.env <<EOF
+HUB_BACKUP_PASSPHRASE=$(secret)
+HUB_BACKUP_DATABASE_URL=postgres://hub_backup:$backup@$postgres:5432/agenthub
+EOF
 echo "POSTGRES_PASSWORD=$(secret)" > postgres.env
 echo "requirepass $redis_password" > redis.conf
 sed -n 's/^HUB_METRICS_TOKEN=//p' hub.env > metrics-token
@@ -45,12 +48,13 @@ cat > database.sql <<EOF
 CREATE ROLE hub_app NOLOGIN;
 CREATE ROLE hub_finance NOLOGIN;
 CREATE ROLE hub_jobs NOLOGIN;
-CREATE ROLE hub_owner LOGIN CREATEROLE REPLICATION PASSWORD '$owner';
+CREATE ROLE hub_owner LOGIN CREATEROLE PASSWORD '$owner';
 GRANT hub_app, hub_finance, hub_jobs TO hub_owner WITH ADMIN OPTION;
 CREATE ROLE hub_web LOGIN PASSWORD '$web' IN ROLE hub_app;
 ALTER ROLE hub_web SET role = hub_app;
 ALTER ROLE hub_web SET statement_timeout = '30s';
 ALTER ROLE hub_web SET lock_timeout = '10s';
+CREATE ROLE hub_backup LOGIN REPLICATION PASSWORD '$backup' IN ROLE hub_app;
 CREATE DATABASE agenthub OWNER hub_owner TEMPLATE template0 ENCODING 'UTF8';
 EOF
 printf '"hub_web" "%s"\n' "$web" > userlist.txt

@@ -40,11 +40,12 @@ export const operatingGauges = ({
   ],
 ]
 
+/** The label is not `job`, which is Prometheus' own for what it scrapes: it would rename ours. */
 function jobGauges(jobs: readonly JobFigures[]): readonly GaugeValues[] {
   const byJob = (value: (job: JobFigures) => number | bigint | null): Samples =>
     jobs.flatMap((each) => {
       const found = value(each)
-      return found === null ? [] : [[{ job: each.job }, found] as const]
+      return found === null ? [] : [[{ name: each.job }, found] as const]
     })
   return [
     [

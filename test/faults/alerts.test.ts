@@ -131,7 +131,10 @@ describe('a real Prometheus with the rules of the kit', function () {
   })
 
   it('fires when no run is recorded: no process runs jobs, or the disk is full', async () => {
-    await hub.database.admin.query(`BEGIN;
+    const { admin } = hub.database
+    const jobs = "SELECT FROM hub.job_run WHERE job IN ('expire-holds', 'resolve-payments')"
+    await eventually(async () => (await admin.query(jobs)).rows.length === 2, FIRES_MS)
+    await admin.query(`BEGIN;
       UPDATE hub.job_run SET succeeded_at = succeeded_at - interval '10 minutes';
       ALTER TABLE hub.job_run ADD CONSTRAINT full_disk CHECK (false) NOT VALID;
       COMMIT`)

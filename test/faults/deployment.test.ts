@@ -37,6 +37,7 @@ const DEBIAN_SERVICES = 'service postgresql start; service redis-server start; s
 
 /** Prints what the page promises, one fact a line. */
 const FACTS = `
+ls /var/backups/agenthub/*/manifest.json
 ip addr add 192.0.2.7/32 dev lo
 curl -s --interface 192.0.2.7 -H 'X-Forwarded-For: 6.6.6.6' -o /dev/null https://$DOMAIN/v1/services
 grep -oh '"/v1/services","status":200,"client":"[0-9.]*"' /var/log/agenthub-hub@*.log
@@ -59,7 +60,7 @@ echo "rules: $(curl -s http://127.0.0.1:9090/api/v1/rules | grep -o '"health":"o
 /** Asks the hub without a pause while it is upgraded, and prints how many requests failed. */
 const UPGRADE_LOAD = `
 (while [ ! -e /root/upgraded ]; do
-  curl -s -o /dev/null -w '%{http_code}\\n' "https://$DOMAIN/readyz" || echo failed
+  curl -s -o /dev/null -w '%{http_code}\\n' "https://$DOMAIN/health" || echo failed
 done > /root/answers) & load=$!
 `
 const COUNT_ANSWERS = `

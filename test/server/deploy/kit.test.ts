@@ -21,7 +21,7 @@ const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8')
 
 /** Names variables that the hub does not read: assigned, or passed on by name. */
 const unknownVariables = (text: string): readonly string[] =>
-  [...text.matchAll(/\b((?:HUB|DATABASE|SPEND|GAS|X402)_[A-Z0-9_]+|RPC_URL|REDIS_URL)\b(?!=\$\()/g)]
+  [...text.matchAll(/\b((?:HUB|DATABASE|SPEND|GAS|X402)_[A-Z0-9_]+|RPC_URL|REDIS_URL)\b/g)]
     .map(([, name = '']) => name)
     .filter((name) => !VARIABLE_NAMES.includes(name) && !OTHERS.has(name))
 
