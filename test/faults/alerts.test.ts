@@ -86,6 +86,7 @@ describe('a real Prometheus with the rules of the kit', function () {
   })
   after(async () => {
     prometheus.stop()
+    await hub?.stop()
     await hub?.database.drop()
     nock.activate()
   })

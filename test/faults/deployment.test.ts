@@ -75,7 +75,7 @@ describe('the page for operators', function () {
   it('leads from an empty Debian to two hubs that upgrades do not interrupt', function () {
     const reason = whyNoMachine()
     if (reason !== undefined) {
-      console.log(`      skipped: ${reason}`)
+      process.stdout.write(`      skipped: ${reason}\n`)
       this.skip()
     }
     const machine = new Machine()
