@@ -26,7 +26,7 @@ export function whyNoMachine(...programs: readonly string[]): string | undefined
 }
 
 /** Folder of a minimal Debian 12, made by debootstrap on first use. */
-export function debianBase(): string {
+function debianBase(): string {
   if (existsSync(BASE)) return BASE
   const part = `${BASE}.part`
   rmSync(part, { recursive: true, force: true })
