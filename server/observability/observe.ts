@@ -69,7 +69,7 @@ const POLLED_ROUTES = /^\/(?:health|livez|readyz|metrics)$/
 export function clientAddress(req: IncomingMessage, proxies: number): string {
   const direct = req.socket.remoteAddress ?? ''
   const forwarded = proxies > 0 ? req.headers['x-forwarded-for']?.toString() : undefined
-  return forwarded?.split(/\s*,\s*/).slice(-proxies)[0] || direct
+  return forwarded?.split(',').slice(-proxies)[0]?.trim() || direct
 }
 
 function reportRequest(
