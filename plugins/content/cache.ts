@@ -73,8 +73,11 @@ export class PageCache {
   }
 }
 
-/** Returns the cache key: URL and reading options. */
+/** Version of the form of articles; pages of older versions are read again. */
+const FORM = 2
+
+/** Returns the cache key: form, URL and reading options. */
 const cacheKey = (url: string, { waitFor, exclude, fast }: PageRule): Buffer =>
   createHash('sha256')
-    .update(JSON.stringify([url, waitFor, exclude, fast]))
+    .update(JSON.stringify([FORM, url, waitFor, exclude, fast]))
     .digest()

@@ -1,4 +1,5 @@
 import { s } from 'agenthub/plugin'
+import { KINDS } from './extract/kind.ts'
 
 /** @param example URL of a page of the domain */
 export const inputOf = (example: string) =>
@@ -23,9 +24,38 @@ export const inputOf = (example: string) =>
 
 const text = s.nullable(s.string())
 
+const product = s.object({
+  type: s.oneOf(['product']),
+  name: text,
+  description: text,
+  brand: text,
+  sku: text,
+  gtin: text,
+  offers: s.array(s.object({ price: s.string(), currency: text, availability: text })),
+})
+const recipe = s.object({
+  type: s.oneOf(['recipe']),
+  name: text,
+  yield: text,
+  prep_time: text,
+  cook_time: text,
+  total_time: text,
+  ingredients: s.array(s.string()),
+  steps: s.array(s.string()),
+})
+
 export const output = s.object({
   url: s.string({ description: 'The page that was asked for.' }),
   canonical_url: s.string({ description: 'The address that the page names as its own.' }),
+  kind: s.oneOf(KINDS, { description: 'What the page is.' }),
+  confidence: s.nullable(
+    s.number({
+      minimum: 0,
+      maximum: 1,
+      description: 'From 0.95 on, the text is nearly always right.',
+    }),
+  ),
+  data: s.nullable(s.anyOf(product, recipe)),
   title: s.string(),
   byline: text,
   published_at: text,

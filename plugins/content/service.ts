@@ -105,6 +105,7 @@ function buildPreview(read: PageReading, { rule }: PricedPage) {
   return {
     ...buildResult(read),
     text: shown.join(''),
+    data: null,
     markdown: '',
     headings: [],
     links: [],

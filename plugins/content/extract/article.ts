@@ -1,9 +1,20 @@
+import type { Kind } from './kind.ts'
+import type { ProductData, RecipeData } from './structured-data.ts'
+
 /** The article of a page, without its surroundings. */
 export interface Article {
   /** URL that was requested. */
   readonly url: string
   /** Canonical URL that the page declares, on any host; otherwise its own. */
   readonly canonical_url: string
+  readonly kind: Kind
+  /**
+   * Agreement with a simple second reading, from 0 to 1: from 0.95 on the text is nearly always
+   * whole and without surroundings. Null for documents without markup.
+   */
+  readonly confidence: number | null
+  /** What a product or recipe declares of itself, in fields. */
+  readonly data: ProductData | RecipeData | null
   readonly title: string
   readonly byline: string | null
   /** ISO 8601, with an offset if the page has one, otherwise a date or local time. */

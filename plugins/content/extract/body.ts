@@ -16,8 +16,11 @@ const elementsOf = ({ children }: ParentNode): Element[] => children.filter((chi
 const isArticleBody = ({ attribs }: Element): boolean =>
   /\b(articleBody|text)\b/.test(attribs['itemprop'] ?? '')
 
-const isMain = ({ name, attribs }: Element): boolean =>
-  name === 'main' || name === 'article' || /^(main|article)$/.test(attribs['role'] ?? '')
+const isMainPart = ({ name, attribs }: Element): boolean =>
+  name === 'main' || attribs['role'] === 'main'
+
+const isMain = (element: Element): boolean =>
+  isMainPart(element) || element.name === 'article' || element.attribs['role'] === 'article'
 
 /** Share of the richest candidate's prose that other candidates need. */
 const GOOD_PART = 0.3
@@ -80,9 +83,16 @@ function narrow(root: ParentNode, measures: Measures): ParentNode {
   return heir && !isBlock(heir) ? narrow(heir, measures) : root
 }
 
-/** Adds the text before the body within `main` if it is long enough to be its lead. */
-function withLead(body: ParentNode, main: ParentNode, measures: Measures): ParentNode {
-  const enough = LEAD_SHARE * (measures.get(body)?.prose ?? 0)
+/**
+ * Adds the text before the body within `main` if it is long enough to be its lead.
+ * @param enough minimum characters of its prose
+ */
+function withLead(
+  body: ParentNode,
+  main: ParentNode,
+  measures: Measures,
+  enough = LEAD_SHARE * (measures.get(body)?.prose ?? 0),
+): ParentNode {
   const leads: Element[] = []
   for (let node = body; node !== main && node.parent; node = node.parent) {
     const before = elementsOf(node.parent).slice(
@@ -95,9 +105,13 @@ function withLead(body: ParentNode, main: ParentNode, measures: Measures): Paren
   return new Tag('div', {}, [...leads, body])
 }
 
-/** Returns the smallest element that holds the article's text. */
-export function bodyOf(root: ParentNode): ParentNode {
-  const measures = measure(root)
+/** Returns the smallest element that holds the article's text, or all items of a listing. */
+export function bodyOf(root: ParentNode, isListing: boolean): ParentNode {
+  const measures = measure(root, { countsAll: isListing })
+  if (isListing) {
+    const list = narrow(common(articleOf(root, measures, isMainPart, SHARE.main)) ?? root, measures)
+    return withLead(list, root, measure(root), LEAD_SHARE * (measures.get(list)?.prose ?? 0))
+  }
   const main = common(articleOf(root, measures, isMain, SHARE.main)) ?? root
   const named =
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??

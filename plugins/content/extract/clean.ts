@@ -1,7 +1,8 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
+import type { Kind } from './kind.ts'
 import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
-import { isCollapsible, removableName, surroundingName } from './names.ts'
+import { aroundProductName, isCollapsible, removableName, surroundingName } from './names.ts'
 
 /** Elements without page text, or with controls only. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
@@ -35,7 +36,11 @@ const PROSE_SHARE = 0.4
 const isHidden = (element: Element): boolean => {
   const { attribs, parent } = element
   if (!('hidden' in attribs) && !HIDDEN.test(attribs['style'] ?? '')) return false
-  return !isCollapsible(element) && !(parent !== null && isTag(parent) && isCollapsible(parent))
+  return (
+    attribs['role'] !== 'tabpanel' &&
+    !isCollapsible(element) &&
+    !(parent !== null && isTag(parent) && isCollapsible(parent))
+  )
 }
 
 const isNoscript = (node: ChildNode): boolean => isTag(node) && node.name === 'noscript'
@@ -69,11 +74,33 @@ function surroundings(root: ParentNode): Set<ParentNode> {
   return found
 }
 
+/** Minimum prose of a description of a product. */
+const DESCRIPTION_MIN = 150
+
+/** Removes what stands around the description of a product, unless hardly any prose would remain. */
+function removeAroundProduct(root: ParentNode): void {
+  const measures = measure(root)
+  const kept = surroundings(root)
+  const isAround = (node: ChildNode): boolean =>
+    isTag(node) &&
+    node.name !== 'body' &&
+    !kept.has(node) &&
+    (node.name === 'footer' || aroundProductName(node) !== undefined)
+  const proseAround = (node: ParentNode): number =>
+    node.children.reduce((sum, child) => {
+      if (!isTag(child)) return sum
+      return sum + (isAround(child) ? proseIn(measures, child) : proseAround(child))
+    }, 0)
+  const whole = measures.get(root)?.prose ?? 0
+  if (whole - proseAround(root) >= DESCRIPTION_MIN) removeAll(root, isAround)
+}
+
 /**
- * Removes surroundings, unless they hold the headline or most of the prose.
- * @param isForum true if comments are the content
+ * Removes surroundings, unless they hold the headline or most of the prose. Comments are the
+ * content of a forum.
  */
-export function removeSurroundings(root: ParentNode, isForum: boolean): void {
+export function removeSurroundings(root: ParentNode, kind: Kind): void {
+  if (kind === 'product') removeAroundProduct(root)
   const measures = measure(root)
   const kept = surroundings(root)
   const whole = measures.get(root)?.prose ?? 0
@@ -89,7 +116,7 @@ export function removeSurroundings(root: ParentNode, isForum: boolean): void {
     if (!isTag(node)) return false
     const name = nameOf(node)
     const { prose, text, linked } = measureOf(measures, node)
-    if (name !== undefined && !(isForum && isComments(name))) {
+    if (name !== undefined && !(kind === 'forum' && isComments(name))) {
       return !layout.has(name) || (prose === 0 && linked * 2 > text)
     }
     if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false

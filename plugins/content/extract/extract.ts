@@ -1,35 +1,60 @@
 import { type CheerioAPI, load } from 'cheerio/slim'
 import type { AnyNode, ParentNode } from 'domhandler'
+import { agreementOf, secondReading } from './agreement.ts'
 import { type Article, ExtractionError, type ExtractOptions } from './article.ts'
 import { bodyOf } from './body.ts'
 import { removeAll, removeHidden, removeSurroundings } from './clean.ts'
 import { removeCopies } from './copies.ts'
 import { parse, wrapNodes } from './dom.ts'
-import { isForum } from './kind.ts'
+import { declaredKind, isTablePage, type Kind, kindWithin } from './kind.ts'
 import { markdownOf } from './markdown.ts'
-import { absolute, type Metadata, metadataOf } from './metadata.ts'
-import { headingsOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
+import { absolute, metadataOf } from './metadata.ts'
+import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
+import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
 import { trim } from './trim.ts'
 import { countWords } from './words.ts'
 
-/** Share of schema.org's articleBody below which a body does not contain the article. */
-const ARTICLE_BODY_SHARE = 0.4
+/** Share of a declared text below which a body does not contain it. */
+const DECLARED_SHARE = 0.4
+/** Minimum characters of a declared description that may replace a body. */
+const DESCRIPTION_MIN = 150
 
-/** Uses the declared articleBody if the elements hold hardly any of it. */
-function bodyFrom(
-  root: ParentNode,
-  { title, told }: Pick<Metadata, 'title' | 'told'>,
-  isThread: boolean,
-): ParentNode {
-  removeHidden(root)
-  removeSurroundings(root, isThread)
-  const body = bodyOf(root)
-  removeCopies(body)
-  trim(body, title)
-  if (told === undefined || textOf(body).length > ARTICLE_BODY_SHARE * told.length) return body
-  const paragraphs = told.split(/\n+/).map((line) => `<p>${line}</p>`)
-  return parse(paragraphs.join(''))
+function bodyWithin(root: ParentNode, kind: Kind, title: string): ParentNode {
+  const body = bodyOf(root, kind === 'listing')
+  removeCopies(body, kind)
+  trim(body, title, kind)
+  return body
+}
+
+const bodyOfText = (text: string): ParentNode =>
+  parse(
+    text
+      .split(/\n+/)
+      .map((line) => `<p>${line}</p>`)
+      .join(''),
+  )
+
+/** Returns true if a body has hardly any of the article's declared text. */
+const lacksArticle = (text: string, declared: string): boolean =>
+  text.length <= DECLARED_SHARE * declared.length
+
+/** Returns true if a body has hardly any of a product's description, which stands elsewhere. */
+const lacksDescription = (text: string, declared: string, whole: string): boolean =>
+  declared.length >= DESCRIPTION_MIN &&
+  phrasesShared(text, declared) < DECLARED_SHARE &&
+  (text.length < declared.length || phrasesShared(whole, declared) >= DECLARED_SHARE)
+
+/** Returns the share of the phrases of four words of `declared` that occur in `text`. */
+function phrasesShared(text: string, declared: string): number {
+  const words = (from: string) => from.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  const all = ` ${words(text).join(' ')} `
+  const wanted = words(declared)
+  const phrases = Array.from({ length: Math.floor(wanted.length / 4) }, (_, at) =>
+    wanted.slice(4 * at, 4 * at + 4).join(' '),
+  )
+  const found = phrases.filter((phrase) => all.includes(` ${phrase} `))
+  return phrases.length === 0 ? 1 : found.length / phrases.length
 }
 
 function selected($: CheerioAPI, selector: string): AnyNode[] {
@@ -44,20 +69,37 @@ function selected($: CheerioAPI, selector: string): AnyNode[] {
 export function extract(html: string, url: string, options: ExtractOptions = {}): Article {
   const $ = load(parse(html))
   const base = absolute($('base').attr('href'), url) ?? url
-  const { told, ...metadata } = metadataOf($, url)
-  const isThread = isForum($, url)
+  const { articleText, linkedObjects, ...metadata } = metadataOf($, url)
+  const { title } = metadata
+  const declared = declaredKind($, url)
+  const data = structuredDataOf(linkedObjects, $, declared)
+  const headline = headlineOf($, title)
   const root = $.root()[0]!
   const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
   removeAll(root, (node) => excluded.has(node) || isEmptyImage(node))
-  const body = bodyFrom(root, { ...metadata, told }, isThread)
+  removeHidden(root)
+  const second = secondReading(root)
+  const whole = declared === 'product' ? textOf(root) : ''
+  removeSurroundings(root, declared)
+  const kind = kindWithin(root, declared)
+  const found = bodyWithin(root, kind, title)
+  const foundText = textOf(found)
+  const replacement =
+    data?.type === 'product'
+      ? data.description && lacksDescription(foundText, data.description, whole) && data.description
+      : articleText && lacksArticle(foundText, articleText) && articleText
+  const body = replacement ? bodyOfText(replacement) : found
   const text = textOf(body)
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
   const within = $(wrapNodes([...body.children]))
   return {
     url,
     ...metadata,
+    kind: kind !== 'forum' && isTablePage(body) ? 'table' : kind,
+    confidence: agreementOf(text, second),
+    data,
     text,
-    headings: headingsOf($, within),
+    headings: [...headline, ...headingsOf($, within)],
     markdown: markdownOf(body, base),
     links: linksOf($, within, base),
     images: imagesOf(within, base),

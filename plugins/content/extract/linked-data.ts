@@ -9,7 +9,8 @@ export interface LinkedArticle {
   readonly authors: readonly string[]
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** Properties of an object of linked data. */
+export type Fields = Readonly<Record<string, unknown>>
 
 const ARTICLE = /(?:Article|Posting|Report|Review|Recipe|Analysis|Opinion)$/
 const PAGE = /Page$/
@@ -17,12 +18,13 @@ const DEPTH_MAX = 6
 const NODES_MAX = 2_000
 const AUTHORS_MAX = 20
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null
 
-const listOf = (value: unknown): readonly unknown[] =>
+export const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-function textOf(value: unknown): string | undefined {
+export function textOf(value: unknown): string | undefined {
   const [first] = listOf(value)
   const text = isFields(first) ? (first['name'] ?? first['@value']) : first
   return typeof text === 'string' && text.trim() !== '' ? text.trim() : undefined
@@ -51,8 +53,11 @@ const hasType = (fields: Fields, type: RegExp): boolean =>
   listOf(fields['@type']).some((each) => typeof each === 'string' && type.test(each))
 
 /** @param scripts texts of the page's `application/ld+json` scripts */
-export function linkedArticleOf(scripts: readonly string[]): LinkedArticle {
-  const objects = scripts.flatMap((script) => objectsIn(parsed(script)))
+export const linkedObjectsOf = (scripts: readonly string[]): readonly Fields[] =>
+  scripts.flatMap((script) => objectsIn(parsed(script)))
+
+/** Returns the article, or else the page, among the objects of linked data. */
+export function linkedArticleOf(objects: readonly Fields[]): LinkedArticle {
   const article =
     objects.find((each) => hasType(each, ARTICLE)) ?? objects.find((each) => hasType(each, PAGE))
   const named = objects.filter((each) => each['name'] !== undefined)

@@ -40,8 +40,8 @@ function proseOf({ text, linked }: Run): number {
   return plain >= enough && SENTENCE.test(text) ? plain : 0
 }
 
-/** Measures every element below `root` in one walk. */
-export function measure(root: ParentNode): Measures {
+/** Measures every element below `root` in one walk. With `countsAll`, all text counts as prose. */
+export function measure(root: ParentNode, { countsAll = false } = {}): Measures {
   const measures = new Map<ParentNode, Measure>()
   let run: Run = { text: '', linked: 0 }
   const open: { text: number; linked: number; prose: number }[] = []
@@ -53,7 +53,7 @@ export function measure(root: ParentNode): Measures {
       top.text += text.length
       const linked = Math.min(run.linked, text.length)
       top.linked += linked
-      top.prose += proseOf({ text, linked })
+      top.prose += countsAll ? text.length : proseOf({ text, linked })
     }
     run = { text: '', linked: 0 }
   }

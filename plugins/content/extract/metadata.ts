@@ -1,7 +1,7 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import type { Article } from './article.ts'
 import { dateOf } from './dates.ts'
-import { type LinkedArticle, linkedArticleOf } from './linked-data.ts'
+import { type Fields, type LinkedArticle, linkedArticleOf, linkedObjectsOf } from './linked-data.ts'
 import { collapseSpaces } from './measure.ts'
 
 export interface Metadata
@@ -10,7 +10,9 @@ export interface Metadata
     'canonical_url' | 'title' | 'byline' | 'published_at' | 'modified_at' | 'lang' | 'description'
   > {
   /** The article's text according to schema.org's articleBody. */
-  readonly told: string | undefined
+  readonly articleText: string | undefined
+  /** All objects of linked data. */
+  readonly linkedObjects: readonly Fields[]
 }
 
 const TEXT_MAX = 2_000
@@ -124,7 +126,8 @@ function langOf($: CheerioAPI, meta: ReadonlyMap<string, string>, linked: Linked
 export function metadataOf($: CheerioAPI, url: string): Metadata {
   const meta = metaOf($)
   const scripts = $('script[type="application/ld+json"]').toArray()
-  const linked = linkedArticleOf(scripts.map((script) => $(script).text()))
+  const linkedObjects = linkedObjectsOf(scripts.map((script) => $(script).text()))
+  const linked = linkedArticleOf(linkedObjects)
   const description = first(
     meta.get('description'),
     meta.get('og:description'),
@@ -141,6 +144,7 @@ export function metadataOf($: CheerioAPI, url: string): Metadata {
     ...timesOf($, meta, linked),
     lang: langOf($, meta, linked),
     description: description?.slice(0, TEXT_MAX) ?? null,
-    told: linked.articleBody,
+    articleText: linked.articleBody,
+    linkedObjects,
   }
 }

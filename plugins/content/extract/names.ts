@@ -58,6 +58,17 @@ const surrounding = named(`
   snackbar, trust badge, key points, app promo, download app, copyright
 `)
 
+/** Names of what stands around the description of a product: opinions, terms and other products. */
+const aroundProduct = named(`
+  review*, rating*, testimonial*, upsell*, crosssell*, cross sell*, bundle*,
+  recently viewed, also bought, also viewed, also like, accessories, shipping policy,
+  return policy, refund policy, financ*, wishlist, cart, mini cart, minicart,
+  drawer, modal*, popup*, size chart, size guide, sizechart*, compare*, swatch*, quantity, klarna,
+  afterpay, affirm, yotpo*, okendo*, judgeme*, jdgm*, bazaarvoice*, bv*, stamped*, loox*,
+  trustpilot*, powerreviews*, pr review*, feefo*, reevoo*, you may, complete the look, pairs with,
+  back in stock, notify me, store locator, instagram*, ugc*
+`)
+
 /** Names of captions, credits, dates and authors: about the article, not its text. */
 const annotations = named(`
   caption*, byline*, dateline*, timestamp*, thumbnail credit*, jwplayer*, image caption, photo
@@ -94,8 +105,15 @@ const collapsible = named(`
 /** Names that classify or frame an article instead of describing the element. */
 const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
 
+/** Matches sections, whose ids are made from the words of their headings. */
+const isSection = ({ name, attribs }: Element): boolean =>
+  name === 'section' ||
+  /^h[1-6]$/.test(name) ||
+  /(?:^| )(?:section|sect\d)(?: |$)/.test(attribs['class'] ?? '')
+
 function wordsOf(element: Element): string[] {
-  const words = `${element.attribs['class'] ?? ''} ${element.attribs['id'] ?? ''}`
+  const id = isSection(element) ? '' : (element.attribs['id'] ?? '')
+  const words = `${element.attribs['class'] ?? ''} ${id}`
     .slice(0, 1_000)
     .replace(FILING, ' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -113,6 +131,8 @@ export const surroundingName = (element: Element): string | undefined =>
   surrounding(wordsOf(element))
 export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
+export const aroundProductName = (element: Element): string | undefined =>
+  aroundProduct(wordsOf(element))
 export const isCollapsible = (element: Element): boolean =>
   collapsible(wordsOf(element)) !== undefined
 export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined

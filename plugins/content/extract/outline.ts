@@ -37,6 +37,15 @@ export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
     })
 }
 
+/** Returns the headline if it is the title; the body no longer holds it. */
+export function headlineOf($: CheerioAPI, title: string): Heading[] {
+  const found = $('h1')
+    .toArray()
+    .find((heading) => collapseSpaces($(heading).text()) === title)
+  if (!found || title === '') return []
+  return [{ level: 1, text: title.slice(0, TEXT_MAX), id: found.attribs['id'] ?? slugOf(title) }]
+}
+
 export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Link[] {
   const found = new Map<string, string>()
   for (const anchor of body.find('a[href]')) {

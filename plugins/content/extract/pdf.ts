@@ -43,6 +43,7 @@ export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
     const told = info as Readonly<Record<string, unknown>>
     const title = textOf(told['Title'])
     return articleOf(url, 'application/pdf', text.map(pageText).filter(Boolean).join('\n\n'), {
+      kind: 'pdf',
       ...(title === null ? {} : { title }),
       byline: textOf(told['Author']),
       published_at: dateOf(told['CreationDate']),

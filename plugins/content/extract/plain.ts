@@ -18,6 +18,9 @@ export function articleOf(
   return {
     url,
     canonical_url: url,
+    kind: 'article',
+    confidence: null,
+    data: null,
     title: text.split('\n', 1)[0]!.trim().slice(0, TITLE_MAX),
     byline: null,
     published_at: null,

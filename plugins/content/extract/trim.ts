@@ -8,6 +8,7 @@ import {
 } from 'domhandler'
 import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
+import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
 import { annotationName } from './names.ts'
@@ -124,8 +125,11 @@ function removeUnwanted(root: ParentNode, measures: Measures, title: string): vo
     if (isTag(child) && !isWhole(child)) removeUnwanted(child, measures, title)
 }
 
+/** Kinds whose lists of links are content. */
+const LISTS_LINKS: ReadonlySet<Kind> = new Set<Kind>(['documentation', 'wiki', 'listing'])
+
 /** Removes captions, dates, lists of other articles, invitations to share, and empty headings. */
-export function trim(root: ParentNode, title: string): void {
+export function trim(root: ParentNode, title: string, kind: Kind): void {
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
   const nameOf = rememberNames(annotationName)
@@ -143,7 +147,7 @@ export function trim(root: ParentNode, title: string): void {
       removeText(node)
     return false
   })
-  removeUnwanted(root, measures, title)
+  if (!LISTS_LINKS.has(kind)) removeUnwanted(root, measures, title)
   removeEmptyHeadings(root)
   while (dropLastHeading(root)) removeEmptyHeadings(root)
 }

@@ -1,0 +1,150 @@
+import type { CheerioAPI } from 'cheerio/slim'
+import { type Element, isTag } from 'domhandler'
+import type { Kind } from './kind.ts'
+import { type Fields, isFields, listOf, textOf } from './linked-data.ts'
+import { collapseSpaces } from './measure.ts'
+
+/** A product as its page declares it (schema.org Product). Prices are as written, not converted. */
+export interface ProductData {
+  readonly type: 'product'
+  readonly name: string | null
+  readonly description: string | null
+  readonly brand: string | null
+  readonly sku: string | null
+  readonly gtin: string | null
+  readonly offers: readonly {
+    readonly price: string
+    readonly currency: string | null
+    /** Last part of schema.org's ItemAvailability, such as `InStock`. */
+    readonly availability: string | null
+  }[]
+}
+
+/** A recipe as its page declares it (schema.org Recipe). Times are ISO 8601 durations. */
+export interface RecipeData {
+  readonly type: 'recipe'
+  readonly name: string | null
+  readonly yield: string | null
+  readonly prep_time: string | null
+  readonly cook_time: string | null
+  readonly total_time: string | null
+  readonly ingredients: readonly string[]
+  readonly steps: readonly string[]
+}
+
+const TEXT_MAX = 10_000
+const LIST_MAX = 200
+const ITEMS_MAX = 500
+
+/** Returns the first product or recipe, if a page is one, of linked data or else microdata. */
+export function structuredDataOf(
+  linked: readonly Fields[],
+  $: CheerioAPI,
+  type: Kind,
+): ProductData | RecipeData | null {
+  if (type !== 'product' && type !== 'recipe') return null
+  const wanted = type === 'product' ? /(?:^|\/)Product(?:Group)?$/ : /(?:^|\/)Recipe$/
+  const isWanted = (fields: Fields): boolean =>
+    listOf(fields['@type']).some((each) => wanted.test(String(each)))
+  const found = linked.find(isWanted) ?? microdataOf($).find(isWanted)
+  if (!found) return null
+  return type === 'product' ? productOf(found) : recipeOf(found)
+}
+
+/** Returns the text of a property, without markup. */
+function plain(value: unknown): string | null {
+  const [first] = listOf(value)
+  const text = typeof first === 'number' ? String(first) : textOf(first)
+  const bare = collapseSpaces((text ?? '').replace(/<[^<>]{0,1000}>/g, ' '))
+  return bare === '' ? null : bare.slice(0, TEXT_MAX)
+}
+
+function productOf(fields: Fields): ProductData {
+  const [variant] = listOf(fields['hasVariant'])
+  const offers = listOf(fields['offers'] ?? (isFields(variant) ? variant['offers'] : undefined))
+  return {
+    type: 'product',
+    name: plain(fields['name']),
+    description: plain(fields['description']),
+    brand: plain(fields['brand']),
+    sku: plain(fields['sku'] ?? fields['mpn']),
+    gtin: plain(fields['gtin'] ?? fields['gtin13'] ?? fields['gtin12'] ?? fields['gtin8']),
+    offers: offers.filter(isFields).slice(0, LIST_MAX).flatMap(offerOf),
+  }
+}
+
+function offerOf(offer: Fields): ProductData['offers'] {
+  const [specified] = listOf(offer['priceSpecification'])
+  const prices = isFields(specified) ? { ...specified, ...offer } : offer
+  const price = plain(prices['price'] ?? prices['lowPrice'])
+  if (price === null) return []
+  const availability = plain(offer['availability'])?.split('/').at(-1) ?? null
+  return [{ price, currency: plain(prices['priceCurrency']), availability }]
+}
+
+const recipeOf = (fields: Fields): RecipeData => ({
+  type: 'recipe',
+  name: plain(fields['name']),
+  yield: plain(fields['recipeYield']),
+  prep_time: plain(fields['prepTime']),
+  cook_time: plain(fields['cookTime']),
+  total_time: plain(fields['totalTime']),
+  ingredients: linesOf(fields['recipeIngredient'] ?? fields['ingredients']),
+  steps: stepsIn(fields['recipeInstructions']).slice(0, LIST_MAX),
+})
+
+const linesOf = (value: unknown): string[] =>
+  listOf(value)
+    .slice(0, LIST_MAX)
+    .map((each) => plain(each))
+    .filter((line) => line !== null)
+
+/** Returns the steps of text, of HowToStep, and of HowToSection, which holds steps. */
+const stepsIn = (value: unknown): string[] =>
+  listOf(value)
+    .slice(0, LIST_MAX)
+    .flatMap((each) => {
+      if (!isFields(each)) return linesOf(each)
+      const inner = each['itemListElement']
+      if (inner !== undefined) {
+        return listOf(inner).flatMap((step) =>
+          linesOf(isFields(step) ? (step['text'] ?? step['name']) : step),
+        )
+      }
+      return linesOf(each['text'] ?? each['name'])
+    })
+
+/** Reads the items of microdata (HTML, section 5) into the form of linked data. */
+function microdataOf($: CheerioAPI): Fields[] {
+  return $('[itemscope][itemtype]').slice(0, ITEMS_MAX).toArray().map(itemOf)
+}
+
+function itemOf(scope: Element): Fields {
+  const fields: Record<string, unknown[]> = { '@type': [scope.attribs['itemtype']] }
+  const walk = (node: Element): void => {
+    for (const child of node.children) {
+      if (!isTag(child)) continue
+      const isItem = 'itemscope' in child.attribs
+      for (const name of (child.attribs['itemprop'] ?? '').split(/\s+/).filter(Boolean)) {
+        const values = Object.hasOwn(fields, name) ? fields[name]! : []
+        if (values.length < LIST_MAX) values.push(isItem ? itemOf(child) : valueOf(child))
+        fields[name] = values
+      }
+      if (!isItem) walk(child)
+    }
+  }
+  walk(scope)
+  return fields
+}
+
+const valueOf = (element: Element): string => {
+  const { attribs } = element
+  return attribs['content'] ?? attribs['datetime'] ?? attribs['href'] ?? shownText(element)
+}
+
+const shownText = (element: Element): string =>
+  collapseSpaces(
+    element.children
+      .map((child) => (isTag(child) ? shownText(child) : 'data' in child ? child.data : ''))
+      .join(' '),
+  )
