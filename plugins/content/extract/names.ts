@@ -105,26 +105,32 @@ const collapsible = named(`
 /** Names that classify or frame an article instead of describing the element. */
 const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
 
-/** Matches sections, whose ids are made from the words of their headings. */
-const isSection = ({ name, attribs }: Element): boolean =>
-  name === 'section' ||
-  /^h[1-6]$/.test(name) ||
-  /(?:^| )(?:section|sect\d)(?: |$)/.test(attribs['class'] ?? '')
-
-function wordsOf(element: Element): string[] {
-  const id = isSection(element) ? '' : (element.attribs['id'] ?? '')
-  const words = `${element.attribs['class'] ?? ''} ${id}`
+const LETTERS = /[^a-z]+/
+const toWords = (name: string): string[] =>
+  name
     .slice(0, 1_000)
     .replace(FILING, ' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
-    .split(/[^a-z]+/)
+    .split(LETTERS)
     .filter((word) => word !== '')
-  return words.flatMap((word, at) => {
+
+/** Matches headings and sections, whose ids are made from the words of a heading. */
+const isSection = ({ name, attribs }: Element): boolean =>
+  /^(?:section|h[1-6])$/.test(name) || /(?:^| )sect(?:ion|\d)(?: |$)/.test(attribs['class'] ?? '')
+
+/** Words, pairs and triples of the class and id; of the id of a section, all words together. */
+function wordsOf(element: Element): string[] {
+  const { class: names = '', id = '' } = element.attribs
+  if (isSection(element)) return [...phrasesOf(toWords(names)), toWords(id).join(' ')]
+  return phrasesOf(toWords(`${names} ${id}`))
+}
+
+const phrasesOf = (words: readonly string[]): string[] =>
+  words.flatMap((word, at) => {
     const pair = `${word} ${words[at + 1]}`
     return [word, pair, `${pair} ${words[at + 2]}`]
   })
-}
 
 export const removableName = (element: Element): string | undefined => removable(wordsOf(element))
 export const surroundingName = (element: Element): string | undefined =>

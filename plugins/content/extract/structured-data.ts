@@ -1,8 +1,10 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import { type Element, isTag } from 'domhandler'
+import { parse } from './dom.ts'
 import type { Kind } from './kind.ts'
 import { type Fields, isFields, listOf, textOf } from './linked-data.ts'
 import { collapseSpaces } from './measure.ts'
+import { textOf as shownIn } from './text.ts'
 
 /** A product as its page declares it (schema.org Product). Prices are as written, not converted. */
 export interface ProductData {
@@ -34,7 +36,6 @@ export interface RecipeData {
 
 const TEXT_MAX = 10_000
 const LIST_MAX = 200
-const ITEMS_MAX = 500
 
 /** Returns the first product or recipe, if a page is one, of linked data or else microdata. */
 export function structuredDataOf(
@@ -44,9 +45,9 @@ export function structuredDataOf(
 ): ProductData | RecipeData | null {
   if (type !== 'product' && type !== 'recipe') return null
   const wanted = type === 'product' ? /(?:^|\/)Product(?:Group)?$/ : /(?:^|\/)Recipe$/
-  const isWanted = (fields: Fields): boolean =>
-    listOf(fields['@type']).some((each) => wanted.test(String(each)))
-  const found = linked.find(isWanted) ?? microdataOf($).find(isWanted)
+  const found =
+    linked.find((each) => listOf(each['@type']).some((name) => wanted.test(String(name)))) ??
+    microdataOf($, wanted)
   if (!found) return null
   return type === 'product' ? productOf(found) : recipeOf(found)
 }
@@ -55,7 +56,7 @@ export function structuredDataOf(
 function plain(value: unknown): string | null {
   const [first] = listOf(value)
   const text = typeof first === 'number' ? String(first) : textOf(first)
-  const bare = collapseSpaces((text ?? '').replace(/<[^<>]{0,1000}>/g, ' '))
+  const bare = collapseSpaces(text?.includes('<') ? shownIn(parse(text)) : (text ?? ''))
   return bare === '' ? null : bare.slice(0, TEXT_MAX)
 }
 
@@ -114,21 +115,25 @@ const stepsIn = (value: unknown): string[] =>
       return linesOf(each['text'] ?? each['name'])
     })
 
-/** Reads the items of microdata (HTML, section 5) into the form of linked data. */
-function microdataOf($: CheerioAPI): Fields[] {
-  return $('[itemscope][itemtype]').slice(0, ITEMS_MAX).toArray().map(itemOf)
+/** Reads the first wanted item of microdata (HTML, section 5) into the form of linked data. */
+function microdataOf($: CheerioAPI, wanted: RegExp): Fields | undefined {
+  const scopes = $('[itemscope][itemtype]').toArray()
+  const found = scopes.find(({ attribs }) => wanted.test(attribs['itemtype'] ?? ''))
+  return found && itemOf(found, { values: 0 })
 }
 
-function itemOf(scope: Element): Fields {
-  const fields: Record<string, unknown[]> = { '@type': [scope.attribs['itemtype']] }
+/** @param read number of values read so far, which is limited */
+function itemOf(scope: Element, read: { values: number }): Fields {
+  const fields: Record<string, unknown[]> = Object.create(null)
   const walk = (node: Element): void => {
     for (const child of node.children) {
-      if (!isTag(child)) continue
+      if (!isTag(child) || read.values >= LIST_MAX) continue
       const isItem = 'itemscope' in child.attribs
-      for (const name of (child.attribs['itemprop'] ?? '').split(/\s+/).filter(Boolean)) {
-        const values = Object.hasOwn(fields, name) ? fields[name]! : []
-        if (values.length < LIST_MAX) values.push(isItem ? itemOf(child) : valueOf(child))
-        fields[name] = values
+      const names = (child.attribs['itemprop'] ?? '').split(/\s+/).filter(Boolean)
+      if (names.length > 0) {
+        read.values++
+        const value = isItem ? itemOf(child, read) : valueOf(child)
+        for (const name of names) fields[name] = [...(fields[name] ?? []), value]
       }
       if (!isItem) walk(child)
     }
@@ -139,12 +144,5 @@ function itemOf(scope: Element): Fields {
 
 const valueOf = (element: Element): string => {
   const { attribs } = element
-  return attribs['content'] ?? attribs['datetime'] ?? attribs['href'] ?? shownText(element)
+  return attribs['content'] ?? attribs['datetime'] ?? attribs['href'] ?? shownIn(element)
 }
-
-const shownText = (element: Element): string =>
-  collapseSpaces(
-    element.children
-      .map((child) => (isTag(child) ? shownText(child) : 'data' in child ? child.data : ''))
-      .join(' '),
-  )

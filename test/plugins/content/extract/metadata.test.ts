@@ -76,6 +76,7 @@ describe('page metadata', () => {
         <img src="data:,x" data-src="/p.jpg" alt="A pier"><img src="/count.gif" width="1">`),
     )
     expect(headings).to.deep.equal([
+      { level: 1, text: 'Harbour closed for repairs', id: 'harbour-closed-for-repairs' },
       { level: 2, text: 'Why?', id: 'why' },
       { level: 3, text: 'Übersicht der Fähren', id: 'übersicht-der-fähren' },
       { level: 3, text: 'Übersicht der Fähren', id: 'übersicht-der-fähren-2' },

@@ -1,0 +1,148 @@
+import { expect } from 'chai'
+import { extract } from '../../../../plugins/content/extract/index.ts'
+import { articleIn, PARAGRAPHS, page, TEXT, URL_OF_PAGE } from './pages.ts'
+
+const linked = (data: unknown): string =>
+  `<script type="application/ld+json">${JSON.stringify(data)}</script>`
+
+const SHIPS = ['Anna', 'Berta', 'Clara', 'Dora', 'Emma', 'Frieda', 'Gerda', 'Helga']
+const CARDS = SHIPS.map(
+  (ship) => `<article class="teaser"><h3><a href="/${ship}">Ferry ${ship}</a></h3>
+    <p>Built in Bremen</p><p><a href="/${ship}/book">From 12.50 a day</a></p></article>`,
+).join('')
+const DESCRIPTION = `A kettle of steel for a litre and a half of water, which boils in four minutes
+  and stays warm for an hour. The handle does not get hot, and the spout pours without drops.`
+const OFFER = { '@type': 'Offer', price: '49.90', priceCurrency: 'EUR' }
+const PRODUCT = { '@type': 'Product', name: 'Kettle', sku: 'K-15', offers: OFFER }
+const REVIEWS = `<div class="customer-reviews">${PARAGRAPHS.repeat(3)}</div>`
+const shop = (body: string, data: unknown): string =>
+  `<head><title>Kettle</title>${linked(data)}</head><body><main><h1>Kettle</h1>${body}</main>`
+
+describe('a page that lists others', () => {
+  it('keeps every item, whose headings are links', () => {
+    const list = `<main><h1>Ferries</h1><div>${CARDS}</div></main>`
+    const { kind, text } = articleIn(`<body>${list}<footer><p>${DESCRIPTION}</p></footer>`)
+    expect(kind).to.equal('listing')
+    for (const ship of SHIPS) expect(text).to.include(`Ferry ${ship}`)
+    expect(text).not.to.include('kettle')
+  })
+
+  it('is no listing if an article stands among many links to others', () => {
+    const short = page(`${PARAGRAPHS}`).replace('</main>', `</main><div>${CARDS.repeat(4)}</div>`)
+    expect(articleIn(short)).to.include({ kind: 'article', text: TEXT })
+  })
+})
+
+describe('the page of a product', () => {
+  it('is without reviews and terms, however long they are', () => {
+    const modal = `<div class="modal-terms">${PARAGRAPHS.repeat(4)}</div>`
+    const { kind, text } = articleIn(shop(`<p>${DESCRIPTION}</p>${REVIEWS}${modal}`, PRODUCT))
+    expect(kind).to.equal('product')
+    expect(text).to.match(/^A kettle of steel/)
+    expect(text).not.to.include('harbour')
+  })
+
+  it('is the declared description if the elements hold other texts', () => {
+    const { text } = articleIn(
+      shop(`<div>${PARAGRAPHS}</div>`, { ...PRODUCT, description: `${DESCRIPTION} `.repeat(5) }),
+    )
+    expect(text).to.match(/^A kettle of steel/)
+  })
+
+  it('declares its data in linked data or microdata', () => {
+    const expected = {
+      type: 'product',
+      name: 'Kettle',
+      description: null,
+      brand: 'Iron & Co',
+      sku: 'K-15',
+      gtin: null,
+      offers: [{ price: '49.90', currency: 'EUR', availability: 'InStock' }],
+    }
+    const availability = 'https://schema.org/InStock'
+    const brand = { '@type': 'Brand', name: 'Iron & Co' }
+    const data = { ...PRODUCT, brand, offers: [{ ...OFFER, availability }] }
+    expect(articleIn(shop(`<p>${DESCRIPTION}</p>`, data)).data).to.deep.equal(expected)
+    const microdata = `<body><main itemscope itemtype="https://schema.org/Product">
+      <h1 itemprop="name">Kettle</h1><span itemprop="brand">Iron &amp; Co</span>
+      <meta itemprop="sku" content="K-15"><div itemprop="offers" itemscope
+        itemtype="https://schema.org/Offer"><b itemprop="price">49.90</b>
+        <meta itemprop="priceCurrency" content="EUR">
+        <link itemprop="availability" href="${availability}"></div><p>${DESCRIPTION}</p></main>`
+    expect(articleIn(microdata).data).to.deep.equal(expected)
+  })
+
+  it('is shown once, although shops repeat it for small screens', () => {
+    const twice = `<div class="wide"><p>${DESCRIPTION}</p></div>
+      <div class="narrow"><p>${DESCRIPTION}</p></div>`
+    expect(articleIn(shop(twice, PRODUCT)).text.match(/kettle of steel/g)).to.have.length(1)
+  })
+})
+
+describe('the page of a recipe', () => {
+  it('declares ingredients, and steps in sections', () => {
+    const step = (text: string) => ({ '@type': 'HowToStep', text })
+    const recipe = {
+      '@type': 'Recipe',
+      name: 'Fish soup',
+      recipeYield: 4,
+      totalTime: 'PT50M',
+      recipeIngredient: ['1 kg of fish', '2 onions'],
+      recipeInstructions: [
+        step('Cut the <b>onions</b>.'),
+        { '@type': 'HowToSection', itemListElement: [step('Boil the fish.'), step('Serve.')] },
+      ],
+    }
+    const { kind, data } = articleIn(page(PARAGRAPHS, linked(recipe)))
+    expect(kind).to.equal('recipe')
+    expect(data).to.deep.equal({
+      type: 'recipe',
+      name: 'Fish soup',
+      yield: '4',
+      prep_time: null,
+      cook_time: null,
+      total_time: 'PT50M',
+      ingredients: ['1 kg of fish', '2 onions'],
+      steps: ['Cut the onions.', 'Boil the fish.', 'Serve.'],
+    })
+  })
+})
+
+describe('documentation', () => {
+  const DOCS = 'https://docs.ferry.example/manual/timetable'
+
+  it('keeps sections named after their headings, lists of links, and hidden tab panels', () => {
+    const { kind, text } = extract(
+      `<body><main><h1>Timetable</h1>${PARAGRAPHS}
+        <section id="more-on-lists"><h2>More on lists</h2><p>Each line is a ferry.</p></section>
+        <ul><li><a href="/winter">Timetable of the winter</a></li></ul>
+        <div role="tabpanel" hidden><p>On Sundays there is one ferry only.</p></div></main>`,
+      DOCS,
+    )
+    expect(kind).to.equal('documentation')
+    expect(text).to.include('Each line is a ferry.').and.include('Timetable of the winter')
+    expect(text).to.include('On Sundays there is one ferry only.')
+  })
+})
+
+describe('the kind of a page', () => {
+  const kindAt = (url: string, html: string): string => extract(html, url).kind
+
+  it('is told by its address, software and form', () => {
+    const thread = 'https://forum.ferry.example/t/harbour/17'
+    const wiki = page(PARAGRAPHS, '<meta name="generator" content="MediaWiki 1.43">')
+    const rows = SHIPS.map((ship) => `<tr><td>${ship}</td><td>built in Bremen in 1984</td></tr>`)
+    expect(kindAt(thread, page(PARAGRAPHS))).to.equal('forum')
+    expect(kindAt(URL_OF_PAGE, wiki)).to.equal('wiki')
+    expect(kindAt(URL_OF_PAGE, page(`<table>${rows.join('')}</table>`))).to.equal('table')
+    expect(kindAt(URL_OF_PAGE, page(PARAGRAPHS))).to.equal('article')
+  })
+})
+
+describe('the confidence in a text', () => {
+  it('is high if a second reading agrees, and low if it finds another text', () => {
+    expect(articleIn(page(PARAGRAPHS)).confidence).to.be.at.least(0.95)
+    const other = `<div id="comments">${PARAGRAPHS.replaceAll('the', 'that').repeat(3)}</div>`
+    expect(articleIn(page(`${PARAGRAPHS}${other}`)).confidence).to.be.below(0.8)
+  })
+})
