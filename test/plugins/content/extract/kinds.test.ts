@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { extract } from '../../../../plugins/content/extract/index.ts'
+import { extract } from '../../../../plugins/content/extract/extract.ts'
 import { articleIn, PARAGRAPHS, page, TEXT, URL_OF_PAGE } from './pages.ts'
 
 const linked = (data: unknown): string =>
