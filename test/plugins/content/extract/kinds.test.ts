@@ -28,7 +28,7 @@ describe('a page that lists others', () => {
   })
 
   it('is no listing if an article stands among many links to others', () => {
-    const short = page(`${PARAGRAPHS}`).replace('</main>', `</main><div>${CARDS.repeat(4)}</div>`)
+    const short = page(PARAGRAPHS).replace('</main>', `</main><div>${CARDS.repeat(4)}</div>`)
     expect(articleIn(short)).to.include({ kind: 'article', text: TEXT })
   })
 })
