@@ -1,6 +1,7 @@
 import { type Element, isTag, type ParentNode } from 'domhandler'
 import { type Measures, measure, measureOf } from './measure.ts'
 import { textOf } from './text.ts'
+import { wordsIn } from './words.ts'
 
 const PARAGRAPHS: ReadonlySet<string> = new Set(['p', 'pre', 'blockquote', 'li', 'td'])
 const SURROUNDINGS: ReadonlySet<string> = new Set(['nav', 'aside', 'footer', 'form'])
@@ -36,15 +37,12 @@ function addToAncestors(from: Element, prose: number, scores: Map<ParentNode, nu
   }
 }
 
-const wordsOf = (text: string): readonly string[] =>
-  text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-
 /** Returns the words that two texts share, from 0 for none to 1 for all (F1), two decimals. */
 export function agreementOf(one: string, other: string): number {
   const left = new Map<string, number>()
-  const words = wordsOf(one)
+  const words = wordsIn(one)
   for (const word of words) left.set(word, (left.get(word) ?? 0) + 1)
-  const others = wordsOf(other)
+  const others = wordsIn(other)
   let shared = 0
   for (const word of others) {
     const count = left.get(word) ?? 0

@@ -1,5 +1,4 @@
 import type { Kind } from './kind.ts'
-import type { ProductData, RecipeData } from './structured-data.ts'
 
 /** The article of a page, without its surroundings. */
 export interface Article {
@@ -13,7 +12,7 @@ export interface Article {
    * whole and without surroundings. Null for documents without markup.
    */
   readonly confidence: number | null
-  /** What a product or recipe declares of itself, in fields. */
+  /** Fields that a product or recipe declares of itself. */
   readonly data: ProductData | RecipeData | null
   readonly title: string
   readonly byline: string | null
@@ -36,6 +35,34 @@ export interface Article {
   readonly word_count: number
   /** Media type that was read, without parameters, such as `text/html`. */
   readonly content_type: string
+}
+
+/** A product as its page declares it (schema.org Product). Prices are as written, not converted. */
+export interface ProductData {
+  readonly type: 'product'
+  readonly name: string | null
+  readonly description: string | null
+  readonly brand: string | null
+  readonly sku: string | null
+  readonly gtin: string | null
+  readonly offers: readonly {
+    readonly price: string
+    readonly currency: string | null
+    /** Last part of schema.org's ItemAvailability, such as `InStock`. */
+    readonly availability: string | null
+  }[]
+}
+
+/** A recipe as its page declares it (schema.org Recipe). Times are ISO 8601 durations. */
+export interface RecipeData {
+  readonly type: 'recipe'
+  readonly name: string | null
+  readonly yield: string | null
+  readonly prep_time: string | null
+  readonly cook_time: string | null
+  readonly total_time: string | null
+  readonly ingredients: readonly string[]
+  readonly steps: readonly string[]
 }
 
 export interface Heading {

@@ -77,7 +77,7 @@ function surroundings(root: ParentNode): Set<ParentNode> {
 /** Minimum prose of a description of a product. */
 const DESCRIPTION_MIN = 150
 
-/** Removes what stands around the description of a product, unless hardly any prose would remain. */
+/** Removes what surrounds a product's description, unless hardly any prose would remain. */
 function removeAroundProduct(root: ParentNode): void {
   const measures = measure(root)
   const kept = surroundings(root)

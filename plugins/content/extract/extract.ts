@@ -13,7 +13,7 @@ import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outli
 import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
 import { trim } from './trim.ts'
-import { countWords } from './words.ts'
+import { countWords, wordsIn } from './words.ts'
 
 /** Share of a declared text below which a body does not contain it. */
 const DECLARED_SHARE = 0.4
@@ -47,9 +47,8 @@ const lacksDescription = (text: string, declared: string, whole: string): boolea
 
 /** Returns the share of the phrases of four words of `declared` that occur in `text`. */
 function phrasesShared(text: string, declared: string): number {
-  const words = (from: string) => from.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  const all = ` ${words(text).join(' ')} `
-  const wanted = words(declared)
+  const all = ` ${wordsIn(text).join(' ')} `
+  const wanted = wordsIn(declared)
   const phrases = Array.from({ length: Math.floor(wanted.length / 4) }, (_, at) =>
     wanted.slice(4 * at, 4 * at + 4).join(' '),
   )

@@ -1,38 +1,11 @@
 import type { CheerioAPI } from 'cheerio/slim'
 import { type Element, isTag } from 'domhandler'
+import type { ProductData, RecipeData } from './article.ts'
 import { parse } from './dom.ts'
 import type { Kind } from './kind.ts'
 import { type Fields, isFields, listOf, textOf } from './linked-data.ts'
 import { collapseSpaces } from './measure.ts'
 import { textOf as shownIn } from './text.ts'
-
-/** A product as its page declares it (schema.org Product). Prices are as written, not converted. */
-export interface ProductData {
-  readonly type: 'product'
-  readonly name: string | null
-  readonly description: string | null
-  readonly brand: string | null
-  readonly sku: string | null
-  readonly gtin: string | null
-  readonly offers: readonly {
-    readonly price: string
-    readonly currency: string | null
-    /** Last part of schema.org's ItemAvailability, such as `InStock`. */
-    readonly availability: string | null
-  }[]
-}
-
-/** A recipe as its page declares it (schema.org Recipe). Times are ISO 8601 durations. */
-export interface RecipeData {
-  readonly type: 'recipe'
-  readonly name: string | null
-  readonly yield: string | null
-  readonly prep_time: string | null
-  readonly cook_time: string | null
-  readonly total_time: string | null
-  readonly ingredients: readonly string[]
-  readonly steps: readonly string[]
-}
 
 const TEXT_MAX = 10_000
 const LIST_MAX = 200
