@@ -37,7 +37,7 @@ const listingCard = (listing: AssessedListing, why?: Html): Html =>
 <span>${listing.category}</span>${healthFacts(
     listing.uptime,
     listing.paidMs ?? listing.latencyP50,
-  )}${listing.payers > 0 && html`<span>${listing.payers} payers</span>`}</p>${
+  )}${listing.payers > 0 && html`<span>${pluralize(listing.payers, 'payer')}</span>`}</p>${
     listing.cautions.length > 0 &&
     html`<p class="small"><strong>Caution:</strong> ${listing.cautions
       .map(({ message }) => message)

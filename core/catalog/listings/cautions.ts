@@ -1,7 +1,12 @@
 import type { Pool } from 'pg'
 import { daysBefore } from '../../clock.ts'
 import { isJsonObject } from '../../json.ts'
-import type { Listing, ListingChange, ListingHistory } from './find-listings.ts'
+import {
+  findListingsById,
+  type Listing,
+  type ListingChange,
+  type ListingHistory,
+} from './find-listings.ts'
 
 /** Warning to consider before paying a seller. */
 export interface Caution {
@@ -11,19 +16,20 @@ export interface Caution {
 }
 
 const RECENT_DAYS = 30
-/** Fewer payers, weighted by the age of their accounts, show nothing about a seller. */
+/** Fewer payers, weighted by the age of their accounts, or fewer calls show nothing. */
 const TRUST_MIN = 1
+const CALLS_MIN = 3
 /** A paid call waits for its settlement, so that only a multiple of the probes' latency counts. */
 const SLOWER = { factor: 5, ms: 5_000 } as const
 const REJECTED_MIN = 5
 
-/** Facts that cautions are derived from. */
-export type CautionEvidence = Pick<ListingHistory, 'changes' | 'sources'>
+/** Facts that cautions are derived from; changes are verified ones of 30 days, newest first. */
+type CautionEvidence = Pick<ListingHistory, 'changes' | 'sources'>
 
 /** Derives warnings about a listing from what probes and paid calls have shown. Pure. */
-export function cautionsOf(listing: Listing, evidence: CautionEvidence, now: Date): Caution[] {
+function cautionsOf(listing: Listing, evidence: CautionEvidence, now: Date): Caution[] {
   return [
-    ...changeCautions(listing, evidence.changes, daysBefore(now, RECENT_DAYS)),
+    ...changeCautions(listing, evidence.changes),
     ...callCautions(listing),
     ...claimCautions(listing, evidence.sources, now),
   ]
@@ -35,12 +41,8 @@ const caution = (code: string, message: string, since: Date | null = null): Caut
   since,
 })
 
-function changeCautions(
-  listing: Listing,
-  changes: readonly ListingChange[],
-  since: Date,
-): Caution[] {
-  const recent = changes.filter((each) => each.verified && each.at > since && each.before !== null)
+function changeCautions(listing: Listing, changes: readonly ListingChange[]): Caution[] {
+  const recent = changes.filter(({ before }) => before !== null)
   const newest = (field: ListingChange['field']) => recent.find((each) => each.field === field)
   const [payTo, network, schema] = [newest('pay_to'), newest('network'), newest('schema')]
   const raised = lowestPrice(recent)
@@ -69,12 +71,13 @@ const lowestPrice = (changes: readonly ListingChange[]): ListingChange | undefin
 function callCautions({ payers, trust, success, paidMs, latencyP50, ...listing }: Listing) {
   const { calls, delivered, rejected, payable } = listing
   const cautions: Caution[] = []
-  if (trust >= TRUST_MIN && success !== null && success < 0.8) {
-    const counts = `${delivered} of ${calls} paid calls of ${payers} payers`
-    cautions.push(caution('often_undelivered', `Only ${counts} were delivered.`))
+  if (trust >= TRUST_MIN && calls >= CALLS_MIN && success !== null && success < 0.8) {
+    const text = `Only ${delivered} of ${calls} paid calls were delivered (payers: ${payers}).`
+    cautions.push(caution('often_undelivered', text))
   }
   if (rejected >= REJECTED_MIN && rejected > delivered) {
-    cautions.push(caution('often_rejected', `It rejected ${rejected} paid calls as wrong (4xx).`))
+    const text = `${rejected} paid calls failed as wrong (4xx); ${delivered} were delivered.`
+    cautions.push(caution('often_rejected', `${text} Check the input.`))
   }
   if (
     paidMs !== null &&
@@ -114,22 +117,21 @@ function claimCautions(listing: Listing, sources: ListingHistory['sources'], now
 /** Price history of 30 days in a word. */
 export type PriceTrend = 'stable' | 'raised' | 'lowered' | 'varying'
 
-export function priceTrend(changes: readonly ListingChange[], now: Date): PriceTrend {
-  const since = daysBefore(now, RECENT_DAYS)
-  const steps = changes.filter(
-    ({ field, verified, before, at }) =>
-      field === 'price' && verified && before !== null && at > since,
-  )
+function priceTrend(changes: readonly ListingChange[]): PriceTrend {
+  const steps = changes.filter(({ field, before }) => field === 'price' && before !== null)
   const ups = steps.filter(({ before, after }) => BigInt(after) > BigInt(before!)).length
   if (steps.length === 0) return 'stable'
   return ups === steps.length ? 'raised' : ups === 0 ? 'lowered' : 'varying'
 }
 
+/** Reads up to 100 changes of each field, so that a flood of one hides no other. */
 const SELECT_EVIDENCE = `
   SELECT l.id,
-    (SELECT coalesce(json_agg(c), '[]') FROM (SELECT field, before, after, verified, at
-      FROM hub.listing_change WHERE listing = l.id AND field <> 'state' AND verified
-        AND at > now() - interval '30 days' ORDER BY id DESC LIMIT 100) c) AS changes,
+    (SELECT coalesce(json_agg(c), '[]') FROM (SELECT c.field, c.before, c.after, c.verified, c.at
+      FROM unnest('{price,pay_to,network,schema}'::text[]) f (field)
+      CROSS JOIN LATERAL (SELECT * FROM hub.listing_change
+        WHERE listing = l.id AND field = f.field AND verified AND at > $2
+        ORDER BY id DESC LIMIT 100) c ORDER BY c.id DESC) c) AS changes,
     (SELECT coalesce(json_agg(s), '[]') FROM (SELECT source, claim, gone,
         first_seen_at AS "firstSeenAt", seen_at AS "seenAt" FROM hub.listing_source
       WHERE listing = l.id ORDER BY seen_at DESC LIMIT 20) s) AS sources,
@@ -145,24 +147,37 @@ export interface AssessedListing extends Listing {
   readonly priceTrend: PriceTrend
 }
 
-/** Adds cautions to listings, in one query. */
+/** Finds listings in any state, in no order, with their cautions; two queries at once. */
 export async function assessListings(
   pool: Pool,
-  listings: readonly Listing[],
+  ids: readonly string[],
   now: Date,
 ): Promise<AssessedListing[]> {
-  if (listings.length === 0) return []
-  const { rows } = await pool.query<CautionEvidence & { id: string; probes: number }>(
-    SELECT_EVIDENCE,
-    [listings.map(({ id }) => id)],
-  )
+  if (ids.length === 0) return []
+  const [listings, { rows }] = await Promise.all([
+    findListingsById(pool, ids),
+    pool.query<CautionEvidence & { id: string; probes: number }>(SELECT_EVIDENCE, [
+      ids,
+      daysBefore(now, RECENT_DAYS),
+    ]),
+  ])
   const byId = new Map(rows.map((row) => [row.id, row]))
   return listings.map((listing) => {
     const { probes, ...found } = byId.get(listing.id)!
     const evidence = withDates(found)
     const cautions = cautionsOf(listing, evidence, now)
-    return { ...listing, cautions, probes, priceTrend: priceTrend(evidence.changes, now) }
+    return { ...listing, cautions, probes, priceTrend: priceTrend(evidence.changes) }
   })
+}
+
+/** Finds a listing in any state with its cautions. */
+export async function assessListing(
+  pool: Pool,
+  id: string,
+  now: Date,
+): Promise<AssessedListing | undefined> {
+  const [listing] = await assessListings(pool, [id], now)
+  return listing
 }
 
 /** Parses the times, which are texts in JSON. */

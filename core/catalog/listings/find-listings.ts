@@ -94,12 +94,10 @@ export async function findListing(pool: Pool, id: string): Promise<Listing | und
   return rows[0]
 }
 
-/** Finds listings that are up, in no order. */
+/** Finds listings in any state, in no order. */
 export async function findListingsById(pool: Pool, ids: readonly string[]): Promise<Listing[]> {
-  if (ids.length === 0) return []
   const { rows } = await pool.query<Listing>(
-    `SELECT ${LISTING_COLUMNS} FROM hub.listing l
-     WHERE l.id = ANY ($1) AND l.state IN ('active', 'degraded')`,
+    `SELECT ${LISTING_COLUMNS} FROM hub.listing l WHERE l.id = ANY ($1)`,
     [ids],
   )
   return rows

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { INPUT_INCOMPLETE } from '../../payments/paying/buyer.ts'
-import { assessListings } from './cautions.ts'
-import { findListing } from './find-listings.ts'
+import { assessListing } from './cautions.ts'
 import { missingFields, type SellerRequest } from './input-fields.ts'
 
 /** Returns the warnings about a listing, and about a request to it that lacks required fields. */
@@ -12,12 +11,11 @@ export async function purchaseCautions(
   id: string,
   request: SellerRequest,
 ): Promise<readonly { readonly code: string; readonly message: string }[]> {
-  const listing = await findListing(pool, id)
+  const listing = await assessListing(pool, id, clock.now())
   if (!listing) return []
   const missing = missingFields(listing.inputSchema, request)
-  const [assessed] = await assessListings(pool, [listing], clock.now())
   return [
-    ...assessed!.cautions.map(({ code, message }) => ({ code, message })),
+    ...listing.cautions.map(({ code, message }) => ({ code, message })),
     ...(missing.length > 0
       ? [{ code: INPUT_INCOMPLETE, message: `The seller requires ${missing.join(', ')}.` }]
       : []),

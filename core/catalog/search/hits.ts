@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import { type AssessedListing, assessListings } from '../listings/cautions.ts'
-import { findListingsById } from '../listings/find-listings.ts'
 import { type PublishedService, servicesBySlug } from '../services/published-services.ts'
 import type { RankedCandidate } from './rank.ts'
 
@@ -8,7 +7,7 @@ import type { RankedCandidate } from './rank.ts'
 export type Hit = Pick<RankedCandidate, 'score' | 'why'> &
   ({ readonly service: PublishedService } | { readonly external: AssessedListing })
 
-/** Reads the details of hits. Those removed since the search are omitted. */
+/** Reads the details of hits. Those removed or down since the search are omitted. */
 export async function readHits(
   pool: Pool,
   ranked: readonly RankedCandidate[],
@@ -18,10 +17,11 @@ export async function readHits(
     ranked.flatMap(({ candidate }) => (candidate.kind === kind ? [candidate.id] : []))
   const [services, externals] = await Promise.all([
     servicesBySlug(pool, ids('native')),
-    findListingsById(pool, ids('external')).then((found) => assessListings(pool, found, now)),
+    assessListings(pool, ids('external'), now),
   ])
   const serviceBySlug = new Map(services.map((service) => [service.slug, service]))
-  const externalById = new Map(externals.map((external) => [external.id, external]))
+  const up = externals.filter(({ state }) => state === 'active' || state === 'degraded')
+  const externalById = new Map(up.map((external) => [external.id, external]))
   return ranked.flatMap(({ candidate: { kind, id }, score, why }): Hit[] => {
     if (kind === 'native') {
       const service = serviceBySlug.get(id)

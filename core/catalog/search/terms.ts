@@ -45,16 +45,36 @@ export async function findTerms(
   { spans }: Query,
 ): Promise<QueryTerms> {
   if (spans.length === 0) return NO_TERMS
-  const queried = new Set(spans.flatMap(({ words }) => words))
-  const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
-  const rows = await lookUpWords(reader, cache, queried, others)
+  const { asked, rows } = await lookUpSpans(reader, cache, spans)
   const byWord = Map.groupBy(rows, ({ word }) => word)
   const total = byWord.get(ALL_DOCUMENTS)![0]!.documents
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])
   const idf = new Map(counts.map((row) => [row.term, computeIdf(row.documents, total)]))
   const versions = new Map(rows.map(({ term, version }) => [term, version]))
-  const parts = spans.map((span) => capVariantWeights(buildPart(span, byWord), idf))
+  const parts = asked.map((span) => capVariantWeights(buildPart(span, byWord), idf))
   return { parts, idf, versions }
+}
+
+/** Looks up the words of spans; alternatives for absent words only of spans that are absent. */
+async function lookUpSpans(reader: Reader, cache: IndexCache, spans: readonly QuerySpan[]) {
+  const queried = new Set(spans.flatMap(({ words }) => words))
+  const lookUp = (chosen: readonly QuerySpan[]) => {
+    const others = chosen.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
+    return lookUpWords(reader, cache, queried, others)
+  }
+  const usual = spans.map((span) => ({
+    ...span,
+    alternatives: span.alternatives.filter(({ ifAbsent }) => !ifAbsent),
+  }))
+  const rows = await lookUp(usual)
+  // A stop word has no rows.
+  const isAbsent = (word: string): boolean => {
+    const own = rows.filter((row) => row.word === word)
+    return own.length > 0 && own.every(({ documents }) => documents === 0)
+  }
+  const asked = spans.map((span, i) => (span.words.every(isAbsent) ? span : usual[i]!))
+  const isWider = asked.some(({ alternatives }) => alternatives.some(({ ifAbsent }) => ifAbsent))
+  return { asked, rows: isWider ? await lookUp(asked) : rows }
 }
 
 /** Returns the most significant terms with the factors for their postings. */
@@ -80,11 +100,7 @@ function buildPart(
   byWord: ReadonlyMap<string, readonly VocabularyTerm[]>,
 ): QueryPart {
   const asked = words.join(' ')
-  const isAbsent = words.every((word) =>
-    (byWord.get(word) ?? []).every(({ documents }) => documents === 0),
-  )
   const variants = alternatives.flatMap((other): MatchVariant[] => {
-    if (other.ifAbsent && !isAbsent) return []
     const terms = other.words.flatMap((word) => (byWord.get(word) ?? []).map(({ term }) => term))
     if (terms.length === 0) return []
     return [{ terms, weight: other.weight, reading: { asked, as: other.words.join(' ') } }]

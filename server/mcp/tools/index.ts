@@ -14,7 +14,7 @@ export type HubToolDeps = PaidToolDeps & SearchDeps & KeyAccountDeps & TopupDeps
 export const hubTools = (deps: HubToolDeps): readonly AnyTool[] => [
   searchTool(deps),
   listTool(deps.pool),
-  serviceTool(deps.pool),
+  serviceTool(deps),
   callTool(deps),
   externalSearchTool(deps),
   externalCallTool(deps),

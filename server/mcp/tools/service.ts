@@ -1,11 +1,10 @@
 import type { Pool } from 'pg'
-import { assessListings } from '../../../core/catalog/listings/cautions.ts'
-import { findListing } from '../../../core/catalog/listings/find-listings.ts'
+import { assessListing } from '../../../core/catalog/listings/cautions.ts'
 import {
   findService,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
-import { systemClock } from '../../../core/clock.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { dollars } from '../../../core/money.ts'
@@ -26,10 +25,15 @@ const RESULT_CHARS_MAX = 7_000
 const CACHE_MS = 5_000
 const CACHE_MAX = 500
 
-/** `hub_get_service`: endpoints, schemas and prices of a service. */
-export const serviceTool = (pool: Pool): AnyTool => {
+interface ServiceToolDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+/** `hub_get_service`: endpoints, schemas and prices of a service, or a listing. */
+export const serviceTool = (deps: ServiceToolDeps): AnyTool => {
   const results = new LoadingCache(
-    (key: string) => describeService(pool, ...(JSON.parse(key) as [string, string?])),
+    (key: string) => describeService(deps, ...(JSON.parse(key) as [string, string?])),
     { ttlMs: CACHE_MS, max: CACHE_MAX },
   )
   return defineTool({
@@ -58,9 +62,13 @@ export const serviceTool = (pool: Pool): AnyTool => {
   })
 }
 
-async function describeService(pool: Pool, name: string, endpoint?: string): Promise<ToolResult> {
-  if (name.startsWith('ext_')) return describeListing(pool, name)
-  const found = await findService(pool, name)
+async function describeService(
+  deps: ServiceToolDeps,
+  name: string,
+  endpoint?: string,
+): Promise<ToolResult> {
+  if (name.startsWith('ext_')) return describeListing(deps, name)
+  const found = await findService(deps.pool, name)
   if (!found) throw new Fault('service_not_found', `There is no service "${name}".`)
   const { listing, endpoints } = found
   const chosen = endpoints.filter((each) => matches(each, endpoint))
@@ -71,12 +79,11 @@ async function describeService(pool: Pool, name: string, endpoint?: string): Pro
 }
 
 /** Describes an external listing, for `hub_call_external`. */
-async function describeListing(pool: Pool, id: string): Promise<ToolResult> {
-  const listing = await findListing(pool, id)
+async function describeListing({ pool, clock }: ServiceToolDeps, id: string): Promise<ToolResult> {
+  const listing = await assessListing(pool, id, clock.now())
   if (!listing) throw new Fault('listing_not_found')
-  const [assessed] = await assessListings(pool, [listing], systemClock.now())
   const { inputSchema: input, outputSchema: output } = listing
-  const item = listingItem(assessed!, 'detailed')
+  const item = listingItem(listing, 'detailed')
   const [whole, partial] = [{ input, output }, { input }].map((schemas) =>
     asData(convertToDollars({ ...item, ...schemas }) as JsonObject),
   ) as [JsonObject, JsonObject]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Caution, PriceTrend } from '../../../core/catalog/listings/cautions.ts'
+import type { AssessedListing, Caution } from '../../../core/catalog/listings/cautions.ts'
 import type {
   Listing,
   ListingChange,
@@ -64,7 +64,7 @@ export const ListingView = z.object({
       'their accounts. Errors of callers do not count.',
   }),
   payers: z.int().meta({ description: 'Distinct payers, without the seller’s own accounts.' }),
-  rejected_calls: z.int().meta({ description: 'Paid calls that the seller rejected (4xx).' }),
+  rejected_calls: z.int().meta({ description: 'Paid calls that failed as wrong, mostly 4xx; they count for nobody.' }),
   refund_rate: nullableNumber,
   paid_calls: z.int(),
   first_seen_at: z.string(),
@@ -198,19 +198,17 @@ function showEndpoint(listing: Listing) {
 export interface ListingDetails {
   readonly endpoints: readonly Listing[]
   readonly history: ListingHistory
-  readonly cautions: readonly Caution[]
-  readonly trend: PriceTrend
   readonly settled: { readonly payments: number; readonly amount: bigint }
 }
 
 export const showListingDetail = (
-  listing: Listing,
-  { endpoints, history, cautions, trend, settled }: ListingDetails,
+  listing: AssessedListing,
+  { endpoints, history, settled }: ListingDetails,
 ) => ({
   ...showListing(listing, endpoints),
   offers: listing.offers,
-  cautions: cautions.map(showCaution),
-  price_trend: trend,
+  cautions: listing.cautions.map(showCaution),
+  price_trend: listing.priceTrend,
   price_history: history.changes.filter(({ field }) => field === 'price').map(showPrice),
   changes: history.changes.map((change) => ({ ...change, at: change.at.toISOString() })),
   uptime_history: history.days.map(showDay),

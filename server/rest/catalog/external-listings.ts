@@ -1,9 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { cautionsOf, priceTrend } from '../../../core/catalog/listings/cautions.ts'
+import { assessListing } from '../../../core/catalog/listings/cautions.ts'
 import { readPaymentsTo } from '../../../core/catalog/listings/discovery/read-transfers.ts'
 import {
-  findListing,
   findListings,
   listingsOfHost,
   readListingHistory,
@@ -67,18 +66,14 @@ export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRou
     response: { status: 200, schema: ListingDetailView },
     faults: ['listing_not_found'],
     handle: async ({ params }) => {
-      const listing = await findListing(pool, params.id)
+      const listing = await assessListing(pool, params.id, clock.now())
       if (!listing) throw new Fault('listing_not_found')
       const [endpoints, history, settled] = await Promise.all([
         listingsOfHost(pool, listing),
         readListingHistory(pool, listing.id),
         readPaymentsTo(pool, listing.payTo),
       ])
-      const now = clock.now()
-      const cautions = cautionsOf(listing, history, now)
-      const trend = priceTrend(history.changes, now)
-      const body = showListingDetail(listing, { endpoints, history, cautions, trend, settled })
-      return { body }
+      return { body: showListingDetail(listing, { endpoints, history, settled }) }
     },
   }),
 ]

@@ -1,6 +1,5 @@
-import { type Caution, cautionsOf } from '../../../core/catalog/listings/cautions.ts'
+import { assessListing, type Caution } from '../../../core/catalog/listings/cautions.ts'
 import {
-  findListing,
   type Listing,
   type ListingChange,
   type ListingHistory,
@@ -13,7 +12,14 @@ import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { dollars } from '../../../core/money.ts'
 import { COPY_SCRIPT } from '../assets.ts'
-import { formatDollars, formatDuration, formatPercent, formatTime, lastDays } from '../format.ts'
+import {
+  formatDollars,
+  formatDuration,
+  formatPercent,
+  formatTime,
+  lastDays,
+  pluralize,
+} from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { fieldList } from '../schema-fields.ts'
@@ -36,13 +42,13 @@ export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingD
   page('/listings/{id}', {
     access: 'public',
     render: async ({ params }) => {
-      const listing = await findListing(pool, params['id'] ?? '')
+      const now = clock.now()
+      const listing = await assessListing(pool, params['id'] ?? '', now)
       if (!listing) throw new Fault('listing_not_found')
       const [endpoints, history] = await Promise.all([
         listingsOfHost(pool, listing),
         readListingHistory(pool, listing.id),
       ])
-      const now = clock.now()
       const entryPoints = { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl() }
       return {
         title: listing.name,
@@ -53,7 +59,7 @@ export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingD
 <p class="lead">${listing.description}</p>${[
           sellerFacts(listing),
           stateNotice(listing),
-          cautionsOf(listing, history, now).map(cautionBox),
+          listing.cautions.map(cautionBox),
           listingMetrics(listing),
           serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
           callPart(listing, entryPoints),
@@ -88,7 +94,7 @@ const listingMetrics = (listing: Listing): Html =>
     'Paid through this hub, 30 days':
       listing.payers === 0
         ? 'no calls yet'
-        : `${listing.delivered} of ${listing.calls} delivered, ${listing.payers} payers`,
+        : `${listing.delivered} of ${listing.calls} delivered, ${pluralize(listing.payers, 'payer')}`,
   })
 
 const sellerFacts = (listing: Listing): Html =>
