@@ -32,11 +32,49 @@ const TROUBLES = new Set(
     'downsides'
   ).split(' '),
 )
+const REPAIRS = new Set(
+  (
+    'fix fixes fixed fixing solve solves solved solving resolve resolves resolved resolving ' +
+    'address addresses addressed addressing repair repairs repaired repairing remove removes ' +
+    'removed removing eliminate eliminates eliminated eliminating patch patches patched patching'
+  ).split(' '),
+)
+/** Things that are named after trouble: `no error handling`. */
+const REMEDIES = new Set(
+  (
+    'handling tracker tracking report reports reporting fix fixes message messages log logs ' +
+    'tolerance correction'
+  ).split(' '),
+)
+const DEGREES = new Set('small minor fewer less'.split(' '))
+const AUXILIARIES = new Set('is are was were has have had been being get gets got ever'.split(' '))
 const RELIEF_VALENCE = 2
-/** True for a noun of trouble of which there is none. */
-export const isRelief = (tokens: readonly Token[], at: number): boolean =>
-  TROUBLES.has(tokens[at]?.lower ?? '') &&
-  tokens.slice(Math.max(0, at - 2), at).some(({ lower }) => /^(?:no|zero|without)$/.test(lower))
+const FAULT_VALENCE = -1.6
+
+/**
+ * Returns the valence of a noun of trouble of which there is none, or 0: praise, unless it was not
+ * repaired (`fixed no bugs`), its remedy is absent, or it is large (`no small problem`).
+ */
+const absentTrouble = (tokens: readonly Token[], at: number): number => {
+  const word = (n: number): string => tokens[n]?.lower ?? ''
+  if (!TROUBLES.has(word(at))) return 0
+  const none = [at - 1, at - 2].find((n) => /^(?:no|zero|without)$/.test(word(n)))
+  if (none === undefined) return 0
+  const between = none === at - 2 ? word(at - 1) : ''
+  const verb = word(none - 1).endsWith('ly') ? word(none - 2) : word(none - 1)
+  let after = at + 1
+  while (AUXILIARIES.has(word(after))) after += 1
+  const isUnrepaired =
+    REPAIRS.has(between) ||
+    (REPAIRS.has(verb) && word(none) !== 'without') ||
+    (REPAIRS.has(word(after)) && word(after).endsWith('ed'))
+  const isFault = isUnrepaired || REMEDIES.has(word(at + 1)) || DEGREES.has(between)
+  return isFault ? FAULT_VALENCE : RELIEF_VALENCE
+}
+
+/** True for a noun of trouble of which there is none, whose valence in the lexicon is wrong. */
+export const isAbsentTrouble = (tokens: readonly Token[], at: number): boolean =>
+  absentTrouble(tokens, at) !== 0
 
 /** Verbs of a working thing; a complaint after a negation. */
 const FUNCTIONS = new Set(
@@ -54,15 +92,14 @@ export const isFailing = (tokens: readonly Token[], at: number): boolean => {
   return FUNCTIONS.has(verb) && /^(?:the|my|our|your|their|this)$/.test(tokens[at - 1]?.lower ?? '')
 }
 
-const FAULT_VALENCE = -1.6
 const MERIT_VALENCE = 1.5
 const NEGATION_REACH = 3
 
 const valenceAt = (tokens: readonly Token[], at: number): number => {
   const token = tokens[at]
   if (token === undefined) return 0
-  if (isRelief(tokens, at)) return RELIEF_VALENCE
-  if (isOpinion(token)) return 0
+  const absent = absentTrouble(tokens, at)
+  if (absent !== 0 || isOpinion(token)) return absent
   const { lower } = token
   const negated = tokens.slice(Math.max(0, at - NEGATION_REACH), at).some(isNegation)
   if (FUNCTIONS.has(lower)) return negated ? FAULT_VALENCE : 0

@@ -1,5 +1,5 @@
 import { confidenceAt } from './calibration.ts'
-import { complaintsIn, isRelief, isTopic } from './complaints.ts'
+import { complaintsIn, isAbsentTrouble, isTopic } from './complaints.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
 import { oddsOf, type PolarityModel, polarityFeatures, polarityModel } from './polarity.ts'
@@ -32,7 +32,8 @@ export const readSentences = (
     const news = newsOf(sentence)
     const { tokens } = sentence
     const known =
-      news ?? opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !isRelief(tokens, at))
+      news ??
+      opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !isAbsentTrouble(tokens, at))
     const further = news === undefined ? complaintsIn(sentence.tokens) : []
     const opinions = [...known, ...further].sort((a, b) => a.at - b.at)
     const { praise, blame } = massOf(news ?? further)

@@ -85,6 +85,15 @@ describe('analysis: sentiment', () => {
     for (const text of ['No complaints at all', 'Zero problems so far.', 'There are no issues.']) {
       expect(overall(text).label, text).to.equal('positive')
     }
+    expect(overall('It was fixed without problems.').label).to.equal('positive')
+  })
+
+  it('finds no praise in trouble that was not repaired', () => {
+    const texts =
+      'They fixed no bugs.|The update resolves zero issues.|No problems were solved.|' +
+      'A release without fixing bugs.|There is no error handling.|It was no small problem.'
+    const praise = texts.split('|').filter((text) => overall(text).label === 'positive')
+    expect(praise).to.deep.equal([])
   })
 
   /** Right results for the sentences of a file: one of each aspect, or of the label. */
