@@ -6,14 +6,16 @@ import type { Ingestion } from './ingest/index.ts'
 import { loadFolder } from './store/folder.ts'
 import { overview } from './store/overview.ts'
 
+const PAGE = ['limit', 'offset']
+
 /** Query parameters by name; the command line also accepts hyphens. */
 const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
-  changes: ['event', 'signal', 'verification_status', 'country', 'cpv_prefix', 'min_score'].concat([
-    'limit',
-    'offset',
-  ]),
+  changes: [
+    ...['event', 'signal', 'verification_status', 'country', 'cpv_prefix', 'min_score'],
+    ...PAGE,
+  ],
   brief: [],
-  feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', 'limit', 'offset'],
+  feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', ...PAGE],
 }
 
 const ABOUT: Readonly<Record<Question, string>> = {

@@ -66,7 +66,7 @@ export function rankCandidates(
   return spreadSellers(isListAll ? distinct : featureNewListing(distinct, query))
 }
 
-/** Returns true for a host or URL, whose listings are all shown. */
+/** Returns true for a host or URL, whose listings are shown one by one. */
 const isAddress = (text: string): boolean =>
   (text.includes('.') || text.includes(':')) && !text.trim().includes(' ')
 

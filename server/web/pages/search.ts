@@ -52,7 +52,7 @@ export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage
         limit: PAGE_SIZE,
         after: readSearchCursor(query.cursor),
       }
-      const { hits, next } = await search(pool, clock, input, semanticRanker)
+      const { hits, next, lowConfidence } = await search(pool, clock, input, semanticRanker)
       const [cards, known] = await Promise.all([readHits(pool, hits, clock.now()), categories()])
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,
@@ -60,7 +60,8 @@ export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage
         main: html`<h1>Search</h1>${form(query, known)}${
           cards.length === 0
             ? noHits(query)
-            : html`<ul class="list">${cards.map(searchHitCard)}</ul>${pager(
+            : html`${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
+<ul class="list">${cards.map(searchHitCard)}</ul>${pager(
                 '/search',
                 query,
                 writeSearchCursor(next),

@@ -1,11 +1,7 @@
 import { expect } from 'chai'
-import { cautionsOf } from '../../../../core/catalog/listings/cautions.ts'
+import { assessListing } from '../../../../core/catalog/listings/cautions.ts'
 import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
-import {
-  findListing,
-  type Listing,
-  readListingHistory,
-} from '../../../../core/catalog/listings/find-listings.ts'
+import { findListing, type Listing } from '../../../../core/catalog/listings/find-listings.ts'
 import { missingFields } from '../../../../core/catalog/listings/input-fields.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
 import { search } from '../../../../core/catalog/search/search.ts'
@@ -90,9 +86,9 @@ describe('abuse of the catalog', () => {
     return (await findListing(fixture.pool, rows[0].id))!
   }
   const warnings = async (): Promise<string[]> => {
-    const found = await listing()
-    const history = await readListingHistory(fixture.pool, found.id)
-    return cautionsOf(found, history, new Date()).map(({ code }) => code)
+    const { id } = await listing()
+    const assessed = await assessListing(fixture.pool, id, new Date())
+    return assessed!.cautions.map(({ code }) => code)
   }
 
   const HONEST = [11, 12, 13].map((payer) => ({ payer, count: 4 }))
@@ -120,6 +116,13 @@ describe('abuse of the catalog', () => {
       await pay(...HONEST, ...fresh)
       expect((await listing()).success).to.be.closeTo(0.91, 0.01)
       expect(await warnings()).to.not.include('often_undelivered')
+    })
+    it('by one or two failures gives a new seller no caution', async () => {
+      await list({})
+      await pay({ payer: 20, count: 2, status: 500 })
+      expect(await warnings()).to.not.include('often_undelivered')
+      await pay({ payer: 20, count: 1, status: 500 })
+      expect(await warnings()).to.include('often_undelivered')
     })
     it('is told from a seller that fails its payers', async () => {
       await list({})
@@ -165,6 +168,15 @@ describe('abuse of the catalog', () => {
     await run(`UPDATE hub.listing_change SET at = now() - interval '8 days'`)
     expect((await terms.find('GET', URL))?.price).to.equal(3_300n)
     expect(await warnings()).to.include('price_raised')
+  })
+
+  it('by a flood of other changes hides no caution', async () => {
+    await list({})
+    await run('UPDATE hub.listing SET price = price + 500')
+    await run(`INSERT INTO hub.listing_change (listing, field, before, after, verified)
+      SELECT id, 'schema', n::text, (n + 1)::text, true
+      FROM hub.listing, generate_series(1, 150) n`)
+    expect(await warnings()).to.include.members(['price_raised', 'schema_changed'])
   })
 
   describe('imitation', () => {
