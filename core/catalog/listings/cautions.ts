@@ -115,7 +115,7 @@ function claimCautions(listing: Listing, sources: ListingHistory['sources'], now
 }
 
 /** Price history of 30 days in a word. */
-export type PriceTrend = 'stable' | 'raised' | 'lowered' | 'varying'
+type PriceTrend = 'stable' | 'raised' | 'lowered' | 'varying'
 
 function priceTrend(changes: readonly ListingChange[]): PriceTrend {
   const steps = changes.filter(({ field, before }) => field === 'price' && before !== null)

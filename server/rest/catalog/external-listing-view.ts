@@ -64,7 +64,9 @@ export const ListingView = z.object({
       'their accounts. Errors of callers do not count.',
   }),
   payers: z.int().meta({ description: 'Distinct payers, without the seller’s own accounts.' }),
-  rejected_calls: z.int().meta({ description: 'Paid calls that failed as wrong, mostly 4xx; they count for nobody.' }),
+  rejected_calls: z
+    .int()
+    .meta({ description: 'Paid calls that failed as wrong, mostly 4xx; they count for nobody.' }),
   refund_rate: nullableNumber,
   paid_calls: z.int(),
   first_seen_at: z.string(),
