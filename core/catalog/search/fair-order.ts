@@ -1,3 +1,4 @@
+import { memoizeByObject } from '../../runtime/cache.ts'
 import { skeletonOf } from '../review/impersonation.ts'
 import type { Candidate } from './check-draft.ts'
 import type { ScoredCandidate } from './scored-candidate.ts'
@@ -21,19 +22,19 @@ export const withoutImitations = (ranked: readonly ScoredCandidate[]): ScoredCan
 const standing = ({ kind, sellers }: Candidate): number =>
   kind === 'external' ? 2 : sellers.length > 0 ? 1 : 0
 
+/** Looks of names, computed once per version of a document, whose names the index cache holds. */
+const looksOf = memoizeByObject((names: readonly string[]) => names.map(skeletonOf))
+
 /** Moves a hit before those of lower standing whose name looks the same. */
 function firstPartyFirst(ranked: readonly ScoredCandidate[]): readonly ScoredCandidate[] {
   if (!ranked.some(({ candidate }) => candidate.kind === 'native')) return ranked
-  const looks = new Map(
-    ranked.map(({ candidate }) => [candidate, candidate.names.map(skeletonOf)] as const),
-  )
   const sorted: ScoredCandidate[] = []
   for (const hit of ranked) {
     const rank = standing(hit.candidate)
-    const names = looks.get(hit.candidate)!
+    const names = looksOf(hit.candidate.names)
     const imitation = sorted.findIndex(
       ({ candidate }) =>
-        standing(candidate) > rank && looks.get(candidate)!.some((name) => names.includes(name)),
+        standing(candidate) > rank && looksOf(candidate.names).some((name) => names.includes(name)),
     )
     sorted.splice(imitation < 0 ? sorted.length : imitation, 0, hit)
   }
@@ -65,15 +66,15 @@ function foldDuplicates(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
 }
 
 /** Words of name, tags and description; numbers and paths do not tell listings apart. */
-const wordsOf = ({ vector }: Candidate): Set<string> =>
-  new Set(
-    vector.split(' ').flatMap((term) => {
-      const end = term.lastIndexOf(':')
-      const isText = ['A', 'B', 'C'].some((field) => term.includes(field, end))
-      const word = term.slice(0, end)
-      return isText && !/\d/.test(word) ? [word] : []
-    }),
-  )
+const wordsOf = memoizeByObject(({ vector }: Candidate): ReadonlySet<string> => {
+  const words = vector.split(' ').flatMap((term) => {
+    const end = term.lastIndexOf(':')
+    const isText = ['A', 'B', 'C'].some((field) => term.includes(field, end))
+    const word = term.slice(0, end)
+    return isText && !/\d/.test(word) ? [word] : []
+  })
+  return new Set(words)
+})
 
 function isNearDuplicate(a: Candidate, b: Candidate): boolean {
   if (Math.min(a.words, b.words) < DUPLICATE_FROM * Math.max(a.words, b.words)) return false
