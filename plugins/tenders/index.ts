@@ -38,7 +38,7 @@ const tenders: DataPlugin = {
       category: 'data',
       provider: 'agenthub',
       summary:
-        'Energy procurement from the official journal of the EU: verified changes, a daily ' +
+        'Energy procurement from the official journal of the EU: official changes, a daily ' +
         'action brief and a feed of opportunities, with official links.',
       endpoints: {
         'GET /v1/changes': {

@@ -32,6 +32,7 @@ describe('tenders: relevance', () => {
     { title: 'Bau der 110-kV-Leitung, 110 kV', cpv: '45000000', activity: 'electricity' },
     { title: 'Fourniture de carburants', cpv: '30163000', additional: ['09132000'] },
     { title: 'Meters', cpv: '38554000' },
+    { title: 'Dodávka zemného plynu', cpv: '45000000' },
   ]
   for (const given of relevant) {
     it(`puts into the feed: ${given.title}`, () => {
@@ -47,6 +48,8 @@ describe('tenders: relevance', () => {
     { title: 'Hall for trains', cpv: '45213320', additional: ['09331200', '45315000'] },
     { title: 'Electrical works in a school', cpv: '45311200' },
     { title: 'Guards for Gridco Energy', cpv: '79710000', activity: 'electricity' },
+    { title: 'Zemné práce v obci', cpv: '45112500' },
+    { title: 'Sanierung im Kurort Bad Beispiel', cpv: '45000000' },
     { title: 'Cars for Solartec', cpv: '90000000', buyer: 'Solartec' },
   ]
   for (const given of irrelevant) {
