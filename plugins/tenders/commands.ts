@@ -10,10 +10,7 @@ const PAGE = ['limit', 'offset']
 
 /** Query parameters by name; the command line also accepts hyphens. */
 const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
-  changes: [
-    ...['event', 'signal', 'verification_status', 'country', 'cpv_prefix', 'min_score'],
-    ...PAGE,
-  ],
+  changes: 'event signal verification_status country cpv_prefix min_score'.split(' ').concat(PAGE),
   brief: [],
   feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', ...PAGE],
 }

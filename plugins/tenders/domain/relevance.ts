@@ -110,9 +110,7 @@ function titleWordsOf({ title, lots, buyers }: Notice): string[] {
 }
 
 /** Divisions of supplies and services that are no energy even if their title has a word of it. */
-const UNRELATED = new Set(
-  '03 15 18 22 30 33 34 35 37 39 55 60 64 66 75 79 80 85 92 98'.split(' '),
-)
+const UNRELATED = new Set('03 15 18 22 30 33 34 35 37 39 55 60 64 66 75 79 80 85 92 98'.split(' '))
 
 interface Signs {
   readonly isActive: boolean
