@@ -94,7 +94,8 @@ const listingMetrics = (listing: Listing): Html =>
     'Paid through this hub, 30 days':
       listing.payers === 0
         ? 'no calls yet'
-        : `${listing.delivered} of ${listing.calls} delivered, ${pluralize(listing.payers, 'payer')}`,
+        : `${listing.delivered} of ${listing.calls} delivered, ` +
+          pluralize(listing.payers, 'payer'),
   })
 
 const sellerFacts = (listing: Listing): Html =>
