@@ -14,14 +14,15 @@ export class WorkerLimitExceeded extends Error {
 /**
  * Processes untrusted input in a worker thread, so that expensive input cannot block the hub.
  * Returns the worker's first message that is no question.
- * @param answer answers a question of the worker; undefined for a message that is the result
+ * @param answer answers a question of the worker, and ends when the signal aborts; undefined for a
+ *   message that is the result
  * @throws WorkerLimitExceeded; Fault `rate_limited` while two other workers run
  */
 export async function runInWorker<Message>(
   thread: URL,
   workerData: unknown,
   { deadlineMs, heapMb }: { readonly deadlineMs: number; readonly heapMb: number },
-  answer: (message: Message) => Promise<unknown> | undefined = () => undefined,
+  answer: (message: Message, signal: AbortSignal) => Promise<unknown> | undefined = () => undefined,
 ): Promise<Message> {
   if (runningWorkers >= WORKERS_MAX) {
     const headers = { 'Retry-After': '5' }
@@ -36,7 +37,7 @@ export async function runInWorker<Message>(
     const signal = AbortSignal.timeout(deadlineMs)
     for (;;) {
       const [message] = (await once(worker, 'message', { signal })) as [Message]
-      const answered = answer(message)
+      const answered = answer(message, signal)
       if (answered === undefined) return message
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of windows only
       worker.postMessage(await answered)

@@ -2,8 +2,11 @@ import { type JsonObject, objectMember } from '../../../json.ts'
 import { parseDocument } from './parse.ts'
 import { pointerParts } from './refs.ts'
 
-/** Fetches documents; undefined for one that is not available. */
-export type FetchDocuments = (urls: readonly string[]) => Promise<readonly (string | undefined)[]>
+/** Fetches documents until the signal aborts; undefined for one that is not available. */
+export type FetchDocuments = (
+  urls: readonly string[],
+  signal?: AbortSignal,
+) => Promise<readonly (string | undefined)[]>
 
 /** Maximum number of other documents. */
 const DOCUMENTS_MAX = 1_000
@@ -44,7 +47,7 @@ export async function bundleDocuments(
   let found = collectRefs([paths, security, parameters], first, seen)
   while (found.length > 0) {
     const missing = [...new Set(found.map((ref) => ref.url))].filter((each) => !sources.has(each))
-    const asked = missing.slice(0, DOCUMENTS_MAX - sources.size)
+    const asked = missing.slice(0, Math.max(0, DOCUMENTS_MAX - sources.size))
     const texts = asked.length > 0 ? await fetchDocuments(asked) : []
     for (const [i, each] of missing.entries()) {
       const document = parseAvailable(texts[i])

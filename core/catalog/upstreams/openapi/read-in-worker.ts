@@ -12,7 +12,7 @@ type WorkerMessage =
   | { readonly detail: string }
 
 /**
- * Reads an OpenAPI document in a worker for up to 60 seconds.
+ * Reads an OpenAPI document in a worker for up to 60 seconds, including the time to fetch others.
  * @param fetchDocuments fetches the documents that it references
  * @throws Fault `openapi_unreadable`, `rate_limited`
  */
@@ -22,8 +22,8 @@ export async function readOpenApiInWorker(
 ): Promise<ImportedApi> {
   try {
     const thread = new URL('./read-worker.ts', import.meta.url)
-    const reply = (message: WorkerMessage) =>
-      'ask' in message ? fetchDocuments(message.ask) : undefined
+    const reply = (message: WorkerMessage, signal: AbortSignal) =>
+      'ask' in message ? fetchDocuments(message.ask, signal) : undefined
     const message = await runInWorker<WorkerMessage>(thread, task, LIMITS, reply)
     if ('api' in message) return message.api
     throw new Fault('openapi_unreadable', 'detail' in message ? message.detail : undefined)

@@ -9,6 +9,8 @@ export interface Gap {
 
 const HOPS_MAX = 20
 const GAPS_MAX = 200
+/** Characters of a gap's location and text, which repeat parts of the document. */
+const GAP_TEXT_MAX = 1_000
 
 /** Resolves references within a document and collects its gaps. */
 export class RefResolver {
@@ -22,7 +24,8 @@ export class RefResolver {
   }
 
   addGap(at: string, what: string): undefined {
-    if (this.gaps.length < GAPS_MAX) this.gaps.push({ at, what })
+    const clip = (text: string): string => text.slice(0, GAP_TEXT_MAX)
+    if (this.gaps.length < GAPS_MAX) this.gaps.push({ at: clip(at), what: clip(what) })
     return undefined
   }
 

@@ -10,11 +10,16 @@ const TIMEOUT_MS = 30_000
 /** Documents of one import that are fetched at the same time. */
 const CONCURRENCY = 8
 
+interface DocumentLimits {
+  readonly maxBytes?: number
+  readonly signal?: AbortSignal | undefined
+}
+
 /** @throws Fault `validation_failed` for a forbidden URL, or `upstream_*` if the request fails */
 export async function fetchDocument(
   deps: ServiceDeps,
   text: string,
-  maxBytes = DOCUMENT_MAX,
+  { maxBytes = DOCUMENT_MAX, signal }: DocumentLimits = {},
 ): Promise<string> {
   const { url, local, error: urlError } = checkUrl(text, deps.rules, deps.localOrigins)
   if (url === undefined) throw inputFault('/url', urlError)
@@ -22,7 +27,7 @@ export async function fetchDocument(
   try {
     const timeouts = { totalMs: TIMEOUT_MS }
     const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.1' }
-    const request = { url, method: 'GET', headers, maxBytes, timeouts }
+    const request = { url, method: 'GET', headers, maxBytes, timeouts, signal }
     const { status, body } = await client.request(request)
     if (status === 200) return body.toString('utf8')
     throw new Fault('upstream_error', `The request for the document returned status ${status}.`)
@@ -36,22 +41,22 @@ export async function fetchDocument(
 /** Fetches what a document references, until all together have the size that one may have. */
 export function documentsFrom(deps: ServiceDeps, first: string): FetchDocuments {
   let bytesLeft = DOCUMENT_MAX - Buffer.byteLength(first)
-  const fetchOne = async (url: string): Promise<string | undefined> => {
+  const fetchOne = async (url: string, signal?: AbortSignal): Promise<string | undefined> => {
     if (bytesLeft <= 0) return undefined
     try {
-      const text = await fetchDocument(deps, url, bytesLeft)
+      const text = await fetchDocument(deps, url, { maxBytes: bytesLeft, signal })
       bytesLeft -= Buffer.byteLength(text)
-      return text
+      return bytesLeft < 0 ? undefined : text // documents fetched meanwhile took the rest
     } catch (error) {
       if (error instanceof Fault) return undefined // reported where it is referenced
       throw error
     }
   }
-  return async (urls) => {
+  return async (urls, signal) => {
     const texts: (string | undefined)[] = []
     for (let i = 0; i < urls.length; i += CONCURRENCY) {
       const asked = urls.slice(i, i + CONCURRENCY)
-      texts.push(...(await Promise.all(asked.map((url) => fetchOne(url)))))
+      texts.push(...(await Promise.all(asked.map((url) => fetchOne(url, signal)))))
     }
     return texts
   }
