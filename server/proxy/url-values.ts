@@ -93,7 +93,10 @@ function convertText(value: unknown, schema: JsonSchema = {}): unknown {
   }
   if (typeof value !== 'string') return value
   const isNumeric = types.includes('integer') || types.includes('number')
-  if (isNumeric && /^-?\d{1,15}(\.\d{1,10})?$/.test(value)) return Number(value)
+  if (isNumeric && /^-?\d{1,15}(\.\d{1,10})?$/.test(value)) {
+    const number = Number(value)
+    return types.includes('string') && String(number) !== value ? value : number // such as 007
+  }
   if (types.includes('boolean') && (value === 'true' || value === 'false')) return value === 'true'
   if (types.includes('object') && value.startsWith('{')) return parseJson(value)
   return value

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
 import { type Body, useUpstream } from './fixture.ts'
 
-describe('an OpenAPI document with more endpoints than allowed', () => {
+describe('an OpenAPI document that is reduced or changed by its owner', () => {
   const world = useUpstream()
   const { send } = world
   const get = (...tags: string[]) => ({ get: { tags, responses: {} } })
@@ -72,5 +72,25 @@ describe('an OpenAPI document with more endpoints than allowed', () => {
     const { gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
     expect(gaps.length).to.be.greaterThan(100)
     expect(gaps[0]).to.include({ at: 'GET /v1/cities/100' })
+  })
+
+  it('has endpoints with lists in a path, which its owner may declare again', async () => {
+    const schema = { type: 'array', items: { type: 'string' } }
+    const parameters = [{ name: 'ids', in: 'path', required: true, schema }]
+    const paths = { '/many/{ids}': { get: { parameters, responses: {} } } }
+    const { body: made } = await send('POST', '/v1/provider/services/import', {
+      openapi: JSON.stringify({ openapi: '3.1.0', info: { title: 'Many' }, paths }),
+      slug: 'many',
+      base_url: world.origin,
+    })
+    const [{ method, path, summary, input_schema, encoding } = {} as Body] = (
+      made['service'] as { readonly endpoints: Body[] }
+    ).endpoints
+    const put = (more: Body) =>
+      send('PUT', '/v1/provider/services/many/endpoints', {
+        endpoints: [{ method, path, summary, input_schema, ...more }],
+      })
+    expect((await put({ encoding })).status).to.equal(200)
+    expect((await put({})).status, 'without a style').to.equal(422)
   })
 })

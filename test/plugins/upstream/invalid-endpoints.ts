@@ -18,6 +18,7 @@ export const CONTRADICTORY: readonly Body[] = [
   { upstream_path: '/{y}' },
   { query: ['q'] },
   { success: [404] },
+  { passes: [402] },
   { retries: 1 },
   { streams: true, output_schema: { type: 'object' } },
 ]

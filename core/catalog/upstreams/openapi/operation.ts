@@ -3,6 +3,7 @@ import { type Micros, usd } from '../../../money.ts'
 import { cleanText } from '../../../text.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
 import { pathIssue } from '../../services/paths.ts'
+import { HUB_STATUSES } from '../hub-statuses.ts'
 import type { EndpointInfo } from '../store.ts'
 import { readBody } from './body.ts'
 import type { DocumentReader, Operation } from './document.ts'
@@ -96,8 +97,6 @@ function readResponse({ refs, schemas }: DocumentReader, { spec, at }: Operation
 const STREAM_TYPES = /^(?:text\/event-stream|application\/(?:jsonl|x-ndjson|json-seq))\b/
 /** Statuses that a range `4XX` stands for. */
 const RANGE = [400, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 422, 429]
-/** Statuses about a credential or money, which callers would take for the hub's own. */
-const ABOUT_PROVIDER: ReadonlySet<number> = new Set([401, 402, 407])
 const PASSES_MAX = 20
 
 /** Declared client errors, which callers get as the answer of the API. */
@@ -105,7 +104,7 @@ function passedStatuses(names: readonly string[]): readonly number[] {
   const statuses = names.flatMap((name) =>
     /^4xx$/i.test(name) ? RANGE : /^4\d\d$/.test(name) ? [Number(name)] : [],
   )
-  const passed = [...new Set(statuses)].filter((status) => !ABOUT_PROVIDER.has(status))
+  const passed = [...new Set(statuses)].filter((status) => !HUB_STATUSES.has(status))
   return passed.slice(0, PASSES_MAX)
 }
 

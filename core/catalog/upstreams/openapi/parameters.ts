@@ -63,7 +63,7 @@ export function readParameters(
     } else if (!addParameter(reader, parameter, inputs, at, scope)) return undefined
   }
   for (const name of inPath) {
-    inputs.properties[name] ??= { type: 'string' }
+    if (!Object.hasOwn(inputs.properties, name)) inputs.properties[name] = { type: 'string' }
     inputs.required.push(name)
   }
   return inputs

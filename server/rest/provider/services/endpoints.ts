@@ -3,6 +3,7 @@ import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
 import { PATH_MAX, parameterNames, pathIssue } from '../../../../core/catalog/services/paths.ts'
 import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
 import { assertComplete } from '../../../../core/catalog/upstreams/completeness.ts'
+import { HUB_STATUSES } from '../../../../core/catalog/upstreams/hub-statuses.ts'
 import { listPrices, setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import {
   type EndpointInfo,
@@ -35,6 +36,9 @@ const path = z
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
 const status = (from: number, to: number) => z.int().min(from).max(to)
+const passedStatus = status(400, 599).refine((code) => !HUB_STATUSES.has(code), {
+  error: 'is not passed on: callers would take it for a response of the hub itself',
+})
 const PRICE_MAX_MICROS = 1_000_000_000
 
 /** Limits of an endpoint, which an import sets for all of them. */
@@ -56,13 +60,14 @@ const EndpointField = z.strictObject({
     description: 'Price per call. Decreases apply immediately, increases after the notice period.',
   }),
   input_schema: z.record(z.string(), z.unknown()).optional().meta({
-    description: 'JSON Schema of an object with all query, path and body members. No $ref.',
+    description:
+      'JSON Schema of an object with all query, path and body members. $ref only to #/$defs.',
   }),
   output_schema: z.record(z.string(), z.unknown()).nullish().meta({
     description: 'JSON Schema of responses. Responses that violate it are refunded.',
   }),
   query: z.array(z.string().max(200)).max(100).default([]).meta({
-    description: 'POST, PUT and PATCH: members of the input that are sent in the query.',
+    description: 'With a body: members of the input that are sent in the query.',
   }),
   body: z.enum(['none', 'json', 'form', 'multipart', 'text', 'binary']).optional(),
   encoding: EncodingField.nullish().meta({
@@ -73,9 +78,15 @@ const EndpointField = z.strictObject({
   success: z.array(status(200, 299)).min(1).max(20).optional().meta({
     description: 'Statuses that are delivered and charged. Default: 200 to 204.',
   }),
-  passes: z.array(status(400, 599)).max(20).default([]).meta({
-    description: 'Error statuses passed to callers without charge, as the answer of the API.',
-  }),
+  passes: z
+    .array(passedStatus)
+    .max(20)
+    .default([])
+    .meta({
+      description:
+        'Error statuses passed to callers without charge, as the answer of the API; ' +
+        'not 401, 402 and 407.',
+    }),
   deadline_seconds: endpointLimits.deadline_seconds.default(DEADLINE_SECONDS),
   max_bytes: endpointLimits.max_bytes.default(1_048_576),
   streams: z.boolean().default(false).meta({ description: 'Streams the response: SSE, files.' }),
@@ -254,8 +265,11 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
 
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean', undefined])
 
-/** Input schema in which all path parameters are required scalars. */
-function inputSchemaOf({ path: text, input_schema: given }: EndpointInput, i: number): JsonObject {
+/** Input schema in which all path parameters are required, and scalars unless they have a style. */
+function inputSchemaOf(
+  { path: text, input_schema: given, encoding }: EndpointInput,
+  i: number,
+): JsonObject {
   const at = `/endpoints/${i}/input_schema`
   const names = parameterNames(text)
   const schema = given ?? { type: 'object', additionalProperties: true }
@@ -264,7 +278,8 @@ function inputSchemaOf({ path: text, input_schema: given }: EndpointInput, i: nu
   const properties = isJsonObject(schema['properties']) ? { ...schema['properties'] } : {}
   for (const name of names) {
     const property = (properties[name] ??= { type: 'string' })
-    if (!isJsonObject(property) || !SCALARS.has(property['type'])) {
+    const isStyled = encoding?.parameters?.[name] !== undefined
+    if (!isJsonObject(property) || (!isStyled && !SCALARS.has(property['type']))) {
       throw invalid(i, 'input_schema', `${name} is in the path: string, number or boolean only`)
     }
   }
