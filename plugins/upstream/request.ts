@@ -7,6 +7,7 @@ import {
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
 import {
+  bytesOf,
   escape,
   formText,
   isScalar,
@@ -38,7 +39,7 @@ const TYPES = {
   none: undefined,
 } as const
 
-/** Computes common parts once. @throws Refusal, from the builder, for a value no path can carry */
+/** Computes common parts once. @throws Refusal, from the builder, for a value it cannot send */
 export function requestsOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,
@@ -160,11 +161,11 @@ function bodiesOf({ method, body: kind, encoding }: UpstreamEndpoint) {
     if (omitsEmptyBody && Object.keys(values).length === 0) return undefined
     if (kind === 'json') return { type, content: JSON.stringify(value) }
     if (kind === 'text') return { type, content: textOf(value) }
-    if (kind === 'binary') return { type, content: Buffer.from(textOf(value), 'base64') }
+    if (kind === 'binary') return { type, content: bytesOf(bodyMember ?? 'body', value) }
     if (kind === 'form') return { type, content: formText(value as Values, parts) }
     const boundary = `agenthub-${randomUUID()}`
     const content = multipartBytes(value as Values, parts, boundary)
-    return { type: `${type}; boundary=${boundary}`, content }
+    return { type: `${type.replace(/;\s*boundary=[^;]*/i, '')}; boundary=${boundary}`, content }
   }
 }
 

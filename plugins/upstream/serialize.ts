@@ -1,4 +1,4 @@
-import type { ParameterStyle, PartEncoding } from 'agenthub/plugin'
+import { type ParameterStyle, type PartEncoding, Refusal } from 'agenthub/plugin'
 
 /** Name and value of a query or form, each still unescaped except for delimiters in the value. */
 export type Pair = readonly [name: string, value: string]
@@ -90,7 +90,18 @@ function formStyle(part: PartEncoding | undefined): Partial<ParameterStyle> {
   return part?.contentType?.endsWith('json') === true ? { style: 'json' } : FORM
 }
 
-/** Serializes a multipart/form-data body (RFC 7578) with this boundary. */
+/** Decodes Base64, also its URL-safe form. @throws Refusal for text that is none */
+export function bytesOf(name: string, value: unknown): Buffer {
+  const text = textOf(value)
+  if (!NOT_BASE64.test(text)) return Buffer.from(text, 'base64')
+  throw new Refusal('base64_required', `${name}: must be Base64, without "data:" before it.`)
+}
+const NOT_BASE64 = /[^\w+/=\s-]/
+
+/**
+ * Serializes a multipart/form-data body (RFC 7578) with this boundary.
+ * @throws Refusal for a file that is not Base64
+ */
 export function multipartBytes(
   values: Readonly<Record<string, unknown>>,
   parts: Readonly<Record<string, PartEncoding>>,
@@ -110,9 +121,9 @@ export function multipartBytes(
         `Content-Disposition: form-data; name=${quoted}${binary ? `; filename=${quoted}` : ''}`,
         ...(shown === undefined ? [] : [`Content-Type: ${shown}`]),
       ]
-      const body = isObjectPart ? JSON.stringify(each) : textOf(each)
-      chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`))
-      chunks.push(Buffer.from(body, binary ? 'base64' : 'utf8'), Buffer.from('\r\n'))
+      const text = isObjectPart ? JSON.stringify(each) : textOf(each)
+      const body = binary ? bytesOf(name, each) : Buffer.from(text)
+      chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body, Buffer.from('\r\n'))
     }
   }
   return Buffer.concat([...chunks, Buffer.from(`--${boundary}--\r\n`)])

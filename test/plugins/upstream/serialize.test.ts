@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { usd } from '../../../core/money.ts'
+import { Refusal } from '../../../core/plugin/index.ts'
 import type { Upstream } from '../../../core/plugin/upstreams.ts'
 import { compile } from '../../../core/plugin/validate.ts'
 import { requestsOf } from '../../../plugins/upstream/request.ts'
@@ -79,6 +80,9 @@ describe('a request of an imported API', () => {
     }
     expect(read(inQuery(list, { explode: false }), { c: '1,2' })).to.deep.equal({ c: [1, 2] })
     expect(read(inQuery(object), { R: '1', G: '2' })).to.deep.equal({ c: { R: 1, G: 2 } })
+    const mixed = inQuery({ type: ['string', 'integer'] })
+    expect(read(mixed, { c: '007' })).to.deep.equal({ c: '007' })
+    expect(read(mixed, { c: '7' })).to.deep.equal({ c: 7 })
     const deep = inQuery(object, { style: 'deepObject' })
     expect(read(deep, { 'c[R]': '1', 'c[__proto__]': '2' })).to.deep.equal({ c: { R: 1 } })
   })
@@ -136,6 +140,30 @@ describe('a request of an imported API', () => {
     )
     const plain = { requestBody: { required: true, content: { 'text/csv': {} } } }
     expect(send('/x', 'post', plain, { body: 'a,b' })).to.include({ type: 'text/csv', body: 'a,b' })
+  })
+
+  it('has the bytes that the caller means, and a type that can be sent', () => {
+    const files = { type: 'object', properties: { f: { type: 'string', format: 'binary' } } }
+    const body = (type: string, schema: JsonObject = {}, more: JsonObject = {}) => ({
+      requestBody: { required: true, content: { [type]: { schema, ...more } } },
+    })
+    const image = body('image/*')
+    const sent = send('/x', 'post', image, { body: 'AP-_' })
+    expect(sent.type).to.equal('application/octet-stream')
+    expect(Buffer.from(sent.body!)).to.deep.equal(Buffer.from([0, 255, 191]))
+    const own = body('multipart/form-data; boundary=own', files, {
+      encoding: { f: { contentType: 'image/*' } },
+    })
+    const form = send('/x', 'post', own, { f: 'AA==' })
+    expect(form.type).to.match(/^multipart\/form-data; boundary=agenthub-[\w-]+$/)
+    expect(Buffer.from(form.body!).toString()).to.include('Content-Type: application/octet-stream')
+    const url = 'data:image/png;base64,AA=='
+    for (const [spec, input] of [
+      [image, { body: url }],
+      [own, { f: url }],
+    ] as const) {
+      expect(() => send('/x', 'post', spec, input)).to.throw(Refusal, 'must be Base64')
+    }
   })
 
   it('needs no members that only responses have, and the whole optional body or none', () => {

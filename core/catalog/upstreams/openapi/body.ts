@@ -52,9 +52,8 @@ export function readBody(
   const [type, kind] = found
   const media = refs.resolve(content[type], where) ?? {}
   const schema = schemas.read(media['schema'] ?? {}, where, scope)
-  const contentType = kind === 'json' && !/^application\/json$/i.test(type) ? realType(type) : type
   const encoding = {
-    ...(contentType !== DEFAULT_TYPES[kind] && { contentType }),
+    ...(!isDefaultType(type, kind) && { contentType: type }),
     ...((kind === 'form' || kind === 'multipart') && partsOf(media, schema, kind)),
   }
   const members = kind === 'text' || kind === 'binary' ? undefined : membersOf(schema)
@@ -70,10 +69,11 @@ const NO_TYPE = 'the body has no media type'
 const DEFAULT_TYPES: Readonly<Partial<Record<UpstreamEndpoint['body'], string>>> = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
-  multipart: 'multipart/form-data',
 }
 
-const realType = (type: string): string => (type.includes('*') ? 'application/json' : type)
+/** True for ranges too, which cannot be sent, and multipart, whose boundary is that of a body. */
+const isDefaultType = (type: string, kind: UpstreamEndpoint['body']): boolean =>
+  kind === 'multipart' || type.includes('*') || type.toLowerCase() === DEFAULT_TYPES[kind]
 
 /** Chooses the media type that the hub can send best: JSON before forms before text. */
 function chooseType(
@@ -159,10 +159,11 @@ function partsOf(
   const parts = names.flatMap((name) => {
     const member = objectMember(properties as JsonObject, name)
     const { contentType, style, explode } = objectMember(encodings, name)
+    const type = typeof contentType === 'string' ? contentType.split(',')[0]!.trim() : undefined
     const isBinary = kind === 'multipart' && isBytes(member)
     const part: PartEncoding = {
       ...(isBinary && { binary: true }),
-      ...(typeof contentType === 'string' && { contentType: contentType.split(',')[0]!.trim() }),
+      ...(type !== undefined && !type.includes('*') && { contentType: type }),
       ...(typeof style === 'string' && { style: style as NonNullable<PartEncoding['style']> }),
       ...(typeof explode === 'boolean' && { explode }),
     }

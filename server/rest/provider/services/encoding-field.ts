@@ -18,7 +18,7 @@ const styleFields = {
 const mediaType = z
   .string()
   .max(200)
-  .regex(/^[\w.+-]+\/[\w.+*-]+(?:;[ \w=.+"-]*)?$/, 'must be a media type')
+  .regex(/^[\w.+-]+\/[\w.+-]+(?:;[ \w=.+"-]*)?$/, 'must be a media type')
 /** Serialization of requests, in the terms of OpenAPI. */
 export const EncodingField = z.strictObject({
   parameters: z
