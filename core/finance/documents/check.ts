@@ -54,7 +54,7 @@ const stable = (value: unknown): string =>
   )
 
 const PROVIDER_SQL: Partial<Record<DocumentKind, string>> = {
-  commission: 'SELECT o.provider FROM hub.payout o WHERE o.id::text = $1',
+  commission: 'SELECT o.provider FROM hub.payout o WHERE o.id = $1',
   earnings: "SELECT split_part($1, ':', 1)",
 }
 

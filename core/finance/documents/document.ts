@@ -57,6 +57,14 @@ export interface LedgerRange {
   readonly entry_id: string | null
 }
 
+/** Range of all entries of a shard from one sequence number to another, inclusive. */
+export const ledgerRange = (shard: number, from: bigint, to: bigint): LedgerRange => ({
+  shard,
+  from_seq: json(from),
+  to_seq: json(to),
+  entry_id: null,
+})
+
 export interface DocumentLine {
   readonly description: string
   readonly quantity: number

@@ -53,7 +53,7 @@ export async function issueDocument(
   )
   const document = toDocument(rows[0]!)
   if ([principal, ...principals].includes(document.principal)) return document
-  throw new Fault('document_not_available', 'It was issued to somebody else, the owner until then.')
+  throw new Fault('document_not_available', 'It was issued to the previous owner.')
 }
 
 interface Row extends Omit<IssuedDocument, 'number'> {

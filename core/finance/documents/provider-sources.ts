@@ -15,6 +15,7 @@ import {
   type DocumentTable,
   documentLine,
   type LedgerRange,
+  ledgerRange,
   type Tax,
 } from './document.ts'
 import { NOTHING, type ReadSource } from './source.ts'
@@ -85,13 +86,12 @@ async function readPayoutRanges(
      ORDER BY 1, 2`,
     [id],
   )
-  const ranges = rows.map(({ service, shard, from, to }) => {
-    const range = { shard, from_seq: json(from), to_seq: json(to), entry_id: null }
-    return [service, range] as const
-  })
-  const groups = Map.groupBy(ranges, ([service]) => service)
-  return new Map([...groups].map(([service, some]) => [service, some.map(([, range]) => range)]))
+  const groups = Map.groupBy(rows, ({ service }) => service)
+  return new Map([...groups].map(([service, some]) => [service, some.map(rangeOf)]))
 }
+
+const rangeOf = ({ shard, from, to }: Pick<PeriodSums, 'shard' | 'from' | 'to'>): LedgerRange =>
+  ledgerRange(shard, from, to)
 
 /** Statements are no invoices: the commission is invoiced for each payout. */
 const NO_TAX: Tax = {
@@ -144,12 +144,7 @@ const sumOf = (shards: readonly PeriodSums[], name: Amount): bigint =>
   shards.reduce((sum, each) => sum + each[name], 0n)
 
 function earningsLines(service: string, shards: readonly PeriodSums[]): readonly DocumentLine[] {
-  const ledger = shards.map(({ shard, from, to }) => ({
-    shard,
-    from_seq: json(from),
-    to_seq: json(to),
-    entry_id: null,
-  }))
+  const ledger = shards.filter(({ from, to }) => from <= to).map(rangeOf)
   return EARNINGS.map(([name, text, sign]) => {
     const quantity = name === 'gross' ? json(sumOf(shards, 'calls')) : 1
     const line = { description: `${text} of ${service}`, quantity, tax: NO_TAX, ledger }
@@ -160,18 +155,16 @@ function earningsLines(service: string, shards: readonly PeriodSums[]): readonly
 /** Opening balance of a service, its changes, and the closing balance. */
 function balanceTable(service: string, shards: readonly PeriodSums[]): DocumentTable {
   const of = (name: Amount): bigint => sumOf(shards, name)
-  const [opening, closing, owed, recovered, paid] = (
-    ['opening', 'closing', 'owed', 'recovered', 'paid'] as const
-  ).map(of) as [bigint, bigint, bigint, bigint, bigint]
   const earned = EARNINGS.reduce((sum, [name, , sign]) => sum + sign * of(name), 0n)
+  const known = earned + of('owed') - of('recovered') - of('paid')
   const rows = {
-    'Opening balance': opening,
+    'Opening balance': of('opening'),
     'Earned with calls': earned,
-    [SUMS.owed]: owed,
-    [SUMS.recovered]: -recovered,
-    Corrections: closing - opening - earned - owed + recovered + paid,
-    'Paid out, without failed payouts': -paid,
-    'Closing balance': closing,
+    [SUMS.owed]: of('owed'),
+    [SUMS.recovered]: -of('recovered'),
+    Corrections: of('closing') - of('opening') - known,
+    'Paid out, without failed payouts': -of('paid'),
+    'Closing balance': of('closing'),
   }
   return {
     title: `Balance of ${service}`,

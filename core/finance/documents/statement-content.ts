@@ -4,7 +4,7 @@ import {
   type DocumentLine,
   type DocumentTable,
   documentLine,
-  type LedgerRange,
+  ledgerRange,
   type Tax,
 } from './document.ts'
 import type {
@@ -71,18 +71,11 @@ function linesOf(
       description: `${name}: ${text}`,
       quantity: json(sign * some.reduce((sum, { entries }) => sum + entries, 0n)),
       tax: taxOfCall(some[0]!.service ?? '', tax),
-      ledger: some.map(rangeOf),
+      ledger: some.map(({ shard, firstSeq, lastSeq }) => ledgerRange(shard, firstSeq, lastSeq)),
     }
     return documentLine(line, sign * some.reduce((sum, { amount }) => sum + amount, 0n))
   })
 }
-
-const rangeOf = ({ shard, firstSeq, lastSeq }: EntrySums): LedgerRange => ({
-  shard,
-  from_seq: json(firstSeq),
-  to_seq: json(lastSeq),
-  entry_id: null,
-})
 
 const CALLS = 'Calls, and reserved for calls in flight'
 const CALL_STEPS: ReadonlySet<string> = new Set([

@@ -139,7 +139,7 @@ export async function readServiceSums(pool: Pool, payout: string): Promise<reado
 export interface PeriodSums extends StatementAmounts {
   readonly service: string
   readonly shard: number
-  /** Sequence numbers of the period, inclusive. */
+  /** Sequence numbers of the period, inclusive; `to` is `from - 1` if the shard has no entries. */
   readonly from: bigint
   readonly to: bigint
   readonly opening: bigint
@@ -149,7 +149,10 @@ export interface PeriodSums extends StatementAmounts {
   readonly paid: bigint
 }
 
-/** Reads what changed the balances of a provider in a period, by service and shard. */
+/**
+ * Reads what changed the balances of a provider in a period, by service and shard. Shards without
+ * entries in the period are included if they have a balance.
+ */
 export function readPeriodSums(
   pool: Pool,
   provider: string,
@@ -186,7 +189,7 @@ const PERIOD_SQL = `
     FROM (SELECT * FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1,
         ${NO_LIMIT})
       UNION ALL ${debtsSql('p.after_seq')}) n ${JOIN_ENTRY}) t
-  WHERE p.upto_seq - 1 > p.after_seq ORDER BY p.service, p.shard`
+  WHERE p.upto_seq - 1 > p.after_seq OR o.balance > 0 ORDER BY p.service, p.shard`
 
 interface AccountShard {
   readonly account: bigint

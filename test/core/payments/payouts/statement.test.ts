@@ -112,7 +112,7 @@ describe('the statement of a payout', function () {
     }
   }
 
-  /** Sums of two months around now, which must continue each other. */
+  /** Sums of the two days around now; those before and after must continue the balances. */
   async function periodOf(provider: string): Promise<readonly PeriodSums[]> {
     const now = systemClock.now().getTime()
     const [before, from, to] = [-48, -24, 24].map((hours) => new Date(now + hours * 3_600_000))
@@ -121,7 +121,12 @@ describe('the statement of a payout', function () {
     )
     const sums = await readPeriodSums(world.pool, provider, { from: from!, to: to! })
     const after = { from: to!, to: new Date(now + 48 * 3_600_000) }
-    expect(await readPeriodSums(world.pool, provider, after)).to.deep.equal([])
+    const later = await readPeriodSums(world.pool, provider, after)
+    const balances = later.map((each) => [each.service, each.shard, each.opening, each.closing])
+    const left = sums.filter(({ closing }) => closing > 0n)
+    expect(balances).to.deep.equal(
+      left.map((each) => [each.service, each.shard, each.closing, each.closing]),
+    )
     return sums
   }
 
@@ -129,13 +134,15 @@ describe('the statement of a payout', function () {
     const ports = { ...world.ports, minimum: micros(1n) }
     const property = async (happenings: readonly Happening[], size: number): Promise<void> => {
       const { provider, sums } = await happen(happenings)
+      const net = sums.gross - sums.commission - sums.refunds + sums.commission_refunded
+      const unpaid = await periodOf(provider.id)
+      expect(unpaid.reduce((all, { closing }) => all + closing, 0n) >= net).to.equal(true)
       await catchUp()
       await startPayouts(ports)
       const { rows } = await world.pool.query<{ id: string; amount: bigint }>(
         'SELECT id, amount FROM hub.payout WHERE provider = $1',
         [provider.id],
       )
-      const net = sums.gross - sums.commission - sums.refunds + sums.commission_refunded
       expect(rows.map((row) => row.amount)).to.deep.equal(net > 0n ? [net] : [])
       if (!rows[0]) return
       const lines = await linesOf(rows[0].id, size)
