@@ -121,6 +121,11 @@ export const REQUEST_FAULTS = {
   not_found: [404, 'Not found', 'Check the path; /docs lists every route.'],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists all services.'],
   quote_not_found: [404, 'Quote not found', 'Get one: POST /v1/quotes with this key.'],
+  page_not_found: [
+    404,
+    'No such page',
+    'You were not charged. The site has no page at this address: request another one.',
+  ],
   page_not_for_sale: [
     404,
     'Page without a price',

@@ -41,7 +41,7 @@ const FAST_MS = 10_000
 const BYTES_MAX = 8_388_608
 const HOPS_MAX = 5
 
-/** @throws Refusal `robots_disallowed`; RenderError or Failure, for which the caller is refunded */
+/** @throws Refusal `robots_disallowed`, `page_not_found`; RenderError or Failure, for which the caller is refunded */
 export async function readPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { rule, url } = wanted.page
   await assertAllowed(ports, url)
@@ -143,6 +143,9 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 function assertDelivered(status: number, headers: Headers): void {
   if (status >= 200 && status < 300) return
+  if (status === 404 || status === 410) {
+    throw new Refusal('page_not_found', `The site has no such page: it answered ${status}.`)
+  }
   const retryAfterSeconds = retryAfter(headers)
   throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
     upstream: { status },

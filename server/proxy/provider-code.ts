@@ -64,6 +64,7 @@ export const PAGE_FAULTS: readonly FaultCode[] = [
   'domain_not_registered',
   'page_not_for_sale',
   'page_denied',
+  'page_not_found',
   'robots_disallowed',
   'content_unavailable',
   'content_empty',

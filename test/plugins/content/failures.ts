@@ -57,9 +57,9 @@ export function failures(fixture: ReturnType<typeof useOwner>, slugOf: () => str
   }
 
   const cases: Readonly<Record<string, readonly [status: number, code: string]>> = {
-    '/gone': [502, 'content_unavailable'],
+    '/gone': [404, 'page_not_found'],
     '/broken': [502, 'content_unavailable'],
-    '/nowhere': [502, 'content_unavailable'],
+    '/nowhere': [404, 'page_not_found'],
     '/image': [502, 'content_type_unsupported'],
     '/away': [502, 'content_redirected'],
     '/upgrade': [502, 'content_redirected'],
@@ -72,7 +72,7 @@ export function failures(fixture: ReturnType<typeof useOwner>, slugOf: () => str
       const before = await credits()
       const response = await read(path)
       await expectRefunded(response, fault, before, 1_000)
-      if (path === '/gone') expect(response.body['upstream']).to.deep.equal({ status: 410 })
+      if (path === '/broken') expect(response.body['upstream']).to.deep.equal({ status: 500 })
       const secret = `GET ${HOST}/members/letter`
       if (path === '/sneak') expect(fixture.sites.visits).not.to.include(secret)
     })

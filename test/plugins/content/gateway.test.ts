@@ -216,7 +216,7 @@ describe('pages sold by their owners', () => {
     const offered = await anonymous(at('/gone'))
     const payment = { 'payment-signature': await payFor(account, world.hub.url, offered) }
     const told = await anonymous(at('/gone'), payment)
-    expect([told.status, told.body['code']]).to.deep.equal([502, 'content_unavailable'])
+    expect([told.status, told.body['code']]).to.deep.equal([404, 'page_not_found'])
     const { chain } = world.hub.sandbox!.money
     expect(await chain.balanceOf(account.address)).to.equal(100_000n)
   })
