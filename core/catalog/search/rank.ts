@@ -61,9 +61,9 @@ export function rankCandidates(
         (a.candidate.id < b.candidate.id ? -1 : 1),
     )
   if (isAddress(query.text)) return ranked
-  const distinct = withoutImitations(ranked)
-  const isListAll = query.terms.parts.length === 0
-  return spreadSellers(isListAll ? distinct : featureNewListing(distinct, query))
+  const listsAll = query.terms.parts.length === 0
+  if (listsAll) return spreadSellers(ranked)
+  return spreadSellers(featureNewListing(withoutImitations(ranked), query))
 }
 
 /** Returns true for a host or URL, whose listings are shown one by one. */

@@ -247,7 +247,7 @@ CREATE OR REPLACE FUNCTION hub.search_checked(p_terms text[], p_term_versions bi
  SET jit TO 'off'
 AS $$
 DECLARE
-  v_per_seller CONSTANT integer := 20;  -- so that one with many listings displaces no other
+  v_per_seller CONSTANT integer := 20;  -- one with many displaces no other, if the query has words
   v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
   v_exact integer[];
   v_docs integer[];
@@ -264,7 +264,7 @@ BEGIN
           row_number() OVER (PARTITION BY coalesce(e.sellers[1], e.id) ORDER BY k.place) AS nth
         FROM unnest(p_docs, p_versions) WITH ORDINALITY k (doc, version, place)
         JOIN search_entry e ON e.doc = k.doc WHERE search_passes(e, p_filter)) p
-      WHERE p.nth <= v_per_seller ORDER BY p.place LIMIT p_depth) s;
+      WHERE p.nth <= v_per_seller OR cardinality(p_terms) = 0 ORDER BY p.place LIMIT p_depth) s;
   v_exact := ARRAY(SELECT e.doc FROM search_entry e
     WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
     ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);

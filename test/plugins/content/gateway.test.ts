@@ -153,8 +153,7 @@ describe('pages sold by their owners', () => {
 
     it('are refunded if the page has none', async () => {
       const { status, body } = await read(at('/app/missing'))
-      expect([status, body['code']]).to.deep.equal([502, 'content_unavailable'])
-      expect(body['upstream']).to.deep.equal({ status: 404 })
+      expect([status, body['code']]).to.deep.equal([404, 'page_not_found'])
     })
   })
 
