@@ -41,7 +41,11 @@ const FAST_MS = 10_000
 const BYTES_MAX = 8_388_608
 const HOPS_MAX = 5
 
-/** @throws Refusal `robots_disallowed`, `page_not_found`; RenderError or Failure, for which the caller is refunded */
+/**
+ * Reads a page as its rule says.
+ * @throws Refusal `robots_disallowed` or `page_not_found`, RenderError, Failure; the caller is
+ * refunded
+ */
 export async function readPage(ports: PageDeps, wanted: PageRequest): Promise<PageReading> {
   const { rule, url } = wanted.page
   await assertAllowed(ports, url)
