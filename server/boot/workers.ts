@@ -63,8 +63,8 @@ class WorkerPool implements Servers {
   readonly #sandbox = Promise.withResolvers<SandboxPlace | undefined>()
   readonly #prepared = Promise.withResolvers<void>()
   readonly #registry = new AggregatorRegistry()
-  /** Workers that serve: the others have nothing to drain. */
-  readonly #ready = new WeakSet<Worker>()
+  /** Workers that may listen: the others have nothing to drain. */
+  readonly #listening = new WeakSet<Worker>()
   #exitTimes: number[] = []
   #stopping = false
 
@@ -102,7 +102,7 @@ class WorkerPool implements Servers {
     const ends = workers.map(async (worker) => {
       if (worker.isDead()) return
       const end = once(worker.process, 'exit')
-      worker.process.kill(this.#ready.has(worker) ? 'SIGTERM' : 'SIGKILL')
+      worker.process.kill(this.#listening.has(worker) ? 'SIGTERM' : 'SIGKILL')
       await Promise.race([end, unrefSleep((delay + grace) * 1_000 + STOP_MS)])
       if (worker.isDead()) return
       worker.process.kill('SIGKILL')
@@ -137,7 +137,6 @@ class WorkerPool implements Servers {
       })
       for (const message of missed.splice(0)) worker.emit('message', message)
     })
-    this.#ready.add(worker)
     this.#watch(worker)
     return port
   }
@@ -179,6 +178,7 @@ class WorkerPool implements Servers {
 
   async #letListen(worker: Worker): Promise<void> {
     await this.#prepared.promise
+    this.#listening.add(worker)
     sendTo(worker, { hub: 'listen' })
   }
 
