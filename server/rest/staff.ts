@@ -5,6 +5,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Staff } from '../../core/finance/staff-acts.ts'
 import { isFreshlySigned } from '../../core/identity/main-keys.ts'
 import { findRole, ROLES, type Role } from '../../core/identity/roles.ts'
+import { limitWait } from '../../core/ledger/retry.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
 import type { RequestIdentity } from './authentication.ts'
 import type { AnyRoute } from './route.ts'
@@ -26,7 +27,10 @@ export interface RequestOrigin {
 export const requiredRole = ({ auth, method }: AnyRoute): Role | undefined =>
   auth === 'finance' && method === 'GET' ? 'auditor' : ROLES.find((role) => role === auth)
 
-/** Finds the staff member behind a main key or session. Sub-keys never carry a role. */
+/**
+ * Finds the staff member behind a main key or session. Sub-keys never carry a role.
+ * @throws LedgerUnavailable if the database does not respond in time
+ */
 export async function findStaff(
   { caller, session }: RequestIdentity,
   { ip, requestId }: RequestOrigin,
@@ -35,10 +39,10 @@ export async function findStaff(
   if (caller && caller.limits.length > 0) return undefined
   const principal = caller?.principal ?? session?.person
   if (principal === undefined) return undefined
-  const role = await findRole(pool, session?.principals ?? [principal], admins)
+  const role = await limitWait(findRole(pool, session?.principals ?? [principal], admins))
   if (!role) return undefined
   return {
-    name: session?.email ?? caller?.wallet ?? (await emailOf(pool, principal)),
+    name: session?.email ?? caller?.wallet ?? (await limitWait(emailOf(pool, principal))),
     principal,
     via: caller?.keyId ?? session?.id ?? null,
     role,
@@ -68,7 +72,7 @@ async function assertFresh(
 ): Promise<void> {
   if (method === 'GET') return
   const isFresh = caller
-    ? !freshKeys || (await isFreshlySigned(pool, caller.keyId, freshMinutes))
+    ? !freshKeys || (await limitWait(isFreshlySigned(pool, caller.keyId, freshMinutes)))
     : session !== undefined && session.ageSeconds <= freshMinutes * MINUTE_SECONDS
   if (!isFresh) throw new Fault('fresh_authentication_required')
 }
