@@ -64,6 +64,10 @@ export const outcomeOfCode = (code: FaultCode): MoneyOutcome => OUTCOMES[code] ?
 
 const isDecisive = (outcome: MoneyOutcome): outcome is keyof typeof GUIDANCE => outcome in GUIDANCE
 
+/** Returns true if a repetition could pay, or make its change, a second time. */
+export const mustNotRepeat = (outcome: MoneyOutcome): boolean =>
+  isDecisive(outcome) && !GUIDANCE[outcome].retryable
+
 /** Determines advice and retryability from the outcome of the money, then from the code. */
 export function guidanceFor(code: FaultCode, outcome: MoneyOutcome): Guidance {
   if (isDecisive(outcome)) return GUIDANCE[outcome]

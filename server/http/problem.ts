@@ -1,5 +1,5 @@
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
-import { guidanceFor, outcomeOfCode } from '../../core/guidance.ts'
+import { guidanceFor, mustNotRepeat, outcomeOfCode } from '../../core/guidance.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
 import { json } from '../../core/money.ts'
@@ -63,9 +63,10 @@ export function faultHeaders(
   { code, status, headers, money }: Fault,
   outcome = money ?? outcomeOfCode(code),
 ): HttpResponse['headers'] {
-  const isSpent = outcome === 'taken' || outcome === 'unresolved' // a repetition could pay again
   const { 'Retry-After': own, ...others } = headers
-  const retryAfter = isSpent ? undefined : (own ?? guidanceFor(code, outcome).retryAfter)
+  const retryAfter = mustNotRepeat(outcome)
+    ? undefined
+    : (own ?? guidanceFor(code, outcome).retryAfter)
   return {
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
     ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),

@@ -92,9 +92,9 @@ describe('advice of a problem', () => {
     ])
   })
 
-  it('never repeats a payment: no Retry-After once a seller may have the money', () => {
+  it('invites no repetition that could pay or change something twice', () => {
     for (const code of CODES) {
-      for (const money of ['taken', 'unresolved'] as const) {
+      for (const money of ['taken', 'unresolved', 'uncertain', 'unconfirmed'] as const) {
         const fault = new Fault(code, 'Detail.', { money, headers: { 'Retry-After': '7' } })
         const { headers } = problem(fault, 'req_12345678', '/v1/x')
         expect(headers, code).to.not.have.property('Retry-After')
