@@ -40,7 +40,7 @@ const MISSING_CONFIGURATION = {
 
 /**
  * Restores a backup into a new data directory. Nothing else is changed, and a restore that fails
- * leaves nothing.
+ * leaves nothing. The cluster gets its name last: an interrupted restore has no database to start.
  * @throws ConfigError if the directory is not empty, the passphrase is wrong, or the backup is
  * incomplete or was altered
  */
@@ -59,13 +59,14 @@ export async function restoreBackup(
   const { manifest, keys } = await readManifest(text, passphrase)
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
   const location = await findClusterLocation(dataDir, () => {})
+  const work = await claimDirectory(dataDir, location)
   try {
-    await restoreCluster(manifest, { store, keys }, location)
     await readParts(manifest.parts.files, { store, key: keys.seal }, (archive) =>
       forEachFile(archive, async ({ path }, content) =>
         writeDataFile(within(dataDir, path), await buffer(content)),
       ),
     )
+    await restoreCluster(manifest, { store, keys, work }, location)
     return { manifest, dataDir, location }
   } catch (error) {
     await removeRestored({ dataDir, location })
@@ -87,8 +88,19 @@ async function assertEmpty(dataDir: string): Promise<void> {
     if (error.code === 'ENOENT') return []
     throw new ConfigError(`${dataDir} cannot be used: ${error.message}.`, { cause: error })
   })
-  if (found.length === 0) return
-  throw new ConfigError(`${dataDir} is not empty. Restore into a new directory.`)
+  if (found.length > 0) throw notEmpty(dataDir)
+}
+
+const notEmpty = (dataDir: string): ConfigError =>
+  new ConfigError(`${dataDir} is not empty. Restore into a new directory.`)
+
+/** Creates the folder in which the cluster is unpacked. @throws ConfigError for a second restore */
+async function claimDirectory(dataDir: string, { cluster }: ClusterLocation): Promise<string> {
+  const work = `${cluster}.new`
+  await mkdir(work, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? notEmpty(dataDir) : error
+  })
+  return work
 }
 
 function describeFailure(error: NodeJS.ErrnoException, dataDir: string): Error {
@@ -100,11 +112,13 @@ function describeFailure(error: NodeJS.ErrnoException, dataDir: string): Error {
 
 async function restoreCluster(
   manifest: Manifest,
-  { store, keys }: { readonly store: BackupStore; readonly keys: BackupKeys },
+  {
+    store,
+    keys,
+    work,
+  }: { readonly store: BackupStore; readonly keys: BackupKeys; readonly work: string },
   { cluster, entry, user }: ClusterLocation,
 ): Promise<void> {
-  const work = `${cluster}.new`
-  await mkdir(work, { mode: 0o700 })
   await readParts(manifest.parts.database, { store, key: keys.seal }, (archive) =>
     forEachFile(
       archive,
