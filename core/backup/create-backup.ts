@@ -22,7 +22,8 @@ export interface BackupDeps {
 
 /**
  * Backs up the database and the keys of the data directory while the hub serves. What was committed
- * when this started is in the backup. A backup that fails is removed.
+ * when this started is in the backup. A backup that fails is removed; one that is complete stays,
+ * even if it cannot be recorded.
  * @throws ConfigError if the login may not, or the place has no room
  */
 export async function createBackup(deps: BackupDeps): Promise<Manifest> {
@@ -34,6 +35,7 @@ export async function createBackup(deps: BackupDeps): Promise<Manifest> {
   try {
     const source = await describeSource(client)
     await store.create(name)
+    let manifest: Manifest
     try {
       const stored = { store, key: keys.seal }
       // Files first: a checkpoint must not be newer than the database beside it.
@@ -45,7 +47,7 @@ export async function createBackup(deps: BackupDeps): Promise<Manifest> {
       const wal = await streamBaseBackup(databaseUrl, name, async (tar) => {
         database = await storeParts(tar, { ...stored, path: `${name}/database` })
       })
-      const manifest: Manifest = {
+      manifest = {
         format: 1,
         name,
         at: now.toISOString(),
@@ -57,12 +59,15 @@ export async function createBackup(deps: BackupDeps): Promise<Manifest> {
         encryption: keys.encryption,
       }
       await store.put(`${name}/${MANIFEST}`, writeManifest(manifest, keys))
-      await recordBackup(client, 'backup', manifest)
-      return manifest
     } catch (error) {
       await store.discard(name).catch(() => {})
       throw describeFailure(error as NodeJS.ErrnoException, store)
     }
+    await recordBackup(client, 'backup', manifest).catch((cause: Error) => {
+      const text = `${store.place}/${name} is complete, but was not recorded: ${cause.message}`
+      throw new ConfigError(text, { cause })
+    })
+    return manifest
   } finally {
     await client.end().catch(() => {})
   }

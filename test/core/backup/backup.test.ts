@@ -103,7 +103,26 @@ describe('a backup', () => {
   it('made under load is sound, and has all that was acknowledged before it', async () => {
     expect(acknowledged.after > acknowledged.before, 'calls during the backup').to.equal(true)
     const { store } = await openStore(at('store'))
-    const restored = await restoreBackup({ store, passphrase: PASSPHRASE }, at('restored'))
+    let filesBefore: readonly string[] = []
+    const watched = {
+      ...store,
+      async get(path: string) {
+        if (path.endsWith('/database.000000')) filesBefore = await readdir(at('restored'))
+        return store.get(path)
+      },
+    }
+    const restore = () =>
+      restoreBackup({ store: watched, passphrase: PASSPHRASE }, at('restored')).catch(
+        ({ message }: Error) => message,
+      )
+    const results = await Promise.all([restore(), restore()])
+    const restored = results.find((result) => typeof result !== 'string')!
+    expect(results.find((result) => typeof result === 'string')).to.match(/is not empty/)
+    expect(filesBefore, 'no database without its keys').to.have.members([
+      'checkpoints',
+      'postgres.new',
+      'signing-key',
+    ])
     try {
       const report = await verifyRestored(restored, { isDisposable: true })
       expect(report.verification.checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
@@ -181,6 +200,23 @@ describe('a backup', () => {
     )
     expect(message).to.match(/cannot be created: it exists already.$/)
     expect(await readdir(at('store', manifest.name))).to.include('manifest.json')
+  })
+
+  it('that is complete stays, even if it cannot be recorded', async () => {
+    const rename = (from: string, to: string) =>
+      database.admin.query(`ALTER FUNCTION hub.${from} RENAME TO ${to}`)
+    await rename('record_backup', 'no_record_backup')
+    try {
+      const place = await deps(at('unrecorded'))
+      const { message } = await createBackup(place).then(
+        () => new Error('accepted'),
+        (error: Error) => error,
+      )
+      expect(message).to.match(/unrecorded\/backup-\w+ is complete, but was not recorded: /)
+      expect(await place.store.list()).to.have.length(1)
+    } finally {
+      await rename('no_record_backup', 'record_backup')
+    }
   })
 
   it('that finds the disk full is removed, and earlier ones stay', async function () {
