@@ -74,16 +74,17 @@ class BaseBackupQuery extends Query {
 
   constructor(text: string) {
     super(text)
-    this.range = new Promise((resolve, reject) => {
+    const results = new Promise<unknown>((resolve, reject) => {
       this.on('error', (error) => {
         this.tar.destroy(error)
         reject(error)
       })
-      this.on('end', (results) => {
+      this.on('end', (found) => {
         this.tar.end()
-        resolve(rangeOf(results as unknown as readonly QueryArrayResult[]))
+        resolve(found)
       })
     })
+    this.range = results.then((found) => rangeOf(found as readonly QueryArrayResult[]))
   }
 
   handleCopyData({ chunk }: { readonly chunk: Buffer }, connection: Connection): void {
