@@ -2,6 +2,9 @@ import { createHmac, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } 
 import { z } from 'zod'
 import { ConfigError } from '../runtime/config-error.ts'
 
+/** Maximum accepted cost of scrypt, which takes a KiB each: the manifest is not verified before. */
+const SCRYPT_COST_MAX = 1_048_576
+
 const part = z.object({ path: z.string(), bytes: z.number(), sha256: z.string() })
 const body = z.object({
   format: z.literal(1),
@@ -19,7 +22,11 @@ const body = z.object({
   /** Size of the server's files before compression. */
   bytes: z.number(),
   parts: z.object({ files: z.array(part), database: z.array(part) }),
-  encryption: z.object({ salt: z.string(), cost: z.number(), check: z.string() }),
+  encryption: z.object({
+    salt: z.string(),
+    cost: z.int().max(SCRYPT_COST_MAX),
+    check: z.string(),
+  }),
 })
 const signed = body.extend({ mac: z.string() })
 
