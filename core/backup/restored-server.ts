@@ -1,11 +1,12 @@
-import { access, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { access, chown, constants, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { sleep } from '../clock.ts'
 import type { ClusterLocation } from '../db/cluster-location.ts'
 import { findPrograms, majorOfPackage } from '../db/programs.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import { startManagedProcess } from '../runtime/managed-process.ts'
+import { canRead } from '../runtime/user.ts'
 import type { Manifest } from './manifest.ts'
 
 /** Archive of the write-ahead log, to recover changes after the base backup. */
@@ -35,7 +36,8 @@ const POLL_MS = 20
 /**
  * Starts PostgreSQL on a restored cluster, which recovers it to a consistent state. It listens on a
  * socket in a private folder, without a password, because that of the superuser may be unknown.
- * @throws ConfigError if there are no programs of its version, or it cannot be recovered
+ * @throws ConfigError if there are no programs of its version, the log archive cannot be read, or
+ * the cluster cannot be recovered
  */
 export async function startRestored(
   { cluster, user }: ClusterLocation,
@@ -44,6 +46,7 @@ export async function startRestored(
 ): Promise<RestoredServer> {
   const { archive } = options
   const program = await findProgram(postgres.major, user)
+  if (archive) await assertReadable(resolve(archive.folder), user)
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-restore-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
@@ -78,6 +81,24 @@ export async function startRestored(
   }
 }
 
+/** PostgreSQL takes a segment that it cannot read for the end of the log. @throws ConfigError */
+async function assertReadable(folder: string, user: ClusterLocation['user']): Promise<void> {
+  const names = await readdir(folder).catch((): string[] => [])
+  const segment = names.find((name) => /^[0-9A-F]{24}$/.test(name))
+  const canReadIt = (file: string): Promise<boolean> =>
+    user ? canRead(user, file) : isAccessible(file, constants.R_OK)
+  if (segment !== undefined && (await canReadIt(join(folder, segment)))) return
+  throw new ConfigError(
+    `${folder} has no log segment that ${user ? `the user ${user.name}` : 'this user'} can read.`,
+  )
+}
+
+const isAccessible = (path: string, mode = constants.F_OK): Promise<boolean> =>
+  access(path, mode).then(
+    () => true,
+    () => false,
+  )
+
 const ids = (user: ClusterLocation['user']) =>
   user ? { user: { uid: user.uid, gid: user.gid } } : {}
 
@@ -89,9 +110,11 @@ function settings(
 ): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
   const shell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+  /** Path in a command that PostgreSQL runs in the folder of the cluster. */
+  const inCommand = (path: string): string => shell(resolve(path).replaceAll('%', '%%'))
   const recovery = archive
     ? {
-        restore_command: quoted(`cp ${shell(archive.folder)}/%f "%p"`),
+        restore_command: quoted(`cp ${inCommand(archive.folder)}/%f "%p"`),
         recovery_target_action: 'promote',
         hot_standby: 'off',
         ...(archive.until && { recovery_target_time: quoted(timestamp(archive.until)) }),
@@ -126,11 +149,7 @@ async function findProgram(major: number, user: ClusterLocation['user']): Promis
   const places = [`/usr/lib/postgresql/${major}/bin`, `/usr/pgsql-${major}/bin`]
   for (const place of places) {
     const program = join(place, 'postgres')
-    const isThere = await access(program).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return program
+    if (await isAccessible(program)) return program
   }
   throw new ConfigError(
     `The backup is of PostgreSQL ${major}, whose programs are not on this machine. Install its ` +
