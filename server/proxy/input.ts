@@ -16,10 +16,10 @@ export function readInput(
   const declared = styles ? query : pickNames(query, names)
   const fromUrl = { ...declared, ...params }
   if (Object.keys(fromUrl).length === 0) return body
-  const read = readUrlValues(endpoint, fromUrl)
-  if (!isSent) return styles ? pickNames(read, [...names, ...Object.keys(params)]) : read
-  if (!isJsonObject(body)) return body
-  return { ...body, ...(styles ? pickNames(read, [...names, ...Object.keys(params)]) : read) }
+  if (isSent && !isJsonObject(body)) return body
+  const values = readUrlValues(endpoint, fromUrl)
+  const read = styles ? pickNames(values, [...names, ...Object.keys(params)]) : values
+  return isJsonObject(body) ? { ...body, ...read } : read
 }
 
 const pickNames = (values: Readonly<Record<string, unknown>>, names: readonly string[]) =>

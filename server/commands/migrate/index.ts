@@ -1,7 +1,11 @@
 import { migratePlugins, migrationSources } from '../../../core/catalog/services/open-plugin.ts'
 import { type Config, ConfigError } from '../../../core/config.ts'
 import { openLogins, servingUrl } from '../../../core/db/logins.ts'
-import { type PlannedMigration, planMigrations } from '../../../core/db/migration-plan.ts'
+import {
+  type MigrationPlan,
+  type PlannedMigration,
+  planMigrations,
+} from '../../../core/db/migration-plan.ts'
 import type { Plugin } from '../../../core/plugin/index.ts'
 import { type Command, EXIT_FAILED, type Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
@@ -75,18 +79,17 @@ async function readPlan(deps: MigrateDeps) {
 }
 
 async function plan(deps: MigrateDeps): Promise<number> {
-  const { newest, pending } = await readPlan(deps)
-  const must = pending.filter(({ kind }) => kind === 'contract')
-  const advice =
-    pending.length === 0
-      ? ['Nothing is pending.']
-      : newest === undefined
-        ? ['The database is empty: no server uses it.']
-        : must.length === 0
-          ? ['Servers of the previous version may go on. Back up, apply, replace them one by one.']
-          : ['Stop all servers of the previous version first. Back up, apply, start the new ones.']
-  await deps.write(`${[...pending.map(describe), ...advice].join('\n')}\n`)
+  const found = await readPlan(deps)
+  await deps.write(`${[...found.pending.map(describe), adviceFor(found)].join('\n')}\n`)
   return 0
+}
+
+function adviceFor({ newest, pending }: MigrationPlan): string {
+  if (pending.length === 0) return 'Nothing is pending.'
+  if (newest === undefined) return 'The database is empty: no server uses it.'
+  return pending.some(({ kind }) => kind === 'contract')
+    ? 'Stop all servers of the previous version first. Back up, apply, start the new ones.'
+    : 'Servers of the previous version may go on. Back up, apply, replace them one by one.'
 }
 
 const describe = ({ name, schema, kind }: PlannedMigration): string =>
