@@ -81,10 +81,13 @@ export async function startRestored(
   }
 }
 
+/** Other files have longer or shorter names: parts of a segment, histories, backup labels. */
+const SEGMENT_NAME_LENGTH = 24
+
 /** PostgreSQL takes a segment that it cannot read for the end of the log. @throws ConfigError */
 async function assertReadable(folder: string, user: ClusterLocation['user']): Promise<void> {
   const names = await readdir(folder).catch((): string[] => [])
-  const segment = names.find((name) => /^[0-9A-F]{24}$/.test(name))
+  const segment = names.find(({ length }) => length === SEGMENT_NAME_LENGTH)
   const canReadIt = (file: string): Promise<boolean> =>
     user ? canRead(user, file) : isAccessible(file, constants.R_OK)
   if (segment !== undefined && (await canReadIt(join(folder, segment)))) return

@@ -22,18 +22,13 @@ import type { Manifest } from '../../../core/backup/manifest.ts'
 import { removeRestored, restoreBackup } from '../../../core/backup/restore-backup.ts'
 import { verifyRestored } from '../../../core/backup/verify-restored.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { readConfig } from '../../../core/config.ts'
 import { readOperatingFigures } from '../../../core/finance/operating-figures.ts'
 import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
 import { verifySince } from '../../../core/ledger/verify/incremental.ts'
 import { ConfigError } from '../../../core/runtime/config-error.ts'
-import { backupCommand } from '../../../server/commands/backup/create.ts'
-import { restoreCommand } from '../../../server/commands/backup/restore.ts'
-import { runCommand } from '../../../server/commands/run-program.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { order, sampleLedger } from '../ledger/fixture.ts'
 import { newSigner } from '../ledger/verify/tampering.ts'
-import { openBuckets } from './fixture.ts'
 
 const run = promisify(execFile)
 const PASSPHRASE = 'correct horse battery staple'
@@ -283,44 +278,6 @@ describe('a backup', () => {
       expect(await readdir(at('other'))).to.deep.equal([])
     } finally {
       await database.admin.query('DROP ROLE no_replica')
-    }
-  })
-
-  it('goes to a bucket and comes back, by command', async () => {
-    await using buckets = await openBuckets()
-    const saved = { ...process.env }
-    Object.assign(process.env, {
-      AWS_REGION: 'eu-central-1',
-      AWS_ACCESS_KEY_ID: 'id',
-      AWS_SECRET_ACCESS_KEY: 'secret',
-    })
-    let said = ''
-    const write = (text: string) => (said += text)
-    const connect = () => Promise.reject(new Error('opens its own'))
-    const config = readConfig({
-      HUB_BACKUP_PASSPHRASE: PASSPHRASE,
-      HUB_BACKUP_TARGET: 's3://vault/hubs/one',
-      HUB_BACKUP_ENDPOINT: buckets.endpoint,
-      HUB_DATA_DIR: at('data'),
-      DATABASE_URL: database.url,
-    })
-    const command = (name: 'backup' | 'restore', ...args: string[]) =>
-      runCommand(name, (name === 'backup' ? backupCommand : restoreCommand)(config), {
-        connect,
-        args,
-        write,
-        tell: write,
-      })
-    try {
-      expect(await command('backup'), said).to.equal(0)
-      expect(said).to.match(/^s3:\/\/vault\/hubs\/one\/backup-\d{8}T\d{6}Z: [\d.]+ MiB of data/)
-      expect([...buckets.objects.keys()][0]).to.match(/^\/vault\/hubs\/one\/backup-/)
-      said = ''
-      expect(await command('restore', '--to', at('from-bucket'), '--verify'), said).to.equal(0)
-      expect(said).to.include('Ledger: sound').and.include('Outgoing payments: off')
-      expect(await command('restore'), 'without --to').to.equal(2)
-    } finally {
-      process.env = saved
     }
   })
 })

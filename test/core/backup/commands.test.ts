@@ -1,0 +1,65 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { readConfig } from '../../../core/config.ts'
+import { backupCommand } from '../../../server/commands/backup/create.ts'
+import { restoreCommand } from '../../../server/commands/backup/restore.ts'
+import { runCommand } from '../../../server/commands/run-program.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { openBuckets } from './fixture.ts'
+
+const PASSPHRASE = 'correct horse battery staple'
+
+describe('the commands for backups', () => {
+  let database: FreshDatabase
+  let folder: string
+  const at = (...path: string[]): string => join(folder, ...path)
+  before(async () => {
+    database = await freshDatabase()
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-backup-'))
+    await chmod(folder, 0o711) // root runs the server as another user
+  })
+  after(async () => {
+    await rm(folder, { recursive: true, force: true })
+    await database.drop()
+  })
+
+  it('back up into a bucket, and restore from it', async () => {
+    await using buckets = await openBuckets()
+    const saved = { ...process.env }
+    Object.assign(process.env, {
+      AWS_REGION: 'eu-central-1',
+      AWS_ACCESS_KEY_ID: 'id',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+    })
+    let said = ''
+    const write = (text: string) => (said += text)
+    const connect = () => Promise.reject(new Error('opens its own'))
+    const config = readConfig({
+      HUB_BACKUP_PASSPHRASE: PASSPHRASE,
+      HUB_BACKUP_TARGET: 's3://vault/hubs/one',
+      HUB_BACKUP_ENDPOINT: buckets.endpoint,
+      HUB_DATA_DIR: at('data'),
+      DATABASE_URL: database.url,
+    })
+    const command = (name: 'backup' | 'restore', ...args: string[]) =>
+      runCommand(name, (name === 'backup' ? backupCommand : restoreCommand)(config), {
+        connect,
+        args,
+        write,
+        tell: write,
+      })
+    try {
+      expect(await command('backup'), said).to.equal(0)
+      expect(said).to.match(/^s3:\/\/vault\/hubs\/one\/backup-\d{8}T\d{6}Z: [\d.]+ MiB of data/)
+      expect([...buckets.objects.keys()][0]).to.match(/^\/vault\/hubs\/one\/backup-/)
+      said = ''
+      expect(await command('restore', '--to', at('from-bucket'), '--verify'), said).to.equal(0)
+      expect(said).to.include('Ledger: sound').and.include('Outgoing payments: off')
+      expect(await command('restore'), 'without --to').to.equal(2)
+    } finally {
+      process.env = saved
+    }
+  })
+})
