@@ -65,6 +65,18 @@ describe('an OpenAPI document that is reduced or changed by its owner', () => {
     expect(understood).to.include({ endpoints: 60, left_out: 0 })
   })
 
+  it('reports the headers beyond those that a service passes on', () => {
+    const headers = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => ({ name: `X-H${from + i}`, in: 'header' }))
+    const operation = (from: number, to: number) => ({
+      get: { parameters: headers(from, to), responses: {} },
+    })
+    const paths = { '/a': operation(0, 15), '/b': operation(10, 22) }
+    const { requestHeaders, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(requestHeaders).to.deep.equal(headers(0, 20).map(({ name }) => name.toLowerCase()))
+    expect(gaps.map(({ at }) => at)).to.deep.equal(['header x-h20', 'header x-h21'])
+  })
+
   it('reports the omission before everything else that was omitted', () => {
     const file = { post: { parameters: [{ in: 'cookie', name: 'c', required: true }] } }
     const files = Array.from({ length: 400 }, (_, i) => [`/files/${i}`, file] as const)

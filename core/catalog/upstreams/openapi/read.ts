@@ -14,6 +14,8 @@ export interface ImportedApi {
   readonly summary: string | undefined
   readonly servers: readonly string[]
   readonly endpoints: readonly ProposedEndpoint[]
+  /** Request headers that are passed on from callers. */
+  readonly requestHeaders: readonly string[]
   /** Secrets that the API requires. */
   readonly wants: readonly RequiredSecret[]
   /** Endpoints that require a secret, such as `GET /weather`. */
@@ -37,6 +39,8 @@ interface RequiredSecret {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 const ENDPOINTS_MAX = 100
+/** Request headers of a service. */
+const HEADERS_MAX = 20
 /** Operations that are examined. */
 const OPERATIONS_MAX = 1_000
 const WANTS_MAX = 20
@@ -86,6 +90,10 @@ export function readSelected(
     endpoints.push(found)
     if (needsSecret(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
   }
+  const headers = [...new Set(endpoints.flatMap((each) => each.headers))]
+  for (const name of headers.slice(HEADERS_MAX)) {
+    refs.addGap(`header ${name}`, `a service passes on at most ${HEADERS_MAX} headers`)
+  }
   const leftOut = selected.length - examined
   const choices = leftOut > 0 ? operationChoices(all) : []
   const [next] = selected.slice(examined)
@@ -94,6 +102,7 @@ export function readSelected(
     summary: shortText(info['summary'] ?? info['description'], 500),
     servers: serversOf(root, selected[0]),
     endpoints,
+    requestHeaders: headers.slice(0, HEADERS_MAX),
     wants: readRequiredSecrets(root, refs).slice(0, WANTS_MAX),
     guarded,
     gaps: next ? [{ at: next.at, what: leftOutNotice(leftOut, choices) }, ...refs.gaps] : refs.gaps,

@@ -6,7 +6,6 @@ import { readOpenApiInWorker } from '../../../../core/catalog/upstreams/openapi/
 import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import { createUpstream, writeEndpoints } from '../../../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
-import { isRelayable } from '../../../../core/egress/headers.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { type Micros, micros } from '../../../../core/money.ts'
 import { visibleJson } from '../../../../core/text.ts'
@@ -133,7 +132,6 @@ async function createDraft(
     })
   }
   const { slug: name, price_microdollars: price } = body
-  const headers = found.endpoints.flatMap((each) => each.headers.filter(isRelayable))
   return inTransaction(deps.pool, async (client) => {
     const made = await createUpstream(client, owner, {
       slug: name,
@@ -142,7 +140,7 @@ async function createDraft(
       summary: body.summary ?? found.summary ?? `The API of ${found.title ?? name}.`,
       baseUrl: parseBaseUrl(body.base_url ?? baseUrlOf(body, found), deps),
       freeCallsPerMonth: body.free_calls_per_month,
-      requestHeaders: [...new Set(headers)].slice(0, 20),
+      requestHeaders: found.requestHeaders,
       responseHeaders: [],
       healthPath: '/',
     })
