@@ -1,4 +1,5 @@
 import { type Element, isTag, type ParentNode, Element as Tag } from 'domhandler'
+import type { Kind } from './kind.ts'
 import { INLINE, type Measures, measure, measureOf } from './measure.ts'
 import { isBodyName } from './names.ts'
 
@@ -9,7 +10,7 @@ const HALF = 0.5
 /** Shares of the prose required to trust an element as the body; clearer markup needs less. */
 const SHARE = { articleBody: 0.2, main: 0.3, name: 0.45 }
 /** Share from which a lead belongs to the text; a shorter one is a subtitle. */
-const LEAD_SHARE = 0.15
+const LEAD_SHARE = { article: 0.15, listing: 0.15, forum: 0.02 }
 
 const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
 
@@ -91,7 +92,7 @@ function withLead(
   body: ParentNode,
   main: ParentNode,
   measures: Measures,
-  enough = LEAD_SHARE * (measures.get(body)?.prose ?? 0),
+  enough = LEAD_SHARE.article * (measures.get(body)?.prose ?? 0),
 ): ParentNode {
   const leads: Element[] = []
   for (let node = body; node !== main && node.parent; node = node.parent) {
@@ -105,17 +106,23 @@ function withLead(
   return new Tag('div', {}, [...leads, body])
 }
 
-/** Returns the smallest element that holds the article's text, or all items of a listing. */
-export function bodyOf(root: ParentNode, isListing: boolean): ParentNode {
-  const measures = measure(root, { countsAll: isListing })
-  if (isListing) {
-    const list = narrow(common(articleOf(root, measures, isMainPart, SHARE.main)) ?? root, measures)
-    return withLead(list, root, measure(root), LEAD_SHARE * (measures.get(list)?.prose ?? 0))
-  }
+/** Returns the smallest element that holds the article's text, or all items of a page of items. */
+export function bodyOf(root: ParentNode, kind: Kind): ParentNode {
+  if (kind === 'listing' || kind === 'forum') return itemsOf(root, kind)
+  const measures = measure(root)
   const main = common(articleOf(root, measures, isMain, SHARE.main)) ?? root
   const named =
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??
     common(articleOf(main, measures, (each) => isBodyName(each), SHARE.name)) ??
     main
   return withLead(narrow(named, measures), main, measures)
+}
+
+/** Returns the smallest element that holds all items: each may be an `article` with a headline. */
+function itemsOf(root: ParentNode, kind: 'listing' | 'forum'): ParentNode {
+  const measures = measure(root, { countsAll: kind === 'listing' })
+  const main = common(articleOf(root, measures, isMainPart, SHARE.main)) ?? root
+  const items = narrow(main, measures)
+  const enough = LEAD_SHARE[kind] * (measures.get(items)?.prose ?? 0)
+  return withLead(items, root, measure(root), enough)
 }

@@ -21,7 +21,7 @@ const DECLARED_SHARE = 0.4
 const DESCRIPTION_MIN = 150
 
 function bodyWithin(root: ParentNode, kind: Kind, title: string): ParentNode {
-  const body = bodyOf(root, kind === 'listing')
+  const body = bodyOf(root, kind)
   removeCopies(body, kind)
   trim(body, title, kind)
   return body

@@ -125,6 +125,20 @@ describe('documentation', () => {
   })
 })
 
+describe('a thread', () => {
+  it('is whole if each post is an article with a headline of its own', () => {
+    const posts = PARAGRAPHS.split('\n').map(
+      (text, at) =>
+        `<article class="message"><h4 itemprop="headline">Post ${at}</h4>${text}</article>`,
+    )
+    const first = `<article class="message">${PARAGRAPHS.repeat(4)}</article>`
+    const html = `<body><div class="thread">${first}${posts.join('')}</div></body>`
+    const { kind, text } = extract(html, 'https://forum.ferry.example/threads/harbour.17')
+    expect(kind).to.equal('forum')
+    for (let at = 0; at < posts.length; at++) expect(text).to.include(`Post ${at}`)
+  })
+})
+
 describe('the kind of a page', () => {
   const kindAt = (url: string, html: string): string => extract(html, url).kind
 
