@@ -76,8 +76,9 @@ async function bestDocuments(
   if (isUnfiltered) {
     const best = strongestDocuments(readings, terms, RESULTS_MAX)
     const checked = await verify(best)
+    const isAll = best.length < RESULTS_MAX
     // Unless one seller has most of them.
-    if (checked.passed >= Math.min(best.length, PASSED_MIN) || !checked.isCurrent) return checked
+    if (isAll || checked.passed >= PASSED_MIN || !checked.isCurrent) return checked
   }
   const strongest = strongestDocuments(readings, terms, FILTERED_MAX)
   const checked = await verify(strongest)
