@@ -184,6 +184,21 @@ describe('the verification of the ledger', () => {
     expect(result['every entry is balanced for each asset']).to.include(await rowAt(1))
   })
 
+  const CALLS = 'WHERE phase > 0 AND guards IS NULL'
+  for (const [leg, sql] of Object.entries({
+    'an owner of another asset': `UPDATE ledger.journal SET owner = 31 ${CALLS}`,
+    'an unknown owner': `UPDATE ledger.journal SET owner = 999999 ${CALLS}`,
+    'a payee of another asset': `UPDATE ledger.journal SET payee = 31 ${CALLS} AND amount > fee`,
+    'an unknown payee': `UPDATE ledger.journal SET payee = 999999 ${CALLS} AND amount > fee`,
+    'a hold of another asset': 'UPDATE ledger.account SET asset = 3 WHERE id = 2',
+    'a commission of another asset': 'UPDATE ledger.account SET asset = 3 WHERE id = 1',
+  })) {
+    it(`detects that a call is not balanced: ${leg}`, async () => {
+      const result = broken(await tampered(sql))
+      expect(result['every entry is balanced for each asset']).to.include(' in asset ')
+    })
+  }
+
   it('is correct while calls run', async () => {
     const { ledger, owner, payee } = await sampleLedger(database.pool)
     const poor = await openAgent(ledger, 3n)
