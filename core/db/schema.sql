@@ -2735,14 +2735,18 @@ CREATE OR REPLACE FUNCTION hub.figures_of(p_listing hub.listing)
  STABLE
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
-  WITH paid AS (
-    SELECT i.principal, i.owner, i.reason, c.latency_ms,
-      i.state <> 'unused' AND i.reason IS NULL AS delivered,
+  WITH ended AS (
+    SELECT i.call, i.principal, i.owner, i.state <> 'unused' AND i.reason IS NULL AS delivered,
       is_seller_fault(i.status, i.reason) AND i.incomplete IS NOT TRUE AS fault
-    FROM payment_intent i LEFT JOIN call c ON c.id = i.call
+    FROM payment_intent i
     WHERE i.seller = split_part(p_listing.url, '?', 1) AND i.state IN ('paid', 'confirmed', 'unused')
-      AND i.created_at > now() - interval '30 days'
-    ORDER BY i.call DESC LIMIT 2000),
+      AND i.created_at > now() - interval '30 days'),
+  paid AS (
+    SELECT i.*, c.latency_ms FROM (
+      (SELECT * FROM ended WHERE delivered ORDER BY call DESC LIMIT 2000)
+      UNION ALL (SELECT * FROM ended WHERE fault ORDER BY call DESC LIMIT 2000)
+      UNION ALL (SELECT * FROM ended WHERE NOT delivered AND NOT fault ORDER BY call DESC LIMIT 2000)) i
+    LEFT JOIN call c ON c.id = i.call),
   seller AS (
     SELECT array_agg(id) AS ids FROM (
       SELECT lower(l.pay_to) AS id FROM listing l WHERE l.host = p_listing.host

@@ -100,6 +100,11 @@ describe('abuse of the catalog', () => {
       expect(await listing()).to.include({ payers: 3, success: 1, calls: 12, rejected: 600 })
       expect(await warnings()).to.not.include('often_undelivered')
     })
+    it('by thousands of requests that cost nothing pushes out no delivery', async () => {
+      await list({})
+      await pay(...HONEST, { payer: 20, count: 2_100, status: 400 })
+      expect(await listing()).to.include({ payers: 3, success: 1, calls: 12 })
+    })
     it('by requests without a required field changes nothing', async () => {
       await list({})
       await pay(...HONEST, { payer: 20, count: 50, status: 500, incomplete: true })
