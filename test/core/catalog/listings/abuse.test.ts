@@ -94,16 +94,11 @@ describe('abuse of the catalog', () => {
   const HONEST = [11, 12, 13].map((payer) => ({ payer, count: 4 }))
 
   describe('sabotage of a rival', () => {
-    it('by wrong requests changes nothing', async () => {
-      await list({})
-      await pay(...HONEST, { payer: 20, count: 600, status: 400 })
-      expect(await listing()).to.include({ payers: 3, success: 1, calls: 12, rejected: 600 })
-      expect(await warnings()).to.not.include('often_undelivered')
-    })
-    it('by thousands of requests that cost nothing pushes out no delivery', async () => {
+    it('by thousands of wrong requests changes nothing', async () => {
       await list({})
       await pay(...HONEST, { payer: 20, count: 2_100, status: 400 })
-      expect(await listing()).to.include({ payers: 3, success: 1, calls: 12 })
+      expect(await listing()).to.include({ payers: 3, success: 1, calls: 12, rejected: 2_000 })
+      expect(await warnings()).to.not.include('often_undelivered')
     })
     it('by requests without a required field changes nothing', async () => {
       await list({})
