@@ -45,15 +45,17 @@ const lacksDescription = (text: string, declared: string, whole: string): boolea
   phrasesShared(text, declared) < DECLARED_SHARE &&
   (text.length < declared.length || phrasesShared(whole, declared) >= DECLARED_SHARE)
 
-/** Returns the share of the phrases of four words of `declared` that occur in `text`. */
+/** Returns the share of the phrases of `declared` that occur in `text`. */
 function phrasesShared(text: string, declared: string): number {
-  const all = ` ${wordsIn(text).join(' ')} `
-  const wanted = wordsIn(declared)
-  const phrases = Array.from({ length: Math.floor(wanted.length / 4) }, (_, at) =>
-    wanted.slice(4 * at, 4 * at + 4).join(' '),
-  )
-  const found = phrases.filter((phrase) => all.includes(` ${phrase} `))
-  return phrases.length === 0 ? 1 : found.length / phrases.length
+  const wanted = new Set(phrasesIn(declared))
+  const found = phrasesIn(text).filter((phrase) => wanted.has(phrase))
+  return wanted.size === 0 ? 1 : new Set(found).size / wanted.size
+}
+
+/** Returns all runs of four words. */
+function phrasesIn(text: string): string[] {
+  const words = wordsIn(text)
+  return words.slice(3).map((_, at) => words.slice(at, at + 4).join(' '))
 }
 
 function selected($: CheerioAPI, selector: string): AnyNode[] {

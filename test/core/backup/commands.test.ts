@@ -1,29 +1,12 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { readConfig } from '../../../core/config.ts'
 import { backupCommand } from '../../../server/commands/backup/create.ts'
 import { restoreCommand } from '../../../server/commands/backup/restore.ts'
 import { runCommand } from '../../../server/commands/run-program.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { openBuckets } from './fixture.ts'
-
-const PASSPHRASE = 'correct horse battery staple'
+import { openBuckets, PASSPHRASE, useBackups } from './fixture.ts'
 
 describe('the commands for backups', () => {
-  let database: FreshDatabase
-  let folder: string
-  const at = (...path: string[]): string => join(folder, ...path)
-  before(async () => {
-    database = await freshDatabase()
-    folder = await mkdtemp(join(tmpdir(), 'agenthub-backup-'))
-    await chmod(folder, 0o711) // root runs the server as another user
-  })
-  after(async () => {
-    await rm(folder, { recursive: true, force: true })
-    await database.drop()
-  })
+  const { database, at } = useBackups()
 
   it('back up into a bucket, and restore from it', async () => {
     await using buckets = await openBuckets()
@@ -41,7 +24,7 @@ describe('the commands for backups', () => {
       HUB_BACKUP_TARGET: 's3://vault/hubs/one',
       HUB_BACKUP_ENDPOINT: buckets.endpoint,
       HUB_DATA_DIR: at('data'),
-      DATABASE_URL: database.url,
+      DATABASE_URL: database().url,
     })
     const command = (name: 'backup' | 'restore', ...args: string[]) =>
       runCommand(name, (name === 'backup' ? backupCommand : restoreCommand)(config), {

@@ -1,5 +1,4 @@
-import { chmod, cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { expect } from 'chai'
 import { openStore } from '../../../core/backup/backup-store.ts'
@@ -8,42 +7,30 @@ import { removeRestored, restoreBackup } from '../../../core/backup/restore-back
 import type { LogArchive } from '../../../core/backup/restored-server.ts'
 import { verifyRestored } from '../../../core/backup/verify-restored.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { order, sampleLedger } from '../ledger/fixture.ts'
-
-const PASSPHRASE = 'correct horse battery staple'
+import { PASSPHRASE, useBackups } from './fixture.ts'
 
 describe('a backup with a log archive', () => {
-  let database: FreshDatabase
-  let folder: string
-  before(async () => {
-    database = await freshDatabase()
-    folder = await mkdtemp(join(tmpdir(), 'agenthub-backup-'))
-    await chmod(folder, 0o711) // root runs the server as another user
-  })
-  after(async () => {
-    await rm(folder, { recursive: true, force: true })
-    await database.drop()
-  })
+  const { database, at } = useBackups()
 
   const query = async <T extends object>(sql: string): Promise<T> =>
-    (await database.admin.query<T>(sql)).rows[0]!
+    (await database().admin.query<T>(sql)).rows[0]!
   const entries = async (): Promise<bigint> =>
     (await query<{ n: bigint }>('SELECT count(*) AS n FROM ledger.journal')).n
 
   it('recovers what was posted after it, up to an instant', async () => {
-    const { ledger, owner, payee } = await sampleLedger(database.pool)
+    const { ledger, owner, payee } = await sampleLedger(database().pool)
     const call = async (): Promise<void> => {
       const made = order(owner, payee, 50n)
       await ledger.reserve(made)
       await ledger.settle(made, 40n)
     }
-    const { store } = await openStore(join(folder, 'store'))
+    const { store } = await openStore(at('store'))
     await createBackup({
       store,
       passphrase: PASSPHRASE,
-      databaseUrl: database.url,
-      dataDir: join(folder, 'data'),
+      databaseUrl: database().url,
+      dataDir: at('data'),
       version: '0.0.0-test',
       clock: systemClock,
     })
@@ -57,7 +44,7 @@ describe('a backup with a log archive', () => {
     const { path } = await query<{ path: string }>(
       "SELECT current_setting('data_directory') AS path",
     )
-    const archive = join(folder, 'archive')
+    const archive = at('archive')
     await mkdir(archive)
     await cp(join(path, 'pg_wal'), archive, {
       recursive: true,
@@ -65,9 +52,9 @@ describe('a backup with a log archive', () => {
     })
     await chmod(archive, 0o755)
     const recovered = async (log: LogArchive): Promise<bigint> => {
-      const restored = await restoreBackup({ store, passphrase: PASSPHRASE }, join(folder, 'hub'))
+      const restored = await restoreBackup({ store, passphrase: PASSPHRASE }, at('hub'))
       try {
-        const empty = await verifyRestored(restored, { archive: { folder } }).then(
+        const empty = await verifyRestored(restored, { archive: { folder: at() } }).then(
           () => 'accepted',
           (error: Error) => error.message,
         )

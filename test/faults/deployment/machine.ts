@@ -11,7 +11,6 @@ import {
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const MIRROR = 'http://deb.debian.org/debian'
 /** Installed once; each test has a copy. */
 const BASE = join(homedir(), '.cache/agenthub/debian-bookworm')
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
@@ -31,7 +30,7 @@ function debianBase(): string {
   const part = `${BASE}.part`
   rmSync(part, { recursive: true, force: true })
   mkdirSync(part, { recursive: true })
-  run('debootstrap', '--variant=minbase', '--include=ca-certificates', 'bookworm', part, MIRROR)
+  run('debootstrap', '--variant=minbase', '--include=ca-certificates', 'bookworm', part)
   renameSync(part, BASE)
   return BASE
 }
