@@ -147,9 +147,7 @@ async function endUnsettled(
   const reason = error instanceof PaymentRefused ? error.reason : undefined
   const isLate = isRepeated && REASONS_TO_ASK.has(reason ?? '') && (await wasUsed(chain, claim))
   if (!isLate && reason !== NONCE_USED && !claim.mayBeSent) {
-    const isUnseen = reason === UPFRONT_REQUIRED && !isRepeated
-    const isUseless = isUnseen || UNUSABLE_REASONS.has(reason ?? '')
-    await (isUseless ? claims.forget(claim) : claims.release(claim))
+    await (UNUSABLE_REASONS.has(reason ?? '') ? claims.forget(claim) : claims.release(claim))
     return error
   }
   await claims.conclude(claim.key, 'pending')
@@ -185,8 +183,9 @@ interface AcceptedTerms {
 
 /**
  * Finds the requirement that the payment accepts. A payment that should have been upfront is not
- * exact: it is refused, and watched if it was presented before. If an upfront payment is settled
- * after the work, its requirement says so, because the facilitator would else not verify it.
+ * exact: it is refused, and watched, because its payer may have it settled elsewhere. If an upfront
+ * payment is settled after the work, its requirement says so, because the facilitator would else
+ * not verify it.
  */
 function acceptTerms(
   offers: Offers,
