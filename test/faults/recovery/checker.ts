@@ -138,14 +138,14 @@ function checkMembers(title: string, attempt: Attempt): string[] {
   const charged = BigInt((body['charged_microdollars'] ?? 0) as number)
   const advice = String(body['advice'])
   const isOpen = state === 'taken' || state === 'unresolved' || state === 'paid'
-  const mayWait = status === 503 || (status === 409 && body['retryable'] === true)
+  const mayRepeat = (status === 503 || status === 409) && body['retryable'] === true
   return [
     ...mismatch(`${title}: charge in body and header`, charged, chargedIn(attempt)),
     ...(isOpen && body['retryable'] === true ? [`${title}: ${state} and retryable`] : []),
     ...((isOpen || charged > 0n) && NOTHING.test(advice)
       ? [`${title}: charged ${charged}, ${String(state)}, and "${advice}"`]
       : []),
-    ...(mayWait && headers['retry-after'] === undefined ? [`${title}: no Retry-After`] : []),
+    ...(mayRepeat && headers['retry-after'] === undefined ? [`${title}: no Retry-After`] : []),
   ]
 }
 
