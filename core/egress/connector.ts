@@ -1,33 +1,20 @@
-import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { buildConnector } from 'undici'
 import { isPublicAddress } from './address.ts'
-import { EgressError } from './errors.ts'
+import { codeOf, EgressError } from './errors.ts'
+import { dnsResolver, isNameNotFound, type ResolvedAddress, type Resolver } from './resolver.ts'
 import { SANDBOX_ADDRESS, type SandboxHosts } from './sandbox.ts'
 import { isAllowedPort, portOf } from './target.ts'
-
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
-}
-
-/** Returns all addresses of a name. Rejects with the codes of node:dns if there are none. */
-export type Resolver = (hostname: string) => Promise<readonly ResolvedAddress[]>
 
 export interface ConnectorOptions {
   readonly sandboxHosts?: SandboxHosts
   readonly allowedPorts?: readonly number[]
-  /** Default: the operating system's resolver. */
+  /** Default: the operating system's name servers. */
   readonly resolver?: Resolver
   /** Timeout for lookup, TCP and TLS together. Default 5,000. */
   readonly connectMs?: number
 }
-
-const systemResolver: Resolver = (hostname) => lookup(hostname, { all: true, order: 'verbatim' })
-
-/** Error codes of a missing name, as opposed to a temporary failure. */
-const NAME_NOT_FOUND_CODES = ['ENOTFOUND', 'ENODATA']
 
 /**
  * Creates an undici connector that connects only to public addresses and allowed ports.
@@ -45,7 +32,7 @@ export function guardedConnector(options: ConnectorOptions = {}): buildConnector
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     timeout: options.connectMs ?? 5_000,
-    lookup: guardedLookup(sandboxHosts, options.resolver ?? systemResolver),
+    lookup: guardedLookup(sandboxHosts, options.resolver ?? dnsResolver()),
   })
   return (target, callback) => {
     const host = target.hostname.replace(/^\[(.*)\]$/, '$1')
@@ -105,10 +92,8 @@ async function publicAddresses(hostname: string, resolver: Resolver): Promise<Re
 /** Returns one error for missing and non-public names, so that internal names stay secret. */
 function lookupFault(cause: unknown): EgressError {
   if (cause instanceof EgressError) return cause
-  const unknownName = NAME_NOT_FOUND_CODES.includes(codeOf(cause))
-  return new EgressError(unknownName ? 'destination_not_allowed' : 'upstream_unreachable', {
-    cause,
-  })
+  const code = isNameNotFound(cause) ? 'destination_not_allowed' : 'upstream_unreachable'
+  return new EgressError(code, { cause })
 }
 
 function remoteFault(socket: Socket | null, sandboxPort?: number): EgressError | undefined {
@@ -133,9 +118,4 @@ function connectFault(cause: unknown): EgressError {
   }
   const timedOut = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
   return new EgressError(timedOut ? 'upstream_timeout' : 'upstream_unreachable', { cause })
-}
-
-/** Returns the `code` of a system or undici error, or an empty string. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -46,3 +46,8 @@ export class EgressError extends Error {
 /** Creates a `validation_failed` error; the message names the part to change. */
 export const invalidRequest = (message: string, cause?: unknown): EgressError =>
   new EgressError('validation_failed', { message, cause })
+
+/** Returns the `code` of a system or undici error, or an empty string. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

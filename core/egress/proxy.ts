@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Agent, type buildConnector, request as undiciRequest } from 'undici'
 import { elapsedMs } from '../clock.ts'
-import { type ConnectorOptions, codeOf, guardedConnector } from './connector.ts'
-import { EgressError } from './errors.ts'
+import { type ConnectorOptions, guardedConnector } from './connector.ts'
+import { codeOf, EgressError } from './errors.ts'
 import type { TargetRules } from './target.ts'
 
 export interface ProxyOptions extends ConnectorOptions, TargetRules {

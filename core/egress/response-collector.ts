@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, errors } from 'undici'
 import { type Collection, CollectionBudget } from './collection-budget.ts'
-import { codeOf } from './connector.ts'
-import { type EgressCode, EgressError, invalidRequest } from './errors.ts'
+import { codeOf, type EgressCode, EgressError, invalidRequest } from './errors.ts'
 import type { EgressRequest, EgressResponse } from './http.ts'
 
 type Controller = Dispatcher.DispatchController

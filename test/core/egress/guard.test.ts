@@ -1,7 +1,7 @@
 import net from 'node:net'
 import { expect } from 'chai'
-import type { Resolver } from '../../../core/egress/connector.ts'
 import { EgressError } from '../../../core/egress/errors.ts'
+import type { Resolver } from '../../../core/egress/resolver.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
 import { type Listening, listen, realSockets, rejection, withEgress } from './fixture.ts'
 
