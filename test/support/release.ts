@@ -17,7 +17,7 @@ export function notesOf(changelog: string, version: string): string {
   const named = (name: string) => sections.find((text) => text.startsWith(`## [${name}]`))
   const section = named(version) ?? named('Unreleased')
   if (section === undefined) throw new Error(`The changelog has no section for ${version}.`)
-  return `# AgentHub ${version}\n${section.slice(section.indexOf('\n'))}`
+  return `# AgentHub ${version}${section.slice(section.indexOf('\n'))}`
 }
 
 function release(folder: string, keyFile: string | undefined): void {
