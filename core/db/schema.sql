@@ -5321,6 +5321,71 @@ BEGIN
   PERFORM pg_notify('ledger', p_shard::text);
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.statement(p_account text, p_first timestamp with time zone, p_start timestamp with time zone, p_shard smallint, p_seq bigint, p_end timestamp with time zone, p_limit integer, OUT asset text, OUT opening numeric, OUT closing numeric, OUT balance numeric, OUT debits numeric, OUT credits numeric, OUT lines json)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+DECLARE
+  -- Its own name: `lines` and the other results are names of columns, too.
+  wanted account;
+  passed integer; -- entries posted after the start with a value date before it
+BEGIN
+  SELECT * INTO wanted FROM account a WHERE a.code = p_account;
+  IF NOT FOUND THEN RETURN; END IF;
+  SELECT s.code, f.credits - f.debits, e.credits - e.debits, e.debits - f.debits, e.credits - f.credits,
+      (SELECT count(*) FROM late(p_start, p_shard, p_seq, wanted.id))
+    INTO statement.asset, statement.opening, statement.closing, statement.debits, statement.credits, passed
+    FROM ledger.asset s CROSS JOIN totals_at(ARRAY[wanted.id], p_first) f
+    CROSS JOIN totals_at(ARRAY[wanted.id], p_end) e WHERE s.id = wanted.asset;
+  statement.balance := statement.opening;
+  IF p_shard >= 0 THEN -- not the first page
+    SELECT t.credits - t.debits INTO statement.balance
+      FROM totals_at(ARRAY[wanted.id], p_start, p_shard, p_seq) t;
+  END IF;
+  -- The journal is in the order of posting: up to the last entry read from it, only entries that were posted
+  -- late are missing, and those are found by value date.
+  WITH entry AS MATERIALIZED (
+    SELECT r AS entry, r.at, r.shard, r.seq, p.amounts[array_position(p.seqs, r.seq)] AS amount
+    FROM (SELECT c.shard, n.seqs, n.amounts, i.* FROM cut(p_start, p_shard, p_seq) c
+      JOIN cut(p_end) e ON e.shard = c.shard
+      CROSS JOIN LATERAL (SELECT array_agg(n.seq) AS seqs, array_agg(n.amount) AS amounts
+        FROM next_entries(wanted.id, c.shard, c.seq, e.seq, p_limit + passed) n) n
+      CROSS JOIN LATERAL ids_between(c.shard, n.seqs[1], n.seqs[cardinality(n.seqs)]) i
+      WHERE c.shard = coalesce(wanted.home, c.shard) OFFSET 0) p -- first: it leaves partitions out
+    JOIN journal r ON r.shard = p.shard AND r.seq = ANY (p.seqs) AND r.id BETWEEN p.id_first AND p.id_last
+    ORDER BY r.at, r.shard, r.seq LIMIT p_limit + passed
+  ), reach AS MATERIALIZED (
+    SELECT coalesce(l.at, p_end) AS at, coalesce(l.shard, -1::smallint) AS shard, coalesce(l.seq, 0) AS seq
+    FROM (VALUES (1)) one LEFT JOIN (SELECT e.at, e.shard, e.seq FROM entry e
+      ORDER BY e.at, e.shard, e.seq OFFSET p_limit + passed - 1 LIMIT 1) l ON true
+  ), line AS (
+    SELECT x.entry AS j, x.amount, coalesce((x.entry).effective_at, (x.entry).at) AS value_at
+    FROM (SELECT e.entry, e.amount FROM entry e
+      UNION ALL
+      SELECT j.entry, l.amount FROM reach r CROSS JOIN LATERAL late(r.at, r.shard, r.seq, wanted.id) l
+      CROSS JOIN LATERAL (SELECT j AS entry FROM journal j WHERE j.shard = l.shard AND j.seq = l.seq
+        LIMIT 1) j) x
+  ), page AS (
+    SELECT (l.j).shard, (l.j).seq, l.amount, l.value_at, l.j FROM line l
+    WHERE (l.value_at, (l.j).shard, (l.j).seq) > (p_start, p_shard, p_seq)
+    ORDER BY l.value_at, (l.j).shard, (l.j).seq LIMIT p_limit
+  )
+  SELECT coalesce(json_agg(json_build_object('shard', g.shard, 'seq', g.seq::text, 'id', (g.j).id,
+      'event', k.event, 'amount', g.amount::text, 'meta', (g.j).meta,
+      'bookedAt', to_char((g.j).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+      'valueAt', to_char(g.value_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+      'contra', ARRAY(SELECT a.code FROM legs(g.j) l JOIN account a ON a.id = l.account
+        WHERE l.account <> wanted.id GROUP BY a.code ORDER BY min(l.n)))
+    ORDER BY g.value_at, g.shard, g.seq), '[]')
+  INTO statement.lines FROM page g JOIN kind k ON k.id = (g.j).kind;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.statement(text,timestamp with time zone,timestamp with time zone,smallint,bigint,timestamp with time zone,integer) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.sum_up(p_shard smallint, p_from bigint, p_to bigint)
  RETURNS SETOF ledger.snapshot
  LANGUAGE sql
@@ -5474,19 +5539,12 @@ AS $function$
   WITH part AS MATERIALIZED (
     SELECT k.seq_from, k.seq_to FROM ledger.chunk k
     WHERE k.shard = p_shard AND k.seq_to > p_after AND k.seq_to <= p_upto
-  ), ends AS MATERIALIZED (
-    SELECT array_agg(p.seq_from ORDER BY p.seq_from) AS firsts,
-      array_agg(p.seq_to ORDER BY p.seq_from) AS lasts FROM part p
-  ), moved AS (
-    SELECT m.account, m.seq, m.amount,
-      (SELECT e.lasts FROM ends e)[width_bucket(m.seq, (SELECT e.firsts FROM ends e))] AS seq_to
-    FROM ledger.movements(p_shard, p_after, (SELECT max(p.seq_to) FROM part p)) m
-    WHERE m.seq >= (SELECT min(p.seq_from) FROM part p)
   ), summed AS (
-    SELECT m.account, m.seq_to, -sum(least(m.amount, 0)) AS debits, sum(greatest(m.amount, 0)) AS credits,
-      array_agg(greatest(m.seq - m.seq_to, -32768)::smallint ORDER BY m.seq) AS entries,
-      array_agg(m.amount ORDER BY m.seq) AS amounts
-    FROM moved m WHERE m.seq <= m.seq_to GROUP BY m.account, m.seq_to
+    SELECT p.seq_to, m.* FROM part p CROSS JOIN LATERAL (
+      SELECT m.account, -sum(least(m.amount, 0)) AS debits, sum(greatest(m.amount, 0)) AS credits,
+        array_agg(greatest(m.seq - p.seq_to, -32768)::smallint ORDER BY m.seq) AS entries,
+        array_agg(m.amount ORDER BY m.seq) AS amounts
+      FROM ledger.movements(p_shard, p.seq_from - 1, p.seq_to) m GROUP BY m.account) m
   ), kept AS (
     SELECT s.account, s.seq_to, s.debits - lag(s.debits, 1, 0::numeric) OVER w AS debits,
       s.credits - lag(s.credits, 1, 0::numeric) OVER w AS credits, s.entries, s.amounts

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset } from '../ledger/events.ts'
-import { ENTRY_COLUMNS, type StatementLine } from '../ledger/history/statement-lines.ts'
+import type { StatementLine } from '../ledger/history/statement.ts'
 import type { CallRecord } from '../usage/call-records.ts'
 import { type CallState, callState } from '../usage/call-state.ts'
 
@@ -17,11 +17,15 @@ export interface JournalEntryView extends Omit<StatementLine, 'amount' | 'contra
   readonly call: string | null
 }
 
+const ISO_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
+
 /**
- * SQL columns of `JournalEntryView`, from `ledger.journal j`. Looks up each account separately:
+ * SQL columns of `JournalEntryView`, from `ledger.journal j` and `ledger.kind k`. Looks up each account separately:
  * the planner does not know that an entry has few legs and would scan all accounts.
  */
-const ENTRY_SELECT = `j.shard, j.seq, ${ENTRY_COLUMNS},
+const ENTRY_SELECT = `j.shard, j.seq, j.id, k.event, j.meta,
+  to_char(j.at AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "bookedAt",
+  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "valueAt",
   (SELECT coalesce(json_agg(json_build_object('account', a.code, 'asset', a.asset,
       'amount', l.amount::text) ORDER BY l.n), '[]')
     FROM ledger.legs(j) l CROSS JOIN LATERAL (SELECT c.code, s.code AS asset

@@ -103,7 +103,7 @@ export function parseEntry(line: string): JournalEntry {
 }
 
 /** Worthwhile because rows of a batch share their instants. */
-const CACHED_INSTANTS_MAX = 1_024
+const CACHED_INSTANTS_MAX = 16
 const instantCache = new Map<string, string>()
 
 /** Converts `2026-11-21 06:04:32.1234+00` to `2026-11-21T06:04:32.123400Z`. */

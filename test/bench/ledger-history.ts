@@ -32,6 +32,7 @@ const OPTIONS = {
   start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 3_100_000,
 }
+const MONTH_MS = 28 * 86_400_000
 /** Entries after each stage: 1 M and 10 M postings, just before a chunk is complete. */
 const STAGES = [409_200, 4_005_600]
 /** Years of the generated entries. */
@@ -60,7 +61,10 @@ export async function ledgerHistory(entries?: string): Promise<Report> {
   const hub = createPool(database.url, { max: CONCURRENCY, role: 'hub_finance' })
   try {
     await migrate(database.url)
-    await owner.query('SELECT ledger.ensure_partitions(12)')
+    const months = Math.ceil(
+      (Math.max(...stages) / BATCH / OPTIONS.shards) * (OPTIONS.stepMs / MONTH_MS),
+    )
+    await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
     const books = await bulkLedger(owner, OPTIONS)
     const figures: Record<string, number> = {}
     let loaded = 0

@@ -18,8 +18,6 @@ export function isAfter(a: Point, b: Point): boolean {
   return a.shard === b.shard ? a.seq > b.seq : a.shard > b.shard
 }
 
-export const comparePoints = (a: Point, b: Point): number => (isAfter(a, b) ? 1 : -1)
-
 export const formatPoint = ({ at, shard, seq }: Point): string => `${at}.${shard}.${seq}`
 
 const CURSOR_PATTERN = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)\.(\d{1,4})\.(\d{1,18})$/
@@ -32,7 +30,7 @@ export function parsePoint(cursor: string): Point {
   return { at, shard: Number(shard), seq: BigInt(seq) }
 }
 
-/** Returns a point as parameters of the SQL functions `cut`, `late` and `totals_at`. */
+/** Returns a point as parameters of SQL functions such as `ledger.cut`. */
 export const toValues = ({ at, shard, seq }: Point): readonly [string, number, bigint] => [
   at,
   shard,

@@ -1,8 +1,22 @@
-import type { Pool, PoolClient } from 'pg'
-import { readSnapshot } from '../../db/transaction.ts'
-import type { Account, Asset } from '../events.ts'
-import { formatPoint, isAfter, type Point, parsePoint, startOf, toValues } from './point.ts'
-import { pointOf, readStatementLines, type StatementLine } from './statement-lines.ts'
+import type { Pool } from 'pg'
+import type { Account, Asset, LedgerEvent } from '../events.ts'
+import { formatPoint, isAfter, parsePoint, startOf, toValues } from './point.ts'
+
+export interface StatementLine {
+  readonly shard: number
+  readonly seq: bigint
+  /** Id of the call, purchase, payment or correction; shared by all of its entries. */
+  readonly id: string
+  readonly event: LedgerEvent['type']
+  /** Time of posting: ISO 8601 in UTC, with microseconds. */
+  readonly bookedAt: string
+  /** Value date; earlier than `bookedAt` for events outside the hub. */
+  readonly valueAt: string
+  /** Credit-positive, in units of the asset. */
+  readonly amount: bigint
+  readonly contra: readonly Account[]
+  readonly meta: Readonly<Record<string, unknown>> | null
+}
 
 export interface Movement extends StatementLine {
   readonly balance: bigint
@@ -31,89 +45,56 @@ export interface StatementRange {
   readonly limit?: number | undefined
 }
 
+/** Sums and lines as text: JSON numbers and JavaScript's numbers are inexact above 2^53. */
+interface StatementRow
+  extends Record<'opening' | 'closing' | 'balance' | 'debits' | 'credits', string> {
+  /** Null if there is no such account. */
+  readonly asset: Asset | null
+  readonly lines: readonly (Omit<StatementLine, 'seq' | 'amount'> &
+    Record<'seq' | 'amount', string>)[]
+}
+
 /**
  * Reads a page of an account's movements with a value date in a period, with the running balance.
  * The cost of a page is independent of its position and of the size of the period.
  * @returns undefined if there is no such account
  * @throws RangeError for a malformed cursor, or a period that ends before it begins
  */
-export function statement(
+export async function statement(
   pool: Pool,
   account: Account,
   { from, to, after, limit = 100 }: StatementRange,
 ): Promise<Statement | undefined> {
   if (to < from) throw new RangeError('the period ends before it begins')
-  const [first, end] = [startOf(from), startOf(to)]
+  const first = startOf(from)
   const cursor = after === undefined ? first : parsePoint(after)
   const start = isAfter(cursor, first) ? cursor : first
-  const work = async (client: PoolClient): Promise<Statement | undefined> => {
-    const sums = await readSums(client, account, { first, start, end })
-    if (sums === undefined) return undefined
-    const { id, asset, opening, closing, balance, debits, credits, passed } = sums
-    const lines = await readStatementLines(client, id, { start, end, limit: limit + 1, passed })
-    const page = lines.slice(0, limit)
-    const movements = addRunningBalance(page, balance)
-    const last = lines.length > limit ? page.at(-1) : undefined
-    const next = last && { nextCursor: formatPoint(pointOf(last)) }
-    return { account, asset, opening, closing, debits, credits, movements, ...next }
-  }
-  return readSnapshot(pool, work, PLAN_SETTINGS)
-}
-
-/** All plans are a few index probes; planning takes longer than executing. */
-const PLAN_SETTINGS = `SET LOCAL plan_cache_mode = force_generic_plan;
-  SET LOCAL enable_seqscan = off; SET LOCAL jit = off`
-
-const SUMS = {
-  name: 'ledger.statement-sums',
-  text: `SELECT a.id, s.code AS asset, f.credits - f.debits AS opening,
-      e.credits - e.debits AS closing,
-      coalesce(c.credits - c.debits, f.credits - f.debits) AS balance,
-      e.debits - f.debits AS debits, e.credits - f.credits AS credits,
-      (SELECT count(*)::integer FROM ledger.late($5, $6, $7, a.id)) AS passed
-    FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
-    CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $2, $3, $4) f
-    CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $8, $9, $10) e
-    LEFT JOIN LATERAL (SELECT * FROM ledger.totals_at(ARRAY[a.id], $5, $6, $7)
-      WHERE $6::smallint >= 0 OFFSET 0) c ON true -- not read by the first page: see opening
-    WHERE a.code = $1`,
-}
-
-interface Sums {
-  readonly id: bigint
-  readonly asset: Asset
-  readonly opening: bigint
-  readonly closing: bigint
-  readonly balance: bigint
-  readonly debits: bigint
-  readonly credits: bigint
-  readonly passed: number
-}
-
-async function readSums(
-  client: PoolClient,
-  account: Account,
-  { first, start, end }: Readonly<Record<'first' | 'start' | 'end', Point>>,
-): Promise<Sums | undefined> {
-  const values = [account, ...[first, start, end].flatMap(toValues)]
-  const { rows } = await client.query<Record<keyof Sums, never>>({ ...SUMS, values })
-  const [row] = rows
-  if (row === undefined) return undefined
-  const { opening, closing, balance, debits, credits } = row // numeric: text
+  const { rows } = await pool.query<StatementRow>({
+    name: 'ledger.statement',
+    text: 'SELECT * FROM ledger.statement($1, $2, $3, $4, $5, $6, $7)',
+    values: [account, from, ...toValues(start), to, limit + 1],
+  })
+  const { asset, opening, closing, balance, debits, credits, lines } = rows[0]!
+  if (asset === null) return undefined
+  const movements = addRunningBalance(lines.slice(0, limit), BigInt(balance))
+  const last = lines.length > limit ? movements.at(-1) : undefined
   return {
-    ...row,
+    account,
+    asset,
     opening: BigInt(opening),
     closing: BigInt(closing),
-    balance: BigInt(balance),
     debits: BigInt(debits),
     credits: BigInt(credits),
+    movements,
+    ...(last && { nextCursor: formatPoint({ ...last, at: last.valueAt }) }),
   }
 }
 
-function addRunningBalance(lines: readonly StatementLine[], opening: bigint): Movement[] {
+function addRunningBalance(lines: StatementRow['lines'], opening: bigint): Movement[] {
   let balance = opening
   return lines.map((line) => {
-    balance += line.amount
-    return { ...line, balance }
+    const amount = BigInt(line.amount)
+    balance += amount
+    return { ...line, seq: BigInt(line.seq), amount, balance }
   })
 }
