@@ -20,8 +20,8 @@ export interface JournalEntryView extends Omit<StatementLine, 'amount' | 'contra
 const ISO_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
 /**
- * SQL columns of `JournalEntryView`, from `ledger.journal j` and `ledger.kind k`. Looks up each account separately:
- * the planner does not know that an entry has few legs and would scan all accounts.
+ * SQL columns of `JournalEntryView`, from `ledger.journal j` and `ledger.kind k`. Looks up each
+ * account separately: the planner does not know that an entry has few legs and would scan all.
  */
 const ENTRY_SELECT = `j.shard, j.seq, j.id, k.event, j.meta,
   to_char(j.at AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "bookedAt",
