@@ -208,6 +208,11 @@ export const REQUEST_FAULTS = {
   unsupported_media_type: [415, 'Unsupported media type', 'Send Content-Type: application/json.'],
   unsupported_content_encoding: [415, 'Unsupported encoding', 'Send the body uncompressed.'],
   validation_failed: [422, 'Validation failed', 'See issues[].path and issues[].message.'],
+  payment_identifier_reused: [
+    409,
+    'Payment id already used',
+    'Send the first payment of this id again to get its response, or use a new id.',
+  ],
   idempotency_key_reused: [
     422,
     'Idempotency key already used',

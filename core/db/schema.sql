@@ -969,11 +969,13 @@ CREATE TABLE hub.payment_claim (
   deposited boolean DEFAULT false NOT NULL,
   process uuid,
   settling boolean DEFAULT false NOT NULL,
+  identifier text,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT payment_claim_id_key UNIQUE (id),
+  CONSTRAINT payment_claim_identifier_check CHECK (((length(identifier) >= 1) AND (length(identifier) <= 255))),
   CONSTRAINT payment_claim_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
   CONSTRAINT payment_claim_pay_to_check CHECK ((pay_to ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
@@ -982,11 +984,13 @@ CREATE TABLE hub.payment_claim (
 );
 CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
 CREATE INDEX payment_claim_funding ON hub.payment_claim USING btree (payee, payer) WHERE (purpose = 'credits'::text);
+CREATE UNIQUE INDEX payment_claim_identifier ON hub.payment_claim USING btree (payer, identifier) WHERE (identifier IS NOT NULL);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 CREATE INDEX payment_claim_proven ON hub.payment_claim USING btree (payer, amount) WHERE (state = ANY (ARRAY['settled'::text, 'confirmed'::text]));
 CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_before) WHERE (state = 'released'::text);
 CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE ((purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
 CREATE INDEX payment_claim_unsettled ON hub.payment_claim USING btree (payer) WHERE ((state = 'claimed'::text) AND (NOT upfront));
+CREATE TRIGGER free_identifier BEFORE UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN (((new.identifier IS NOT NULL) AND (new.state = ANY (ARRAY['released'::text, 'failed'::text])))) EXECUTE FUNCTION hub.free_payment_identifier();
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
@@ -2772,6 +2776,17 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hub.figures_of(hub.listing) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.free_payment_identifier()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  NEW.identifier := NULL;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.free_payment_identifier() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.grant_role(p_principal text, p_role text, p_name text, p_granter text, p_wait interval, p_admins text[])
  RETURNS bigint

@@ -125,7 +125,7 @@ function createRoutes(
       quote: (caller, request) => quote(callDeps, caller, request),
       passThrough: CREDITS_ONLY,
     }),
-    ...receiptRoutes(pool, receipts),
+    ...receiptRoutes(pool, receipts, baseUrl),
     ...keyRoutes({ pool, ledger, clock }),
     ...adminRoutes({ ...options, pool, clock, log, keys: createSealingKeys(sealing) }),
     ...providerRoutes({

@@ -28,6 +28,7 @@ import { Intents } from '../../core/payments/paying/intents.ts'
 import { ListedTermsStore } from '../../core/payments/paying/listed-terms.ts'
 import { Claims } from '../../core/payments/receiving/claims.ts'
 import { Deposits } from '../../core/payments/receiving/deposits.ts'
+import { OfferSigner } from '../../core/payments/receiving/offer-signer.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
 import type { Host } from '../../core/plugin/index.ts'
 import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
@@ -226,7 +227,8 @@ async function openParts(
   const pluginCatalog = await openPluginCatalog(options, catalogDeps, host, privileges)
   const { catalog, services: plugins } = pluginCatalog
   const { network } = USDC_BASE
-  const offers = createOffers({ ...money, payTo: money.treasury, network, clock })
+  const signer = new OfferSigner(() => secretKeys.signingKey(), options.baseUrl)
+  const offers = createOffers({ ...money, payTo: money.treasury, network, clock, signer })
   const calls = new CallLog(pool, log)
   scope.defer(() => calls.flush())
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)

@@ -6,7 +6,8 @@ import { freeCallsOf } from '../../core/ledger/postings.ts'
 import { limitWait } from '../../core/ledger/retry.ts'
 import { logFailure } from '../../core/outages.ts'
 import type { Claim } from '../../core/payments/receiving/claim.ts'
-import { BadPayment, paymentKey } from '../../core/payments/receiving/offers.ts'
+import { BadPayment, type Payment, paymentKey } from '../../core/payments/receiving/offers.ts'
+import { paymentIdentifierOf } from '../../core/payments/receiving/payment-identifier.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -22,12 +23,15 @@ const UNKEYED: Attempt = Object.freeze({ isOpen: false })
 /**
  * Begins an attempt at a request, or finds the response of an earlier one. A key stands for an
  * input, so an invalid input uses none up; the key of an anonymous caller has no owner and is
- * ignored, because its payment is used once anyway.
+ * the identifier of its payment. The identifier of a payment is in turn the key of a caller who has
+ * one and sends no other.
  * @throws Fault of `Idempotency.begin`, of `assertCallable`, or of a payment presented before
  */
 export async function beginAttempt(deps: CallDeps, priced: PricedCall): Promise<Attempt> {
   const { caller, request } = priced
-  const { idempotencyKey: key, payment } = request
+  const { payment } = request
+  const isNamed = payment !== undefined && request.idempotencyKey === undefined
+  const key = isNamed ? await nameOfPayment(deps, priced, payment) : request.idempotencyKey
   const isKeyed = key !== undefined && caller.keyId !== null && !priced.inputError
   if (isKeyed) assertServiceAllowed(caller.limits, request.slug) // before it uses the name up
   const keyed = isKeyed ? await beginKeyed(deps, caller, priced, key) : undefined
@@ -116,10 +120,32 @@ const isExpired = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'answer_expired'
 
 /** Nonce of the request's x402 payment; undefined without one, or if it is unreadable. */
-function nonceOf({ offers }: CallDeps, { request: { payment } }: PricedCall): string | undefined {
+const nonceOf = (deps: CallDeps, priced: PricedCall): string | undefined =>
+  readFromPayment(deps, priced, (payment) => paymentKey(payment).nonce)
+
+/**
+ * Id of the payment of a caller with a key: credits may pay instead, once for that id too.
+ * Undefined if the payment was presented before, because its own claim then replays the response.
+ */
+async function nameOfPayment(
+  deps: CallDeps,
+  priced: PricedCall,
+  payment: string,
+): Promise<string | undefined> {
+  if (priced.caller.keyId === null) return undefined
+  const identifier = readFromPayment(deps, priced, paymentIdentifierOf)
+  if (identifier === undefined) return undefined
+  return (await findPresentedClaim(deps, priced, payment)) ? undefined : identifier
+}
+
+function readFromPayment(
+  { offers }: CallDeps,
+  { request: { payment } }: PricedCall,
+  read: (payment: Payment) => string | undefined,
+): string | undefined {
   if (payment === undefined) return undefined
   try {
-    return paymentKey(offers.read(payment)).nonce
+    return read(offers.read(payment))
   } catch (error) {
     if (error instanceof BadPayment) return undefined
     throw error

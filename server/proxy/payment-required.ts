@@ -4,6 +4,7 @@ import { json, MIN_TOP_UP } from '../../core/money.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
 import type { PricedCall } from './call-types.ts'
+import { discoveryOf } from './discovery.ts'
 
 /**
  * Throws if the call is not allowed, before any funding source is tried.
@@ -42,7 +43,7 @@ export async function paymentRequired(
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const isX402 = acceptsX402(deps, priced)
   const terms = { ...saleTermsOf(deps, priced), error: 'payment_required' }
-  const offered = isX402 ? offers.offer(terms) : undefined
+  const offered = isX402 ? await offers.signedOffer(terms) : undefined
   const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
   const minimum = minX402()
   const isBelowMinimum = !creditsOnly.has(priced.request.slug) && priced.price < minimum
@@ -109,7 +110,15 @@ export function saleTermsOf(
     upfront: isFinal || price > prepaidAbove,
     trustsKnownPayers: !isFinal,
     resource: resourceOf(offering, request),
+    ...discoveryTerms(offering, request.url()),
   }
+}
+
+/** A tool of MCP has no URL that an indexer could list. */
+function discoveryTerms(offering: Sale['offering'], url: string) {
+  if (!url.startsWith('http')) return {}
+  const { inHeader, inBody } = discoveryOf(offering)
+  return { extensions: inHeader, bodyExtensions: inBody }
 }
 
 interface Sale extends Pick<PricedCall, 'offering' | 'price'> {

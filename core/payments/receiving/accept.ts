@@ -18,6 +18,7 @@ import {
   validBeforeOf,
 } from './offers.ts'
 import type { PaymentKey } from './payment.ts'
+import { paymentIdentifierOf } from './payment-identifier.ts'
 import { postPayment } from './post-payment.ts'
 
 export interface AcceptDeps {
@@ -57,6 +58,7 @@ export interface AcceptedPayment {
  * @param found claim of the payment of a call, which is looked up before funds are needed
  * @throws PaymentRefused
  * @throws Fault `facilitator_unavailable` if the payment cannot be verified
+ * @throws Fault `payment_identifier_reused`
  */
 export async function acceptPayment(
   deps: Pick<AcceptDeps, 'claims' | 'offers' | 'chain'>,
@@ -67,11 +69,11 @@ export async function acceptPayment(
   found?: Claim,
 ): Promise<AcceptedPayment | { readonly repeated: Claim }> {
   const { claims, offers } = deps
-  const payment = readOrRefuse(offers, header)
+  const { payment, identifier = purchase.identifier } = readOrRefuse(offers, header)
   const key = paymentKey(payment)
   const isCall = purchase.purpose === 'call'
   const [known, upfront] = await Promise.all([
-    isCall ? found : claims.find(key),
+    isCall ? found : claims.find(key, identifier),
     isCall ? mustPayUpfront(claims, key, terms) : (terms.upfront ?? false),
   ])
   const mayBeTaken = known?.state === 'released' || known?.state === 'claimed'
@@ -84,6 +86,7 @@ export async function acceptPayment(
   }
   const { isNew, isRepeated, claim } = await claims.claim(key, {
     ...purchase,
+    identifier,
     amount: terms.amount,
     validBefore: validBeforeOf(payment),
     upfront: upfront && first.isExact,
@@ -220,9 +223,10 @@ const UPFRONT_REQUIRED = 'upfront_required'
 /** Reasons for which a payment is not verified, so that only the chain knows if it was taken. */
 const REASONS_TO_ASK: ReadonlySet<string> = new Set([EXPIRED, UPFRONT_REQUIRED])
 
-function readOrRefuse(offers: Offers, header: string): Payment {
+function readOrRefuse(offers: Offers, header: string) {
   try {
-    return offers.read(header)
+    const payment = offers.read(header)
+    return { payment, identifier: paymentIdentifierOf(payment) }
   } catch (error) {
     if (error instanceof BadPayment) throw new PaymentRefused(error.reason, false, error)
     throw error

@@ -1,4 +1,5 @@
-import type { Pool } from 'pg'
+import { DatabaseError, type Pool } from 'pg'
+import { Fault } from '../../errors.ts'
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { PaymentKey } from './payment.ts'
 
@@ -6,6 +7,8 @@ import type { PaymentKey } from './payment.ts'
 export interface Purchase {
   /** Id that the buyer gave the purchase, which is paid once, by any of its payments. */
   readonly id?: string | undefined
+  /** Id that the buyer gave the payment, which is then the only one of its wallet with it. */
+  readonly identifier?: string | undefined
   readonly purpose: 'credits' | 'call'
   /** Id of the call, which is one attempt at a request. */
   readonly call?: string | undefined
@@ -45,19 +48,32 @@ export interface Claim extends Purchase {
 export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
   client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
   valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
-  delivered_at AS "deliveredAt", deposited, call, settling AS "mayBeSent"`
+  delivered_at AS "deliveredAt", deposited, call, identifier, settling AS "mayBeSent"`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
 
-export type ClaimRow = Omit<Claim, 'key' | 'client' | 'call'> &
-  PaymentKey & { readonly client: Buffer | null; readonly call: string | null }
+export type ClaimRow = Omit<Claim, 'key' | 'client' | 'call' | 'identifier'> &
+  PaymentKey & {
+    readonly client: Buffer | null
+    readonly call: string | null
+    readonly identifier: string | null
+  }
 
 export const toClaim = (claim: ClaimRow): Claim => {
-  const { network, asset, payer, nonce, client, call, ...row } = claim
+  const { network, asset, payer, nonce, client, call, identifier, ...row } = claim
   const key = { network, asset, payer, nonce }
-  return { ...row, key, client: client ?? undefined, call: call ?? undefined }
+  return {
+    ...row,
+    key,
+    client: client ?? undefined,
+    call: call ?? undefined,
+    identifier: identifier ?? undefined,
+  }
 }
 
 export const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
+
+const FIND_IDENTIFIED = `${SELECT_CLAIM} WHERE ${IS_KEY}
+  UNION ALL ${SELECT_CLAIM} WHERE payer = $3 AND identifier = $5 AND nonce <> $4`
 
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
   network,
@@ -85,6 +101,26 @@ export const attemptIds = (name: string): readonly string[] =>
     attempt === 0 ? name : derivedUuid(instantOf(name), `payment ${attempt} of ${name}`),
   )
 
+/**
+ * Finds the claim of a payment.
+ * @param identifier id that the buyer gave the payment
+ * @throws Fault `payment_identifier_reused` if the id belongs to another payment, or this to another id
+ */
+export async function findClaim(
+  on: Pick<Pool, 'query'>,
+  key: PaymentKey,
+  identifier: string | undefined,
+): Promise<Claim | undefined> {
+  const { rows } = await (identifier === undefined
+    ? on.query<ClaimRow>(`${SELECT_CLAIM} WHERE ${IS_KEY}`, keyValues(key))
+    : on.query<ClaimRow>(FIND_IDENTIFIED, [...keyValues(key), identifier]))
+  const claims = rows.map(toClaim)
+  const isOther = (claim: Claim) =>
+    !isSameKey(claim.key, key) || (claim.identifier ?? identifier) !== identifier
+  if (identifier !== undefined && claims.some(isOther)) throw new Fault('payment_identifier_reused')
+  return claims[0]
+}
+
 /** A claim; `isNew` is true if this request made it. */
 export interface ClaimResult {
   readonly isNew: boolean
@@ -93,23 +129,30 @@ export interface ClaimResult {
   readonly claim: Claim
 }
 
-/** Claims a payment for a process. Returns undefined if the payment is already claimed. */
+/** Unique index of the identifiers of payments. */
+const IDENTIFIERS = 'payment_claim_identifier'
+
+/**
+ * Claims a payment for a process. Returns undefined if the payment is already claimed.
+ * @throws Fault `payment_identifier_reused` if its identifier stands for another payment
+ */
 export async function insertClaim(
   on: Pick<Pool, 'query'>,
   key: PaymentKey,
   purchase: Purchase & { readonly id: string },
   process: string,
 ): Promise<ClaimResult | undefined> {
-  const { rows } = await on.query<ClaimRow & { readonly isRepeated: boolean }>(
+  const inserting = on.query<ClaimRow & { readonly isRepeated: boolean }>(
     `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
-       amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+       amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process,
+       identifier)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
      ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
        purpose = excluded.purpose, request_hash = excluded.request_hash,
        amount = excluded.amount, payee = excluded.payee, client = excluded.client,
        commission_bps = excluded.commission_bps, upfront = excluded.upfront,
        pay_to = excluded.pay_to, call = excluded.call, process = excluded.process,
-       state = 'claimed', settling = false,
+       identifier = excluded.identifier, state = 'claimed', settling = false,
        claimed_at = now(), changed_at = now()
        WHERE c.state = 'released'
      RETURNING ${CLAIM_COLUMNS}, c.xmax <> 0 AS "isRepeated"`,
@@ -127,8 +170,13 @@ export async function insertClaim(
       purchase.payTo.toLowerCase(),
       purchase.call ?? null,
       process,
+      purchase.identifier ?? null,
     ],
   )
+  const { rows } = await inserting.catch((error: unknown): never => {
+    const isTaken = error instanceof DatabaseError && error.constraint === IDENTIFIERS
+    throw isTaken ? new Fault('payment_identifier_reused', undefined, { cause: error }) : error
+  })
   if (!rows[0]) return undefined
   const { isRepeated, ...row } = rows[0]
   return { isNew: true, isRepeated, claim: toClaim(row) }

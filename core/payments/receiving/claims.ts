@@ -10,6 +10,7 @@ import {
   type Claim,
   type ClaimResult,
   type ClaimRow,
+  findClaim,
   IS_KEY,
   insertClaim,
   isClosed,
@@ -36,12 +37,9 @@ export class Claims {
     this.trust = new PayerTrust(pool)
   }
 
-  async find(key: PaymentKey): Promise<Claim | undefined> {
-    const { rows } = await this.#pool.query<ClaimRow>(
-      `${SELECT_CLAIM} WHERE ${IS_KEY}`,
-      keyValues(key),
-    )
-    return rows[0] && toClaim(rows[0])
+  /** @throws Fault `payment_identifier_reused`: see `findClaim` */
+  find(key: PaymentKey, identifier?: string): Promise<Claim | undefined> {
+    return findClaim(this.#pool, key, identifier)
   }
 
   /** Finds the received payment of a call whose work is not known to be done. */

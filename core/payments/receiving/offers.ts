@@ -1,4 +1,3 @@
-import { encodePaymentRequiredHeader } from '@x402/core/http'
 import { x402ResourceServer } from '@x402/core/server'
 import {
   type PaymentRequired,
@@ -7,9 +6,15 @@ import {
   VerifyError,
 } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { OFFER_RECEIPT } from '@x402/extensions/offer-receipt'
+import {
+  declarePaymentIdentifierExtension,
+  PAYMENT_IDENTIFIER,
+} from '@x402/extensions/payment-identifier'
 import { type Clock, systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
+import type { OfferSigner, SettledSale } from './offer-signer.ts'
 import { type Payment, readPayment } from './payment.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
 import { type OfferV1, offerV1 } from './version-1.ts'
@@ -24,6 +29,8 @@ export interface OffersOptions {
   /** `eip155:8453`. */
   readonly network: string
   readonly clock?: Clock
+  /** Signs offers and receipts. */
+  readonly signer?: OfferSigner
 }
 
 /** Price and payment terms of one request. */
@@ -41,6 +48,22 @@ export interface SaleTerms {
   readonly trustsKnownPayers?: boolean
 }
 
+/** What a 402 offers. */
+export interface OfferedSale extends SaleTerms {
+  readonly resource: ResourceInfo
+  readonly error?: string
+  /** Extensions of the offer by name; the longest are omitted from a header that is too long. */
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined
+  /** Extensions that only the body has, because they are too long for the header. */
+  readonly bodyExtensions?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface Offer {
+  readonly header: string
+  readonly required: PaymentRequired
+  readonly body: OfferV1
+}
+
 export interface VerificationResult {
   readonly valid: boolean
   readonly payer: Hex
@@ -56,11 +79,11 @@ export interface Offers {
    * Builds a 402: `header` is the value of PAYMENT-REQUIRED, `required` the same as an object, and
    * `body` the offer for clients of version 1, which read bodies only.
    */
-  offer(sale: SaleTerms & { readonly resource: ResourceInfo; readonly error?: string }): {
-    readonly header: string
-    readonly required: PaymentRequired
-    readonly body: OfferV1
-  }
+  offer(sale: OfferedSale): Offer
+  /** Builds a 402 that is signed, and allows buyers to name their payment. */
+  signedOffer(sale: OfferedSale): Promise<Offer>
+  /** Signs the receipt of a settled sale; undefined without a signer. */
+  signReceipt(sale: SettledSale): Promise<Record<string, unknown> | undefined>
   /** Parses PAYMENT-SIGNATURE or X-PAYMENT. @throws BadPayment unless one of at most 16 KiB */
   read(header: string | readonly string[]): Payment
   /**
@@ -90,7 +113,7 @@ export interface Offers {
 }
 
 export function createOffers(options: OffersOptions): Offers {
-  const { facilitator, payTo, network, clock = systemClock } = options
+  const { facilitator, payTo, network, clock = systemClock, signer } = options
   const asset = assetOf(network)
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
   const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms)
@@ -101,15 +124,21 @@ export function createOffers(options: OffersOptions): Offers {
   const gateway = () => facilitator.batched ?? oneByOne
   return {
     requirements,
-    offer(sale) {
-      const { resource, error } = sale
-      const required: PaymentRequired = {
-        x402Version: 2,
-        ...(error === undefined ? {} : { error }),
-        resource,
-        accepts: [requirements(sale)],
-      }
-      return { header: encodePaymentRequiredHeader(required), required, body: offerV1(required) }
+    offer: (sale) => buildOffer(requirements(sale), sale),
+    async signedOffer(sale) {
+      const requirement = requirements(sale)
+      const signed = await signer?.signOffer(sale.resource, requirement)
+      return buildOffer(requirement, {
+        ...sale,
+        extensions: {
+          ...sale.extensions,
+          ...NAMED_PAYMENTS,
+          ...(signed && { [OFFER_RECEIPT]: signed }),
+        },
+      })
+    },
+    async signReceipt(sale) {
+      return signer && { [OFFER_RECEIPT]: await signer.signReceipt(sale) }
     },
     read: readPayment,
     match(ours, payment) {
@@ -135,6 +164,36 @@ export function createOffers(options: OffersOptions): Offers {
       return toSettlement(payment, response)
     },
   }
+}
+
+/** Buyers may give a payment an id. */
+const NAMED_PAYMENTS = { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }
+
+/** Maximum length of PAYMENT-REQUIRED: many clients and proxies limit a header to 8 KiB. */
+const HEADER_MAX = 8_000
+
+function buildOffer(requirement: PaymentRequirements, sale: OfferedSale): Offer {
+  const { resource, error, extensions, bodyExtensions } = sale
+  const required: PaymentRequired = {
+    x402Version: 2,
+    ...(error === undefined ? {} : { error }),
+    resource,
+    accepts: [requirement],
+    ...(extensions && { extensions }),
+  }
+  const header = Buffer.from(JSON.stringify(required)).toString('base64')
+  if (header.length > HEADER_MAX && extensions && Object.keys(extensions).length > 0) {
+    return buildOffer(requirement, { ...sale, extensions: withoutLongest(extensions) })
+  }
+  const body = offerV1(required)
+  return { header, required, body: bodyExtensions ? { ...body, extensions: bodyExtensions } : body }
+}
+
+function withoutLongest(extensions: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const byLength = Object.entries(extensions)
+    .map(([name, extension]) => ({ name, extension, length: JSON.stringify(extension).length }))
+    .toSorted((a, b) => a.length - b.length)
+  return Object.fromEntries(byLength.slice(0, -1).map(({ name, extension }) => [name, extension]))
 }
 
 function buildRequirements(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequirements {

@@ -19,6 +19,7 @@ export type BadPaymentReason =
   | 'malformed_base64'
   | 'malformed_json'
   | 'malformed_payload'
+  | 'malformed_identifier'
 
 /** Malformed PAYMENT-SIGNATURE or X-PAYMENT. The message may be shown to the payer. */
 export class BadPayment extends Error {

@@ -10,6 +10,8 @@ export interface OfferV1 {
   readonly x402Version: 1
   readonly error: string
   readonly accepts: readonly object[]
+  /** Extensions of version 2 that are too long for a header. */
+  readonly extensions?: Readonly<Record<string, unknown>>
 }
 
 /** Converts an offer of version 2. */

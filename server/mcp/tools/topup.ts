@@ -61,7 +61,7 @@ async function instructions(
   const base = baseUrl()
   const name = `pur_${randomUUID()}`
   const url = `${base}/v1/credits/purchase`
-  const { required } = offers.offer(purchaseTerms(amount, url))
+  const { required } = await offers.signedOffer(purchaseTerms(amount, url))
   const value = dollars(amount)
   const order = { amount_usd: value, key_id: caller.keyId, purchase_id: name }
   const page = `${base}/topup?${new URLSearchParams(order).toString()}`

@@ -1,9 +1,9 @@
-import { encodePaymentResponseHeader } from '@x402/core/http'
 import { FAULTS, Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
 import { type AcceptedPayment, settlePayment } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, REFUND_HOURS } from '../../../core/payments/receiving/claim.ts'
 import type { Settlement } from '../../../core/payments/receiving/offers.ts'
+import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { CallOutcome, Charge, Funds, PricedCall } from '../call-types.ts'
@@ -19,7 +19,7 @@ export class PostpaidFunds implements Funds {
   readonly #deps: CallDeps
   readonly #accepted: AcceptedPayment
   readonly #priced: PricedCall
-  readonly #offerUpfront: () => Fault
+  readonly #offerUpfront: () => Promise<Fault>
   #isOpen = true
 
   /** @param offerUpfront builds the 402 for a payment that fails after the work */
@@ -27,7 +27,7 @@ export class PostpaidFunds implements Funds {
     deps: CallDeps,
     accepted: AcceptedPayment,
     priced: PricedCall,
-    offerUpfront: () => Fault,
+    offerUpfront: () => Promise<Fault>,
   ) {
     this.payer = payerOf(accepted.claim)
     this.#deps = deps
@@ -47,10 +47,12 @@ export class PostpaidFunds implements Funds {
     const settled = await settlePayment(this.#deps, this.#accepted)
     if (settled.outcome === 'failed') {
       const fault = notSettled(settled, this.#priced)
-      throw fault.with({ headers: { ...this.#offerUpfront().headers, ...fault.headers } })
+      const { headers } = await this.#offerUpfront()
+      throw fault.with({ headers: { ...headers, ...fault.headers } })
     }
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#priced)
-    const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
+    const paid = { ...claim, transaction: settled.tx ?? null }
+    const headers = { 'PAYMENT-RESPONSE': await confirmationOf(this.#deps, paid, this.#priced) }
     return { source, amount: this.#priced.price, balance: undefined, entry: claim.id, headers }
   }
 
@@ -76,7 +78,7 @@ export class PrepaidFunds implements Funds {
     deps: Pick<CallDeps, 'claims' | 'responses'>,
     claim: Claim,
     call: string,
-    paymentResponse = paymentResponseOf(claim),
+    paymentResponse: string,
   ) {
     this.payer = payerOf(claim)
     this.#deps = deps
@@ -130,18 +132,14 @@ export class PrepaidFunds implements Funds {
   }
 }
 
-/** PAYMENT-RESPONSE of an earlier payment. @throws Fault `payment_pending` without transaction */
-export function paymentResponseOf({ key, transaction, amount }: Claim): string {
-  if (transaction === null) throw new Fault('payment_pending')
-  const network = key.network as `${string}:${string}`
-  const { payer } = key
-  return encodePaymentResponseHeader({
-    success: true,
-    transaction,
-    network,
-    payer,
-    amount: String(amount),
-  })
+/** PAYMENT-RESPONSE of a claim. @throws Fault `payment_pending` without transaction */
+export async function confirmationOf(
+  deps: Pick<CallDeps, 'offers'>,
+  claim: Claim,
+  { request }: PricedCall,
+): Promise<string> {
+  if (claim.transaction === null) throw new Fault('payment_pending')
+  return await paymentResponseOf(deps, claim, claim.transaction, request.url())
 }
 
 /** 402 for a payment that failed, or 202 for one whose outcome is not known. */

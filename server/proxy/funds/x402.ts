@@ -11,13 +11,14 @@ import {
 import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
+import { paymentIdentifierOf } from '../../../core/payments/receiving/payment-identifier.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { toFault } from '../../http/problem.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
 import { SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
-import { notSettled, PostpaidFunds, PrepaidFunds, paymentResponseOf } from './x402-funds.ts'
+import { confirmationOf, notSettled, PostpaidFunds, PrepaidFunds } from './x402-funds.ts'
 
 /**
  * Accepts the request's x402 payment. It is verified now and settled on delivery, or settled now
@@ -38,15 +39,16 @@ export async function reserveX402(
     call,
     requestHash,
     client: clientOf(request),
+    identifier: anonymousName(priced),
     payee: offering.payee.code,
     commissionBps: offering.commissionBps,
   } as const
   const needSeconds = deadlineOf(offering.endpoint)
   const accepting = acceptPayment(deps, payment, terms, purchase, needSeconds, found)
-  const accepted = await accepting.catch((error: unknown) => {
+  const accepted = await accepting.catch(async (error: unknown) => {
     if (!(error instanceof PaymentRefused)) throw error
     const upfront = terms.upfront || error.upfront
-    throw refusal(deps, priced, 'payment_invalid', error.reason, upfront)
+    throw await refusal(deps, priced, 'payment_invalid', error.reason, upfront)
   })
   if ('repeated' in accepted) return await resumeConcurrent(deps, accepted.repeated, priced)
   if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
@@ -65,7 +67,8 @@ export const dryRunX402 = async (
 /**
  * Claim of the request's payment, if the same payment was presented before, for the same request
  * by the same client. Returns undefined for a new, released or unreadable one.
- * @throws Fault `payment_replayed` if it was presented for another request or by another client
+ * @throws Fault `payment_replayed` if it was presented for another request or by another client,
+ *   `payment_identifier_reused` if its identifier belongs to another payment
  */
 export async function findPresentedClaim(
   deps: CallDeps,
@@ -75,9 +78,11 @@ export async function findPresentedClaim(
   // Also below the minimum price, which may have risen since the payment.
   if (priced.price === 0n || deps.creditsOnly.has(priced.request.slug)) return undefined
   try {
-    const claim = await deps.claims.find(paymentKey(deps.offers.read(payment)))
+    const read = deps.offers.read(payment)
+    const identifier = paymentIdentifierOf(read) ?? anonymousName(priced)
+    const claim = await deps.claims.find(paymentKey(read), identifier)
     if (claim === undefined || claim.state === 'released') return undefined
-    assertSamePurchase(deps, claim, priced)
+    await assertSamePurchase(deps, claim, priced)
     return claim
   } catch (error) {
     if (error instanceof BadPayment) return undefined
@@ -85,14 +90,14 @@ export async function findPresentedClaim(
   }
 }
 
-function assertSamePurchase(
+async function assertSamePurchase(
   deps: CallDeps,
   { requestHash, client, state, transaction, deposited }: Claim,
   priced: PricedCall,
-): void {
-  if (deposited) throw refusal(deps, priced, 'payment_replayed', 'payment_deposited')
+): Promise<void> {
+  if (deposited) throw await refusal(deps, priced, 'payment_replayed', 'payment_deposited')
   if (!requestHash.equals(priced.requestHash) || state === 'failed') {
-    throw refusal(deps, priced, 'payment_replayed', 'payment_already_claimed')
+    throw await refusal(deps, priced, 'payment_replayed', 'payment_already_claimed')
   }
   // Anyone can read a payment on the chain; only the client that sent it receives the response.
   if (!client?.equals(clientOf(priced.request))) {
@@ -129,7 +134,7 @@ export async function resumeClaim(
   const response = await deps.responses.find(claim.id)
   if (response) {
     const headers = {
-      'PAYMENT-RESPONSE': paymentResponseOf(claim),
+      'PAYMENT-RESPONSE': await confirmationOf(deps, claim, priced),
       'Idempotency-Replayed': 'true',
     }
     return { replayable: { response, source: 'x402', headers } }
@@ -142,14 +147,10 @@ export async function resumeClaim(
  * Starts the work that a payment has paid for.
  * @throws Fault `payment_in_progress` if another request has started it
  */
-async function startWork(
-  deps: CallDeps,
-  priced: PricedCall,
-  claim: Claim,
-  paymentResponse?: string,
-): Promise<Funds> {
+async function startWork(deps: CallDeps, priced: PricedCall, claim: Claim): Promise<Funds> {
   const { key, transaction } = claim
-  const funds = new PrepaidFunds(deps, claim, priced.call, paymentResponse)
+  const confirmation = await confirmationOf(deps, claim, priced)
+  const funds = new PrepaidFunds(deps, claim, priced.call, confirmation)
   const seconds = deadlineOf(priced.offering.endpoint) + SETTLE_MARGIN_SECONDS
   const isOurs = await deps.claims.startWork(key, priced.call, seconds).catch(async (error) => {
     await funds[Symbol.asyncDispose]() // it may have been started
@@ -160,9 +161,13 @@ async function startWork(
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 
+/** Idempotency-Key of an anonymous caller: it names the payment, because no API key owns it. */
+const anonymousName = ({ caller, request }: PricedCall): string | undefined =>
+  caller.keyId === null ? request.idempotencyKey : undefined
+
 /** Continues with a payment that another request claimed after `findPresentedClaim`. */
 async function resumeConcurrent(deps: CallDeps, claim: Claim, priced: PricedCall): Promise<Funds> {
-  assertSamePurchase(deps, claim, priced)
+  await assertSamePurchase(deps, claim, priced)
   const { prepaid } = claim.state === 'claimed' ? {} : await resumeClaim(deps, claim, priced)
   if (prepaid) return prepaid
   throw new Fault('payment_in_progress', undefined, { extras: { transaction: claim.transaction } })
@@ -177,19 +182,19 @@ async function settleUpfront(
   const settled = await settlePayment(deps, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const claim = { ...accepted.claim, transaction: settled.tx ?? null }
-  return startWork(deps, priced, claim, settled.responseHeader)
+  return startWork(deps, priced, claim)
 }
 
 /** A 402 that refuses the payment and offers the terms of the next one. */
-function refusal(
+async function refusal(
   deps: CallDeps,
   priced: PricedCall,
   code: 'payment_invalid' | 'payment_replayed',
   reason: string,
   upfront?: boolean,
-): Fault {
+): Promise<Fault> {
   const terms = saleTermsOf(deps, priced)
-  const { header, body } = deps.offers.offer({
+  const { header, body } = await deps.offers.signedOffer({
     ...terms,
     ...(upfront && { upfront }),
     error: reason,

@@ -14,6 +14,7 @@ import {
 } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
+import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
 import { claimRequestName } from '../../../core/usage/request-names.ts'
@@ -64,6 +65,7 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
       'payment_required',
       'payment_invalid',
       'payment_replayed',
+      'payment_identifier_reused',
       'idempotency_key_reused',
       'facilitator_unavailable',
     ],
@@ -113,8 +115,8 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   const { offers } = deps
   const { buyer, amount, url } = order
   const terms = purchaseTerms(amount, url)
-  const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
-    const { header, body } = offers.offer({ ...terms, error: error ?? code })
+  const refuse = async (code: 'payment_required' | 'payment_invalid', error?: string) => {
+    const { header, body } = await offers.signedOffer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
     const extras = { ...body, amount_microdollars: json(amount), ...reason }
     const detail = describeRefusal(error ?? '')
@@ -123,8 +125,8 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   const id = await claimPurchaseId(deps, order)
   if (order.payment === undefined) {
     const known = id === undefined ? undefined : await deps.claims.findPurchase(id)
-    if (!known || isClosed(known)) throw refuse('payment_required')
-    return repeatReply(deps, buyer, known) // avoids a second payment after a lost response
+    if (!known || isClosed(known)) throw await refuse('payment_required')
+    return repeatReply(deps, order, known) // avoids a second payment after a lost response
   }
   const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
   const payee = buyer.credits.code
@@ -134,17 +136,17 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
     requestHash,
     payee,
     commissionBps: 0,
-  }).catch((error: unknown) => {
-    throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
+  }).catch(async (error: unknown) => {
+    throw error instanceof PaymentRefused ? await refuse('payment_invalid', error.reason) : error
   })
-  if ('repeated' in accepted) return replayPurchase(deps, buyer, accepted.repeated, requestHash)
+  if ('repeated' in accepted) return replayPurchase(deps, order, accepted.repeated, requestHash)
   const { claim } = accepted
   const settled = await settlePayment(deps, accepted)
   const { outcome, tx, reason, responseHeader } = settled
-  if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
+  if (outcome === 'failed') throw await refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
-  return purchaseReply(deps, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
+  return purchaseReply(deps, order, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
 /** Returns the id of a purchase that the buyer named; the same name always has the same id. */
@@ -164,29 +166,37 @@ async function claimPurchaseId(
 /** Replies to a repeated payment. Rejects it if the earlier use was not this purchase. */
 async function replayPurchase(
   deps: CreditsDeps,
-  buyer: Buyer,
+  order: PurchaseOrder,
   claim: Claim,
   requestHash: Buffer,
 ): Promise<RestReply> {
   if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return repeatReply(deps, buyer, claim)
+  return repeatReply(deps, order, claim)
 }
 
-const repeatReply = async (deps: CreditsDeps, buyer: Buyer, claim: Claim): Promise<RestReply> =>
-  purchaseReply(deps, buyer, await findSettled(deps, claim))
-
-async function purchaseReply(
-  { accountStatus, clock }: CreditsDeps,
-  buyer: Buyer,
+const repeatReply = async (
+  deps: CreditsDeps,
+  order: PurchaseOrder,
   claim: Claim,
-  headers: Readonly<Record<string, string>> = {},
+): Promise<RestReply> => purchaseReply(deps, order, await findSettled(deps, claim))
+
+/** @param pending headers for a payment whose outcome is not known yet */
+async function purchaseReply(
+  deps: CreditsDeps,
+  { buyer, url }: PurchaseOrder,
+  claim: Claim,
+  pending: Readonly<Record<string, string>> = {},
 ): Promise<RestReply> {
+  const { accountStatus, clock } = deps
   const settled = claim.state === 'settled' || claim.state === 'confirmed'
+  const isPaid = settled && claim.transaction !== null
   return {
     status: settled ? 201 : 202,
-    headers,
+    headers: isPaid
+      ? { 'PAYMENT-RESPONSE': await paymentResponseOf(deps, claim, claim.transaction, url) }
+      : pending,
     body: {
       purchase_id: claim.id,
       state: settled ? 'settled' : 'pending',

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { Receipts } from '../../../core/usage/receipts.ts'
+import { didOf } from '../../../core/payments/receiving/offer-signer.ts'
+import type { Jwk, Receipts } from '../../../core/usage/receipts.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const PublicKey = z.object({
@@ -44,9 +45,40 @@ const Verification = z.object({
     }),
 })
 
+const DidDocument = z.object({
+  '@context': z.array(z.string()),
+  id: z.string(),
+  verificationMethod: z.array(
+    z.object({
+      id: z.string(),
+      type: z.literal('JsonWebKey2020'),
+      controller: z.string(),
+      publicKeyJwk: PublicKey,
+    }),
+  ),
+  assertionMethod: z.array(z.string()),
+})
+
+/** DID document (`did:web`), by which verifiers of x402 offers and receipts find the keys. */
+function didDocument(did: string, keys: readonly Jwk[]): z.input<typeof DidDocument> {
+  const idOf = ({ kid }: Jwk): string => `${did}#${kid}`
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
+    id: did,
+    verificationMethod: keys.map((key) => ({
+      id: idOf(key),
+      type: 'JsonWebKey2020',
+      controller: did,
+      publicKeyJwk: key,
+    })),
+    assertionMethod: keys.map(idOf),
+  }
+}
+
 export const receiptRoutes = (
   pool: Pool,
   receipts: Pick<Receipts, 'keys' | 'verify'>,
+  origin: () => string,
 ): readonly AnyRoute[] => [
   route('GET /.well-known/jwks.json', {
     summary: 'Returns all public keys that have signed receipts of this hub (RFC 7517).',
@@ -54,6 +86,13 @@ export const receiptRoutes = (
     shared: true,
     response: { status: 200, schema: z.object({ keys: z.array(PublicKey) }) },
     handle: async () => ({ body: { keys: await receipts.keys() } }),
+  }),
+  route('GET /.well-known/did.json', {
+    summary: 'Returns the DID document of this hub: the keys of its signed offers and receipts.',
+    auth: 'none',
+    shared: true,
+    response: { status: 200, schema: DidDocument },
+    handle: async () => ({ body: didDocument(didOf(origin()), await receipts.keys()) }),
   }),
   route('POST /v1/receipts/verify', {
     summary: 'Verifies the signature of a receipt (X-Receipt) and returns its claims.',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ObjectSchema } from '../../../core/catalog/services/request-input.ts'
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
@@ -17,11 +18,6 @@ export const BY_X402 = {
   protocols: [{ x402: { version: 2, scheme: 'exact', network: USDC_BASE.network } }],
 } as const
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
-
-export interface ObjectSchema {
-  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
-  readonly required?: readonly string[]
-}
 
 /** Converts a zod schema to JSON Schema 2020-12. */
 export const jsonSchema = (

@@ -75,6 +75,7 @@ export const X402_CALL_FAULTS: readonly FaultCode[] = [
   'payment_required',
   'payment_invalid',
   'payment_replayed',
+  'payment_identifier_reused',
   'payment_in_progress',
   'payment_pending',
   'facilitator_unavailable',

@@ -1,4 +1,5 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
+import { publicSchema, splitInput } from '../../../core/catalog/services/request-input.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
@@ -6,7 +7,6 @@ import {
   BY_CREDITS,
   BY_X402,
   jsonBody,
-  type ObjectSchema,
   operationIdOf,
   parametersOf,
   priceRange,
@@ -67,48 +67,20 @@ const RESPONSE_HEADERS = {
   'X-Receipt': describe('JWS of request, response and charge; keys: /.well-known/jwks.json.'),
 } as const
 
-/** Splits the input of an endpoint into path, query and body. */
+/** Parameters and body of the requests of an endpoint. */
 function requestInput({ endpoint, method, path }: CatalogEntry) {
-  const input: ObjectSchema = publicSchema(endpoint.input.json)
-  const { styles, query } = endpoint
-  const isAllInQuery = method === 'GET' || (method === 'DELETE' && !query?.length)
-  const inPath = (name: string) => path.includes(`{${name}}`)
+  const input = splitInput(endpoint, method, path)
   const withStyle = (parameter: { readonly name: string }) => {
-    const { style, explode } = styles?.[parameter.name] ?? {}
+    const { style, explode } = endpoint.styles?.[parameter.name] ?? {}
     return style === undefined || style === 'json' ? parameter : { ...parameter, style, explode }
   }
-  const inQuery = (name: string) =>
-    !inPath(name) && (isAllInQuery || endpoint.query?.includes(name) === true)
   const parameters = [
-    ...parametersOf(pickMembers(input, inPath), 'path').map(withStyle),
-    ...parametersOf(pickMembers(input, inQuery)).map(withStyle),
+    ...parametersOf(input.path, 'path').map(withStyle),
+    ...parametersOf(input.query).map(withStyle),
     ...CALL_PARAMETERS,
   ]
-  if (isAllInQuery) return { parameters }
-  const body = pickMembers(input, (name) => !inPath(name) && !inQuery(name))
-  return { parameters, requestBody: jsonBody(body, exampleOf(body as object)) }
-}
-
-/** Schema without references to its own `$defs`, which would not resolve in another document. */
-function publicSchema<Schema extends object>(schema: Schema): Schema {
-  if (!('$defs' in schema)) return schema
-  const { $defs: _, ...rest } = schema
-  return JSON.parse(JSON.stringify(rest), (key, value: unknown) =>
-    key === '$ref' && String(value).startsWith('#/$defs/') ? undefined : value,
-  ) as Schema
-}
-
-/** Keeps only some members of an object schema. Returns other schemas unchanged. */
-function pickMembers(schema: ObjectSchema, keep: (name: string) => boolean): ObjectSchema {
-  const { properties, required } = schema
-  if (!properties) return schema
-  const picked = Object.entries(properties).filter(([name]) => keep(name))
-  if (picked.length === Object.keys(properties).length) return schema
-  return {
-    ...schema,
-    properties: Object.fromEntries(picked),
-    required: (required ?? []).filter(keep),
-  }
+  if (!input.body) return { parameters }
+  return { parameters, requestBody: jsonBody(input.body, exampleOf(input.body as object)) }
 }
 
 export function paidOperation(shown: CatalogEntry): Record<string, unknown> {

@@ -1,0 +1,88 @@
+import type { PaymentRequirements, ResourceInfo } from '@x402/core/types'
+import {
+  createJWS,
+  createOfferJWS,
+  type JWSSigner,
+  type SignedOffer,
+} from '@x402/extensions/offer-receipt'
+import type { SigningKey } from '../../crypto/signing-key.ts'
+import { LoadingCache } from '../../runtime/cache.ts'
+
+/** Validity of a signed offer; longer than the time for which it is cached. */
+const OFFER_SECONDS = 300
+const CACHE_MS = 60_000
+const CACHE_MAX = 1_000
+
+/** What a receipt confirms: a settled payment and the journal entry of its sale. */
+export interface SettledSale {
+  readonly resource: string
+  readonly network: string
+  readonly payer: string
+  readonly transaction: string
+  readonly amount: bigint
+  readonly entry: string
+  readonly issuedAt: Date
+}
+
+/** DID of a hub by its origin; `/.well-known/did.json` resolves it. */
+export const didOf = (origin: string): string =>
+  `did:web:${encodeURIComponent(new URL(origin).host)}`
+
+/**
+ * Signs offers and receipts with the key that signs the hub's own receipts (x402 extension
+ * `offer-receipt`, JWS). An offer is signed once a minute, so that a 402 costs no signature.
+ */
+export class OfferSigner {
+  readonly #key: () => SigningKey
+  readonly #origin: () => string
+  readonly #offers: LoadingCache<string, SignedOffer>
+
+  constructor(key: () => SigningKey, origin: () => string) {
+    this.#key = key
+    this.#origin = origin
+    this.#offers = new LoadingCache((terms) => this.#sign(terms), {
+      ttlMs: CACHE_MS,
+      max: CACHE_MAX,
+    })
+  }
+
+  /** Signs the terms under which a resource is sold. */
+  async signOffer({ url }: ResourceInfo, requirement: PaymentRequirements): Promise<object> {
+    const terms = JSON.stringify([url, requirement])
+    return { info: { offers: [this.#offers.get(terms) ?? (await this.#offers.load(terms))] } }
+  }
+
+  /** Signs a receipt. The same sale has the same receipt until the key is rotated. */
+  async signReceipt(sale: SettledSale): Promise<object> {
+    const { resource: resourceUrl, network, payer, transaction, amount, entry, issuedAt } = sale
+    const payload = {
+      version: 1,
+      network,
+      resourceUrl,
+      payer,
+      issuedAt: Math.floor(issuedAt.getTime() / 1_000),
+      transaction,
+      amount: String(amount),
+      entry,
+    }
+    const signature = await createJWS(payload, this.#signer())
+    return { info: { receipt: { format: 'jws', signature } } }
+  }
+
+  #sign(terms: string): Promise<SignedOffer> {
+    const [url, requirement] = JSON.parse(terms) as [string, PaymentRequirements]
+    const { scheme, network, asset, payTo, amount } = requirement
+    const offer = { acceptIndex: 0, scheme, network, asset, payTo, amount }
+    return createOfferJWS(url, { ...offer, offerValiditySeconds: OFFER_SECONDS }, this.#signer())
+  }
+
+  #signer(): JWSSigner {
+    const key = this.#key()
+    return {
+      kid: `${didOf(this.#origin())}#${key.id}`,
+      format: 'jws',
+      algorithm: 'EdDSA',
+      sign: async (bytes) => (await key.sign(bytes)).toString('base64url'),
+    }
+  }
+}
