@@ -29,7 +29,7 @@ import { ListedTermsStore } from '../../core/payments/paying/listed-terms.ts'
 import { Claims } from '../../core/payments/receiving/claims.ts'
 import { Deposits } from '../../core/payments/receiving/deposits.ts'
 import { OfferSigner } from '../../core/payments/receiving/offer-signer.ts'
-import { createOffers } from '../../core/payments/receiving/offers.ts'
+import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Host } from '../../core/plugin/index.ts'
 import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
 import { SecretKeys } from '../../core/secret-keys/secret-keys.ts'
@@ -191,6 +191,13 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   return { ...hub, close: () => opened.disposeAsync() }
 }
 
+/** Creates the offers of the hub, which its signing key signs. */
+function openOffers({ money, baseUrl }: HubOptions, clock: Clock, secretKeys: SecretKeys): Offers {
+  const { treasury: payTo } = money
+  const signer = new OfferSigner(() => secretKeys.signingKey(), baseUrl)
+  return createOffers({ ...money, payTo, network: USDC_BASE.network, clock, signer })
+}
+
 /** @param scope releases what was opened, in reverse order */
 async function openParts(
   options: HubOptions,
@@ -226,9 +233,7 @@ async function openParts(
   const catalogDeps = { ...core, secretKeys, scope }
   const pluginCatalog = await openPluginCatalog(options, catalogDeps, host, privileges)
   const { catalog, services: plugins } = pluginCatalog
-  const { network } = USDC_BASE
-  const signer = new OfferSigner(() => secretKeys.signingKey(), options.baseUrl)
-  const offers = createOffers({ ...money, payTo: money.treasury, network, clock, signer })
+  const offers = openOffers(options, clock, secretKeys)
   const calls = new CallLog(pool, log)
   scope.defer(() => calls.flush())
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)

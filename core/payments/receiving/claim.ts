@@ -104,7 +104,8 @@ export const attemptIds = (name: string): readonly string[] =>
 /**
  * Finds the claim of a payment.
  * @param identifier id that the buyer gave the payment
- * @throws Fault `payment_identifier_reused` if the id belongs to another payment, or this to another id
+ * @throws Fault `payment_identifier_reused` if the id belongs to another payment, or the payment to
+ *   another id
  */
 export async function findClaim(
   on: Pick<Pool, 'query'>,

@@ -13,7 +13,7 @@ const OFFER_SECONDS = 300
 const CACHE_MS = 60_000
 const CACHE_MAX = 1_000
 
-/** What a receipt confirms: a settled payment and the journal entry of its sale. */
+/** Settled payment and the journal entry of its sale, which a receipt confirms. */
 export interface SettledSale {
   readonly resource: string
   readonly network: string
@@ -60,7 +60,7 @@ export class OfferSigner {
       network,
       resourceUrl,
       payer,
-      issuedAt: Math.floor(issuedAt.getTime() / 1_000),
+      issuedAt: Number(BigInt(issuedAt.getTime()) / 1_000n),
       transaction,
       amount: String(amount),
       entry,

@@ -6,13 +6,14 @@ import {
   VerifyError,
 } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { BAZAAR } from '@x402/extensions/bazaar'
 import { OFFER_RECEIPT } from '@x402/extensions/offer-receipt'
 import {
   declarePaymentIdentifierExtension,
   PAYMENT_IDENTIFIER,
 } from '@x402/extensions/payment-identifier'
 import { type Clock, systemClock } from '../../clock.ts'
-import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
+import { type Asset, assetOf, type Hex, USDC_BASE } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
 import type { OfferSigner, SettledSale } from './offer-signer.ts'
 import { type Payment, readPayment } from './payment.ts'
@@ -48,7 +49,7 @@ export interface SaleTerms {
   readonly trustsKnownPayers?: boolean
 }
 
-/** What a 402 offers. */
+/** Sale that a 402 offers. */
 export interface OfferedSale extends SaleTerms {
   readonly resource: ResourceInfo
   readonly error?: string
@@ -165,6 +166,14 @@ export function createOffers(options: OffersOptions): Offers {
     },
   }
 }
+
+/** Terms that all offers of calls share, for documents that announce them. */
+export const X402_TERMS = {
+  version: 2,
+  scheme: 'exact',
+  network: USDC_BASE.network,
+  extensions: [BAZAAR.key, PAYMENT_IDENTIFIER, OFFER_RECEIPT],
+} as const
 
 /** Buyers may give a payment an id. */
 const NAMED_PAYMENTS = { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }

@@ -1,3 +1,4 @@
+import { getAddress } from 'viem'
 import type { Claim } from './claim.ts'
 import type { Offers } from './offers.ts'
 
@@ -11,7 +12,8 @@ export async function paymentResponseOf(
   transaction: string,
   resource: string,
 ): Promise<string> {
-  const { network, payer } = key
+  const { network } = key
+  const payer = getAddress(key.payer)
   const sale = { resource, network, payer, transaction, amount, entry, issuedAt }
   const extensions = await offers.signReceipt(sale)
   const response = {

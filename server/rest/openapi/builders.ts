@@ -3,7 +3,7 @@ import type { ObjectSchema } from '../../../core/catalog/services/request-input.
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
-import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 
 /** Range of a price that depends on the request. */
 export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
@@ -15,7 +15,7 @@ export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: M
 
 /** Crawlers expect each protocol as an object with its name as the only member. */
 export const BY_X402 = {
-  protocols: [{ x402: { version: 2, scheme: 'exact', network: USDC_BASE.network } }],
+  protocols: [{ x402: X402_TERMS }],
 } as const
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 

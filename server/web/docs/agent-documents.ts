@@ -1,5 +1,6 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
 import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
+import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
 /** Public URLs of the entry points. */
@@ -84,13 +85,14 @@ External x402 APIs: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
 Errors: ${baseUrl}/docs/problems.
 `
 
-/** `/.well-known/x402`: every URL that responds 402 with an offer. */
+/** `/.well-known/x402`: every URL that responds 402 with an offer, and the terms of all of them. */
 export const x402Resources = (
   shown: readonly CatalogEntry[],
   creditsOnly: ReadonlySet<string>,
   site: Site,
 ) => ({
   version: 1,
+  x402: X402_TERMS,
   resources: [
     ...new Set(
       shown
@@ -132,6 +134,8 @@ export const apiCatalog = (shown: readonly CatalogEntry[], { baseUrl, proxyUrl }
   }
 }
 
+/** Transport of A2A 0.3 that comes closest to the one of MCP: JSON-RPC 2.0 over HTTP. */
+const MCP_TRANSPORT = 'JSONRPC'
 /** URI of the binding by which the hub serves its skills: MCP, not a protocol of A2A itself. */
 const MCP_BINDING = 'https://modelcontextprotocol.io'
 
@@ -146,10 +150,21 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
   version,
   supportedInterfaces: [{ url: site.mcpUrl, protocolBinding: MCP_BINDING, protocolVersion: '1.0' }],
   url: site.mcpUrl,
-  preferredTransport: MCP_BINDING,
+  preferredTransport: MCP_TRANSPORT,
   documentationUrl: `${site.baseUrl}/docs`,
   provider: { organization: 'AgentHub', url: site.baseUrl },
-  capabilities: { streaming: false, pushNotifications: false },
+  capabilities: {
+    streaming: false,
+    pushNotifications: false,
+    extensions: [
+      {
+        uri: 'https://github.com/x402-foundation/x402',
+        description: 'Calls are paid per request by x402, or from credits.',
+        required: false,
+        params: X402_TERMS,
+      },
+    ],
+  },
   securitySchemes: {
     apiKey: {
       type: 'http',
