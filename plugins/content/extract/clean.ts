@@ -1,8 +1,17 @@
 import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 'domhandler'
+import { alertOf } from './admonitions.ts'
 import type { Kind } from './kind.ts'
 import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
-import { aroundProductName, isCollapsible, removableName, surroundingName } from './names.ts'
+import {
+  aroundProductName,
+  isAnchorName,
+  isCollapsible,
+  isToolName,
+  removableName,
+  surroundingName,
+} from './names.ts'
+import { textOf } from './text.ts'
 
 /** Elements without page text, or with controls only. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
@@ -45,9 +54,25 @@ const isHidden = (element: Element): boolean => {
 
 const isNoscript = (node: ChildNode): boolean => isTag(node) && node.name === 'noscript'
 
+const MARKS = /^[^\p{L}\p{N}]+$/u
+const ANCHOR_LABEL = /^(?:permalink|permanent link|direct link|link to|anchor|copy link|edit)\b/i
+
+/** Returns true for the anchor of a heading, a link to edit a section, and numbers of lines. */
+function isTool(element: Element): boolean {
+  if (isToolName(element)) return true
+  const { name, attribs } = element
+  const isAnchor = isAnchorName(element)
+  if (!isAnchor && !(name === 'a' && attribs['href']?.includes('#'))) return false
+  const text = textOf(element)
+  return MARKS.test(text) || (isAnchor && ANCHOR_LABEL.test(text))
+}
+
 /** Removes elements that are neither text nor image, and `noscript` unless it holds most prose. */
 export function removeHidden(root: ParentNode): void {
-  removeAll(root, (node) => isComment(node) || (isTag(node) && HIDDEN_ELEMENTS.has(node.name)))
+  removeAll(
+    root,
+    (node) => isComment(node) || (isTag(node) && (HIDDEN_ELEMENTS.has(node.name) || isTool(node))),
+  )
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
   removeAll(root, (node) => isTag(node) && isNoscript(node) && proseIn(measures, node) <= whole / 2)
@@ -121,7 +146,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     }
     if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false
     return (
-      (node.name === 'aside' && !isPullQuote(measureOf(measures, node))) ||
+      (node.name === 'aside' && !alertOf(node) && !isPullQuote(measureOf(measures, node))) ||
       node.name === 'footer' ||
       ROLES.has(node.attribs['role'] ?? '')
     )

@@ -9,6 +9,7 @@ import { parse, wrapNodes } from './dom.ts'
 import { declaredKind, isTablePage, type Kind, kindWithin } from './kind.ts'
 import { markdownOf } from './markdown.ts'
 import { absolute, metadataOf } from './metadata.ts'
+import { normalizeNotation } from './notation.ts'
 import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
 import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
@@ -20,20 +21,24 @@ const DECLARED_SHARE = 0.4
 /** Minimum characters of a declared description that may replace a body. */
 const DESCRIPTION_MIN = 150
 
-function bodyWithin(root: ParentNode, kind: Kind, title: string): ParentNode {
-  const body = bodyOf(root, kind)
-  removeCopies(body, kind)
-  trim(body, title, kind)
-  return body
+/** Text of a page and the elements that hold it, with what is shown beside it. */
+interface Body {
+  readonly root: ParentNode
+  readonly text: string
 }
 
-const bodyOfText = (text: string): ParentNode =>
-  parse(
-    text
-      .split(/\n+/)
-      .map((line) => `<p>${line}</p>`)
-      .join(''),
-  )
+function bodyWithin(page: ParentNode, kind: Kind, title: string): Body {
+  const root = bodyOf(page, kind)
+  removeCopies(root, kind)
+  const marginal = trim(root, title, kind)
+  return { root, text: textOf(root, marginal) }
+}
+
+function bodyOfText(text: string): Body {
+  const lines = text.split(/\n+/).map((line) => `<p>${line}</p>`)
+  const root = parse(lines.join(''))
+  return { root, text: textOf(root) }
+}
 
 /** Returns true if a body has hardly any of the article's declared text. */
 const lacksArticle = (text: string, declared: string): boolean =>
@@ -78,19 +83,20 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const root = $.root()[0]!
   const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
   removeAll(root, (node) => excluded.has(node) || isEmptyImage(node))
+  normalizeNotation(root, $)
   removeHidden(root)
   const second = secondReading(root)
   const whole = declared === 'product' ? textOf(root) : ''
   removeSurroundings(root, declared)
   const kind = kindWithin(root, declared)
   const found = bodyWithin(root, kind, title)
-  const foundText = textOf(found)
   const replacement =
     data?.type === 'product'
-      ? data.description && lacksDescription(foundText, data.description, whole) && data.description
-      : articleText && lacksArticle(foundText, articleText) && articleText
-  const body = replacement ? bodyOfText(replacement) : found
-  const text = textOf(body)
+      ? data.description &&
+        lacksDescription(found.text, data.description, whole) &&
+        data.description
+      : articleText && lacksArticle(found.text, articleText) && articleText
+  const { root: body, text } = replacement ? bodyOfText(replacement) : found
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
   const within = $(wrapNodes([...body.children]))
   return {

@@ -14,7 +14,8 @@ const MARKS: Readonly<Record<string, string>> = {
 }
 const CODE: ReadonlySet<string> = new Set(['code', 'kbd', 'samp', 'tt'])
 
-const escapeMarkdown = (text: string): string =>
+/** Escapes marks in words. */
+export const escapeMarkdown = (text: string): string =>
   text
     .replace(/[\\`*[\]]/g, '\\$&')
     .replace(/(^|\W)_|_(?=\W|$)/g, (mark) => mark.replace('_', '\\_'))
@@ -55,6 +56,7 @@ function elementOf(node: Element, base: string): string {
     const fence = fenceFor(code, 1)
     return code === '' ? '' : `${fence}${code}${fence}`
   }
+  if (node.name === 'math') return textOf(node)
   const text = inlineOf(node.children, base)
   if (node.name === 'a') {
     const address = addressOf(node.attribs['href'], base)

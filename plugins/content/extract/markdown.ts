@@ -1,7 +1,9 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
+import { alertOf, isAlertTitle } from './admonitions.ts'
+import { htmlTableOf, isSpanning } from './html-table.ts'
 import { escapeLineStart, fenceFor, inlineOf } from './inline.ts'
 import { collapseSpaces, INLINE } from './measure.ts'
-import { rowsOf } from './tables.ts'
+import { captionOf, isPlain, rowsOf } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Maximum nesting of lists and quotes; deeper ones are not indented further. */
@@ -23,23 +25,64 @@ function paragraph(nodes: readonly ChildNode[], { base }: Place): string[] {
   return text.length === 0 ? [] : [text.join('\\\n')]
 }
 
+/** Matches a list that may follow a paragraph without a blank line (CommonMark, section 5.2). */
+const LIST_START = /^(?:- |1\. )/
+
+/** Joins the blocks of a list item; a nested list follows its line. */
+const joinItem = (parts: readonly string[]): string =>
+  parts.reduce((text, part) => `${text}${LIST_START.test(part) ? '\n' : '\n\n'}${part}`)
+
+/** @param items blocks of each item */
+function listOf(
+  items: readonly (readonly string[])[],
+  place: Place,
+  markOf: (at: number) => string = () => '- ',
+): string[] {
+  const lines = items
+    .filter((parts) => parts.length > 0)
+    .map((parts, at) => {
+      const mark = markOf(at)
+      const indent = place.depth < INDENT_MAX ? ' '.repeat(mark.length) : ''
+      return mark + joinItem(parts).replace(/\n(?!\n)/g, `\n${indent}`)
+    })
+  return lines.length === 0 ? [] : [lines.join('\n')]
+}
+
 function list(node: Element, place: Place): string[] {
   const first = Number.parseInt(node.attribs['start'] ?? '1', 10) || 1
   const items = node.children
     .filter((child) => isTag(child))
-    .map((item) => blocks(item.children, inner(place)).join('\n'))
-    .filter((text) => text !== '')
-    .map((text, at) => {
-      const mark = node.name === 'ol' ? `${first + at}. ` : '- '
-      const indent = place.depth < INDENT_MAX ? ' '.repeat(mark.length) : ''
-      return mark + text.replaceAll('\n', `\n${indent}`)
-    })
-  return items.length === 0 ? [] : [items.join('\n')]
+    .map((item) => blocks(item.children, inner(place)))
+  return listOf(items, place, (at) => (node.name === 'ol' ? `${first + at}. ` : '- '))
+}
+
+/** Converts terms and their definitions to a list of bold terms. */
+function definitions(node: Element, place: Place): string[] {
+  const items: string[][] = []
+  const parts = node.children.flatMap((child) =>
+    isTag(child) && child.name === 'div' ? child.children : [child],
+  )
+  for (const part of parts) {
+    if (!isTag(part)) continue
+    if (part.name === 'dt') {
+      const term = collapseSpaces(inlineOf(part.children, place.base))
+      items.push(term === '' ? [] : [term.includes('**') ? term : `**${term}**`])
+    } else {
+      const definition = blocks(part.children, inner(place))
+      if (items.length === 0) items.push([])
+      items.at(-1)!.push(...definition)
+    }
+  }
+  return listOf(items, place)
 }
 
 function table(node: Element, place: Place): string[] {
   const rows = rowsOf(node)
   if (rows === undefined) return blocks(node.children, place)
+  const caption = paragraph(captionOf(node)?.children ?? [], place)
+  if (!rows.flat().every((cell) => isPlain(cell) && !isSpanning(cell))) {
+    return [...caption, htmlTableOf(rows, place.base)]
+  }
   const cells = rows.map((row) =>
     row.map((cell) => collapseSpaces(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
   )
@@ -47,14 +90,26 @@ function table(node: Element, place: Place): string[] {
   const [head, ...others] = cells.map(
     (row) => `| ${Array.from({ length: width }, (_, at) => row[at] ?? '').join(' | ')} |`,
   )
-  return [[head, `|${' --- |'.repeat(width)}`, ...others].join('\n')]
+  return [...caption, [head, `|${' --- |'.repeat(width)}`, ...others].join('\n')]
 }
 
-/** Returns the language named by a highlighter's class. */
+const LANGUAGE =
+  /(?:^| )(?:(?:language|lang|highlight-source)[-: ]|brush: ?|highlight-|hljs )([\w+#][\w+#-]*)/
+/** Values of {@link LANGUAGE} that name none. */
+const NO_LANGUAGE = /^(?:default|none|notranslate|text|plaintext|source|wrapper)$/
+
+/** Returns the language named by a highlighter on the code or up to two elements around it. */
 function languageOf(pre: Element): string {
   const code = pre.children.find((child) => isTag(child))
-  const names = `${pre.attribs['class'] ?? ''} ${code?.attribs['class'] ?? ''}`
-  return /(?:language|lang|highlight-source|brush:)[-: ]?([\w+#-]+)/.exec(names)?.[1] ?? ''
+  const around = pre.parent && isTag(pre.parent) ? [pre.parent, pre.parent.parent] : []
+  for (const node of [code, pre, ...around]) {
+    if (!node || !isTag(node)) continue
+    const { attribs } = node
+    const named = attribs['data-lang'] ?? attribs['data-language']
+    const language = named ?? LANGUAGE.exec(attribs['class'] ?? '')?.[1]
+    if (language !== undefined) return NO_LANGUAGE.test(language) ? '' : language
+  }
+  return ''
 }
 
 function code(pre: Element): string[] {
@@ -64,9 +119,19 @@ function code(pre: Element): string[] {
 }
 
 function quote(node: Element, place: Place): string[] {
-  const parts = blocks(node.children, inner(place))
-  if (parts.length === 0 || place.depth >= INDENT_MAX) return parts
+  return asQuote(blocks(node.children, inner(place)), place)
+}
+
+function asQuote(parts: readonly string[], place: Place): string[] {
+  if (parts.length === 0 || place.depth >= INDENT_MAX) return [...parts]
   return [parts.join('\n\n').replace(/^/gm, '> ').replace(/^> $/gm, '>')]
+}
+
+/** Converts an admonition to an alert of GitHub Flavored Markdown. */
+function alert(node: Element, place: Place, type: string): string[] {
+  const parts = blocks(node.children, inner(place))
+  const body = parts[0] !== undefined && isAlertTitle(parts[0]) ? parts.slice(1) : parts
+  return body.length === 0 ? [] : asQuote([`[!${type}]\n${body[0]}`, ...body.slice(1)], place)
 }
 
 function block(node: Element, place: Place): string[] {
@@ -81,14 +146,18 @@ function block(node: Element, place: Place): string[] {
     case 'ul':
     case 'ol':
       return list(node, place)
+    case 'dl':
+      return definitions(node, place)
     case 'table':
       return table(node, place)
     case 'pre':
       return code(node)
     case 'blockquote':
       return quote(node, place)
-    default:
-      return blocks(node.children, place)
+    default: {
+      const type = alertOf(node)
+      return type === undefined ? blocks(node.children, place) : alert(node, place, type)
+    }
   }
 }
 

@@ -102,6 +102,13 @@ const collapsible = named(`
   accordion*, faq*, collaps*, toggle*, expand*, tab panel, tab content, tab pane, panel, answer
 `)
 
+/** Classes of anchors that generators of pages add to headings. */
+const ANCHOR =
+  /(?:^|\s)(?:header-?(?:link|anchor)|heading-?(?:link|anchor)|anchor(?:js)?-?link|hash-link)(?:\s|$)/i
+/** Classes of links to edit a section and of line numbers. */
+const TOOL = /(?:^|\s)(?:mw-editsection|linenos?|line-?numbers?|gutter)(?:\s|$)/i
+const TOOL_ELEMENTS: ReadonlySet<string> = new Set(['a', 'span', 'td', 'pre'])
+
 /** Names that classify or frame an article instead of describing the element. */
 const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
 
@@ -139,6 +146,11 @@ export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
 export const aroundProductName = (element: Element): string | undefined =>
   aroundProduct(wordsOf(element))
+export const isToolName = ({ name, attribs }: Element): boolean =>
+  TOOL_ELEMENTS.has(name) && TOOL.test(attribs['class'] ?? '')
+export const isAnchorName = ({ attribs }: Element): boolean => ANCHOR.test(attribs['class'] ?? '')
+/** Returns true for the name of a caption or credit, which belongs to a picture. */
+export const isCaptionName = (name: string): boolean => /caption|credit|attribution/.test(name)
 export const isCollapsible = (element: Element): boolean =>
   collapsible(wordsOf(element)) !== undefined
 export const isBodyName = (element: Element): boolean => body(wordsOf(element)) !== undefined

@@ -19,10 +19,22 @@ const slugOf = (text: string): string =>
     .replace(/^-|-$/g, '')
     .slice(0, 80)
 
+/** Numbers ids that occur before. */
+export function withUniqueIds(headings: readonly Heading[]): Heading[] {
+  const taken = new Map<string, number>()
+  return headings.slice(0, HEADINGS_MAX).map((heading) => {
+    const times = (taken.get(heading.id) ?? 0) + 1
+    taken.set(heading.id, times)
+    return times === 1 ? heading : { ...heading, id: `${heading.id}-${times}` }
+  })
+}
+
+/** Makes an id of the words of a heading. */
+export const idOf = (text: string): string => slugOf(text) || 'section'
+
 /** Lists the headings in order, each with a unique id. */
 export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
-  const taken = new Map<string, number>()
-  return body
+  const found = body
     .find('h1, h2, h3, h4, h5, h6')
     .slice(0, HEADINGS_MAX)
     .toArray()
@@ -30,11 +42,9 @@ export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
       const text = collapseSpaces($(heading).text()).slice(0, TEXT_MAX)
       if (text === '') return []
       const own = heading.attribs['id'] ?? $(heading).find('[id]').attr('id')
-      const id = own ?? (slugOf(text) || 'section')
-      const times = (taken.get(id) ?? 0) + 1
-      taken.set(id, times)
-      return [{ level: Number(heading.name[1]), text, id: times === 1 ? id : `${id}-${times}` }]
+      return [{ level: Number(heading.name[1]), text, id: own ?? idOf(text) }]
     })
+  return withUniqueIds(found)
 }
 
 /** Returns the headline if it is the title; the body no longer holds it. */

@@ -1,5 +1,8 @@
-import { extractText, getDocumentProxy, getMeta } from 'unpdf'
+import { getDocumentProxy, getMeta } from 'unpdf'
 import { type Article, ExtractionError } from './article.ts'
+import { escapeLineStart, escapeMarkdown } from './inline.ts'
+import { idOf, withUniqueIds } from './outline.ts'
+import { blocksOf, type PdfBlock, type PdfPage } from './pdf-layout.ts'
 import { articleOf } from './plain.ts'
 
 const PAGES_MAX = 500
@@ -19,13 +22,47 @@ function dateOf(text: unknown): string | null {
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : null
 
-/** Joins lines and hyphenated words; pages are separated by a blank line. */
-const pageText = (page: string): string =>
-  page
-    .replace(/(\p{Ll})-\n(?=\p{Ll})/gu, '$1')
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ ?\n ?/g, '\n')
-    .trim()
+type PdfDocument = Awaited<ReturnType<typeof getDocumentProxy>>
+
+async function pageOf(pdf: PdfDocument, number: number): Promise<PdfPage> {
+  const page = await pdf.getPage(number)
+  const { items } = await page.getTextContent()
+  const pieces = items.flatMap((item) => {
+    if (!('str' in item)) return []
+    const [, , , , x = 0, y = 0] = item.transform as readonly number[]
+    return [{ text: item.str, x, y, width: item.width, size: item.height || 1 }]
+  })
+  const { height } = page.getViewport({ scale: 1 })
+  page.cleanup()
+  return { pieces, height }
+}
+
+async function pagesOf(pdf: PdfDocument): Promise<PdfPage[]> {
+  const pages: PdfPage[] = []
+  for (let number = 1; number <= pdf.numPages; number++) pages.push(await pageOf(pdf, number))
+  return pages
+}
+
+/** Returns a block as plain text, as the text of HTML. */
+const plainOf = (block: PdfBlock): string =>
+  block.type === 'table' ? block.rows.map((row) => row.join(' ')).join('\n') : block.text
+
+function markdownOf(block: PdfBlock): string {
+  if (block.type === 'heading') return `${'#'.repeat(block.level)} ${escapeMarkdown(block.text)}`
+  if (block.type === 'paragraph')
+    return block.text
+      .split('\n')
+      .map((line) => escapeLineStart(escapeMarkdown(line)))
+      .join('\n')
+  const [head, ...others] = block.rows.map(
+    (row) => `| ${row.map((cell) => escapeMarkdown(cell).replaceAll('|', '\\|')).join(' | ')} |`,
+  )
+  return [head, `|${' --- |'.repeat(block.rows[0]!.length)}`, ...others].join('\n')
+}
+
+/** Embedded images, which a scan consists of; dictionaries of streams are never compressed. */
+const hasImages = (body: Uint8Array): boolean =>
+  /\/Subtype\s*\/Image\b/.test(Buffer.from(body).toString('latin1'))
 
 /** Text in drawing order, usually reading order. A scan without text is `content_empty`. */
 export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
@@ -38,12 +75,21 @@ export async function readPdf(body: Uint8Array, url: string): Promise<Article> {
     if (pdf.numPages > PAGES_MAX) {
       throw new ExtractionError('content_unreadable', `The PDF has over ${PAGES_MAX} pages.`)
     }
-    const { text } = await extractText(pdf)
+    const blocks = blocksOf(await pagesOf(pdf))
+    if (blocks.length === 0 && hasImages(body)) {
+      throw new ExtractionError(
+        'content_empty',
+        'The PDF is scanned: its pages are images without text.',
+      )
+    }
     const { info } = await getMeta(pdf)
     const told = info as Readonly<Record<string, unknown>>
     const title = textOf(told['Title'])
-    return articleOf(url, 'application/pdf', text.map(pageText).filter(Boolean).join('\n\n'), {
+    const headings = blocks.flatMap((block) => (block.type === 'heading' ? [block] : []))
+    return articleOf(url, 'application/pdf', blocks.map(plainOf).join('\n\n'), {
       kind: 'pdf',
+      markdown: blocks.map(markdownOf).join('\n\n'),
+      headings: withUniqueIds(headings.map(({ level, text }) => ({ level, text, id: idOf(text) }))),
       ...(title === null ? {} : { title }),
       byline: textOf(told['Author']),
       published_at: dateOf(told['CreationDate']),

@@ -5,33 +5,40 @@ const SHORT_MAX = 90
 /** Beginnings of lines that lead elsewhere, in several languages. */
 const BEGINNINGS = `
   follow (?:\\S{1,40} ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
-  |join the conversation|we may earn|this post contains affiliate|photo (?:by|courtesy)
-  |\\(?ap photo|in this article:?$|jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
+  |join the conversation|we may earn|this post contains affiliate|in this article:?$|jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
   |suscríbete|síguenos|iscriviti|seguici|inscreva-se|siga-nos|zapisz się|obserwuj nas|read more
   |read also|also read|read next|read:|see also|also see|also:|more:|related:|related articles?
   |related stories|don['’]?t miss|you may also like|you might also like|follow us|follow @
   |like this story|share this|get (?:the|our|your) .{0,40}(?:newsletter|delivered|app)|watch:
-  |watch (?:now|video|the video)|listen:|photos?:|image:|picture:|credit:|source:|via:|tags?:
+  |watch (?:now|video|the video)|listen:|via:|tags?:
   |topics?:|categories:|advertise?ment|ad$|continue reading|story continues|article continues
   |this slideshow requires|editor['’]s picks?|never miss the latest|©|all rights reserved
   |reporting by|comments?$|\\d+ comments?|leave a (?:comment|reply)|lesen sie auch|mehr zum thema
-  |lesetipp|siehe auch|weiterlesen|anzeige$|werbung$|foto:|bild:|quelle:|lire aussi|à lire|a lire
+  |lesetipp|siehe auch|weiterlesen|anzeige$|werbung$|lire aussi|à lire|a lire
   |voir aussi|publicité$|lea también|lee también|le puede interesar|te puede interesar|ver también
   |publicidad$|leia também|leia mais|veja também|saiba mais|leggi anche|guarda anche|pubblicità$
   |czytaj też|czytaj także|zobacz też|reklama$|lees ook|читайте также|смотрите также|подробнее
-  |реклама$|фото:|источник:
+  |реклама$
+`
+/** Beginnings of lines that name the source of a picture or text. */
+const CREDITS = `
+  photos?:|image:|picture:|credit:|source:|photo (?:by|courtesy)|\\(?ap photo|foto:|bild:|quelle:
+  |фото:|источник:
 `
 /** Beginnings that sentences share; they lead elsewhere only in short lines. */
 const SHORT = `
-  getty images|most read|trending|recommended|must read|click here|sign up|subscribe|share on
+  most read|trending|recommended|must read|click here|sign up|subscribe|share on
   |tell us|download (?:the|our)|join our|filed under|posted in|published|updated|last updated
   |first published|last modified|advert|sponsored|loading|print recipe|copyright|подпис|sign in
-  |log in|file photo
+  |log in
 `
+const SHORT_CREDITS = 'getty images|file photo'
 const begins = (phrases: string): RegExp =>
   new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
 const BEGINS = begins(BEGINNINGS)
 const BEGINS_SHORT = begins(SHORT)
+const BEGINS_CREDIT = begins(CREDITS)
+const BEGINS_SHORT_CREDIT = begins(SHORT_CREDITS)
 
 /** Matches `by` and up to six capitalized words. */
 const NAME = "\\p{Lu}[\\p{L}.'’-]+"
@@ -42,7 +49,15 @@ const BYLINE = new RegExp(
 
 /** Returns true for a line that leads elsewhere or is about the page, not its subject. */
 export function isBoilerplateLine(line: string, linkShare: number): boolean {
-  if (line.length > LENGTH_MAX && linkShare <= 0.5) return false
-  if (BEGINS.test(line) || BYLINE.test(line)) return true
-  return (line.length <= SHORT_MAX || linkShare > 0.5) && BEGINS_SHORT.test(line)
+  return startsWith(BEGINS, BEGINS_SHORT, line, linkShare) || BYLINE.test(line)
+}
+
+/** Returns true for a line that names the source of a picture or text. */
+export const isCreditLine = (line: string, linkShare: number): boolean =>
+  startsWith(BEGINS_CREDIT, BEGINS_SHORT_CREDIT, line, linkShare)
+
+function startsWith(always: RegExp, short: RegExp, line: string, linkShare: number): boolean {
+  const isLinked = linkShare > 0.5
+  if (line.length > LENGTH_MAX && !isLinked) return false
+  return always.test(line) || ((line.length <= SHORT_MAX || isLinked) && short.test(line))
 }

@@ -42,8 +42,13 @@ class Lines {
   }
 }
 
-/** Returns the plain text of a tree in reading order; paragraphs are separated by blank lines. */
-export function textOf(root: ParentNode): string {
+const NONE: ReadonlySet<AnyNode> = new Set()
+
+/**
+ * Returns the plain text of a tree in reading order; paragraphs are separated by blank lines.
+ * @param skipped elements without text
+ */
+export function textOf(root: ParentNode, skipped: ReadonlySet<AnyNode> = NONE): string {
   const lines = new Lines()
   const walk = (node: AnyNode, isCode: boolean): void => {
     if (isText(node)) lines.add(node.data, isCode)
@@ -53,7 +58,9 @@ export function textOf(root: ParentNode): string {
     if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
     if (name === 'br') lines.end(1)
     if (CELLS.has(name)) lines.add(' ', false)
-    for (const child of node.children) walk(child, isCode || name === 'pre')
+    if (!skipped.has(node)) {
+      for (const child of node.children) walk(child, isCode || name === 'pre')
+    }
     if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
   }
   walk(root, false)

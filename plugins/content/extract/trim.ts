@@ -11,8 +11,8 @@ import { dateOf } from './dates.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
-import { annotationName } from './names.ts'
-import { isBoilerplateLine } from './phrases.ts'
+import { annotationName, isCaptionName } from './names.ts'
+import { isBoilerplateLine, isCreditLine } from './phrases.ts'
 import { textOf } from './text.ts'
 
 /** Maximum length of a removable caption; longer ones are text, as in galleries. */
@@ -30,10 +30,11 @@ function contains(node: ParentNode, names: ReadonlySet<string>): boolean {
   )
 }
 
-/** Removes the text below an element and keeps images. */
-function removeText(root: ParentNode): void {
+/** Removes the text below an element and keeps images and the given elements. */
+function removeText(root: ParentNode, kept: ReadonlySet<ChildNode>): void {
   root.children = root.children.filter((child) => isTag(child))
-  for (const child of root.children) if (hasChildren(child)) removeText(child)
+  for (const child of root.children)
+    if (hasChildren(child) && !kept.has(child)) removeText(child, kept)
 }
 
 function isImageOnly(node: ChildNode): boolean {
@@ -94,8 +95,15 @@ function isUnwanted(element: Element, measures: Measures, title: string): boolea
   if (!isLeaf(element)) return false
   if (element.name === 'p' && share > 0.9 && text > 12) return true
   const words = collapseSpaces(textOf(element))
-  if (PARAGRAPHS.has(element.name) && dateOf(words) !== undefined) return true
   return isBoilerplateLine(words, share)
+}
+
+/** Returns true for a line about a picture or the time of the text. */
+function isMarginalLine(element: Element, measures: Measures): boolean {
+  if (!isLeaf(element)) return false
+  const words = collapseSpaces(textOf(element))
+  if (PARAGRAPHS.has(element.name) && dateOf(words) !== undefined) return true
+  return isCreditLine(words, linkShare(measures, element))
 }
 
 /** Returns true if an inline element is a line of its own. */
@@ -111,45 +119,71 @@ const isLeadIn = (node: ChildNode | undefined): node is Element =>
   isTag(node) &&
   (HEADING.test(node.name) || (isLeaf(node) && /^.{1,60}:$/u.test(collapseSpaces(textOf(node)))))
 
-/** Removes unwanted elements, each with the heading that introduces it. */
-function removeUnwanted(root: ParentNode, measures: Measures, title: string): void {
+/** Removes unwanted elements, each with the heading that introduces it; keeps marginal ones. */
+function removeUnwanted(
+  root: ParentNode,
+  measures: Measures,
+  title: string,
+  marginal: Set<ChildNode>,
+): void {
   const gone = new Set<ChildNode>()
   root.children.forEach((child, at) => {
-    if (!isTag(child) || !isUnwanted(child, measures, title)) return
-    gone.add(child)
+    if (!isTag(child) || marginal.has(child)) return
+    if (isMarginalLine(child, measures)) marginal.add(child)
+    else if (isUnwanted(child, measures, title)) gone.add(child)
+    else return
     const before = textBefore(root.children, at)
     if (LISTS.has(child.name) && isLeadIn(before)) gone.add(before)
   })
   root.children = root.children.filter((child) => !gone.has(child))
   for (const child of root.children)
-    if (isTag(child) && !isWhole(child)) removeUnwanted(child, measures, title)
+    if (isTag(child) && !isWhole(child) && !marginal.has(child)) {
+      removeUnwanted(child, measures, title, marginal)
+    }
 }
 
 /** Kinds whose lists of links are content. */
 const LISTS_LINKS: ReadonlySet<Kind> = new Set<Kind>(['documentation', 'wiki', 'listing'])
 
-/** Removes captions, dates, lists of other articles, invitations to share, and empty headings. */
-export function trim(root: ParentNode, title: string, kind: Kind): void {
+/**
+ * Removes lists of other articles, invitations to share, empty headings and, except in a thread,
+ * authors and dates.
+ * @returns marginal elements, which are not part of the text: captions, sources, authors and dates
+ */
+export function trim(root: ParentNode, title: string, kind: Kind): ReadonlySet<ChildNode> {
+  const marginal = new Set<ChildNode>()
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
   const nameOf = rememberNames(annotationName)
   const layout = layoutNames(root, measures, nameOf)
+  const annotated: Element[] = []
   removeAround(root, (node) => {
     if (!isTag(node)) return false
     const { prose } = measureOf(measures, node)
-    if (node.name === 'time' && isStandaloneLine(node)) return true
-    if (node.name === 'figcaption' && prose < CAPTION_MAX) return true
     if (node.name === 'form' && prose < 0.3 * whole) return true
-    if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
-      removeText(node)
+    if (node.name === 'time' && isStandaloneLine(node)) {
+      marginal.add(node)
+      return kind !== 'forum'
+    }
     const name = nameOf(node)
-    if (name !== undefined && !layout.has(name) && prose < Math.min(0.3 * whole, CAPTION_MAX))
-      removeText(node)
+    if (node.name === 'figcaption' && prose < CAPTION_MAX) marginal.add(node)
+    else if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
+      annotated.push(node)
+    else if (
+      name !== undefined &&
+      !layout.has(name) &&
+      prose < Math.min(0.3 * whole, CAPTION_MAX)
+    ) {
+      if (isCaptionName(name) || kind === 'forum') marginal.add(node)
+      else annotated.push(node)
+    }
     return false
   })
-  if (!LISTS_LINKS.has(kind)) removeUnwanted(root, measures, title)
+  for (const node of annotated) removeText(node, marginal)
+  if (!LISTS_LINKS.has(kind)) removeUnwanted(root, measures, title, marginal)
   removeEmptyHeadings(root)
-  while (dropLastHeading(root)) removeEmptyHeadings(root)
+  while (dropLastHeading(root, marginal)) removeEmptyHeadings(root)
+  return marginal
 }
 
 function removeEmptyHeadings(root: ParentNode): void {
@@ -157,11 +191,13 @@ function removeEmptyHeadings(root: ParentNode): void {
   root.children = root.children.filter((child) => isText(child) || !isImageOnly(child))
 }
 
-/** Removes the last block if it is a heading. */
-function dropLastHeading(root: ParentNode): boolean {
-  const last = root.children.findLast((child) => !isText(child) || child.data.trim() !== '')
+/** Removes the last block of the text if it is a heading. */
+function dropLastHeading(root: ParentNode, marginal: ReadonlySet<ChildNode>): boolean {
+  const last = root.children.findLast(
+    (child) => !marginal.has(child) && (!isText(child) || child.data.trim() !== ''),
+  )
   if (!last || !isTag(last)) return false
-  if (!isHeading(last)) return dropLastHeading(last)
+  if (!isHeading(last)) return dropLastHeading(last, marginal)
   root.children = root.children.filter((child) => child !== last)
   return true
 }

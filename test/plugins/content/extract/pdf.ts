@@ -1,9 +1,17 @@
+/** Text placed on a page; without a place it follows the lines above. */
+export interface PlacedText {
+  readonly text: string
+  readonly x?: number
+  readonly y?: number
+  readonly size?: number
+}
+
 /**
  * Creates a small PDF: pages of ASCII lines in Helvetica.
  * @param info document properties such as Title
  */
 export function pdfOf(
-  pages: readonly (readonly string[])[],
+  pages: readonly (readonly (string | PlacedText)[])[],
   info: Readonly<Record<string, string>> = {},
 ): Uint8Array {
   const string = (text: string): string => `(${text.replace(/[\\()]/g, '\\$&')})`
@@ -15,8 +23,12 @@ export function pdfOf(
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
     `<< ${fields.join(' ')} >>`,
     ...pages.flatMap((lines, at) => {
-      const text = lines.map((line, row) => `1 0 0 1 50 ${700 - 20 * row} Tm ${string(line)} Tj`)
-      const stream = `BT /F1 12 Tf ${text.join(' ')} ET`
+      const texts = lines.map((line, row) => {
+        const placed: PlacedText = typeof line === 'string' ? { text: line } : line
+        const { text, x = 50, y = 700 - 20 * row, size = 12 } = placed
+        return `/F1 ${size} Tf 1 0 0 1 ${x} ${y} Tm ${string(text)} Tj`
+      })
+      const stream = `BT ${texts.join(' ')} ET`
       return [
         `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents ${6 + 2 * at} 0 R
           /Resources << /Font << /F1 3 0 R >> >> >>`,
