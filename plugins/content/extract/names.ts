@@ -103,8 +103,7 @@ const collapsible = named(`
 `)
 
 /** Classes of anchors that generators of pages add to headings. */
-const ANCHOR =
-  /(?:^|\s)(?:header-?(?:link|anchor)|heading-?(?:link|anchor)|anchor(?:js)?-?link|hash-link)(?:\s|$)/i
+const ANCHOR = /(?:^|\s)(?:head(?:er|ing)-?(?:link|anchor)|anchor(?:js)?-?link|hash-link)(?:\s|$)/i
 /** Classes of links to edit a section and of line numbers. */
 const TOOL = /(?:^|\s)(?:mw-editsection|linenos?|line-?numbers?|gutter)(?:\s|$)/i
 const TOOL_ELEMENTS: ReadonlySet<string> = new Set(['a', 'span', 'td', 'pre'])

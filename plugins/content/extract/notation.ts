@@ -11,7 +11,7 @@ const SOURCE = 'script[type^="math/tex"]'
 /** Maximum characters of MathML without TeX that is converted. */
 const MATHML_MAX = 20_000
 /** MediaWiki's wrapper of all formulas. */
-const STYLED = /^\{\\(?:display|text)style\b\s*([\s\S]*)\}$/
+const STYLED = /^\{\\(?:display|text)style\b([\s\S]*)\}$/
 
 /**
  * Replaces formulas by `math` elements with their TeX between dollars, and puts the readings of

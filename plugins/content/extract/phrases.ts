@@ -5,11 +5,13 @@ const SHORT_MAX = 90
 /** Beginnings of lines that lead elsewhere, in several languages. */
 const BEGINNINGS = `
   follow (?:\\S{1,40} ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
-  |join the conversation|we may earn|this post contains affiliate|in this article:?$|jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
+  |join the conversation|we may earn|this post contains affiliate|in this article:?$
+  |jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
   |suscríbete|síguenos|iscriviti|seguici|inscreva-se|siga-nos|zapisz się|obserwuj nas|read more
   |read also|also read|read next|read:|see also|also see|also:|more:|related:|related articles?
   |related stories|don['’]?t miss|you may also like|you might also like|follow us|follow @
-  |like this story|share this|get (?:the|our|your) .{0,40}(?:newsletter|delivered|app)|watch:
+  |like this (?:story|article|post)|share (?:this|it)|stay (?:connected|up[ -]to[ -]date|tuned)
+  |pin (?:this|it)|get (?:the|our|your) .{0,40}(?:newsletter|delivered|app)|watch:
   |watch (?:now|video|the video)|listen:|via:|tags?:
   |topics?:|categories:|advertise?ment|ad$|continue reading|story continues|article continues
   |this slideshow requires|editor['’]s picks?|never miss the latest|©|all rights reserved
@@ -32,11 +34,22 @@ const SHORT = `
   |first published|last modified|advert|sponsored|loading|print recipe|copyright|подпис|sign in
   |log in
 `
+/** Labels of links that serve as buttons. */
+const BUTTONS = `
+  learn more|check price|see price|buy (?:now|it|on|at|from)|shop (?:now|at|on|all|our|the)
+  |get started
+  |view (?:all|on|at|details|deal)|see (?:all|it|at|on|price|details|deal)|jump to
+  |read (?:the|our|full|more)
+  |add to (?:cart|fav)|request a|get (?:a|your) (?:free |personal)?.{0,20}quote|book (?:a|now)
+  |try .{1,30}(?:free|now)
+  |contact us|download|explore (?:more|our|all|the)|start (?:your|a|free)|go to
+`
 const SHORT_CREDITS = 'getty images|file photo'
 const begins = (phrases: string): RegExp =>
   new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
 const BEGINS = begins(BEGINNINGS)
 const BEGINS_SHORT = begins(SHORT)
+const BEGINS_BUTTON = begins(BUTTONS)
 const BEGINS_CREDIT = begins(CREDITS)
 const BEGINS_SHORT_CREDIT = begins(SHORT_CREDITS)
 
@@ -49,6 +62,7 @@ const BYLINE = new RegExp(
 
 /** Returns true for a line that leads elsewhere or is about the page, not its subject. */
 export function isBoilerplateLine(line: string, linkShare: number): boolean {
+  if (linkShare > 0.9 && line.length <= SHORT_MAX && BEGINS_BUTTON.test(line)) return true
   return startsWith(BEGINS, BEGINS_SHORT, line, linkShare) || BYLINE.test(line)
 }
 

@@ -11,11 +11,16 @@ export interface Page {
   readonly truth: string
   /** Rules were developed on `tune`; `held` was not used. */
   readonly half: 'tune' | 'held'
+  /** Fifth of the pages: rules are judged on one that they were not tuned on. */
+  readonly fold: `fold ${number}`
 }
 
 /** Assigned before the first rule was written, by the parity of a hash of the page's name. */
 const halfOf = (id: string): Page['half'] =>
   createHash('sha256').update(`agenthub ${id}`).digest()[0]! % 2 === 0 ? 'tune' : 'held'
+
+const foldOf = (id: string): Page['fold'] =>
+  `fold ${createHash('sha256').update(`fold ${id}`).digest()[0]! % 5}`
 
 /** Reads a folder in the benchmark's format: ground-truth.json and html/ID.html.gz. */
 export function readPages(folder: string): Page[] {
@@ -31,5 +36,6 @@ export function readPages(folder: string): Page[] {
     html: gunzipSync(readFileSync(join(folder, 'html', `${id}.html.gz`))).toString('utf8'),
     truth: articleBody,
     half: halfOf(id),
+    fold: foldOf(id),
   }))
 }

@@ -45,7 +45,8 @@ describe('a hostile page', () => {
     'one word of back quotes': `<p>${fill('`')}`,
     'nothing but spaces': `<p>${fill(' \n')}x`,
     'a class without end': `<div class="${fill('related-')}"><main>${PARAGRAPHS}</main></div>`,
-    'formulas within formulas': `${'<b class="katex">'.repeat(390)}${fill('<math></math>')}${PARAGRAPHS}`,
+    'formulas within formulas': `${'<b class="katex">'.repeat(390)}${fill('<math></math>')}
+      ${PARAGRAPHS}`,
     'anchors of headings': fill('<a class="headerlink gutter" href="#x"></a>') + PARAGRAPHS,
     'linked data without end': `${LINKED}${fill('[')}</script>${PARAGRAPHS}`,
   })) {

@@ -62,11 +62,13 @@ describe('Markdown', () => {
   it('has tables with spans, or with lists and code in cells, as HTML without blank lines', () => {
     expect(
       markdown(`<table><caption>Lines</caption><tr><th colspan="2">Line &amp; place</th></tr>
-        <tr><td>7</td><td><ul><li><a href="/f">Fish</a></li></ul><pre>a\n\nb</pre></td></tr></table>
-        <p>x</p>`),
+        <tr><td>7</td><td><ul><li><a href="/f">Fish</a></li></ul><pre>a\n\nb</pre></td></tr>
+        </table><p>x</p>`),
     ).to.equal(
-      'Lines\n\n<table>\n<tr><th colspan="2">Line &amp; place</th></tr>\n<tr><td>7</td><td><ul><li>' +
-        '<a href="https://news.example/f">Fish</a></li></ul><pre>a&#10;&#10;b</pre></td></tr>\n</table>\n\nx',
+      'Lines\n\n<table>\n<tr><th colspan="2">Line &amp; place</th></tr>\n' +
+        '<tr><td>7</td><td><ul><li>' +
+        '<a href="https://news.example/f">Fish</a></li></ul><pre>a&#10;&#10;b</pre></td></tr>\n' +
+        '</table>\n\nx',
     )
   })
 
@@ -125,7 +127,8 @@ describe('Markdown', () => {
 describe('what stands beside the text', () => {
   it('is in Markdown: captions, credits and sources', () => {
     const { text, markdown } = articleIn(
-      page(`${PARAGRAPHS}<figure><img src="/i.png" alt="Pier"><figcaption>The pier</figcaption></figure>
+      page(`${PARAGRAPHS}<figure><img src="/i.png" alt="Pier">
+        <figcaption>The pier</figcaption></figure>
         <p class="photo-credit">Jo Stern</p><p>Source: Port authority</p>`),
     )
     expect(text).to.equal(TEXT)

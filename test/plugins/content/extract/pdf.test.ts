@@ -34,7 +34,7 @@ describe('the text of a PDF', () => {
     expect(markdown).to.equal(`# Harbour report\n\n## Repairs\n\n${TEXT}`)
   })
 
-  it('is without running headers and footers, and keeps a first line that is the text', async () => {
+  it('is without running headers and footers, and keeps other lines there', async () => {
     const pages = [1, 2, 3, 4].map((number) => [
       { text: 'Port authority: report', y: 780 },
       ...LINES,
@@ -55,7 +55,8 @@ describe('the text of a PDF', () => {
     ]
     const { text, markdown } = await readPdf(pdfOf([[...LINES, ...rows.flat()]]))
     expect(markdown.split('\n\n')[1]).to.equal(
-      '| Line | Lands at | From |\n| --- | --- | --- |\n| 7 | Fish market | May |\n| 8 | Quay \\| west | June |',
+      '| Line | Lands at | From |\n| --- | --- | --- |\n| 7 | Fish market | May |\n' +
+        '| 8 | Quay \\| west | June |',
     )
     expect(text).to.include('7 Fish market May\n8 Quay | west June')
   })

@@ -9,8 +9,18 @@ const INTERRUPTION = /^(?:- |1\. |> ?|#{1,6} |`{3,}|\|)|^$/
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
-const INLINE =
-  /\\([\\`*_[\]<#>+.-])|(`+)(.+?)\2(?!`)|\$(\S|\S[^$]*\S)\$|\[((?:\\.|[^\]\\])*)\]\(([^)]*)\)|(\*\*|~~)(.+?)\7/g
+const INLINE = new RegExp(
+  [
+    /\\([\\`*_[\]<#>+.-])/,
+    /(?<ticks>`+)(.+?)\k<ticks>(?!`)/,
+    /\$(\S|\S[^$]*\S)\$/,
+    /\[((?:\\.|[^\]\\])*)\]\(([^)]*)\)/,
+    /(?<mark>\*\*|~~)(.+?)\k<mark>/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+)
 
 const inline = (text: string): string => {
   let [html, from] = ['', 0]
@@ -64,7 +74,8 @@ function blocksOf(lines: readonly string[]): string[] {
   const fence = FENCE.exec(first)
   if (fence) {
     const code = takeUntil(others, (line) => line === fence[1])
-    const html = `<pre><code class="language-${fence[2]}">${escapeHtml(code.join('\n'))}</code></pre>`
+    const text = escapeHtml(code.join('\n'))
+    const html = `<pre><code class="language-${fence[2]}">${text}</code></pre>`
     return [html, ...blocksOf(others.slice(code.length + 1))]
   }
   if (ITEM.test(first)) {
