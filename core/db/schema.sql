@@ -1917,7 +1917,7 @@ CREATE TABLE hub.upstream_secret (
   CONSTRAINT upstream_secret_pkey PRIMARY KEY (service, origin, place, name),
   CONSTRAINT upstream_secret_key_id_check CHECK ((key_id ~ '^[A-Za-z0-9_-]{1,64}$'::text)),
   CONSTRAINT upstream_secret_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
-  CONSTRAINT upstream_secret_place_check CHECK ((place = ANY (ARRAY['header'::text, 'query'::text]))),
+  CONSTRAINT upstream_secret_place_check CHECK ((place = ANY (ARRAY['header'::text, 'query'::text, 'oauth2'::text]))),
   CONSTRAINT upstream_secret_sealed_check CHECK (((length(sealed) >= 28) AND (length(sealed) <= 8300))),
   CONSTRAINT upstream_secret_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug)
 );

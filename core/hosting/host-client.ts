@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { EgressCode } from '../egress/errors.ts'
 import {
   type Database,
@@ -11,9 +12,10 @@ import {
 import type { RenderCode } from '../plugin/render-error.ts'
 import { createDatabaseClient } from './database-client.ts'
 import { isInjected } from './entry.ts'
-import type { CapabilityResult, FromPlugin } from './wire.ts'
+import { type Piece, ReceivedStreams } from './pieces.ts'
+import type { CapabilityError, CapabilityResult, FromPlugin } from './wire.ts'
 
-type ResultValue = Extract<CapabilityResult, { readonly base64: string }>
+type ResultValue = Exclude<CapabilityResult, CapabilityError>
 
 interface PendingRequest {
   readonly resolve: (value: ResultValue) => void
@@ -24,6 +26,7 @@ interface PendingRequest {
 export class HostClient {
   readonly #send: (message: FromPlugin) => void
   readonly #pending = new Map<number, PendingRequest>()
+  readonly #streams = new ReceivedStreams()
   #nextId = 0
 
   constructor(send: (message: FromPlugin) => void) {
@@ -63,6 +66,12 @@ export class HostClient {
     waiting?.reject(decodeError(result))
   }
 
+  /** Handles the next piece of a streamed response. */
+  receivePiece(id: number, piece: Piece<CapabilityError>): void {
+    const { broken } = { broken: undefined, ...piece }
+    this.#streams.receive(id, 'base64' in piece ? piece : { broken: broken && decodeError(broken) })
+  }
+
   async #request(
     capability: 'http' | 'backends',
     injected: readonly string[],
@@ -70,8 +79,25 @@ export class HostClient {
   ): Promise<EgressResponse> {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const sent = bytes && { base64: Buffer.from(bytes).toString('base64') }
-    const { value, base64 } = await this.#use(capability, injected, { ...request, ...sent }, signal)
-    return { ...value, body: Buffer.from(base64, 'base64') } as unknown as EgressResponse
+    const id = this.#nextId
+    const result = await this.#use(capability, injected, { ...request, ...sent }, signal)
+    const received = Buffer.from(result.base64, 'base64')
+    const stream = result.streams === true && { stream: this.#openStream(id, signal) }
+    return { ...result.value, body: received, ...stream } as unknown as EgressResponse
+  }
+
+  #openStream(id: number, signal: AbortSignal | undefined): Readable {
+    const stream = this.#streams.add(
+      id,
+      () => this.#send({ is: 'read', id }),
+      () => this.#send({ is: 'cancel', id }),
+    )
+    const onAbort = (): void => void stream.destroy(signal?.reason as Error)
+    if (signal?.aborted === true) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    stream.once('close', () => signal?.removeEventListener('abort', onAbort))
+    stream.on('error', () => undefined) // a reader may attach later
+    return stream
   }
 
   async #use(
@@ -98,7 +124,7 @@ export class HostClient {
   }
 }
 
-function decodeError(result: Extract<CapabilityResult, { readonly error: string }>): Error {
+function decodeError(result: CapabilityError): Error {
   if (result.error === 'denied') return new Error(result.detail)
   if (result.error === 'database') {
     return Object.assign(new Error(result.detail), { code: result.code, ...result.fields })

@@ -3,7 +3,8 @@ import { EgressError, type Host, RenderError } from '../plugin/index.ts'
 import { DatabaseRequestError } from './database-session.ts'
 import { type Capability, isInjected } from './entry.ts'
 import type { InjectedDatabase } from './injected-database.ts'
-import type { CapabilityResult, FromPlugin } from './wire.ts'
+import { type Piece, SentStreams } from './pieces.ts'
+import type { CapabilityError, CapabilityResult, FromPlugin } from './wire.ts'
 
 type CapabilityRequest = Extract<FromPlugin, { readonly is: 'request' }>
 
@@ -20,6 +21,7 @@ const HttpRequest = z.object({
   base64: z.string().optional(),
   maxBytes: size.default(1_048_576),
   timeouts: z.object({ headersMs: ms, bodyMs: ms, totalMs: ms }).optional(),
+  streams: z.union([z.boolean(), z.literal('at-once')]).default(false),
 })
 const RenderRequest = z.object({
   url: z.string().max(8_192),
@@ -43,6 +45,7 @@ export class Injector {
   readonly #injected: readonly Capability[]
   readonly #database: InjectedDatabase | undefined
   readonly #pending = new Map<number, AbortController>()
+  readonly #streams = new SentStreams()
 
   /** @param database undefined if none is injected, or the plugin is only examined */
   constructor(
@@ -68,30 +71,44 @@ export class Injector {
     try {
       if (capability === 'database') return await this.#queryDatabase(request, controller.signal)
       if (capability === 'browser') return await this.#render(request, controller.signal)
-      return await this.#request(capability, request, controller.signal)
+      return await this.#request(capability, id, request, controller)
     } catch (error) {
       return errorResult(error)
     } finally {
-      if (this.#pending.get(id) === controller) this.#pending.delete(id)
+      if (!this.#streams.has(id)) this.#release(id, controller)
     }
+  }
+
+  /** Returns the next piece of a streamed response; undefined if it is not due. */
+  async read(id: number): Promise<Piece<CapabilityError> | undefined> {
+    const piece = await this.#streams.next(id)
+    if (!piece || 'base64' in piece) return piece
+    return { broken: piece.broken === undefined ? undefined : errorResult(piece.broken) }
   }
 
   /** Aborts a request. */
   cancel(id: number): void {
     this.#pending.get(id)?.abort()
+    this.#streams.drop(id)
+  }
+
+  #release(id: number, controller: AbortController): void {
+    if (this.#pending.get(id) === controller) this.#pending.delete(id)
   }
 
   /** Aborts all requests, after the plugin has exited. */
   cancelAll(): void {
     for (const controller of this.#pending.values()) controller.abort()
     this.#pending.clear()
+    this.#streams.dropAll()
     this.#database?.rollBackAll()
   }
 
   async #request(
     capability: 'http' | 'backends',
+    id: number,
     request: unknown,
-    signal: AbortSignal,
+    controller: AbortController,
   ): Promise<CapabilityResult> {
     const { base64, headers, timeouts, ...options } = HttpRequest.parse(request)
     const response = await this.#host[capability].request({
@@ -99,10 +116,16 @@ export class Injector {
       ...(headers && { headers }),
       ...(timeouts && { timeouts: withoutUndefined(timeouts) }),
       ...(base64 !== undefined && { body: Buffer.from(base64, 'base64') }),
-      signal,
+      signal: controller.signal,
     })
-    const { status, headers: responseHeaders, body } = response
-    return { value: { status, headers: responseHeaders }, base64: body.toString('base64') }
+    const { status, headers: responseHeaders, body, stream } = response
+    if (stream) {
+      // Until its end it counts among the requests at once.
+      stream.once('close', () => this.#release(id, controller))
+      this.#streams.add(id, stream)
+    }
+    const value = { status, headers: responseHeaders }
+    return { value, base64: body.toString('base64'), ...(stream && { streams: true }) }
   }
 
   async #queryDatabase(
@@ -138,9 +161,9 @@ export const injectedSecrets = (
     }),
   )
 
-const denied = (detail: string): CapabilityResult => ({ error: 'denied', detail })
+const denied = (detail: string): CapabilityError => ({ error: 'denied', detail })
 
-function errorResult(error: unknown): CapabilityResult {
+function errorResult(error: unknown): CapabilityError {
   if (error instanceof EgressError) {
     return { error: 'egress', code: error.code, detail: error.message, sent: error.sent }
   }

@@ -1,10 +1,11 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { type Clock, elapsedMs, unrefSleep } from '../clock.ts'
 import { Failure, type Host } from '../plugin/index.ts'
 import type { Capability } from './entry.ts'
 import type { InjectedDatabase } from './injected-database.ts'
 import { Injector, injectedSecrets } from './injector.ts'
 import type { LocatedPlugin } from './locate.ts'
+import { ReceivedStreams } from './pieces.ts'
 import { type PluginRuntime, startRuntime } from './runtime.ts'
 import { type DeclaredService, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
 
@@ -52,8 +53,7 @@ export class IsolatedPlugin {
   readonly #options: IsolatedPluginOptions
   readonly #injector: Injector
   readonly #pending = new Map<number, PendingTask>()
-  readonly #streams = new Map<number, Readable>()
-  readonly #pulledStreams = new Set<number>()
+  readonly #streams = new ReceivedStreams()
   readonly #pings = new Map<number, () => void>()
   readonly #livenessTimer: NodeJS.Timeout
   #runtime: Promise<PluginRuntime> | undefined
@@ -196,6 +196,7 @@ export class IsolatedPlugin {
     else if (message.is === 'charge') this.#charge(message.id, message.amount)
     else if (message.is === 'piece' || message.is === 'end') this.#receivePiece(runtime, message)
     else if (message.is === 'request') void this.#serveRequest(runtime, message)
+    else if (message.is === 'read') void this.#sendPiece(runtime, message.id)
     else if (message.is === 'cancel') this.#injector.cancel(message.id)
     else if (message.is === 'log') this.#log(message.message, message.fields)
     else this.#pings.get(message.id)?.()
@@ -210,30 +211,25 @@ export class IsolatedPlugin {
       message.answer.body.kind === 'stream'
     if (!isStream) return waiting?.resolve(message)
     if (!waiting) return runtime.send(encode({ do: 'drop', id })) // the call has ended
-    const stream = new Readable({
-      read: () => {
-        this.#pulledStreams.add(id)
-        runtime.send(encode({ do: 'pull', id }))
+    const stream = this.#streams.add(
+      id,
+      () => runtime.send(encode({ do: 'pull', id })),
+      (isPulled) => {
+        runtime.send(encode({ do: 'drop', id }))
+        if (isPulled) void this.#endUnlessAlive(runtime, STOP_MS)
       },
-      destroy: (error, done) => {
-        if (this.#streams.delete(id)) runtime.send(encode({ do: 'drop', id }))
-        if (this.#pulledStreams.delete(id)) void this.#endUnlessAlive(runtime, STOP_MS)
-        done(error)
-      },
-    })
-    this.#streams.set(id, stream)
+    )
     waiting.resolve({ ...message, stream })
   }
 
   #receivePiece(runtime: PluginRuntime, message: Message<'piece' | 'end'>): void {
     const { id } = message
-    const stream = this.#streams.get(id)
-    if (!stream) return
-    if (!this.#pulledStreams.delete(id)) return void runtime.end() // it ignores backpressure
-    if (message.is === 'piece') return void stream.push(Buffer.from(message.base64, 'base64'))
-    this.#streams.delete(id)
-    if (message.broken === undefined) stream.push(null)
-    else stream.destroy(new Error(message.broken))
+    const { broken } = { broken: undefined, ...message }
+    const piece =
+      message.is === 'piece'
+        ? message
+        : { broken: broken === undefined ? broken : new Error(broken) }
+    if (!this.#streams.receive(id, piece)) void runtime.end() // it ignores backpressure
   }
 
   /** Passes a charge on. An invalid one throws there, and also fails the call when it returns. */
@@ -250,15 +246,18 @@ export class IsolatedPlugin {
     runtime.send(encode({ do: 'resolve', id: request.id, result }))
   }
 
+  async #sendPiece(runtime: PluginRuntime, id: number): Promise<void> {
+    const piece = await this.#injector.read(id)
+    if (piece) runtime.send(encode({ do: 'piece', id, piece }))
+  }
+
   #onExit(why: string): void {
     this.#runtime = undefined
     this.#exitTimes = [...this.#exitTimes.slice(-9), elapsedMs()]
     this.#injector.cancelAll()
     const error = new Error(`the plugin ${why}`)
     for (const { reject } of this.#pending.values()) reject(error)
-    const streams = [...this.#streams.values()]
-    this.#streams.clear()
-    for (const stream of streams) stream.destroy(error)
+    this.#streams.fail(error)
     if (!this.#closed) this.#log('a plugin exited', { why })
   }
 

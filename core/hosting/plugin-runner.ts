@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { systemClock } from '../clock.ts'
 import {
   type AnyEndpoint,
@@ -11,8 +10,9 @@ import {
 import { describeService, encodeError, encodeResult, messageText, safeString } from './encode.ts'
 import { injectedDatabaseOf } from './entry.ts'
 import { HostClient } from './host-client.ts'
-import { DETAIL_MAX, MESSAGE_MAX, PIECE_MAX } from './limits.ts'
+import { DETAIL_MAX, MESSAGE_MAX } from './limits.ts'
 import { importFresh } from './modules.ts'
+import { SentStreams } from './pieces.ts'
 import type { FromPlugin, ToPlugin } from './wire.ts'
 
 type Command<Kind> = Extract<ToPlugin, { readonly do: Kind }>
@@ -22,7 +22,7 @@ export class PluginRunner {
   readonly #write: (text: string) => void
   readonly #host: HostClient
   readonly #calls = new Map<number, AbortController>()
-  readonly #streams = new Map<number, AsyncIterator<unknown>>()
+  readonly #streams = new SentStreams()
   #service: AnyService | undefined
 
   /** @param write sends a message to the hub */
@@ -50,11 +50,13 @@ export class PluginRunner {
       case 'pull':
         return void this.#pull(message.id)
       case 'drop':
-        return void this.#drop(message.id)
+        return this.#streams.drop(message.id)
       case 'ping':
         return this.#send({ is: 'pong', id: message.id })
       case 'resolve':
         return this.#host.receive(message.id, message.result)
+      case 'piece':
+        return this.#host.receivePiece(message.id, message.piece)
     }
   }
 
@@ -124,7 +126,7 @@ export class PluginRunner {
       this.#send({ is: 'charge', id, amount: typeof amount === 'bigint' ? String(amount) : null })
     const answer = await handle({ ...call, signal: this.#createSignal(id), charge })
     const message = encodeResult(answer)
-    if (message.stream) this.#streams.set(id, splitIntoPieces(message.stream))
+    if (message.stream) this.#streams.add(id, message.stream)
     return { is: 'done', id, answer: message.answer }
   }
 
@@ -159,22 +161,11 @@ export class PluginRunner {
 
   /** Sends the next piece of a stream, on request of the hub. */
   async #pull(id: number): Promise<void> {
-    try {
-      const next = await this.#streams.get(id)?.next()
-      if (next && !next.done) {
-        return this.#send({ is: 'piece', id, base64: (next.value as Buffer).toString('base64') })
-      }
-      this.#send({ is: 'end', id })
-    } catch (error) {
-      this.#send({ is: 'end', id, broken: messageText(error) })
-    }
-    this.#streams.delete(id)
-  }
-
-  async #drop(id: number): Promise<void> {
-    const stream = this.#streams.get(id)
-    this.#streams.delete(id)
-    await stream?.return?.().catch(() => undefined)
+    const piece = await this.#streams.next(id)
+    if (!piece) return
+    if ('base64' in piece) return this.#send({ is: 'piece', id, base64: piece.base64 })
+    const { broken } = piece
+    this.#send({ is: 'end', id, ...(broken !== undefined && { broken: messageText(broken) }) })
   }
 
   #send(message: FromPlugin): void {
@@ -217,13 +208,5 @@ function encodeMessage(message: FromPlugin): string {
     if (message.is === 'log') return JSON.stringify({ is: 'log', message: message.message })
     if (message.is !== 'done' && message.is !== 'priced') throw error
     return JSON.stringify({ is: 'failed', id: message.id, thrown: encodeError(error) })
-  }
-}
-
-/** Splits the chunks of a stream to at most `PIECE_MAX` bytes. */
-async function* splitIntoPieces(stream: Readable): AsyncGenerator<Buffer> {
-  for await (const chunk of stream) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array)
-    for (let at = 0; at < bytes.length; at += PIECE_MAX) yield bytes.subarray(at, at + PIECE_MAX)
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Call } from '../plugin/index.ts'
 import { DETAIL_MAX } from './limits.ts'
+import type { Piece } from './pieces.ts'
 
 /** Messages between hub and isolated plugin: JSON, decimal amounts, base64 bytes; validated. */
 
@@ -99,6 +100,7 @@ const FromPlugin = z.discriminatedUnion('is', [
     capability: z.enum(['http', 'backends', 'browser', 'database']),
     request: z.record(z.string(), z.unknown()),
   }),
+  z.object({ is: z.literal('read'), id }),
   z.object({ is: z.literal('cancel'), id }),
   z.object({ is: z.literal('log'), message: detail, fields: extras.optional() }),
   z.object({ is: z.literal('pong'), id }),
@@ -108,7 +110,12 @@ export type FromPlugin = z.infer<typeof FromPlugin>
 
 /** Response to a plugin's use of an injected capability. */
 export type CapabilityResult =
-  | { readonly value: Readonly<Record<string, unknown>>; readonly base64: string }
+  | {
+      readonly value: Readonly<Record<string, unknown>>
+      readonly base64: string
+      /** True if the body is a stream, whose pieces the plugin reads one by one. */
+      readonly streams?: boolean
+    }
   | {
       readonly error: 'egress' | 'render'
       readonly code: string
@@ -122,6 +129,8 @@ export type CapabilityResult =
       readonly fields: Readonly<Record<string, string>>
     }
   | { readonly error: 'denied'; readonly detail: string }
+
+export type CapabilityError = Extract<CapabilityResult, { readonly error: string }>
 
 /** Message from the hub. */
 export type ToPlugin =
@@ -146,6 +155,7 @@ export type ToPlugin =
   | { readonly do: 'listed'; readonly id: number }
   | { readonly do: 'abort' | 'pull' | 'drop' | 'ping'; readonly id: number }
   | { readonly do: 'resolve'; readonly id: number; readonly result: CapabilityResult }
+  | { readonly do: 'piece'; readonly id: number; readonly piece: Piece<CapabilityError> }
 
 /** @throws Error for an invalid message */
 export function readMessage(text: string): FromPlugin {

@@ -82,6 +82,22 @@ export interface Injected {
   readonly value: string
 }
 
+/** Access token of OAuth2 client credentials. The object is the same until it is replaced. */
+export interface AccessToken {
+  /** Header value: `Bearer …`. */
+  readonly authorization: string
+  /** Texts that no response may repeat. */
+  readonly hidden: readonly Injected[]
+}
+
+/** Access tokens of one upstream. */
+export interface AccessTokens {
+  /** Returns a valid token. @throws Failure of the provider if its token endpoint returns none */
+  get(): Promise<AccessToken>
+  /** Discards a token that the API refused. Returns true if another one may be tried. */
+  discard(token: AccessToken): boolean
+}
+
 /** Service backed by a provider's HTTP API. The object is the same until the service changes. */
 export interface Upstream {
   readonly slug: string
@@ -98,6 +114,8 @@ export interface Upstream {
   /** Response headers passed to the caller, besides the default ones. */
   readonly responseHeaders: readonly string[]
   readonly injected: readonly Injected[]
+  /** Set if each request needs an access token besides. */
+  readonly tokens?: AccessTokens | undefined
   readonly endpoints: readonly UpstreamEndpoint[]
   /** HTTP client: guarded, except for the operator's own hosts in a sandbox. */
   readonly way: Pick<Egress, 'request'>

@@ -1,7 +1,10 @@
 import {
+  type AccessToken,
+  type AccessTokens,
   type AnyEndpoint,
   type AnyService,
   type EgressRequest,
+  type Reply,
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
@@ -57,9 +60,40 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
 
 async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, request: EgressRequest) {
   try {
+    if (upstream.tokens) return await askWithToken(upstream, upstream.tokens, endpoint, request)
     const response = await exchange(upstream.way, endpoint, request)
     return replyOf(upstream, endpoint, response)
   } catch (error) {
     throw failureOf(upstream, error)
   }
+}
+
+/** Sends an access token; once more with another one if the API refuses a token held before. */
+async function askWithToken(
+  upstream: Upstream,
+  tokens: AccessTokens,
+  endpoint: UpstreamEndpoint,
+  request: EgressRequest,
+): Promise<Reply> {
+  for (let tries = 0; ; tries++) {
+    const token = await tokens.get()
+    const headers = { ...request.headers, authorization: token.authorization }
+    const response = await exchange(upstream.way, endpoint, { ...request, headers })
+    if (response.status !== UNAUTHORIZED || !tokens.discard(token) || tries > 0)
+      return replyOf(hideToken(upstream, token), endpoint, response)
+    response.stream?.destroy()
+  }
+}
+
+const UNAUTHORIZED = 401
+
+const hidingCache = new WeakMap<AccessToken, Upstream>()
+
+/** Adds a token to the secrets of an upstream, as the same object for the same token. */
+function hideToken(upstream: Upstream, token: AccessToken): Upstream {
+  const before = hidingCache.get(token)
+  if (before?.endpoints === upstream.endpoints) return before
+  const hiding = { ...upstream, injected: [...upstream.injected, ...token.hidden] }
+  hidingCache.set(token, hiding)
+  return hiding
 }

@@ -34,8 +34,9 @@ async function findMissingPrices(on: Queryable, slug: string): Promise<readonly 
 
 /** Finds a secret that the imported document requires and that is not set. */
 async function findMissingSecret(on: Queryable, slug: string): Promise<readonly string[]> {
-  const { rows } = await on.query<{ secret: string | null }>(
-    `SELECT i.report #>> '{wants,0,in}' || ' ' || (i.report #>> '{wants,0,name}') AS secret
+  const { rows } = await on.query<{ secret: string | null; choices: string[][] | null }>(
+    `SELECT i.report #>> '{wants,0,in}' || ' ' || (i.report #>> '{wants,0,name}') AS secret,
+       i.report -> 'secretChoices' AS choices
      FROM hub.upstream_import i JOIN hub.upstream_endpoint e ON e.service = i.service AND e.listed
        AND i.report -> 'guarded' ? (e.method || ' ' || e.upstream_path)
      WHERE i.service = $1
@@ -44,5 +45,8 @@ async function findMissingSecret(on: Queryable, slug: string): Promise<readonly 
          WHERE u.slug = i.service) LIMIT 1`,
     [slug],
   )
-  return rows.map(({ secret }) => `a secret: ${secret ?? 'header Authorization'}`)
+  return rows.map(({ secret, choices }) => {
+    const names = choices?.map((each) => each.join(' and ')) ?? []
+    return `a secret: ${names.join(', or ') || (secret ?? 'header Authorization')}`
+  })
 }

@@ -3,9 +3,14 @@ import { cleanText } from '../../text.ts'
 import type { ImportedApi } from './openapi/read.ts'
 
 /** Parts of an imported document that were not taken over. */
-export interface ImportReport extends Pick<ImportedApi, 'gaps' | 'wants' | 'guarded'> {
+export interface ImportReport
+  extends Pick<ImportedApi, 'gaps' | 'wants' | 'secretChoices' | 'guarded'> {
   readonly at: Date
 }
+
+/** A report of an earlier version lacks `secretChoices`. */
+type StoredReport = Omit<ImportReport, 'at' | 'secretChoices'> &
+  Partial<Pick<ImportReport, 'secretChoices'>>
 
 const AT_MAX = 300
 const WHAT_MAX = 500
@@ -14,7 +19,12 @@ const WHAT_MAX = 500
 export async function storeImportReport(
   client: PoolClient,
   slug: string,
-  { gaps, wants, guarded }: Pick<ImportedApi, 'gaps' | 'wants' | 'guarded'>,
+  {
+    gaps,
+    wants,
+    secretChoices,
+    guarded,
+  }: Pick<ImportedApi, 'gaps' | 'wants' | 'secretChoices' | 'guarded'>,
 ): Promise<void> {
   const report = {
     gaps: gaps.map(({ at, what }) => ({
@@ -25,7 +35,10 @@ export async function storeImportReport(
       ...want,
       name: cleanText(want.name, AT_MAX),
       prefix: cleanText(want.prefix, AT_MAX),
+      ...(want.tokenUrl !== undefined && { tokenUrl: cleanText(want.tokenUrl, WHAT_MAX) }),
+      ...(want.scope !== undefined && { scope: cleanText(want.scope, WHAT_MAX) }),
     })),
+    secretChoices: secretChoices.map((labels) => labels.map((each) => cleanText(each, AT_MAX))),
     guarded,
   }
   await client.query('INSERT INTO hub.upstream_import (service, report) VALUES ($1, $2)', [
@@ -39,9 +52,9 @@ export async function readImportReport(
   pool: Pool,
   slug: string,
 ): Promise<ImportReport | undefined> {
-  const { rows } = await pool.query<{ at: Date; report: Omit<ImportReport, 'at'> }>(
+  const { rows } = await pool.query<{ at: Date; report: StoredReport }>(
     'SELECT at, report FROM hub.upstream_import WHERE service = $1',
     [slug],
   )
-  return rows[0] && { at: rows[0].at, ...rows[0].report }
+  return rows[0] && { at: rows[0].at, secretChoices: [], ...rows[0].report }
 }

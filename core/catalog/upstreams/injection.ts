@@ -5,16 +5,17 @@ import type { Egress } from '../../egress/http.ts'
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
 import type {
+  AccessTokens,
   DueProbe,
-  Injected,
   Upstream,
   UpstreamEndpoint,
   Upstreams,
 } from '../../plugin/upstreams.ts'
 import { claimDueChecks, recordHealth } from './health.ts'
 import { retireDue } from './lifecycle.ts'
+import { type ClientCredentials, OAuthTokens } from './oauth-tokens.ts'
 import { CURRENT_PRICE } from './prices.ts'
-import { openSecret, resealSecrets } from './secrets.ts'
+import { openSecret, resealSecrets, type StoredSecret } from './secrets.ts'
 
 const PAGE_SIZE = 50
 const CACHE_MAX = 1_000
@@ -73,7 +74,7 @@ interface UpstreamRow extends Pick<Upstream, 'slug' | 'provider' | 'freeCallsPer
   readonly content: Content
   readonly since: string | null
   readonly sunset: string | null
-  readonly sealed: readonly (Omit<Injected, 'value'> & { keyId: string; sealed: string })[]
+  readonly sealed: readonly (Omit<StoredSecret, 'value'> & { keyId: string; sealed: string })[]
   readonly endpoints: readonly (Omit<UpstreamEndpoint, 'price'> & { readonly price: string })[]
 }
 
@@ -89,10 +90,11 @@ export function injectedUpstreams(deps: InjectionDeps): Upstreams {
   const read = (key: string, text: string): Upstream | undefined => {
     const cached = cache.get(key)
     if (cached?.text === text) return cached.upstream
-    const upstream = parseUpstream(deps, text)
+    const upstream = parseUpstream(deps, text, tokensOf)
     cache.set(key, { text, upstream })
     return upstream
   }
+  const tokensOf = tokensFrom(deps)
   const one = async (
     slug: string,
     content: string,
@@ -151,15 +153,33 @@ async function findDueProbes(deps: InjectionDeps): Promise<readonly DueProbe[]> 
 const egressFor = ({ http, backends, localOrigins }: InjectionDeps, baseUrl: string) =>
   localOrigins.includes(new URL(baseUrl).origin) ? backends : http
 
-function parseUpstream(deps: InjectionDeps, text: string): Upstream | undefined {
+/** Returns the access tokens of client credentials, the same ones for the same sealed text. */
+function tokensFrom(deps: InjectionDeps) {
+  const cache = new LRUCache<string, OAuthTokens>({ max: CACHE_MAX })
+  return (sealed: string, value: string): AccessTokens => {
+    const known = cache.get(sealed)
+    if (known) return known
+    const credentials: ClientCredentials = JSON.parse(value)
+    const tokens = new OAuthTokens(credentials, egressFor(deps, credentials.tokenUrl))
+    cache.set(sealed, tokens)
+    return tokens
+  }
+}
+
+function parseUpstream(
+  deps: InjectionDeps,
+  text: string,
+  tokensOf: ReturnType<typeof tokensFrom>,
+): Upstream | undefined {
   const row: UpstreamRow = JSON.parse(text)
   const { since, sunset, sealed, endpoints, content, ...terms } = row
   const rest = { ...content, ...terms }
   const secrets = sealed.map(({ keyId, sealed: bytes, ...where }) => {
     const secret = { ...where, service: rest.slug, keyId, sealed: Buffer.from(bytes, 'base64') }
-    return { ...where, value: openSecret(deps.keys, secret) }
+    return { ...where, sealed: bytes, value: openSecret(deps.keys, secret) }
   })
-  const injected = secrets.filter(isReadable)
+  const readable = secrets.filter(isReadable)
+  const oauth = readable.find(({ place }) => place === 'oauth2')
   const unreadable = secrets.find((each) => !isReadable(each))
   if (unreadable) {
     const { place, name } = unreadable
@@ -171,10 +191,14 @@ function parseUpstream(deps: InjectionDeps, text: string): Upstream | undefined 
     ...rest,
     deprecated: since === null || sunset === null ? undefined : { since, sunset },
     endpoints: endpoints.map((each) => ({ ...each, price: BigInt(each.price) as Micros })),
-    injected,
+    injected: readable.flatMap(({ place, name, value }) =>
+      place === 'oauth2' ? [] : [{ place, name, value }],
+    ),
+    tokens: oauth && tokensOf(oauth.sealed, oauth.value),
     way: egressFor(deps, rest.baseUrl),
   }
 }
 
-const isReadable = (secret: { readonly value: string | undefined }): secret is Injected =>
-  secret.value !== undefined
+const isReadable = <Secret extends { readonly value: string | undefined }>(
+  secret: Secret,
+): secret is Secret & { readonly value: string } => secret.value !== undefined

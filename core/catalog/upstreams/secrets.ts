@@ -9,9 +9,15 @@ import { assertComplete } from './completeness.ts'
 import { findUpstream, isOffered } from './store.ts'
 import { recordUpstreamVersion } from './versions.ts'
 
+/** Upstream credential as it is stored. */
+export interface StoredSecret extends Omit<Injected, 'place'> {
+  /** `oauth2` has `ClientCredentials` as JSON, whose token is sent as the header `name`. */
+  readonly place: Injected['place'] | 'oauth2'
+}
+
 /** Upstream credential without its value. */
 export interface UpstreamSecretInfo {
-  readonly place: Injected['place']
+  readonly place: StoredSecret['place']
   readonly name: string
   /** Id of the encryption key. */
   readonly keyId: string
@@ -19,10 +25,10 @@ export interface UpstreamSecretInfo {
 }
 
 /** Binds a sealed secret to its service and place, so that it cannot be used elsewhere. */
-const sealingPurpose = (slug: string, { place, name }: Pick<Injected, 'place' | 'name'>): string =>
+const sealingPurpose = (slug: string, { place, name }: Omit<StoredSecret, 'value'>): string =>
   `upstream-secret ${slug} ${place} ${name}`
 
-interface SealedSecret extends Omit<Injected, 'value'> {
+interface SealedSecret extends Omit<StoredSecret, 'value'> {
   readonly service: string
   /** The only origin that it is sent to. */
   readonly origin: string
@@ -82,7 +88,7 @@ export async function setSecrets(
   keys: SealingKeys,
   manager: KeyManager,
   slug: string,
-  secrets: readonly Injected[],
+  secrets: readonly StoredSecret[],
   rules: ReviewRules,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {

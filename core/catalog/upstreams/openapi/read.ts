@@ -7,6 +7,7 @@ import { type ProposedEndpoint, proposeEndpoint } from './operation.ts'
 import { assertVersion, parseDocument, upgradeOpenApi } from './parse.ts'
 import { type Gap, RefResolver } from './refs.ts'
 import { SchemaReader } from './schema-reader.ts'
+import { needsSecret, type RequiredSecret, readSecurity } from './security.ts'
 
 /** Contents of a document, as far as they can be sold. */
 export interface ImportedApi {
@@ -18,6 +19,8 @@ export interface ImportedApi {
   readonly requestHeaders: readonly string[]
   /** Secrets that the API requires. */
   readonly wants: readonly RequiredSecret[]
+  /** Sets of these secrets, as `header X-Key`, each of which is enough. */
+  readonly secretChoices: readonly (readonly string[])[]
   /** Endpoints that require a secret, such as `GET /weather`. */
   readonly guarded: readonly string[]
   readonly gaps: readonly Gap[]
@@ -29,21 +32,12 @@ export interface ImportedApi {
   readonly unknown: readonly string[]
 }
 
-/** Place of a required secret in the request. */
-interface RequiredSecret {
-  readonly in: 'header' | 'query'
-  readonly name: string
-  /** Text before the secret: `Bearer `. */
-  readonly prefix: string
-}
-
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 const ENDPOINTS_MAX = 100
 /** Request headers of a service. */
 const HEADERS_MAX = 20
 /** Operations that are examined. */
 const OPERATIONS_MAX = 1_000
-const WANTS_MAX = 20
 const CHOICES_SHOWN = 10
 
 /** Settings of an import. */
@@ -66,7 +60,7 @@ export function readSelected(
   const reader = { refs, schemas: new SchemaReader(refs), limits }
   const info = objectMember(root, 'info')
   const endpoints: ProposedEndpoint[] = []
-  const guarded: string[] = []
+  const guarded: { readonly name: string; readonly spec: JsonObject }[] = []
   const all = [...readOperations(root, refs)]
   const selected = all.filter(
     (each) => only.length === 0 || only.some((selector) => isSelected(selector, each)),
@@ -88,12 +82,15 @@ export function readSelected(
     if (!found) continue
     shapes.add(shape)
     endpoints.push(found)
-    if (needsSecret(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
+    if (needsSecret(root, operation.spec))
+      guarded.push({ name: `${found.method} ${found.path}`, spec: operation.spec })
   }
   const headers = [...new Set(endpoints.flatMap((each) => each.headers))]
   for (const name of headers.slice(HEADERS_MAX)) {
     refs.addGap(`header ${name}`, `a service passes on at most ${HEADERS_MAX} headers`)
   }
+  const specs = guarded.map(({ spec }) => spec)
+  const security = readSecurity(root, refs, specs)
   const leftOut = selected.length - examined
   const choices = leftOut > 0 ? operationChoices(all) : []
   const [next] = selected.slice(examined)
@@ -103,8 +100,9 @@ export function readSelected(
     servers: serversOf(root, selected[0]),
     endpoints,
     requestHeaders: headers.slice(0, HEADERS_MAX),
-    wants: readRequiredSecrets(root, refs).slice(0, WANTS_MAX),
-    guarded,
+    wants: security.wants,
+    secretChoices: security.choices,
+    guarded: guarded.map(({ name }) => name),
     gaps: next ? [{ at: next.at, what: leftOutNotice(leftOut, choices) }, ...refs.gaps] : refs.gaps,
     leftOut,
     choices,
@@ -186,34 +184,5 @@ function readServers({ servers }: JsonObject): readonly string[] {
       const value = isJsonObject(variable) ? variable['default'] : undefined
       return typeof value === 'string' ? value : whole
     })
-  })
-}
-
-/** Returns true if every security alternative needs a secret; an empty one needs none. */
-function needsSecret(root: JsonObject, { security = root['security'] }: JsonObject): boolean {
-  const ways: readonly unknown[] = Array.isArray(security) ? security : []
-  return ways.length > 0 && ways.every((way) => isJsonObject(way) && Object.keys(way).length > 0)
-}
-
-function readRequiredSecrets(root: JsonObject, refs: RefResolver): readonly RequiredSecret[] {
-  const components = objectMember(root, 'components')
-  const schemes = objectMember(components, 'securitySchemes')
-  return Object.entries(schemes).flatMap(([key, given]) => {
-    const scheme = refs.resolve(given, `securitySchemes/${key}`) ?? {}
-    const { type, name, in: place } = scheme
-    const kind = String(scheme['scheme']).toLowerCase()
-    if (
-      type === 'apiKey' &&
-      typeof name === 'string' &&
-      (place === 'header' || place === 'query')
-    ) {
-      return [{ in: place, name, prefix: '' }]
-    }
-    if (type === 'http' && (kind === 'bearer' || kind === 'basic')) {
-      const prefix = kind === 'bearer' ? 'Bearer ' : 'Basic '
-      return [{ in: 'header' as const, name: 'Authorization', prefix }]
-    }
-    refs.addGap(`securitySchemes/${key}`, `the security scheme ${String(type)} is not supported`)
-    return []
   })
 }

@@ -17,7 +17,7 @@ import { baseUrl, parseBaseUrl } from './base-url.ts'
 import type { ServiceDeps } from './deps.ts'
 import { documentsFrom, fetchDocument } from './documents.ts'
 import { endpointLimits } from './endpoints.ts'
-import { ImportView, ServiceView, showService } from './view.ts'
+import { ImportView, ServiceView, showRequiredSecrets, showService } from './view.ts'
 
 const ImportOrder = z
   .strictObject({
@@ -62,6 +62,7 @@ const ImportResult = z.object({
     }),
     unpriced: z.array(z.string()).meta({ description: 'Endpoints without a price.' }),
     secrets: ImportView.shape.secrets,
+    secret_choices: ImportView.shape.secret_choices,
   }),
   not_understood: ImportView.shape.not_understood,
 })
@@ -104,7 +105,7 @@ export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
             left_out: found.leftOut,
             choices: [...found.choices],
             unpriced: unpriced.map(({ method, path }) => `${method} ${path}`),
-            secrets: found.wants,
+            ...showRequiredSecrets(found),
           },
           not_understood: found.gaps,
         },

@@ -1,7 +1,10 @@
 import { z } from 'zod'
-import { setSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
+import type { ClientCredentials } from '../../../../core/catalog/upstreams/oauth-tokens.ts'
+import { type StoredSecret, setSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
 import { isRelayable } from '../../../../core/egress/headers.ts'
+import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
+import { checkUrl } from './base-url.ts'
 import { reviewRules, type ServiceDeps } from './deps.ts'
 import { SecretView, showSecrets } from './view.ts'
 
@@ -14,6 +17,11 @@ const value = z
   .min(1)
   .max(8_000)
   .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
+const oauthText = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
 const SecretInput = z.discriminatedUnion('in', [
   z.strictObject({
     in: z.literal('header'),
@@ -25,7 +33,45 @@ const SecretInput = z.discriminatedUnion('in', [
     name: z.string().regex(/^[\w.[\]-]{1,64}$/, 'must be letters, digits and _.-[]'),
     value,
   }),
+  z.strictObject({
+    in: z.literal('oauth2'),
+    token_url: z.string().min(1).max(500).meta({
+      description: 'Token endpoint of OAuth2 client credentials. https in production.',
+    }),
+    client_id: oauthText.meta({ description: 'Sent to token_url alone.' }),
+    client_secret: oauthText,
+    scope: oauthText.optional().meta({ description: 'Scopes, separated by spaces.' }),
+    audience: oauthText.optional().meta({ description: 'If the token endpoint requires one.' }),
+    client_authentication: z.enum(['basic', 'body']).default('basic').meta({
+      description: 'Place of id and secret: the header Authorization, or the body.',
+    }),
+  }),
 ])
+type SecretOrder = z.infer<typeof SecretInput>
+
+const nameOf = (secret: SecretOrder): string =>
+  secret.in === 'oauth2'
+    ? 'authorization' // the header that gets the token
+    : secret.in === 'header'
+      ? secret.name.toLowerCase()
+      : secret.name
+
+/** @throws Fault `validation_failed` for a token URL that the hub must not call */
+function toStored(secret: SecretOrder, i: number, deps: ServiceDeps): StoredSecret {
+  const name = nameOf(secret)
+  if (secret.in !== 'oauth2') return { place: secret.in, name, value: secret.value }
+  const { url, error } = checkUrl(secret.token_url, deps.rules, deps.localOrigins)
+  if (url === undefined) throw inputFault(`/secrets/${i}/token_url`, error)
+  const credentials: ClientCredentials = {
+    tokenUrl: url,
+    clientId: secret.client_id,
+    clientSecret: secret.client_secret,
+    scope: secret.scope,
+    audience: secret.audience,
+    authentication: secret.client_authentication,
+  }
+  return { place: 'oauth2', name, value: JSON.stringify(credentials) }
+}
 
 /** Upstream credentials, which the hub adds to each request. */
 export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
@@ -38,9 +84,9 @@ export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         .max(5)
         .refine(
           (list) =>
-            new Set(list.map((each) => `${each.in} ${each.name.toLowerCase()}`)).size ===
-            list.length,
-          'must not contain duplicate names',
+            new Set(list.map((each) => `${each.in === 'query'} ${nameOf(each).toLowerCase()}`))
+              .size === list.length,
+          'must not contain duplicate names; a token of oauth2 is the header Authorization',
         )
         .meta({ description: 'All credentials. An empty list removes them.' }),
     }),
@@ -49,11 +95,7 @@ export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     faults: ['root_key_required', 'service_not_found', 'service_state', 'service_incomplete'],
     handle: async (request) => {
       const { slug } = request.params
-      const secrets = request.body.secrets.map(({ in: place, name, value: text }) => ({
-        place,
-        name: place === 'header' ? name.toLowerCase() : name,
-        value: text,
-      }))
+      const secrets = request.body.secrets.map((each, i) => toStored(each, i, deps))
       const rules = reviewRules(deps)
       await setSecrets(deps.pool, deps.keys, ownerOf(request), slug, secrets, rules)
       await deps.catalog.refresh(slug)

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
 import { missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
 import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
-import { readImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
+import {
+  type ImportReport,
+  readImportReport,
+} from '../../../../core/catalog/upstreams/import-report.ts'
 import { currentPrices } from '../../../../core/catalog/upstreams/prices.ts'
 import { listSecrets, unreadableSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
 import { readEndpoints, type UpstreamInfo } from '../../../../core/catalog/upstreams/store.ts'
@@ -59,8 +62,8 @@ const EndpointView = z.object({
 })
 
 export const SecretView = z.object({
-  in: z.enum(['header', 'query']),
-  name: z.string(),
+  in: z.enum(['header', 'query', 'oauth2']),
+  name: z.string().meta({ description: 'Header or query parameter; authorization for oauth2.' }),
   key_id: z.string().meta({ description: 'Id of the encryption key.' }),
   set_at: time,
   readable: z.boolean().meta({
@@ -71,8 +74,19 @@ export const SecretView = z.object({
 export const ImportView = z.object({
   at: time,
   secrets: z
-    .array(z.object({ in: z.enum(['header', 'query']), name: z.string(), prefix: z.string() }))
-    .meta({ description: 'Credentials required by the document; set them with PUT …/secret.' }),
+    .array(
+      z.object({
+        in: z.enum(['header', 'query', 'oauth2']),
+        name: z.string(),
+        prefix: z.string(),
+        token_url: z.string().optional().meta({ description: 'Of oauth2 client credentials.' }),
+        scope: z.string().optional().meta({ description: 'Scopes that the operations need.' }),
+      }),
+    )
+    .meta({ description: 'Credentials named by the document; set them with PUT …/secret.' }),
+  secret_choices: z.array(z.array(z.string())).meta({
+    description: 'If one of several credentials is enough: the sets to choose from, else empty.',
+  }),
   not_understood: z
     .array(z.object({ at: z.string(), what: z.string() }))
     .meta({ description: 'Parts that were omitted or simplified, and why.' }),
@@ -145,10 +159,26 @@ export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: U
         }
       : null,
     imported: imported
-      ? { at: imported.at.toISOString(), secrets: imported.wants, not_understood: imported.gaps }
+      ? {
+          at: imported.at.toISOString(),
+          ...showRequiredSecrets(imported),
+          not_understood: imported.gaps,
+        }
       : null,
   }
 }
+
+/** Secrets that a document names. */
+export const showRequiredSecrets = ({
+  wants,
+  secretChoices,
+}: Pick<ImportReport, 'wants' | 'secretChoices'>) => ({
+  secrets: wants.map(({ tokenUrl, ...want }) => ({
+    ...want,
+    ...(tokenUrl !== undefined && { token_url: tokenUrl }),
+  })),
+  secret_choices: secretChoices,
+})
 
 export async function showSecrets(
   { pool, keys }: Pick<ServiceDeps, 'pool' | 'keys'>,

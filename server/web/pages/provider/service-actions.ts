@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
-import { confirmedCheckbox, optionalDollars } from '../../form-schemas.ts'
+import { confirmedCheckbox, optionalDollars, textOrUndefined } from '../../form-schemas.ts'
 import { html } from '../../html.ts'
 import { flashMessage } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest } from '../../page.ts'
@@ -191,6 +191,22 @@ export const serviceActions: Readonly<Record<string, FormAction>> = {
       const { api, params } = request
       const secrets = value === '' ? [] : [{ in: 'header', name, value }]
       await api('PUT /v1/provider/services/{slug}/secret', { params, body: { secrets } })
+      return noticeRedirect(request, 'secret')
+    },
+  }),
+  oauth2: formAction({
+    fields: z.object({
+      token_url: z.string().trim(),
+      client_id: z.string().trim(),
+      client_secret: z.string().trim(),
+      scope: textOrUndefined,
+      audience: textOrUndefined,
+      client_authentication: z.enum(['basic', 'body']),
+    }),
+    run: async (request, fields) => {
+      const { api, params } = request
+      const body = { secrets: [{ in: 'oauth2', ...fields }] }
+      await api('PUT /v1/provider/services/{slug}/secret', { params, body })
       return noticeRedirect(request, 'secret')
     },
   }),

@@ -8,6 +8,7 @@ import { type AnyPage, type PageRequest, page } from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, table } from '../../table.ts'
 import { serviceActions } from './service-actions.ts'
+import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
 
@@ -63,7 +64,7 @@ export const servicePage = (): AnyPage =>
           endpointsPart(service, request),
           pricesPart(prices.data),
           testPart(service, request),
-          secretPart(service, request),
+          credentialPart(service, request),
           settings(service, request),
           retirePart(service, request),
         ]}`,
@@ -191,44 +192,6 @@ function testPart(
 charged.</p>`
   return collapsible('Test', html`${intro}${fields}`, submission?.act === 'test')
 }
-
-function secretPart(
-  { secrets, imported }: ServiceJson,
-  { submission }: PageRequest<unknown>,
-): Html {
-  const { text } = formFields('secret', submission)
-  const [required] = secrets.length === 0 ? (imported?.secrets ?? []) : []
-  const intro = html`<p>A header that authenticates the hub's requests to your API. It is stored
-encrypted and never shown.${
-    secrets.length > 0 &&
-    html` Current: ${secrets.map(
-      (each) => html`<code>${each.name}</code>, set ${formatTime(each.set_at)}. `,
-    )}`
-  }${required && html` The document requires <code>${required.name}</code>.`}</p>`
-  const fields = form({
-    act: 'secret',
-    submit: 'Save credential',
-    kind: 'plain',
-    fields: [
-      text({ name: 'name', label: 'Header', required: true, value: headerOf(required), max: 100 }),
-      text({
-        name: 'value',
-        label: 'Value',
-        hint: html`The full value, such as <code>Bearer abc</code>. Leave empty to remove it.`,
-      }),
-    ],
-  })
-  return collapsible(
-    'Upstream credential',
-    html`${intro}${fields}`,
-    submission?.act === 'secret' || required !== undefined,
-  )
-}
-
-type RequiredSecret = NonNullable<ServiceJson['imported']>['secrets'][number]
-
-const headerOf = (secret: RequiredSecret | undefined): string =>
-  secret?.in === 'header' ? secret.name : 'Authorization'
 
 function settings(service: ServiceJson, { submission }: PageRequest<unknown>): Html {
   const { text } = formFields('change', submission)

@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
+
+describe('an OpenAPI document with odd names', () => {
+  it('has no path that leads elsewhere, which would block the catalog', () => {
+    const get = { responses: {} }
+    const odd = ['/up/../down', '/./here', '/down/..', '/a//b']
+    const paths = Object.fromEntries(
+      [...odd, '/v1.2/files/', '/...'].map((path) => [path, { get }]),
+    )
+    const { endpoints, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(endpoints.map(({ path }) => path)).to.deep.equal(['/v1.2/files/', '/...'])
+    expect(gaps.map(({ at }) => at)).to.deep.equal(odd.map((path) => `GET ${path}`))
+  })
+
+  it('may name its parameters like members of every object', () => {
+    const parameters = ['toString', 'constructor'].map((name) => ({ name, in: 'query' }))
+    const paths = { '/odd': { get: { parameters, responses: {} } } }
+    const { endpoints, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(gaps).to.deep.equal([])
+    expect(endpoints[0]?.query).to.deep.equal([])
+    expect(endpoints[0]?.input['properties']).to.have.keys('toString', 'constructor')
+  })
+})
+
+describe('an OpenAPI document with security schemes', () => {
+  const read = (securitySchemes: object, security: readonly object[]) => {
+    const { wants, secretChoices, gaps } = readOpenApi(
+      JSON.stringify({
+        openapi: '3.1.0',
+        servers: [{ url: 'https://api.acme.com' }],
+        components: { securitySchemes },
+        security,
+        paths: { '/a': { get: { responses: {} } } },
+      }),
+    )
+    return { wants, secretChoices, gaps: gaps.map(({ what }) => what).join() }
+  }
+  const flow = (name: string) => ({
+    type: 'oauth2',
+    flows: { [name]: { tokenUrl: 'https://id.acme.com/token', scopes: {} } },
+  })
+
+  it('proposes client credentials with the scopes that its operations need', () => {
+    const { wants, secretChoices } = read({ o: flow('clientCredentials') }, [{ o: ['a', 'b'] }])
+    expect(wants).to.deep.equal([
+      {
+        in: 'oauth2',
+        name: 'Authorization',
+        prefix: 'Bearer ',
+        tokenUrl: 'https://id.acme.com/token',
+        scope: 'a b',
+      },
+    ])
+    expect(secretChoices).to.deep.equal([])
+  })
+
+  it('suggests a static header for every other flow', () => {
+    for (const scheme of [flow('authorizationCode'), flow('password'), { type: 'openIdConnect' }]) {
+      const { wants, gaps } = read({ o: scheme }, [{ o: [] }])
+      expect(wants).to.deep.equal([{ in: 'header', name: 'Authorization', prefix: 'Bearer ' }])
+      expect(gaps).to.match(/client credentials.*as the header Authorization/)
+    }
+  })
+
+  it('says which secrets are enough where it declares alternatives', () => {
+    const schemes = {
+      o: flow('clientCredentials'),
+      key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+      app: { type: 'apiKey', in: 'query', name: 'app' },
+    }
+    expect(read(schemes, [{ o: [] }, { key: [], app: [] }]).secretChoices).to.deep.equal([
+      ['oauth2 Authorization'],
+      ['header X-Key', 'query app'],
+    ])
+    expect(read(schemes, [{ key: [] }, { key: [], app: [] }]).secretChoices).to.deep.equal([])
+    expect(read(schemes, [{ key: [] }, {}]).secretChoices).to.deep.equal([])
+  })
+})
