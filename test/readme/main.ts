@@ -8,7 +8,14 @@ import { parseArgs } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Block, commandsOf, findBlocks } from './blocks.ts'
-import { BEFORE, PLACEHOLDERS, PREPARATIONS, REFUSED, SKIPPED } from './deviations.ts'
+import {
+  BEFORE,
+  PLACEHOLDERS,
+  PREPARATIONS,
+  REFUSED,
+  SKIPPED,
+  SKIPPED_FILES,
+} from './deviations.ts'
 import { Newcomer } from './newcomer.ts'
 import { startWeatherApi } from './weather-api.ts'
 
@@ -90,7 +97,8 @@ async function runBlock(block: Block): Promise<void> {
 }
 
 async function runCommand(block: Block, command: string): Promise<void> {
-  const reason = SKIPPED.find(([pattern]) => pattern.test(command))?.[1]
+  const reason =
+    SKIPPED_FILES[block.file] ?? SKIPPED.find(([pattern]) => pattern.test(command))?.[1]
   if (reason !== undefined) return report('skipped', `${command} (${reason})`, block)
   if (command === START) return start(block)
   const line = PLACEHOLDERS.reduce((text, [from, to]) => text.replace(from, to), command)
