@@ -1,5 +1,5 @@
 import { eld } from 'eld/extrasmall'
-import { readWordSet } from './lexicon.ts'
+import { readWordSet, wordList } from './lexicon.ts'
 import { words } from './words.ts'
 
 /** Detected language. `code` is ISO 639-1 if there is one, `und` if unknown, `mis` if uncoded. */
@@ -14,6 +14,8 @@ export interface Language {
 const FUNCTION_WORDS = readWordSet('function-words.txt')
 /** Function words of English that are frequent in other languages, too. */
 const SHARED_WORDS = readWordSet('shared-words.txt')
+/** Function words of other languages, without those that are English words as well. */
+const FOREIGN_WORDS = readWordSet('foreign-words.txt')
 /** Sampled texts consist of the beginning, middle and end, each with this length. */
 const SAMPLE_CHARACTERS = 1_400
 /** Length of the pieces that are detected separately, so that mixed texts are recognized. */
@@ -51,10 +53,16 @@ const sampleOf = (text: string): string => {
 }
 
 const NO_WORDS = /^(?:https?:|www\.|[@#])|@/
-/** Removes markup, links, addresses, tags and words with digits. */
+/** Phrases with accents that English has borrowed. */
+const LOANWORDS = new RegExp(
+  `(?<!\\p{L})(?:${wordList('loanwords.txt').join('|')})(?!\\p{L})`,
+  'giu',
+)
+/** Removes markup, links, addresses, tags, loanwords and words with digits. */
 const cleaned = (sample: string): string =>
   sample
     .replace(/<[^<>]*>/g, ' ')
+    .replace(LOANWORDS, ' ')
     .replace(/\S+/g, (part) => (NO_WORDS.test(part) ? ' ' : part))
     .replace(/\w+/g, (word) => (/[\d_]/.test(word) ? ' ' : word))
 
@@ -129,7 +137,7 @@ const readPiece = (piece: string): Piece => {
 }
 
 /** Weights of `measuresOf`, fitted by logistic regression on sentences of 75 languages. */
-const WEIGHTS = [-4.1, 2.57, 14.5, 4.68, 6.56, 2.66, 4.87, -10.79, -3.03]
+const WEIGHTS = [-3.16, 5.32, 4.39, 5.35, 5.91, 2.27, 4.7, -8.1, -1.35, -2.01, -3.54]
 const COMMON_RANK = 15_000
 /** Words and spellings of chats that other languages lack. */
 const INFORMAL_WORDS = new Set(
@@ -156,11 +164,13 @@ const readEnglish = (piece: string, latin: readonly string[]): Reading => {
   return { odds, best }
 }
 
+const partsOf = (word: string): string[] => word.toLowerCase().split(/['’]/).filter(Boolean)
+
 /** Evidence for English; `lead` is the detector's score of English over the next language. */
 const measuresOf = (found: readonly string[], lead: number): number[] => {
   const letters = Math.max(1, found.join('').length)
   const { index } = words()
-  const lower = found.flatMap((word) => word.toLowerCase().split(/['’]/).filter(Boolean))
+  const lower = found.flatMap(partsOf)
   const count = Math.max(1, lower.length)
   const isFunctionWord = (word: string): boolean =>
     FUNCTION_WORDS.has(word) || INFORMAL_WORDS.has(word)
@@ -169,9 +179,10 @@ const measuresOf = (found: readonly string[], lead: number): number[] => {
   const own = lower.length - content.length - shared
   const common = content.filter((word) => (index.get(word) ?? Infinity) < COMMON_RANK).length
   const known = content.filter((word) => index.has(word)).length
-  // Names have accents in English texts, too.
-  const plain = found.filter((word, at) => at === 0 || !/^\p{Lu}\p{Ll}/u.test(word)).join('')
-  const accents = plain.replace(/[A-Za-z'’]/g, '').length
+  // Names have accents and foreign words in English texts, too.
+  const plain = found.filter((word, at) => at === 0 || !/^\p{Lu}\p{Ll}/u.test(word))
+  const accents = plain.join('').replace(/[A-Za-z'’]/g, '').length
+  const foreign = new Set(plain.flatMap(partsOf).filter((word) => FOREIGN_WORDS.has(word))).size
   return [
     1,
     lead,
@@ -182,6 +193,8 @@ const measuresOf = (found: readonly string[], lead: number): number[] => {
     known / count,
     Math.sqrt(accents / letters),
     own > 0 ? 0 : Math.min(1, letters / 100),
+    Math.sqrt(foreign / count),
+    (Math.min(2, foreign) / 2) * (1 - own / count),
   ]
 }
 
@@ -217,17 +230,24 @@ const isNames = (found: readonly string[]): boolean =>
   found.some((word) => /\p{Ll}/u.test(word)) &&
   !PARTICLES.test(found.at(-1) ?? '')
 
+/** Rarer and shorter words of the lexicon occur in other languages as well. */
+const PLAIN_RANKS = [0, 0, 0, 2_500]
+const PLAIN_RANK = 12_000
+const isPlainEnglish = (word: string): boolean =>
+  FUNCTION_WORDS.has(word) ||
+  (words().index.get(word) ?? Infinity) < (PLAIN_RANKS[word.length] ?? PLAIN_RANK)
+const isForeignWord = (word: string): boolean =>
+  FOREIGN_WORDS.has(word) || (word.length >= PLAIN_RANKS.length && !isPlainEnglish(word))
+
 /** True if hardly anything but names is there, as in "Maria Silva paid". */
 const isNamesAndWord = (found: readonly string[]): boolean => {
   const rest = found.filter((word) => !/^\p{Lu}/u.test(word))
-  return rest.length < found.length && rest.join('').length < WORD_LETTERS_MIN
+  return (
+    rest.length < found.length &&
+    rest.join('').length < WORD_LETTERS_MIN &&
+    !rest.some(isForeignWord)
+  )
 }
-
-/** Rarer and shorter words of the lexicon occur in other languages as well. */
-const PLAIN_WORD = { rank: 12_000, letters: 4 } as const
-const isPlainEnglish = (word: string): boolean =>
-  FUNCTION_WORDS.has(word) ||
-  (word.length >= PLAIN_WORD.letters && (words().index.get(word) ?? Infinity) < PLAIN_WORD.rank)
 
 /** True if a capitalized word has an accent and all words in lower case are English. */
 const isEnglishBesideNames = (found: readonly string[]): boolean => {
@@ -235,12 +255,13 @@ const isEnglishBesideNames = (found: readonly string[]): boolean => {
   return (
     rest.length < found.length &&
     found.some((word) => /^\p{Lu}.*[^A-Za-z'’]/u.test(word)) &&
-    rest.every(isPlainEnglish) &&
+    rest.every((word) => isPlainEnglish(word) && !FOREIGN_WORDS.has(word)) &&
     rest.some((word) => !SHARED_WORDS.has(word))
   )
 }
 
 /** Minimum share of brackets, operators and similar marks in program code. */
 const CODE_MARKS_SHARE = 0.06
+const CODE_MARK = /[{}[\]<>=;|\\/$&_`~^]|\w\(/g
 const isCode = (piece: string): boolean =>
-  piece.replace(/[^{}()[\]<>=;|\\/$&_`~^]/g, '').length >= piece.length * CODE_MARKS_SHARE
+  (piece.match(CODE_MARK)?.length ?? 0) >= piece.length * CODE_MARKS_SHARE

@@ -7,6 +7,7 @@ export const SKIPPED: readonly (readonly [command: RegExp, reason: string])[] = 
 /** Files whose commands are not run here, and why. */
 export const SKIPPED_FILES: Readonly<Record<string, string>> = {
   'server/deploy/README.md': 'changes the machine; test:faults runs it in an empty Debian',
+  'test/faults/recovery/README.md': 'measures recovery times; needs the machine for itself',
 }
 
 /** Commands for which a new sandbox has no occasion, and what they say instead. */

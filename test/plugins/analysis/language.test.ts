@@ -38,8 +38,10 @@ describe('analysis: languages', () => {
 
   it('names the language', () => {
     const foreign = SAMPLES.filter(([code, { length }]) => !isServed(code) && length >= 20)
-    const wrong = foreign.filter(([code, text]) => detectLanguage(text).code !== code)
-    expect(wrong.length / foreign.length, JSON.stringify(wrong)).to.be.at.most(0.1)
+    // The detector has one model for Indonesian and Malay.
+    const codeOf = (text: string) => detectLanguage(text).code.replace('ms', 'id')
+    const wrong = foreign.filter(([code, text]) => codeOf(text) !== code)
+    expect(wrong.length / foreign.length, JSON.stringify(wrong)).to.be.at.most(0.08)
   })
 
   it('serves texts with at least a third of English and refuses the others', () => {
