@@ -1,17 +1,7 @@
+import { readFileSync } from 'node:fs'
 import type { Token } from './tokens.ts'
 import { isNegation, isOpinion, type Opinion } from './valence.ts'
 
-/**
- * Complaints and praise without words of the opinion lexicon: what is late, missing or leaks, does
- * not work or keeps failing. The polarity model was trained without them.
- */
-const FAULTS = new Set(
-  (
-    'late unhelpful noisy smelled smells smelly burnt overheats leaks leaking ' +
-    'overcharged unanswered wrong missing filthy'
-  ).split(' '),
-)
-const MERITS = new Set('polite kind reliable sharp quick intuitive satisfied'.split(' '))
 /** Nouns that the lexicon counts as praise, although they are what an opinion is about. */
 const TOPICS = new Set('support value interest security care share product products'.split(' '))
 /** True for a noun in the lexicon: after an adjective or an article, `terrible support`. */
@@ -50,6 +40,7 @@ const DEGREES = new Set('small minor fewer less'.split(' '))
 const AUXILIARIES = new Set('is are was were has have had been being get gets got ever'.split(' '))
 const RELIEF_VALENCE = 2
 const FAULT_VALENCE = -1.6
+const MERIT_VALENCE = 1.5
 
 /**
  * Returns the valence of a noun of trouble of which there is none, or 0: praise, unless it was not
@@ -92,30 +83,68 @@ export const isFailing = (tokens: readonly Token[], at: number): boolean => {
   return FUNCTIONS.has(verb) && /^(?:the|my|our|your|their|this)$/.test(tokens[at - 1]?.lower ?? '')
 }
 
-const MERIT_VALENCE = 1.5
+/** Patterns of complaints, then of praise. */
+const [FAULT, MERIT] = ['-', '+'].map((sign) => {
+  const path = new URL('./data/complaints.txt', import.meta.url)
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const patterns = lines.filter((line) => line.startsWith(sign)).map((line) => line.slice(2))
+  return new RegExp(`(?<=^| )(?:${patterns.join('|')})(?= |$)`, 'g')
+}) as [RegExp, RegExp]
 const NEGATION_REACH = 3
 
-const valenceAt = (tokens: readonly Token[], at: number): number => {
-  const token = tokens[at]
-  if (token === undefined) return 0
-  const absent = absentTrouble(tokens, at)
-  if (absent !== 0 || isOpinion(token)) return absent
-  const { lower } = token
-  const negated = tokens.slice(Math.max(0, at - NEGATION_REACH), at).some(isNegation)
-  if (FUNCTIONS.has(lower)) return negated ? FAULT_VALENCE : 0
-  if (FAULTS.has(lower)) return negated ? 0 : FAULT_VALENCE
-  if (MERITS.has(lower)) return negated ? FAULT_VALENCE : MERIT_VALENCE
-  const next = tokens[at + 1]?.lower ?? ''
-  const isStop = /^(?:stops|stopped|quit)$/.test(lower) && next.endsWith('ing')
-  const isBreakdown = /^(?:fell|came|falls|comes)$/.test(lower) && /^(?:off|apart)$/.test(next)
-  const isCut = /^(?:cuts|cut|times|timed|drops)$/.test(lower) && next === 'out'
-  return isStop || isBreakdown || isCut ? FAULT_VALENCE : 0
+/** Opinions that the lexicon lacks, and the index of the token after each. */
+export interface Complaint extends Opinion {
+  readonly until: number
 }
 
-/** Opinions on a sentence that the lexicon lacks, in order. */
-export const complaintsIn = (tokens: readonly Token[]): Opinion[] =>
-  tokens.flatMap((token, at): Opinion[] => {
-    const valence = valenceAt(tokens, at)
-    const { text, start, end } = token
-    return valence === 0 ? [] : [{ text, start, end, at, valence, negated: false }]
+/** Complaints and praise in a sentence, in order. */
+export const complaintsIn = (tokens: readonly Token[]): Complaint[] => {
+  let line = ''
+  const at = new Map<number, number>()
+  for (const [index, { lower }] of tokens.entries()) {
+    at.set(line.length, index)
+    line += `${lower.replaceAll('’', "'")} `
+  }
+  const read = (pattern: RegExp, valence: number): Complaint[] =>
+    [...line.trimEnd().matchAll(pattern)].map(({ index, 0: match }) => {
+      const from = at.get(index) ?? 0
+      const until = at.get(index + match.length + 1) ?? tokens.length
+      const before = tokens.slice(Math.max(0, from - NEGATION_REACH), from)
+      const isNegated = before.some(isNegation)
+      return { ...opinionAt(tokens, from, until, isNegated ? Math.min(0, -valence) : valence), until }
+    })
+  const troubles = tokens.flatMap((_, from) => {
+    const valence = absentTrouble(tokens, from)
+    return valence === 0 ? [] : [{ ...opinionAt(tokens, from, from + 1, valence), until: from + 1 }]
   })
+  const found = [...read(MERIT, MERIT_VALENCE), ...troubles, ...read(FAULT, FAULT_VALENCE)]
+  return found
+    .filter((one, index) => !found.slice(0, index).some((other) => overlaps(one, other)))
+    .filter(({ at, until, valence }) => valence !== 0 && !(until === at + 1 && isKnown(tokens, at)))
+    .sort((a, b) => a.at - b.at)
+}
+
+const overlaps = (a: Complaint, b: Complaint): boolean => a.at < b.until && b.at < a.until
+
+/** True for a word of the lexicon that is no absent trouble. */
+const isKnown = (tokens: readonly Token[], at: number): boolean => {
+  const token = tokens[at]
+  return token !== undefined && isOpinion(token) && absentTrouble(tokens, at) === 0
+}
+
+const opinionAt = (
+  tokens: readonly Token[],
+  from: number,
+  until: number,
+  valence: number,
+): Opinion => ({
+  text: tokens
+    .slice(from, until)
+    .map(({ text }) => text)
+    .join(' '),
+  start: tokens[from]?.start ?? 0,
+  end: tokens[until - 1]?.end ?? 0,
+  at: from,
+  valence,
+  negated: false,
+})

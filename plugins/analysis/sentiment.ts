@@ -1,5 +1,5 @@
 import { confidenceAt } from './calibration.ts'
-import { complaintsIn, isAbsentTrouble, isTopic } from './complaints.ts'
+import { complaintsIn, isTopic } from './complaints.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
 import { oddsOf, type PolarityModel, polarityFeatures, polarityModel } from './polarity.ts'
@@ -31,10 +31,11 @@ export const readSentences = (
     if (!sentence.tokens.some(isWord)) return neutralReading(sentence)
     const news = newsOf(sentence)
     const { tokens } = sentence
+    const further = news === undefined ? complaintsIn(tokens) : []
+    const isFurther = (at: number): boolean =>
+      further.some((one) => one.at <= at && at < one.until)
     const known =
-      news ??
-      opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !isAbsentTrouble(tokens, at))
-    const further = news === undefined ? complaintsIn(sentence.tokens) : []
+      news ?? opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !isFurther(at))
     const opinions = [...known, ...further].sort((a, b) => a.at - b.at)
     const { praise, blame } = massOf(news ?? further)
     const odds =
