@@ -26,6 +26,14 @@ const COPULAS = new Set(
     "broke leaks died does doesn't did didn't won't can't cannot never"
   ).split(' '),
 )
+/** Ends a clause, whose opinions say little of the next one. */
+const CLAUSE_END = /^(?:[;.:]|but|although|though|however|while|whereas|except)$/
+const isClauseEnd = (tokens: readonly Token[], at: number): boolean => {
+  const word = tokens[at]?.lower ?? ''
+  if (word === 'yet') return tokens[at - 1]?.lower === ','
+  if (word === 'even') return tokens[at + 1]?.lower === 'if'
+  return CLAUSE_END.test(word)
+}
 const ASPECT_TOKENS_MAX = 3
 const NEAR_TOKENS = 24
 /** Weight factor of an opinion beyond the end of its clause. */
@@ -85,9 +93,8 @@ const summarize = (aspect: string, mentions: readonly Mention[]): Aspect => {
 
 /** Mentions in one sentence that have an opinion near them. */
 export const mentionsOf = (text: string, read: SentenceReading): Mention[] => {
-  const { tokens } = read.sentence
   if (read.opinions.length === 0) return []
-  return candidates(text, tokens).flatMap(({ from, to }) => {
+  return candidates(text, read).flatMap(({ from, to }) => {
     const mention = mentionAt(text, read, from, to)
     return mention.polarity === 0 || mention.evidence.length === 0 ? [] : [mention]
   })
@@ -117,7 +124,6 @@ export const mentionAt = (
   return { aspect, start, end, polarity: Math.abs(sum) < needed ? 0 : sum, evidence }
 }
 
-const CLAUSE_END = /^(?:[;.:]|but|although|though|however|while)$/
 const SOFT_END = /^(?:[,()—–]|and)$/
 
 const clauseOdds = (
@@ -127,19 +133,11 @@ const clauseOdds = (
   to: number,
 ): number => {
   let first = from
-  while (
-    first > 0 &&
-    from - first < NEAR_TOKENS &&
-    !CLAUSE_END.test(tokens[first - 1]?.lower ?? '')
-  ) {
+  while (first > 0 && from - first < NEAR_TOKENS && !isClauseEnd(tokens, first - 1)) {
     first -= 1
   }
   let last = to
-  while (
-    last - to < NEAR_TOKENS &&
-    last < tokens.length &&
-    !CLAUSE_END.test(tokens[last]?.lower ?? '')
-  ) {
+  while (last - to < NEAR_TOKENS && last < tokens.length && !isClauseEnd(tokens, last)) {
     last += 1
   }
   const inside = between(opinions, first, last)
@@ -161,8 +159,9 @@ const nearOpinions = (
     const distance = at < from ? from - at : at - to + 1
     if (at >= from && at < to) return []
     let weight = 1 / (0.7 + distance * 0.3)
-    for (const { lower } of at < from ? tokens.slice(at, from) : tokens.slice(to, at)) {
-      if (CLAUSE_END.test(lower)) weight *= CLAUSE_END_FACTOR
+    for (let between = Math.min(at, to); between < Math.max(at, from); between += 1) {
+      const lower = tokens[between]?.lower ?? ''
+      if (isClauseEnd(tokens, between)) weight *= CLAUSE_END_FACTOR
       else if (lower === ',' && hasOwn) weight *= CLAUSE_END_FACTOR
       else if (SOFT_END.test(lower)) weight *= SOFT_END_FACTOR
     }
@@ -177,11 +176,11 @@ const hasOwnOpinion = (
   from: number,
   to: number,
 ): boolean => {
-  const isEnd = (token: Token | undefined): boolean =>
-    token === undefined || token.lower === ',' || CLAUSE_END.test(token.lower)
+  const isEnd = (at: number): boolean =>
+    tokens[at] === undefined || tokens[at].lower === ',' || isClauseEnd(tokens, at)
   let [first, last] = [from, to]
-  while (from - first < NEAR_TOKENS && !isEnd(tokens[first - 1])) first -= 1
-  while (last - to < NEAR_TOKENS && !isEnd(tokens[last])) last += 1
+  while (from - first < NEAR_TOKENS && !isEnd(first - 1)) first -= 1
+  while (last - to < NEAR_TOKENS && !isEnd(last)) last += 1
   return between(opinions, first, last).some(({ at }) => at < from || at >= to)
 }
 
@@ -205,6 +204,7 @@ const isNounLike = (token: Token | undefined): token is Token =>
   token.text.length > 2 &&
   !FUNCTION_WORDS.has(token.lower) &&
   !STOPS.has(token.lower) &&
+  !CLAUSE_END.test(token.lower) &&
   !/(?:ly|'ve|'re|'ll|n't|'m|'d)$/.test(token.lower) &&
   !isOpinion(token)
 
@@ -212,18 +212,40 @@ const isNounAt = (tokens: readonly Token[], at: number): boolean =>
   isNounLike(tokens[at]) || isTopic(tokens, at) || isFailing(tokens, at)
 
 /** Runs of up to three noun-like words in a noun position. */
-const candidates = (text: string, tokens: readonly Token[]): { from: number; to: number }[] => {
+const candidates = (
+  text: string,
+  { sentence: { tokens }, opinions }: SentenceReading,
+): { from: number; to: number }[] => {
+  const opinionated = new Set(opinions.map(({ at }) => at))
   const runs: { from: number; to: number }[] = []
   for (let at = 0; at < tokens.length; at += 1) {
     if (!isNounAt(tokens, at)) continue
     let to = at + 1
-    while (to - at < ASPECT_TOKENS_MAX && isNounAt(tokens, to) && isOneSpace(text, tokens, to))
+    while (
+      to - at < ASPECT_TOKENS_MAX &&
+      isNounAt(tokens, to) &&
+      isOneSpace(text, tokens, to) &&
+      !isVerbAt(tokens, to) &&
+      !opinionated.has(to)
+    )
       to += 1
     if (isNounPosition(tokens, at, to)) runs.push({ from: at, to })
     at = to - 1
   }
   return runs
 }
+
+/** True for a verb after a noun, as in `the teacher explains everything`. */
+const isVerbAt = (tokens: readonly Token[], at: number): boolean => {
+  const word = tokens[at]?.lower ?? ''
+  const next = tokens[at + 1]
+  const isEnding = /(?:[^s]s|ed)$/.test(word) && !/[^s]s$/.test(tokens[at - 1]?.lower ?? '')
+  return isEnding && next !== undefined && next.shape === 'lower' && !isAfterNoun(next.lower)
+}
+const isAfterNoun = (word: string): boolean =>
+  COPULAS.has(word) ||
+  CLAUSE_END.test(word) ||
+  /^(?:and|or|of|that|which|will|would|can)$/.test(word)
 
 const isOneSpace = (text: string, tokens: readonly Token[], at: number): boolean =>
   text.slice(tokens[at - 1]?.end, tokens[at]?.start) === ' '

@@ -63,10 +63,6 @@ const absentTrouble = (tokens: readonly Token[], at: number): number => {
   return isFault ? FAULT_VALENCE : RELIEF_VALENCE
 }
 
-/** True for a noun of trouble of which there is none, whose valence in the lexicon is wrong. */
-export const isAbsentTrouble = (tokens: readonly Token[], at: number): boolean =>
-  absentTrouble(tokens, at) !== 0
-
 /** Verbs of a working thing; a complaint after a negation. */
 const FUNCTIONS = new Set(
   (
@@ -92,44 +88,49 @@ const [FAULT, MERIT] = ['-', '+'].map((sign) => {
 }) as [RegExp, RegExp]
 const NEGATION_REACH = 3
 
-/** Opinions that the lexicon lacks, and the index of the token after each. */
-export interface Complaint extends Opinion {
-  readonly until: number
+/** Opinions that the lexicon lacks, in order. */
+export interface Complaints {
+  readonly opinions: readonly Opinion[]
+  /** Indexes of their tokens, whose valences in the lexicon do not count. */
+  readonly tokens: ReadonlySet<number>
 }
 
-/** Complaints and praise in a sentence, in order. */
-export const complaintsIn = (tokens: readonly Token[]): Complaint[] => {
+/** Finds complaints and praise without words of the lexicon in a sentence. */
+export const complaintsIn = (tokens: readonly Token[]): Complaints => {
+  const opinions: Opinion[] = []
+  const taken = new Set<number>()
+  const add = (from: number, until: number, valence: number): void => {
+    const range = Array.from({ length: until - from }, (_, at) => from + at)
+    if (valence === 0 || range.some((at) => taken.has(at))) return
+    for (const at of range) taken.add(at)
+    opinions.push(opinionAt(tokens, from, until, valence))
+  }
+  const { line, indexes } = lineOf(tokens)
+  const read = (pattern: RegExp, valence: number): void => {
+    for (const { index, 0: match } of line.matchAll(pattern)) {
+      const from = indexes.get(index) ?? 0
+      const until = indexes.get(index + match.length + 1) ?? tokens.length
+      const first = tokens[from]
+      if (until === from + 1 && first !== undefined && isOpinion(first)) continue
+      const isNegated = tokens.slice(Math.max(0, from - NEGATION_REACH), from).some(isNegation)
+      add(from, until, isNegated ? Math.min(0, -valence) : valence)
+    }
+  }
+  read(MERIT, MERIT_VALENCE)
+  for (const at of tokens.keys()) add(at, at + 1, absentTrouble(tokens, at))
+  read(FAULT, FAULT_VALENCE)
+  return { opinions: opinions.sort((a, b) => a.at - b.at), tokens: taken }
+}
+
+/** Words of a sentence in lower case, separated by blanks, and the token that begins at each index. */
+const lineOf = (tokens: readonly Token[]): { line: string; indexes: Map<number, number> } => {
   let line = ''
-  const at = new Map<number, number>()
-  for (const [index, { lower }] of tokens.entries()) {
-    at.set(line.length, index)
+  const indexes = new Map<number, number>()
+  for (const [at, { lower }] of tokens.entries()) {
+    indexes.set(line.length, at)
     line += `${lower.replaceAll('’', "'")} `
   }
-  const read = (pattern: RegExp, valence: number): Complaint[] =>
-    [...line.trimEnd().matchAll(pattern)].map(({ index, 0: match }) => {
-      const from = at.get(index) ?? 0
-      const until = at.get(index + match.length + 1) ?? tokens.length
-      const before = tokens.slice(Math.max(0, from - NEGATION_REACH), from)
-      const isNegated = before.some(isNegation)
-      return { ...opinionAt(tokens, from, until, isNegated ? Math.min(0, -valence) : valence), until }
-    })
-  const troubles = tokens.flatMap((_, from) => {
-    const valence = absentTrouble(tokens, from)
-    return valence === 0 ? [] : [{ ...opinionAt(tokens, from, from + 1, valence), until: from + 1 }]
-  })
-  const found = [...read(MERIT, MERIT_VALENCE), ...troubles, ...read(FAULT, FAULT_VALENCE)]
-  return found
-    .filter((one, index) => !found.slice(0, index).some((other) => overlaps(one, other)))
-    .filter(({ at, until, valence }) => valence !== 0 && !(until === at + 1 && isKnown(tokens, at)))
-    .sort((a, b) => a.at - b.at)
-}
-
-const overlaps = (a: Complaint, b: Complaint): boolean => a.at < b.until && b.at < a.until
-
-/** True for a word of the lexicon that is no absent trouble. */
-const isKnown = (tokens: readonly Token[], at: number): boolean => {
-  const token = tokens[at]
-  return token !== undefined && isOpinion(token) && absentTrouble(tokens, at) === 0
+  return { line: line.trimEnd(), indexes }
 }
 
 const opinionAt = (

@@ -21,6 +21,8 @@ export interface SentenceReading {
 const CLEAR_ODDS = 2
 const STRONG_VALENCE = 1.3
 const NEUTRAL_BAND = 0.25
+/** Odds per valence of opinions that the polarity model does not know. */
+const FURTHER_WEIGHT = 2
 
 /** Computes opinion words, score (-1 to 1) and label of each sentence. */
 export const readSentences = (
@@ -31,16 +33,16 @@ export const readSentences = (
     if (!sentence.tokens.some(isWord)) return neutralReading(sentence)
     const news = newsOf(sentence)
     const { tokens } = sentence
-    const further = news === undefined ? complaintsIn(tokens) : []
-    const isFurther = (at: number): boolean =>
-      further.some((one) => one.at <= at && at < one.until)
+    const complaints = news === undefined ? complaintsIn(tokens) : undefined
+    const further = complaints?.opinions ?? []
     const known =
-      news ?? opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !isFurther(at))
+      news ??
+      opinionsOf(sentence).filter(({ at }) => !isTopic(tokens, at) && !complaints?.tokens.has(at))
     const opinions = [...known, ...further].sort((a, b) => a.at - b.at)
     const { praise, blame } = massOf(news ?? further)
     const odds =
       news === undefined
-        ? oddsOf(polarityFeatures(sentence.tokens, known, model), model) + praise - blame
+        ? oddsOf(polarityFeatures(tokens, known, model), model) + FURTHER_WEIGHT * (praise - blame)
         : praise - blame
     const isStrong = opinions.some(({ valence }) => Math.abs(valence) >= STRONG_VALENCE)
     const hasSentiment =
