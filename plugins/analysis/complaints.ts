@@ -122,7 +122,7 @@ export const complaintsIn = (tokens: readonly Token[]): Complaints => {
   return { opinions: opinions.sort((a, b) => a.at - b.at), tokens: taken }
 }
 
-/** Words of a sentence in lower case, separated by blanks, and the token that begins at each index. */
+/** Lower-case words of a sentence, separated by blanks, and the token that begins at each index. */
 const lineOf = (tokens: readonly Token[]): { line: string; indexes: Map<number, number> } => {
   let line = ''
   const indexes = new Map<number, number>()
