@@ -34,7 +34,6 @@ export async function storeImportReport(
     wants: wants.map((want) => ({
       ...want,
       name: cleanText(want.name, AT_MAX),
-      prefix: cleanText(want.prefix, AT_MAX),
       ...(want.tokenUrl !== undefined && { tokenUrl: cleanText(want.tokenUrl, WHAT_MAX) }),
       ...(want.scope !== undefined && { scope: cleanText(want.scope, WHAT_MAX) }),
     })),
