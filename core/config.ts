@@ -39,6 +39,10 @@ export interface Config {
   readonly baseUrl: string | undefined
   /** Origin of MCP; undefined: the origin of the hub. */
   readonly mcpUrl: string | undefined
+  /** Command that pages show; undefined: the package that the hub serves, by `npx`. */
+  readonly cliCommand: string | undefined
+  /** URL for reports of vulnerabilities. */
+  readonly securityContact: string | undefined
   /** Allowed `Origin` headers of MCP clients. */
   readonly mcpOrigins: readonly string[]
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -170,8 +174,7 @@ export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
     inheritsSocket: inheritsSocket(e),
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
-    mcpUrl: e.HUB_MCP_URL,
-    mcpOrigins: e.HUB_MCP_ORIGINS,
+    ...publicFactsOf(e),
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,
@@ -246,6 +249,15 @@ function passwordsOf(text: string): readonly string[] {
     return [password] // invalid percent-encoding
   }
 }
+
+const publicFactsOf = (
+  e: Environment,
+): Pick<Config, 'mcpUrl' | 'mcpOrigins' | 'cliCommand' | 'securityContact'> => ({
+  mcpUrl: e.HUB_MCP_URL,
+  mcpOrigins: e.HUB_MCP_ORIGINS,
+  cliCommand: e.HUB_CLI_COMMAND,
+  securityContact: e.HUB_SECURITY_CONTACT,
+})
 
 const destinationsOf = (e: Environment): Pick<Config, 'mail' | 'checkpoints' | 'backup'> => ({
   mail: mailOf(e),

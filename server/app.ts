@@ -23,6 +23,8 @@ export interface AppDeps extends RestDeps, ProxyDeps, Observers {
   readonly mcp: PreKoaHandler
   readonly web: Middleware
   readonly log: Log
+  /** Command that starts the command line. */
+  readonly cliCommand: () => string
 }
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -41,7 +43,7 @@ export function createApp(deps: AppDeps): RequestHandler {
   app.use(handleErrors(deps))
   app.use(helmet()) // security headers for browsers
   app.use(deps.web)
-  app.use(refuseOAuth)
+  app.use(refuseOAuth(deps.cliCommand))
   app.use(router.routes())
   app.use((ctx) => {
     const found = router.match(ctx.path, ctx.method).path

@@ -23,7 +23,7 @@ export interface PaymentLimit {
  */
 export async function createPaymentHeader(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
-  { headers, bytes }: HubResponse,
+  { headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>,
   { host, maxAmount, lifetimeSeconds }: PaymentLimit,
 ): Promise<Readonly<Record<string, string>>> {
   const policy = { host, maxAmount, ownWallets: [account.address] }

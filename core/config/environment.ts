@@ -91,6 +91,8 @@ const Variables = z.object({
   HUB_DATA_DIR: z.string().default('.agenthub'),
   HUB_BASE_URL: origin.optional(),
   HUB_MCP_URL: origin.optional(),
+  HUB_CLI_COMMAND: z.string().trim().min(1).max(200).optional(),
+  HUB_SECURITY_CONTACT: z.url({ protocol: /^(?:mailto|https)$/ }).optional(),
   HUB_MCP_ORIGINS: origins.prefault(''),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_ADMIN_WALLETS: addresses.optional(),

@@ -77,6 +77,8 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_DATA_DIR: 'In production it contains browser profiles and checkpoints, and no money or keys.',
   HUB_BASE_URL: publicUrlFault,
   HUB_MCP_URL: publicUrlFault,
+  HUB_CLI_COMMAND: 'Pages show it as text; whoever sets it runs the hub.',
+  HUB_SECURITY_CONTACT: 'Pages show it as text; reports of strangers go there.',
   HUB_MCP_ORIGINS: (origins) => first(origins, pageOriginFault),
   HUB_CHECKPOINTS_WEBHOOK: (url) => encryptedUrlFault(url, ['private']),
   HUB_CHECKPOINTS_MAIL: 'Checkpoints are public; only their readers lose by a wrong address.',

@@ -31,3 +31,17 @@ export async function claimRequestName(
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : known
 }
+
+/** Returns the id that `claimRequestName` assigned; undefined if the name was not claimed. */
+export async function findRequestName(
+  pool: Pool,
+  { keyId, credits }: KeyCredits,
+  name: string,
+): Promise<string | undefined> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT id FROM ledger.idempotency
+     WHERE owner = $1 AND key = sha256(convert_to($2, 'UTF8'))`,
+    [credits.id, credits.code === creditsOf(keyId) ? name : `${keyId} ${name}`],
+  )
+  return rows[0]?.id
+}

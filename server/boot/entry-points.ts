@@ -1,5 +1,6 @@
 import { PriceFeed } from '../../core/finance/price-feed.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { commandLine } from '../../core/release.ts'
 import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
 import { MCP_PATH, mcpEntry } from '../mcp/entry.ts'
@@ -39,6 +40,7 @@ import { audienceDocument, openApiDocument, serviceDocument } from '../rest/open
 import { domainRoutes } from '../rest/provider/domains/index.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
+import { payTestCredits } from '../sandbox/test-credits.ts'
 import type { Site } from '../web/docs/agent-documents.ts'
 import { docsRoutes } from '../web/docs/index.ts'
 import { webPages } from '../web/index.ts'
@@ -73,20 +75,22 @@ const financeDeps = (core: Core, options: HubOptions) => ({
 const platformAddresses = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
   [treasury, spend.address, ...others].map((address) => address.toLowerCase())
 
+/** Command that starts the command line, as pages and messages show it. */
+const cliCommandOf = ({ cliCommand, baseUrl, version }: HubOptions): string =>
+  cliCommand ?? commandLine(baseUrl(), version)
+
 /** MCP endpoint, whose paid tools make the same calls as the proxy. */
-function createMcp(
-  core: Core,
-  { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
-  callDeps: CallDeps,
-  services: SharedServices,
-) {
+function createMcp(core: Core, options: HubOptions, callDeps: CallDeps, services: SharedServices) {
+  const { baseUrl, mcpUrl, mcpOrigins, version } = options
+  const cliCommand = () => cliCommandOf(options)
   return mcpEntry({
     ...core,
     ...services,
-    tools: hubTools({ ...core, ...services, callDeps, baseUrl }),
+    tools: hubTools({ ...core, ...services, callDeps, baseUrl, cliCommand }),
     toolsOf: endpointTools({ ...core, callDeps }),
     originPolicy: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
+    cliCommand,
   })
 }
 
@@ -167,9 +171,12 @@ function createCatalogRoutes(
   ]
 }
 
+/** `AgentHub <hub@example.com>` → `hub@example.com` */
+const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from
+
 function createWeb(
-  { pool, secretKeys, clock, log, calls }: Core,
-  { money, sandbox, mail, admins, staff }: HubOptions,
+  { pool, secretKeys, clock, log, calls, claims }: Core,
+  { money, sandbox, mail, admins, staff, ...options }: HubOptions,
   { limits, receipts, responses, sessionGate, linkGate }: SharedServices,
   routes: readonly AnyRoute[],
   site: () => Site,
@@ -182,15 +189,20 @@ function createWeb(
     log,
     limits,
     calls,
+    claims,
     receipts,
     answers: responses,
     sessionGate,
     links: canMail(sandbox, mail) ? openLinks(pool, secretKeys, linkGate) : undefined,
-    site: { sandbox },
+    site: { sandbox, baseUrl: () => site().baseUrl },
+    version: options.version,
+    securityContact: options.securityContact ?? (mail && `mailto:${addressOf(mail.from)}`),
+    payTest: money.faucet && payTestCredits(money.faucet, options.baseUrl),
     apiFor: inProcessApi(routes, () => site().baseUrl, { pool, admins, staff }),
     baseUrl: () => site().baseUrl,
     proxyUrl: () => site().proxyUrl,
     mcpUrl: () => site().mcpUrl,
+    command: () => site().command,
     treasury: money.treasury,
     genesis: async () => (sandbox ? money.chain.genesis() : undefined),
   })
@@ -206,6 +218,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     baseUrl: baseUrl(),
     proxyUrl: `${baseUrl()}${PROXY_PATH}`,
     mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
+    command: cliCommandOf(options),
   })
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
   const routes: readonly AnyRoute[] = [
@@ -234,5 +247,6 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     staff: options.staff,
     baseUrl,
     proxies: options.proxies,
+    cliCommand: () => cliCommandOf(options),
   })
 }

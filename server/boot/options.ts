@@ -132,6 +132,10 @@ export interface HubOptions {
   readonly baseUrl: () => string
   /** Public base URL of the MCP endpoint, if it has its own origin. */
   readonly mcpUrl: string | undefined
+  /** Command that pages show; undefined: the package that the hub serves, by `npx`. */
+  readonly cliCommand?: string | undefined
+  /** URL for reports of vulnerabilities. */
+  readonly securityContact?: string | undefined
   /** Further origins of pages that may use the MCP endpoint. */
   readonly mcpOrigins: readonly string[]
   /** True once the process is about to stop. */

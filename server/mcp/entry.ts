@@ -3,7 +3,6 @@ import { Fault } from '../../core/errors.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { COMMAND_LINE } from '../../core/release.ts'
 import { LoadingCache, memoizeByObject } from '../../core/runtime/cache.ts'
 import type { AccountStatus } from '../../core/usage/account-status.ts'
 import { networkPrefix } from '../../core/usage/network.ts'
@@ -19,6 +18,7 @@ import { traceOf } from '../observability/trace.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
 import { type Id, idOf, isId, metaOf, type Request, readMessage } from './message.ts'
+import { noOAuth } from './oauth.ts'
 import {
   assertOriginAllowed,
   corsHeadersFor,
@@ -41,6 +41,8 @@ export interface McpDeps extends Observers {
   readonly accountStatus: AccountStatus
   readonly originPolicy: OriginPolicy
   readonly version: string
+  /** Command that starts the command line. */
+  readonly cliCommand: () => string
 }
 
 /** MCP endpoint: one message per POST, without sessions. README.md lists all responses. */
@@ -224,10 +226,10 @@ function sendError(
   writer: ResponseWriter,
   error: unknown,
   id: Id | undefined,
-  { log }: McpDeps,
+  deps: McpDeps,
 ): Promise<void> {
   const { status, headers, body } =
-    error instanceof RpcError ? rpcErrorResponse(error) : httpErrorResponse(exchange, error, log)
+    error instanceof RpcError ? rpcErrorResponse(error) : httpErrorResponse(exchange, error, deps)
   writer.setHeaders(headers)
   const message = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body }
   return sendJson(writer, status, JSON.stringify(message))
@@ -239,7 +241,7 @@ const rpcErrorResponse = ({ status, code, message, data }: RpcError) => ({
   body: { code, message, ...(data && { data }) },
 })
 
-function httpErrorResponse(exchange: PreKoaExchange, error: unknown, log: Log) {
+function httpErrorResponse(exchange: PreKoaExchange, error: unknown, { log, cliCommand }: McpDeps) {
   const fault = reporter(exchange, log)(error)
   const { status, headers, body: data } = problem(fault, requestIdOf(exchange), MCP_PATH)
   const { 'Content-Type': _, ...others } = headers
@@ -250,7 +252,7 @@ function httpErrorResponse(exchange: PreKoaExchange, error: unknown, log: Log) {
     const body = { code: RPC.invalidRequest, message: fault.message, data }
     return { status: 400, headers: others, body }
   }
-  const message = status === 401 ? `${fault.message} ${NO_KEY}` : fault.message
+  const message = status === 401 ? `${fault.message} ${noOAuth(cliCommand())}` : fault.message
   const challenge = status === 401 ? { 'WWW-Authenticate': challengeOf(exchange) } : {}
   return {
     status,
@@ -258,8 +260,6 @@ function httpErrorResponse(exchange: PreKoaExchange, error: unknown, log: Log) {
     body: { code: codeOfStatus(status), message, data },
   }
 }
-
-const NO_KEY = `This hub uses API keys, not OAuth. Create one with "${COMMAND_LINE} register".`
 
 /** RFC 6750: a request without a key gets no error code. */
 const challengeOf = ({ req }: PreKoaExchange): string =>

@@ -16,6 +16,8 @@ export interface InProcessInput {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: unknown
+  /** Headers by name in lower case, such as a payment. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Calls a REST route, such as `api('GET /v1/keys/{id}', { params })`. @throws Fault like it */
@@ -30,7 +32,8 @@ export function inProcessApi(
   const routesByName = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
   return (caller) => {
     let staffLookup: ReturnType<typeof findStaff> | undefined
-    return async <T>(name: string, { params = {}, query = {}, body = {} }: InProcessInput = {}) => {
+    return async <T>(name: string, input: InProcessInput = {}) => {
+      const { params = {}, query = {}, body = {}, headers = {} } = input
       const route = routesByName.get(name)
       if (!route) throw new TypeError(`no such route: ${name}`)
       if (route.auth === 'key') throw new TypeError(`route requires an API key: ${name}`)
@@ -52,7 +55,8 @@ export function inProcessApi(
           caller: undefined,
           session: caller.session,
           staff,
-          header: (header) => (header === 'cookie' ? caller.cookies : undefined),
+          header: (header) =>
+            header === 'cookie' ? caller.cookies : headers[header.toLowerCase()],
         })
       }
       const request = { path: url.pathname, identity: caller, staff }

@@ -18,13 +18,24 @@ const assets = new Map<string, Asset>()
 function registerAsset(file: URL): string {
   const name = file.pathname.slice(file.pathname.lastIndexOf('/') + 1)
   const [stem, extension] = name.split('.') as [string, keyof typeof TYPES]
-  const bytes = readFileSync(file)
+  const bytes = extension === 'js' ? linkModules(readFileSync(file, 'utf8')) : readFileSync(file)
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12)
   const path = `/assets/${stem}.${hash}.${extension}`
   assets.set(path, { type: TYPES[extension], bytes })
   return path
 }
 
+/** Replaces the imports of a script by the hashed paths of its modules, registered before it. */
+const linkModules = (script: string): Buffer =>
+  Buffer.from(
+    script.replaceAll(/(?<= from ')\.\/(\w+)\.js(?=')/g, (_, stem: string) => {
+      const path = assets.keys().find((each) => each.startsWith(`/assets/${stem}.`))
+      if (path === undefined) throw new Error(`the module ${stem} is not registered`)
+      return path
+    }),
+  )
+
+registerAsset(new URL('./assets/wallets.js', import.meta.url))
 /** Paths of the files that pages load. */
 export const STYLESHEET = registerAsset(new URL('./assets/hub.css', import.meta.url))
 export const ICON = registerAsset(new URL('./assets/icon.svg', import.meta.url))

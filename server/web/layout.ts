@@ -15,11 +15,14 @@ export interface PageContent {
   /** Paths of first-party scripts. */
   readonly scripts?: readonly string[]
   readonly status?: number
+  /** Path of a public page without its query, for search engines and link previews. */
+  readonly canonical?: string | undefined
 }
 
 /** Settings shared by all pages of this hub. */
 export interface Site {
   readonly sandbox: boolean
+  readonly baseUrl: () => string
 }
 
 /** Allows resources of this origin only, and no inline scripts or styles. */
@@ -42,6 +45,22 @@ const linkList = (links: Readonly<Record<string, string>>, current: string | und
       html`<li><a href="${path}"${name === current && CURRENT_PAGE}>${name}</a></li>`,
   )}</ul>`
 
+/** Canonical link and Open Graph tags. */
+function previewTags({ title, description, canonical = '' }: PageContent, baseUrl: string): Html {
+  const url = `${baseUrl}${canonical}`
+  const properties = {
+    'og:type': 'website',
+    'og:site_name': 'AgentHub',
+    'og:title': title,
+    'og:description': description,
+    'og:url': url,
+    'og:image': `${baseUrl}/apple-touch-icon.png`,
+  }
+  return html`<link rel="canonical" href="${url}">${Object.entries(properties).map(
+    ([name, value]) => value && html`<meta property="${name}" content="${value}">`,
+  )}`
+}
+
 /** Complete HTML document of a page. */
 export function layout(content: PageContent, site: Site): Html {
   const { title, main, description, tabs, tab = title, scripts = [] } = content
@@ -51,8 +70,9 @@ export function layout(content: PageContent, site: Site): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">${
     description && html`<meta name="description" content="${description}">`
-  }
+  }${content.canonical !== undefined && previewTags(content, site.baseUrl())}
 <link rel="icon" href="${ICON}" type="image/svg+xml">
+<link rel="apple-touch-icon" href="/apple-touch-icon.png">
 <link rel="stylesheet" href="${STYLESHEET}">${scripts.map(
     (src) => html`<script src="${src}" type="module"></script>`,
   )}</head>

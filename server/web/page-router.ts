@@ -20,9 +20,10 @@ import { CSP, layout, type PageContent, type Site } from './layout.ts'
 import { errorPage, formError, secretBox, successMessage } from './messages.ts'
 import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
+import { type SiteFile, type SiteFileDeps, siteFiles } from './site-files.ts'
 import { dropKeptForm, keepForm, readKeptForm } from './submission-cookie.ts'
 
-export interface PageRouterDeps extends SessionDeps {
+export interface PageRouterDeps extends SessionDeps, SiteFileDeps {
   readonly site: Site
   readonly limits: Pick<RateLimits, 'address'>
   readonly log: Log
@@ -43,6 +44,7 @@ const SEE_OTHER = 303
 export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Middleware {
   const router = new Router({ strict: true, sensitive: true })
   router.get('/assets/:file', (ctx) => sendAsset(ctx))
+  for (const [path, file] of siteFiles(deps)) router.get(path, (ctx) => sendSiteFile(ctx, file))
   for (const each of pages) {
     const path = each.path.replaceAll(/\{(\w+)\}/g, ':$1')
     router.get(path, (ctx) => showPage(ctx, each, deps))
@@ -80,7 +82,8 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   else if ('file' in content) sendFile(ctx, content)
   else {
     const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
-    sendPage(ctx, withMessages(content, page, messages), deps.site)
+    const canonical = page.access === 'public' ? ctx.path : undefined
+    sendPage(ctx, { canonical, ...withMessages(content, page, messages) }, deps.site)
   }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
 }
@@ -263,6 +266,12 @@ function sendFile(ctx: Context, { file, type, text }: FileContent): void {
   ctx.body = Buffer.from(text)
   ctx.type = type
   ctx.attachment(file)
+}
+
+async function sendSiteFile(ctx: Context, { type, cacheSeconds, read }: SiteFile): Promise<void> {
+  markPublic(ctx)
+  ctx.body = await read()
+  ctx.set({ 'Content-Type': type, 'Cache-Control': `public, max-age=${cacheSeconds}` })
 }
 
 function sendAsset(ctx: Context): void {

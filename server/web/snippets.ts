@@ -1,5 +1,4 @@
 import { isJsonObject } from '../../core/json.ts'
-import { COMMAND_LINE } from '../../core/release.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 import { type Html, html } from './html.ts'
 
@@ -28,6 +27,8 @@ export interface EntryPoints {
   /** Prefix of service calls, such as `https://hub.example/proxy`. */
   readonly proxyUrl: string
   readonly mcpUrl: string
+  /** Command that starts the command line. */
+  readonly command: string
 }
 
 interface FilledCall extends ServiceCall, EntryPoints {
@@ -50,7 +51,7 @@ export function serviceSnippets(call: ServiceCall, entryPoints: EntryPoints): Ht
 
 /** The same for an external listing, with an example of its input. */
 export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Html {
-  const { proxyUrl, mcpUrl, baseUrl } = entryPoints
+  const { proxyUrl, mcpUrl, baseUrl, command } = entryPoints
   const request = exampleRequest(call)
   const { url, method, body } = request
   const flag = method === undefined ? '' : ` -X ${method}`
@@ -63,7 +64,7 @@ export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Ht
       JSON_HEADER,
       `-d ${shellQuote(formatJson(request))}`,
     ].join(' \\\n  '),
-    'Command line': `${COMMAND_LINE} call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
+    'Command line': `${command} call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
     'MCP, by curl': toolCallSnippet('hub_call_external', input, mcpUrl),
     TypeScript: `import { HubClient } from 'agenthub/client'
 
@@ -172,14 +173,14 @@ const curlSnippet = (call: FilledCall): string => {
 }
 
 const cliSnippet = (call: FilledCall): string => {
-  const { slug, address, rest, baseUrl } = call
+  const { slug, address, rest, baseUrl, command } = call
   const flag = methodFlag(call, 'POST')
-  const command = `${COMMAND_LINE} call --hub ${baseUrl}${flag} ${slug}${address}`
-  if (!hasQuery(call)) return `${command} \\\n  -d ${shellQuote(formatJson(rest))}`
+  const line = `${command} call --hub ${baseUrl}${flag} ${slug}${address}`
+  if (!hasQuery(call)) return `${line} \\\n  -d ${shellQuote(formatJson(rest))}`
   const pairs = Object.entries(rest).map(([name, value]) =>
     shellQuote(`${name}=${queryValue(value)}`),
   )
-  return [command, ...pairs.map((pair) => `-q ${pair}`)].join(' \\\n  ')
+  return [line, ...pairs.map((pair) => `-q ${pair}`)].join(' \\\n  ')
 }
 
 const mcpSnippet = ({ slug, method, path, input, mcpUrl }: FilledCall): string =>

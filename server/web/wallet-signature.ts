@@ -33,9 +33,13 @@ export const signatureActions = (
   }),
 })
 
+/** Field for one of several wallets; `assets/wallets.js` fills it in and shows it. */
+export const walletChoice = (): Html =>
+  html`<p data-wallets hidden><label for="wallet">Wallet</label> <select id="wallet"></select></p>`
+
 /** First form, with the action `ask`. */
 export const walletAddressForm = (submission: Submission | undefined): Html =>
-  html`<div data-wallet="connect" hidden><p><button type="button">
+  html`<div data-wallet="connect" hidden>${walletChoice()}<p><button type="button">
 Connect browser wallet</button></p><p role="status" aria-live="polite"></p></div>${form({
     act: 'ask',
     submit: 'Show message',
@@ -70,7 +74,7 @@ export const signatureForm = (
 <p>Sign this exact text with <code>${wallet}</code> (<code>personal_sign</code>):</p>
 <pre tabindex="0"><code>${message}</code></pre>
 <div data-wallet="sign" data-address="${wallet}" data-message="${message}" hidden>
-<p><button type="button">Sign with browser wallet</button></p>
+${walletChoice()}<p><button type="button">Sign with browser wallet</button></p>
 <p role="status" aria-live="polite"></p></div>${form({
     act,
     submit,

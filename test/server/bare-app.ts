@@ -87,6 +87,7 @@ export function bareApp(): BareApp {
     const answer = createApp({
       routes: routesOf(() => app.flow),
       mcp: () => undefined,
+      cliCommand: () => 'hub',
       web: (_, next) => next(),
       call: (request) => {
         app.asked.push(request)

@@ -198,7 +198,7 @@ export const TOP_LEVEL: readonly string[] = [
  */
 export const ROOTS = new RegExp(
   `^(?:${[
-    '(?:server|server/cli|plugins/[^/]+/train)/main',
+    '(?:server|server/(?:cli|downloads)|plugins/[^/]+/train)/main',
     '(?:jobs|plugins|core/(?:client|plugin|testing))/index',
     'plugins/(?:forecast|iban|primes)/index',
   ].join('|')})\\.ts$`,

@@ -10,6 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import {
+  CLI,
+  EXPORTS,
+  importsIn,
+  type Manifest,
+  publishedManifest,
+  STARTER,
+} from '../../server/downloads/manifest.ts'
 
 /**
  * Builds the published package: the command line, the client, the plugin API and its conformance
@@ -21,44 +29,12 @@ const ROOT = new URL('../..', import.meta.url).pathname
 const OUT = join(ROOT, 'dist')
 const OWN = join(ROOT, 'package.json')
 const ASIDE = join(ROOT, 'package.json.aside')
-const ENTRIES = {
-  './client': 'core/client/index',
-  './plugin': 'core/plugin/index',
-  './testing': 'core/testing/index',
-} as const
-const CLI = 'server/cli/main'
-/** Entry point of the command line; already JavaScript. */
-const STARTER = 'server/cli/hub.mjs'
-
-interface Manifest {
-  readonly version: string
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
 function pack(): void {
   rmSync(OUT, { recursive: true, force: true })
   compile()
   listComponents()
-  const { dependencies, ...own } = JSON.parse(readFileSync(OWN, 'utf8')) as Manifest
-  const needed = new Set(importsOf(OUT))
-  const published = {
-    ...pick(own, ['name', 'version', 'description', 'license', 'type']),
-    engines: { node: '>=22.19' },
-    files: ['dist'],
-    bin: { agenthub: `dist/${STARTER}`, hub: `dist/${STARTER}` },
-    exports: {
-      ...Object.fromEntries(
-        Object.entries(ENTRIES).map(([name, file]) => [
-          name,
-          { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` },
-        ]),
-      ),
-      './package.json': './package.json',
-    },
-    dependencies: Object.fromEntries(
-      Object.entries(dependencies).filter(([name]) => needed.has(name)),
-    ),
-  }
+  const own = JSON.parse(readFileSync(OWN, 'utf8')) as Manifest
+  const published = publishedManifest(own, importsOf(OUT), true)
   renameSync(OWN, ASIDE)
   writeFileSync(OWN, `${JSON.stringify(published, null, 2)}\n`)
 }
@@ -76,7 +52,7 @@ function compile(): void {
       types: ['node'],
     },
     include: [],
-    files: [CLI, ...Object.values(ENTRIES)].map((file) => `../${file}.ts`),
+    files: [CLI, ...Object.values(EXPORTS)].map((file) => `../${file}.ts`),
   }
   mkdirSync(OUT, { recursive: true })
   const path = join(OUT, 'tsconfig.json')
@@ -127,19 +103,11 @@ interface Bom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
-/** Returns the names of packages that compiled files import. */
-const importsOf = (folder: string): string[] =>
+/** Returns what compiled files import. */
+const importsOf = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(js|d\.ts)$/.test(name))
-    .flatMap((name) => [
-      ...readFileSync(join(folder, name), 'utf8').matchAll(
-        /(?:from|import)\s*\(?\s*['"]((?:@[\w.-]+\/)?[\w-][\w.-]*)/g,
-      ),
-    ])
-    .map(([, name = '']) => name)
-
-const pick = (from: object, names: readonly string[]): object =>
-  Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)))
+    .flatMap((name) => importsIn(readFileSync(join(folder, name), 'utf8')))
 
 if (process.argv[2] === 'undo') renameSync(ASIDE, OWN)
 else if (process.argv[2] === 'sbom') listComponents()

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../../core/json.ts'
 import { dollars, MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import { COMMAND_LINE } from '../../../core/release.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.ts'
 import { parseDollars } from '../dollars.ts'
@@ -17,6 +16,7 @@ export interface TopupDeps {
   readonly accountStatus: AccountStatus
   readonly clock: Clock
   readonly baseUrl: () => string
+  readonly cliCommand: () => string
 }
 
 const DEFAULT = dollars(MIN_TOP_UP)
@@ -54,7 +54,7 @@ export const topupTool = (deps: TopupDeps): AnyTool =>
   })
 
 async function instructions(
-  { offers, accountStatus, clock, baseUrl }: TopupDeps,
+  { offers, accountStatus, clock, baseUrl, cliCommand }: TopupDeps,
   amount: Micros,
   { caller }: ToolContext,
 ): Promise<JsonObject> {
@@ -65,7 +65,7 @@ async function instructions(
   const value = dollars(amount)
   const order = { amount_usd: value, key_id: caller.keyId, purchase_id: name }
   const page = `${base}/topup?${new URLSearchParams(order).toString()}`
-  const command = `${COMMAND_LINE} topup ${value}`
+  const command = `${cliCommand()} topup ${value}`
   return {
     amount_usd: value,
     min_usd: DEFAULT,

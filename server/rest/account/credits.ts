@@ -17,7 +17,7 @@ import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
-import { claimRequestName } from '../../../core/usage/request-names.ts'
+import { claimRequestName, findRequestName } from '../../../core/usage/request-names.ts'
 import { readPaymentHeader } from '../../http/payment-headers.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 import { BALANCE, readBalances } from './key-account.ts'
@@ -149,6 +149,23 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   return purchaseReply(deps, order, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
+const requestName = (name: string): string => `purchase:${name}`
+
+/** Finds the open or successful payment of a named purchase. Changes nothing. */
+export async function findPurchase(
+  { pool, claims }: Pick<CreditsDeps, 'pool' | 'claims'>,
+  buyer: KeyCredits,
+  name: string,
+): Promise<Claim | undefined> {
+  const id = await findRequestName(pool, buyer, requestName(name))
+  const claim = id === undefined ? undefined : await claims.findPurchase(id)
+  return claim && !isClosed(claim) ? claim : undefined
+}
+
+/** Returns true if the credits of a purchase were posted. */
+export const isCredited = ({ state }: Pick<Claim, 'state'>): boolean =>
+  state === 'settled' || state === 'confirmed'
+
 /** Returns the id of a purchase that the buyer named; the same name always has the same id. */
 async function claimPurchaseId(
   { pool, clock }: CreditsDeps,
@@ -156,9 +173,8 @@ async function claimPurchaseId(
 ): Promise<string | undefined> {
   const { buyer, name, amount } = order
   if (name === undefined) return undefined
-  const key = `purchase:${name}`
   const id = uuidv7(clock.now().getTime())
-  const claimed = await claimRequestName(pool, buyer, key, `credits ${amount}`, id)
+  const claimed = await claimRequestName(pool, buyer, requestName(name), `credits ${amount}`, id)
   if (claimed !== undefined) return claimed
   throw new Fault('idempotency_key_reused', `The purchase_id ${name} was used for another amount.`)
 }
@@ -190,7 +206,7 @@ async function purchaseReply(
   pending: Readonly<Record<string, string>> = {},
 ): Promise<RestReply> {
   const { accountStatus, clock } = deps
-  const settled = claim.state === 'settled' || claim.state === 'confirmed'
+  const settled = isCredited(claim)
   const isPaid = settled && claim.transaction !== null
   return {
     status: settled ? 201 : 202,

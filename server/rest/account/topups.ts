@@ -19,16 +19,19 @@ const Topup = z.object({
   transaction: z.string().nullable(),
 })
 
+const Order = z.strictObject({
+  key_id: z.string().max(64),
+  amount_microdollars: purchaseAmount,
+  purchase_id: purchaseId,
+})
+export type TopupOrder = z.infer<typeof Order>
+
 /** `POST /v1/topups`: buys credits for a key without its secret. Anyone may pay. */
 export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
   route('POST /v1/topups', {
     summary: 'Buys credits for a key by its id: first a 402 offer, then the same request, paid.',
     auth: 'none',
-    body: z.strictObject({
-      key_id: z.string().max(64),
-      amount_microdollars: purchaseAmount,
-      purchase_id: purchaseId,
-    }),
+    body: Order,
     example: {
       key_id: 'key_example',
       amount_microdollars: 5_000_000,

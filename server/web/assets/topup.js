@@ -1,3 +1,5 @@
+import { callWallet, findWallet } from './wallets.js'
+
 /**
  * Pays for credits with the browser's wallet (EIP-1193): one signature (EIP-3009 via EIP-712), sent
  * as an x402 payment. The wallet sends no transaction and signs only once.
@@ -20,10 +22,8 @@ const showStatus = (text, kind = '') => {
   status.className = kind
 }
 
-const callWallet = (method, params = []) => globalThis.ethereum.request({ method, params })
-
 async function connect() {
-  if (!globalThis.ethereum) {
+  if (!findWallet()) {
     throw new PaymentError('No wallet found in this browser. Open this page where your wallet is.')
   }
   showStatus('Waiting for your wallet…', 'busy')
@@ -141,7 +141,7 @@ async function settle(payment) {
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new PaymentError('The payment is pending. Do not pay again; reload this page later.')
+  throw new PaymentError('The payment is pending. Do not pay again: reload this page later.')
 }
 
 async function pay() {
@@ -164,28 +164,22 @@ function showError(error) {
   showStatus('Your wallet reported an error. Nothing was paid.', 'bad')
 }
 
-/** Replaces the button by the link to the key, if the key belongs to the payer's account. */
-function showKeyLink() {
-  const next = section.querySelector('a[hidden]')
-  if (!next) return
-  next.hidden = false
-  button.remove()
-  next.focus()
-}
+/** Shows the receipt: the page knows the purchase by its address. */
+const showReceipt = () => globalThis.location.reload()
 
 async function payOnce() {
   if (button.ariaDisabled === 'true') return
   button.ariaDisabled = 'true' // unlike `disabled`, keeps the focus
   try {
-    const body = await pay()
-    showStatus(`Credited. Transaction ${body.transaction ?? 'hash pending'}.`, 'good')
-    section.dataset.state = 'credited'
-    showKeyLink()
+    await pay()
+    showReceipt()
   } catch (error) {
     showError(error)
     button.ariaDisabled = 'false'
   }
 }
 
-button.addEventListener('click', () => void payOnce())
-button.hidden = false
+if (button) {
+  button.addEventListener('click', () => void payOnce())
+  button.hidden = false
+} else settle(undefined).then(showReceipt, showError)

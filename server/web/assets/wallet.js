@@ -1,3 +1,5 @@
+import { callWallet, findWallet } from './wallets.js'
+
 /**
  * Fills in forms with the browser's wallet (EIP-1193): its address, or its signature of a message
  * (`personal_sign`). The forms also work without it.
@@ -10,8 +12,6 @@ const showStatus = (text, kind) => {
   status.textContent = text
   status.className = kind
 }
-
-const callWallet = (method, params = []) => globalThis.ethereum.request({ method, params })
 
 function fillIn(name, value) {
   const field = document.querySelector(`main form [name=${name}]`)
@@ -36,7 +36,7 @@ async function fillSignature() {
 }
 
 async function useWallet() {
-  if (!globalThis.ethereum) return showStatus('No wallet found in this browser.', 'bad')
+  if (!findWallet()) return showStatus('No wallet found in this browser.', 'bad')
   showStatus('Waiting for your wallet…', 'busy')
   try {
     await (section.dataset.wallet === 'sign' ? fillSignature() : fillAddress())

@@ -8,6 +8,8 @@ export interface Site {
   readonly baseUrl: string
   readonly proxyUrl: string
   readonly mcpUrl: string
+  /** Command that starts the command line. */
+  readonly command: string
 }
 
 const byService = (

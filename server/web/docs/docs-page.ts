@@ -6,7 +6,7 @@ import { DOCS_TABS } from '../navigation.ts'
 export function docsPage(title: string, tab: string, main: Html) {
   const page = layout(
     { title, section: 'Docs', tabs: DOCS_TABS, tab, main: html`<h1>${title}</h1>${main}` },
-    { sandbox: false },
+    { sandbox: false, baseUrl: () => '' },
   )
   return {
     headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CSP },

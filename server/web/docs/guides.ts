@@ -1,4 +1,3 @@
-import { COMMAND_LINE } from '../../../core/release.ts'
 import { EVENTS, TEST_EVENT } from '../../../core/webhooks/events.ts'
 import { type Html, html } from '../html.ts'
 import { cardTable } from '../table.ts'
@@ -6,7 +5,7 @@ import type { Site } from './agent-documents.ts'
 import { code, docsPage, localServerHint } from './docs-page.ts'
 
 /** `/docs/agents`: from registration to a paid call. */
-export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>
+export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl, command }: Site) =>
   docsPage(
     'Guide for agents',
     'For agents',
@@ -14,7 +13,7 @@ export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>
 not charged.</p>
 <h2>1. Get a key</h2><p>Sign a message with a wallet to get a key. The command line creates a wallet
 if you have none, and stores the key. The examples below expect the key in
-<code>HUB_API_KEY</code>:</p>${code(`${COMMAND_LINE} register --hub ${baseUrl} --show-key
+<code>HUB_API_KEY</code>:</p>${code(`${command} register --hub ${baseUrl} --show-key
 export HUB_API_KEY=ahk_…   # the key shown`)}<p>Without the command line:
 <code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> with
 <code>personal_sign</code>, and send the signature to <code>POST ${baseUrl}/v1/register</code>.
@@ -33,7 +32,7 @@ source without charge. <code>X-Max-Price</code>, in microdollars, refuses more e
 then x402. If none of them can pay, the 402 response says how. With an <code>Idempotency-Key</code>,
 repeated requests are charged once.</p>
 <h2>5. Pay</h2><p>Buy credits with USDC on Base, with a single signature:
-<code>${COMMAND_LINE} topup
+<code>${command} topup
 5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
 offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code>.</p>
 <h2>After the call</h2><p><code>X-Charged-Microdollars</code> is the cost; 1,000,000 = 1 USD.
@@ -43,12 +42,12 @@ refunded immediately; see <a href="/docs/problems">error codes</a>.</p>
 per call, per day, in total, by service or until a date. <a href="/account/keys">Your account</a>
 shows them as a tree; <code>POST ${baseUrl}/v1/keys</code> creates one.</p>
 <h2>MCP</h2><p>To use the hub as tools of an assistant, connect to <code>${mcpUrl}</code> with your
-key as Bearer token. <code>${COMMAND_LINE} install</code> configures the assistants on this
+key as Bearer token. <code>${command} install</code> configures the assistants on this
 machine.</p>`,
   )
 
 /** `/docs/providers`: three ways to sell, and payouts. */
-export const providersGuide = ({ baseUrl, proxyUrl }: Site, sandbox: boolean) =>
+export const providersGuide = ({ baseUrl, proxyUrl, command }: Site, sandbox: boolean) =>
   docsPage(
     'Guide for providers',
     'For providers',
@@ -71,7 +70,7 @@ error responses, or for responses that violate your declared schema.</p>${
 yours (a file, a meta tag or a DNS record), and set prices by path. Readers get the title, text and
 headings. The hub respects robots.txt and your opt-out.</p>
 <h2>Write a plugin</h2><p>A service is one TypeScript file with a price, and runs in the hub.
-<code>${COMMAND_LINE} plugin new NAME</code> creates one, with a test that makes a paid call.</p>
+<code>${command} plugin new NAME</code> creates one, with a test that makes a paid call.</p>
 <h2>Prices</h2><p>Price decreases apply immediately, increases after a notice period. Every price
 has a version, which is named in every receipt.</p>
 <h2>Commission and payouts</h2><p>The hub keeps a commission on each paid call (10% unless agreed

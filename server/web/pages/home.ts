@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import { type HubFigures, readHubFigures } from '../../../core/catalog/services/hub-figures.ts'
 import { listServices } from '../../../core/catalog/services/published-services.ts'
-import { COMMAND_LINE } from '../../../core/release.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import { formatCount, formatDuration } from '../format.ts'
 import { type Html, html } from '../html.ts'
@@ -17,10 +16,11 @@ export interface HomeDeps {
   readonly pool: Pool
   readonly baseUrl: () => string
   readonly mcpUrl: () => string
+  readonly command: () => string
 }
 
 /** `/`: introduction, figures of the hub, first steps and services. */
-export const homePage = ({ pool, baseUrl, mcpUrl }: HomeDeps): AnyPage => {
+export const homePage = ({ pool, baseUrl, mcpUrl, command }: HomeDeps): AnyPage => {
   const known = cachedFor(CACHE_MS, () => readHubFigures(pool))
   return page('/', {
     access: 'public',
@@ -39,7 +39,7 @@ failed calls are not charged.</p>
 <form class="search-box" action="/search" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form>
-${hubMetrics(hub)}${gettingStarted(baseUrl(), mcpUrl())}<h2>Services</h2>${
+${hubMetrics(hub)}${gettingStarted(baseUrl(), mcpUrl(), command())}<h2>Services</h2>${
           services.length === 0
             ? emptyState('No services yet.')
             : html`<ul class="list columns">${services.map((each) => serviceCard(each))}</ul>`
@@ -59,18 +59,18 @@ const hubMetrics = (known: HubFigures): Html =>
     'Calls refunded, 30 days': formatCount(known.refunded),
   })
 
-const gettingStarted = (baseUrl: string, mcpUrl: string): Html =>
+const gettingStarted = (baseUrl: string, mcpUrl: string, command: string): Html =>
   html`<h2>Get started</h2><div class="columns"><section><h3>With an assistant</h3>
 <p>Adds the hub to the AI assistants on your computer, over MCP.</p>
-<pre tabindex="0"><code>${COMMAND_LINE} register \\
+<pre tabindex="0"><code>${command} register \\
   --hub ${baseUrl}
-${COMMAND_LINE} install</code></pre><p class="small muted">Or
+${command} install</code></pre><p class="small muted">Or
 add <code>${mcpUrl}</code> with your key
 as bearer token.</p></section><section><h3>From the command line</h3>
 <p>Creates a wallet and a key for you.</p>
-<pre tabindex="0"><code>${COMMAND_LINE} register \\
+<pre tabindex="0"><code>${command} register \\
   --hub ${baseUrl}
-${COMMAND_LINE} search sentiment</code></pre></section><section><h3>From code</h3>
+${command} search sentiment</code></pre></section><section><h3>From code</h3>
 <p>A REST API with an <a href="/openapi.json">OpenAPI</a> description.</p>
 <pre tabindex="0"><code>curl ${baseUrl}/v1/services</code></pre></section></div>
 <p><a href="/account">Sign in by email</a> to create API keys, set spending limits, add credits and

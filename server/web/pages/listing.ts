@@ -38,7 +38,14 @@ export interface ListingDeps extends ServiceDeps {
 }
 
 /** `/listings/{id}`: an external x402 service, with results of the hub's probes. */
-export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingDeps): AnyPage =>
+export const listingPage = ({
+  pool,
+  clock,
+  baseUrl,
+  proxyUrl,
+  mcpUrl,
+  command,
+}: ListingDeps): AnyPage =>
   page('/listings/{id}', {
     access: 'public',
     render: async ({ params }) => {
@@ -49,7 +56,12 @@ export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingD
         listingsOfHost(pool, listing),
         readListingHistory(pool, listing.id),
       ])
-      const entryPoints = { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl() }
+      const entryPoints = {
+        baseUrl: baseUrl(),
+        proxyUrl: proxyUrl(),
+        mcpUrl: mcpUrl(),
+        command: command(),
+      }
       return {
         title: listing.name,
         section: 'Search',

@@ -28,10 +28,11 @@ export interface ServiceDeps {
   readonly baseUrl: () => string
   readonly proxyUrl: () => string
   readonly mcpUrl: () => string
+  readonly command: () => string
 }
 
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
-export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): AnyPage =>
+export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl, command }: ServiceDeps): AnyPage =>
   page('/services/{slug}', {
     access: 'public',
     render: async ({ params }) => {
@@ -42,7 +43,12 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): A
       ])
       if (!found) throw new Fault('service_not_found')
       const { listing, endpoints } = found
-      const entryPoints = { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl() }
+      const entryPoints = {
+        baseUrl: baseUrl(),
+        proxyUrl: proxyUrl(),
+        mcpUrl: mcpUrl(),
+        command: command(),
+      }
       return {
         title: listing.name,
         section: 'Services',

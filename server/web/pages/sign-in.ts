@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
-import { COMMAND_LINE } from '../../../core/release.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { signInCookies } from '../../rest/device-cookie.ts'
 import { form, formFields } from '../form.ts'
 import { html } from '../html.ts'
+import type { Site } from '../layout.ts'
 import { type AnyPage, formAction, page, requireSession } from '../page.ts'
 import { SIGN_IN, SIGN_IN_AGAIN } from '../page-router.ts'
 
@@ -15,20 +15,23 @@ export const CONFIRM_PATH = '/sign-in/confirm'
 const token = z.string().regex(/^[\w-]{43}$/, 'is not a sign-in token')
 
 export interface SignInDeps {
-  readonly site: { readonly sandbox: boolean }
+  readonly site: Site
   readonly baseUrl: () => string
+  readonly command: () => string
   /** Undefined if this hub sends no email. */
   readonly links: MagicLinks | undefined
 }
 
 /** Pages to sign up and sign in with a link sent by email. */
 export const signInPages = (deps: SignInDeps): readonly AnyPage[] =>
-  deps.links ? [requestPage(deps), againPage(deps), confirmPage(deps, deps.links)] : [noEmailPage()]
+  deps.links
+    ? [requestPage(deps), againPage(deps), confirmPage(deps, deps.links)]
+    : [noEmailPage(deps)]
 
 const MINUTES = LINK_SECONDS / 60
 
 /** `/sign-in`: requests a link. The response does not reveal whether the account exists. */
-const requestPage = ({ site }: SignInDeps): AnyPage =>
+const requestPage = ({ site, command }: SignInDeps): AnyPage =>
   page(SIGN_IN, {
     access: 'public',
     actions: {
@@ -67,7 +70,7 @@ password needed. Your first link creates your account.</p>${form({
         })}${sandboxNote(
           site,
         )}<p class="small muted">Agents need no account: they register with a wallet,
-<code>${COMMAND_LINE} register</code>. You can link such wallets to your account.</p>`,
+<code>${command()} register</code>. You can link such wallets to your account.</p>`,
       }
     },
   })
@@ -139,14 +142,14 @@ const confirmPage = ({ baseUrl }: SignInDeps, links: MagicLinks): AnyPage =>
     },
   })
 
-const noEmailPage = (): AnyPage =>
+const noEmailPage = ({ command }: SignInDeps): AnyPage =>
   page(SIGN_IN, {
     access: 'personal',
     render: async () => ({
       title: 'Sign in',
       section: 'Account',
       main: html`<h1>Sign in</h1><p class="lead">Signing in is not available: this hub does not send
-email. To get a key, register with a wallet: <code>${COMMAND_LINE} register</code>.
+email. To get a key, register with a wallet: <code>${command()} register</code>.
 </p>`,
     }),
   })

@@ -1,22 +1,37 @@
 import { randomUUID } from 'node:crypto'
-import type { Pool } from 'pg'
 import { z } from 'zod'
-import { findKeyCredits } from '../../../core/identity/main-keys.ts'
-import { dollars, MIN_TOP_UP, usd } from '../../../core/money.ts'
-import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
-import { COMMAND_LINE } from '../../../core/release.ts'
-import { MAX_PURCHASE_MICROS } from '../../rest/account/credits.ts'
+import { Fault } from '../../../core/errors.ts'
+import { findKeyCredits, type KeyCredits } from '../../../core/identity/main-keys.ts'
+import { MIN_TOP_UP, usd } from '../../../core/money.ts'
+import type { Hex } from '../../../core/payments/chain/asset.ts'
+import { listRecentPurchases } from '../../../core/payments/receiving/recent-purchases.ts'
+import {
+  type CreditsDeps,
+  findPurchase,
+  isCredited,
+  MAX_PURCHASE_MICROS,
+} from '../../rest/account/credits.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
-import { purchaseId } from '../../rest/account/topups.ts'
+import { purchaseId, type TopupOrder } from '../../rest/account/topups.ts'
+import type { InProcessApi } from '../../rest/in-process.ts'
+import { inputFault } from '../../rest/input-errors.ts'
 import type { ListPage } from '../../rest/paging.ts'
 import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
 import { selectOptions } from '../form.ts'
 import { formatDollars } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import type { PageContent } from '../layout.ts'
-import { type AnyPage, type PageRequest, page } from '../page.ts'
-import { qrCode } from '../qr-code.ts'
-import { copyableText } from '../snippets.ts'
+import type { PageContent, Site } from '../layout.ts'
+import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../page.ts'
+import {
+  otherWays,
+  type Purchase,
+  payment,
+  pendingPayment,
+  purchasePath,
+  receipt,
+  recentPayments,
+  testPayment,
+} from './topup-purchase.ts'
 
 const DEFAULT_AMOUNT = '5.00'
 
@@ -26,49 +41,92 @@ const Query = z.object({
   purchase_id: purchaseId.optional(),
 })
 
-export interface TopupDeps {
-  readonly pool: Pool
+export interface TopupDeps extends Pick<CreditsDeps, 'pool' | 'claims'> {
   readonly baseUrl: () => string
-  readonly site: { readonly sandbox: boolean }
+  /** Command that starts the command line. */
+  readonly command: () => string
+  readonly site: Site
   readonly treasury: Hex
   /** Hash of the first block of a sandbox's chain; undefined on the real chain. */
   readonly genesis: () => Promise<Hex | undefined>
+  /** Pays for test credits; undefined with real money. */
+  readonly payTest?: ((api: InProcessApi, order: TopupOrder) => Promise<void>) | undefined
 }
 
-/** `/topup`: buys credits for a key with one signature of the browser's wallet. */
+/** Buys credits from a new test wallet. A repeated form is the same purchase. */
+const testAction = ({ payTest }: TopupDeps): FormAction =>
+  formAction({
+    fields: z.object({ key_id: z.string(), amount_usd: z.string(), purchase_id: purchaseId }),
+    run: async ({ api }, fields) => {
+      if (!payTest) throw new Fault('not_found', 'Test credits exist only in sandboxes.')
+      const amount = parseAmount(fields.amount_usd)
+      if (amount === undefined) throw inputFault('/amount_usd', AMOUNT_ERROR)
+      const { key_id: keyId, purchase_id: purchaseId } = fields
+      await payTest(api, {
+        key_id: keyId,
+        amount_microdollars: Number(amount),
+        purchase_id: purchaseId,
+      })
+      return { to: purchasePath({ keyId, amount, purchaseId }) }
+    },
+  })
+
+/** `/topup`: buys credits for a key. Its address names the purchase, so that it is paid once. */
 export const topupPage = (deps: TopupDeps): AnyPage =>
   page('/topup', {
     query: Query,
     access: 'personal',
+    actions: { test: testAction(deps) },
     render: async (request) => {
-      const { key_id: keyId, amount_usd: text, purchase_id: resumed } = request.query
+      const { key_id: keyId, amount_usd: text, purchase_id: named } = request.query
       const keys = await ownKeys(request)
       const values = { keyId, amount: text, keys }
       if (keyId === '') return { title: 'Top up', main: form(values) }
       const amount = parseAmount(text)
       if (amount === undefined) return invalidForm(values, 422, { amount: AMOUNT_ERROR })
-      if (!(await findKeyCredits(deps.pool, keyId)))
-        return invalidForm(values, 404, { key: KEY_ERROR })
-      const mine = keys.find((key) => key.key_id === keyId)
-      const purchaseId = resumed ?? `pur_${randomUUID()}`
-      const purchase = { keyId, amount, purchaseId, isMine: mine !== undefined }
+      const key = await findKeyCredits(deps.pool, keyId)
+      if (!key) return invalidForm(values, 404, { key: KEY_ERROR })
+      if (named === undefined)
+        return { to: purchasePath({ keyId, amount, purchaseId: `pur_${randomUUID()}` }) }
+      const mine = keys.find((each) => each.key_id === keyId)
+      const purchase = { keyId, amount, purchaseId: named, mine }
+      const { title, main, scripts } = await purchaseParts(deps, key, purchase)
       return {
-        title: `Top up ${formatDollars(amount)}`,
+        title,
         ...(mine && { section: 'Account' }),
-        scripts: [COPY_SCRIPT, TOPUP_SCRIPT],
+        scripts,
         main: html`${
           mine &&
           html`<p class="breadcrumb"><a href="/account/keys/${keyId}">${nameOf(mine)}</a></p>`
-        }<h1>Top up ${formatDollars(amount)}</h1>
-<p class="lead">Credits for the key
-${mine?.name && html`<strong>${mine.name}</strong>,`} <code>${keyId}</code>,
-paid in USDC on Base.</p>${paymentPart(purchase, deps, await deps.genesis())}${otherDevices(
-          purchase,
-          deps,
-        )}${form(values)}`,
+        }<h1>${title}</h1>${main}${form(values)}`,
       }
     },
   })
+
+/** Title, content and scripts by the state of the purchase: unpaid, pending or credited. */
+async function purchaseParts(deps: TopupDeps, key: KeyCredits, purchase: Purchase) {
+  const { keyId, purchaseId, mine } = purchase
+  const { baseUrl, command, site, treasury, payTest } = deps
+  const claim = await findPurchase(deps, key, purchaseId)
+  const amount = claim?.amount ?? purchase.amount
+  const title = `Top up ${formatDollars(amount)}`
+  if (claim && isCredited(claim)) {
+    const main = receipt(purchase, { ...claim, payer: claim.key.payer })
+    return { title, main, scripts: [] }
+  }
+  const terms = { treasury, genesis: await deps.genesis() }
+  const scripts = [COPY_SCRIPT, TOPUP_SCRIPT]
+  if (claim) return { title, main: pendingPayment({ ...purchase, amount }, terms), scripts }
+  const recent = mine ? await listRecentPurchases(deps.pool, key.credits.code) : []
+  const ways = { baseUrl: baseUrl(), command: command(), sandbox: site.sandbox }
+  const main = html`<p class="lead">Credits for the key
+${mine?.name && html`<strong>${mine.name}</strong>,`} <code>${keyId}</code>,
+paid in USDC on Base.</p>${recentPayments(recent)}${payTest && testPayment(purchase)}${payment(
+    purchase,
+    terms,
+  )}${otherWays(purchase, ways)}`
+  return { title, main, scripts }
+}
 
 const DOLLARS = /^\$?(\d{1,5}(?:\.\d{1,6})?)$/
 const BOUNDS = [MIN_TOP_UP, MAX_PURCHASE_MICROS].map(formatDollars)
@@ -90,56 +148,6 @@ async function ownKeys({ session, api }: PageRequest): Promise<readonly KeyJson[
 }
 
 const nameOf = ({ key_id: id, name }: KeyJson): string => name ?? id
-
-interface Purchase {
-  readonly keyId: string
-  readonly amount: bigint
-  readonly purchaseId: string
-  /** True if the key belongs to the signed-in account. */
-  readonly isMine: boolean
-}
-
-const paymentPart = (
-  { keyId, amount, purchaseId, isMine }: Purchase,
-  { treasury }: TopupDeps,
-  genesis: Hex | undefined,
-): Html =>
-  html`<section id="pay" class="box" data-amount="${String(amount)}" data-key-id="${keyId}"
-data-purchase-id="${purchaseId}" data-chain-id="${USDC_BASE.chainId}"
-data-asset="${USDC_BASE.address}" data-pay-to="${treasury}"${
-    genesis !== undefined && html` data-genesis="${genesis}"`
-  }><h2>Pay with a wallet in this browser</h2>
-<p>Your wallet signs one authorization of exactly
-${formatDollars(amount)} to <code>${treasury}</code>. It
-needs no ETH. Credits arrive in seconds, once the payment is on chain.</p>
-<p><button type="button" hidden>Pay ${formatDollars(amount)}</button>${
-    isMine && html`<a class="button" href="/account/keys/${keyId}" hidden>View key</a>`
-  }</p>
-<p role="status" aria-live="polite"></p>
-<noscript><p>Paying with a wallet needs JavaScript. The command line below works
-without.</p></noscript> </section>`
-
-function otherDevices(
-  { keyId, amount, purchaseId }: Purchase,
-  { baseUrl, site: { sandbox } }: TopupDeps,
-): Html {
-  const text = dollars(amount)
-  const query = { amount_usd: text, key_id: keyId, purchase_id: purchaseId }
-  const url = `${baseUrl()}/topup?${new URLSearchParams(query).toString()}`
-  const command = [
-    `${COMMAND_LINE} topup ${text}`,
-    `--hub ${baseUrl()}`,
-    `--purchase-id ${purchaseId}`,
-  ].join(' \\\n  ')
-  return html`<div class="columns"><section><h2>Wallet on another device</h2>
-<p>Open this page there. You can pay for this purchase only once.</p>
-${qrCode(url, 'Link to this page')}
-<p><button type="button" class="plain" data-copy="${url}" hidden>Copy page link</button></p>
-</section><section><h2>Command line</h2><p>Set <code>HUB_API_KEY</code> to the secret of this key.
-Pays with the wallet created by <code>${COMMAND_LINE} register</code>${
-    sandbox && html`; this sandbox funds it with test money`
-  }.</p>${copyableText(command, 'Copy command')}</section></div>`
-}
 
 interface FormValues {
   readonly keyId: string
@@ -180,7 +188,7 @@ required${errorAttributes('amount', errors)}>${errorText('amount', errors)}</div
     keys.length === 0 &&
     html`<p class="small muted">Enter the key id, not the secret. You find it in <a
 href="/account/keys">your account</a>,
-with <code>${COMMAND_LINE} keys</code> or <code>GET /v1/keys</code>.</p>`
+or with <code>GET /v1/keys</code>.</p>`
   }`
 }
 

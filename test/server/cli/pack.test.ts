@@ -20,6 +20,7 @@ const ROOT = new URL('../../..', import.meta.url).pathname
 const NEEDED = [
   'core',
   'server/cli',
+  'server/downloads/manifest.ts',
   'test/support/pack.ts',
   'package.json',
   'package-lock.json',

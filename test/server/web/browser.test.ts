@@ -66,20 +66,13 @@ describe('pages in a browser', function () {
       const injected = await injectWallet(page, hub().sandbox!.rpcUrl, wallet)
       await page.goto(address ?? `${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
       await page.click('#pay button')
-      await page.waitForFunction(
-        `!document.querySelector('#pay [role=status]').matches('.busy, :empty')`,
-      )
-      const status = await page.$eval('#pay [role=status]', (element) => element.textContent)
-      const state = await page.$eval('#pay', (element) => element.getAttribute('data-state'))
-      const pageLink = await page.$eval(
-        'button[data-copy]',
-        (each) => each.getAttribute('data-copy')!,
-      )
+      await page.waitForSelector('#flash, #pay [role=status]:not(.busy, :empty)')
+      const status = await page.$eval('main', (main) => main.textContent)
+      const pageLink = page.url()
       await close()
       return {
         pageLink,
         status,
-        state,
         errors,
         signed: injected.signed,
         credits: await hub().balance(keyId),
@@ -87,17 +80,69 @@ describe('pages in a browser', function () {
     }
 
     it('credits the key for one signature of the wallet', async () => {
-      const { status, state, errors, signed, credits } = await payWith({ usdc: 9_000_000n })
-      expect(status).to.match(/^Credited\. Transaction 0x[\da-f]{64}/)
-      expect([state, signed, credits]).to.deep.equal(['credited', 1, 5_000_000n])
+      const { status, errors, signed, credits } = await payWith({ usdc: 9_000_000n })
+      expect(status).to.match(/Credited \$5\.00\.[^]*Transaction\s*0x[\da-f]{64}/)
+      expect([signed, credits]).to.deep.equal([1, 5_000_000n])
       expect(errors.filter((text) => !text.includes('402'))).to.deep.equal([])
     })
 
-    it('shows the credited purchase when its link is opened again, unsigned', async () => {
+    it('shows the receipt without a button when its link is opened again', async () => {
       const { pageLink } = await payWith({ usdc: 5_000_000n })
-      const { status, signed } = await payWith({ usdc: 5_000_000n }, pageLink)
-      expect(status).to.match(/^Credited\. Transaction 0x/)
-      expect(signed).to.equal(0)
+      const { page, close } = await tabs.open()
+      await page.goto(pageLink)
+      expect(await page.$eval('#flash', (each) => each.textContent)).to.include('Credited $5.00.')
+      expect(await page.$('#pay')).to.equal(null)
+      await close()
+    })
+
+    it('takes no second payment if the response is lost and the page reloaded', async () => {
+      const { keyId } = await hub().agent()
+      const { page, close } = await tabs.open()
+      const injected = await injectWallet(page, hub().sandbox!.rpcUrl, { usdc: 9_000_000n })
+      await page.goto(`${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
+      await page.evaluate(LOSE_RESPONSES)
+      await page.click('#pay button')
+      await page.waitForFunction('globalThis.lost >= 2')
+      await page.reload()
+      await page.waitForSelector('#flash')
+      expect([injected.signed, await hub().balance(keyId)]).to.deep.equal([1, 5_000_000n])
+      await close()
+    })
+
+    it('lets the payer choose among the announced wallets', async () => {
+      const { keyId } = await hub().agent()
+      const { page, close } = await tabs.open()
+      const wallet = { usdc: 9_000_000n, announced: ['First', 'Second'] }
+      await injectWallet(page, hub().sandbox!.rpcUrl, wallet)
+      await page.goto(`${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
+      await page.waitForSelector('#wallet', { visible: true })
+      const names = await page.$$eval('#wallet option', (all) =>
+        all.map((each) => each.textContent),
+      )
+      expect(names).to.deep.equal(['First', 'Second'])
+      await page.select('#wallet', 'Second')
+      await page.click('#pay button')
+      await page.waitForSelector('#flash')
+      expect(await page.evaluate(`sessionStorage.used`)).to.equal('Second')
+      await close()
+    })
+
+    it('adds test credits in a sandbox, without JavaScript, once', async () => {
+      const tab = await tabs.open({ cookie: account.person.cookie, scripts: false })
+      const before = await hub().balance(account.keyId)
+      await tab.go(`/topup?key_id=${account.keyId}&amount_usd=5`)
+      const address = tab.page.url()
+      await tab.send('test')
+      expect(await tab.text()).to.match(/Credited \$5\.00\.[^]*New balance/)
+      expect(tab.page.url().replace('#flash', '')).to.equal(address)
+      const again = await ask(hub().url, new URL(address).pathname, {
+        method: 'POST',
+        headers: { accept: 'text/html', origin: hub().url, ...FORM },
+        body: `act=test&${new URL(address).search.slice(1)}`,
+      })
+      expect(again.status).to.equal(303)
+      expect(await hub().balance(account.keyId)).to.equal(before + 5_000_000n)
+      await tab.close()
     })
 
     const REFUSED: Readonly<Record<string, readonly [Wallet, RegExp]>> = {
@@ -126,8 +171,9 @@ describe('pages in a browser', function () {
       await page.select('[name=key_id]', account.keyId)
       await Promise.all([page.waitForNavigation(), page.click('main button')])
       await page.click('#pay button')
-      await page.waitForSelector('#pay[data-state=credited] a:focus')
-      const [next] = await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+      await page.waitForSelector('#flash:focus')
+      expect(await tab.text()).to.include('New balance')
+      const [next] = await Promise.all([page.waitForNavigation(), page.click('.actions .button')])
       expect(new URL(next!.url()).pathname).to.equal(`/account/keys/${account.keyId}`)
       await tab.close()
     })
@@ -137,7 +183,9 @@ describe('pages in a browser', function () {
       const { page, close } = await tabs.open({ scripts: false })
       await page.goto(`${hub().url}/topup?key_id=${keyId}`)
       const text = await page.$eval('main', (element) => element.textContent)
-      expect(text).to.include('needs JavaScript').and.to.include('hub topup 5.00')
+      expect(text)
+        .to.include('needs JavaScript')
+        .and.to.match(/npx http:\S+\.tgz topup 5\.00/)
       await close()
     })
   })
@@ -183,6 +231,20 @@ describe('pages in a browser', function () {
     await close()
   })
 })
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Makes the page lose all responses to payments, which reach the hub. */
+const LOSE_RESPONSES = `(() => {
+  globalThis.lost = 0
+  const send = fetch
+  globalThis.fetch = async (...request) => {
+    const response = await send(...request)
+    if (response.status === 402) return response
+    globalThis.lost++
+    throw new TypeError('lost')
+  }
+})()`
 
 /** Name and outline style of the focused element. */
 const FOCUSED = `(() => {

@@ -192,6 +192,7 @@ describe('documentation', () => {
       baseUrl: 'https://example.com',
       proxyUrl: '',
       mcpUrl: 'https://mcp.example.com/mcp',
+      command: 'hub',
     }
     expect(registryEntry(site, '1.2.3')).to.include({ name: 'com.example.mcp/agenthub' })
   })

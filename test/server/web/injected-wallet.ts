@@ -15,6 +15,8 @@ export interface Wallet {
   /** Hash of the first block, if it is not that of the sandbox. */
   readonly genesis?: string
   readonly declines?: boolean
+  /** Names under which it announces itself (EIP-6963). @defaultValue it is `ethereum` */
+  readonly announced?: readonly string[]
 }
 
 const CHAIN_ID = 8_453
@@ -55,12 +57,21 @@ export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
     methods[method]?.(params ?? []),
   )
   await page.evaluateOnNewDocument(`
-    globalThis.ethereum = {
+    const walletNamed = (name) => ({
       async request({ method, params }) {
+        sessionStorage.used = name
         const result = await globalThis.callWallet(method, params)
         if (result?.code) throw Object.assign(new Error('declined'), result)
         return result
       },
-    }`)
+    })
+    const names = ${JSON.stringify(wallet.announced ?? [])}
+    if (names.length === 0) globalThis.ethereum = walletNamed('ethereum')
+    addEventListener('eip6963:requestProvider', () => {
+      for (const name of names) {
+        const detail = { info: { uuid: name, name }, provider: walletNamed(name) }
+        dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }))
+      }
+    })`)
   return counts
 }

@@ -13,6 +13,7 @@ const ENTRY_POINTS = {
   baseUrl: 'https://hub.example',
   proxyUrl: 'https://hub.example/proxy',
   mcpUrl: 'https://mcp.example/mcp',
+  command: 'hub',
 }
 
 /** Snippets of a page by name. */
@@ -37,7 +38,7 @@ describe('snippets on pages', () => {
 
   /** Runs a snippet in a folder with the package installed. */
   async function paste(text: string): Promise<string> {
-    const here = text.replace(/^npx --no-install hub/, `"${process.execPath}" server/cli/hub.mjs`)
+    const here = text.replace(/^npx \S+\.tgz/, `"${process.execPath}" server/cli/hub.mjs`)
     const program = ['--input-type=module-typescript', '-e', text]
     const { stdout } = text.startsWith('import')
       ? await run(process.execPath, program, { env, cwd: ROOT })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { creditsOf } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask, payFor } from '../../support/ask.ts'
@@ -76,11 +77,29 @@ describe('top-up by anyone with the page link', () => {
     expect([other.status, other.body['code']]).to.deep.equal([422, 'idempotency_key_reused'])
   })
 
+  it('has a page that waits for its pending payment and offers no second one', async () => {
+    const { keyId } = await hub().agent()
+    const asked = order(keyId)
+    expect((await post(asked, await signed(asked))).status).to.equal(201)
+    await hub().database.admin.query(
+      `UPDATE hub.payment_claim SET state = 'pending' WHERE payee = $1`,
+      [creditsOf(keyId)],
+    )
+    const query = `key_id=${keyId}&amount_usd=5&purchase_id=${asked.purchase_id}`
+    const { text } = await ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })
+    expect(text).to.include('Do not pay').and.to.not.include('Add $5.00 test credits')
+    expect(text).to.not.match(/<button type="button" hidden>Pay/)
+  })
+
   it('has an uncached page for its amount and key', async () => {
     const { keyId } = await hub().agent()
     const open = (query: string) =>
       ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })
-    const { status, text, headers } = await open(`key_id=${keyId}&amount_usd=7.50`)
+    const named = await open(`key_id=${keyId}&amount_usd=7.50`)
+    expect(named.status).to.equal(303)
+    const address = new URL(String(named.headers['location']), hub().url)
+    expect(address.searchParams.get('purchase_id')).to.match(/^pur_/)
+    const { status, text, headers } = await open(String(address.searchParams))
     expect(status).to.equal(200)
     expect(headers['cache-control']).to.equal('no-store')
     expect(text).to.include('data-amount="7500000"').and.to.include('Top up $7.50')
