@@ -31,6 +31,9 @@ export interface ServiceDeps {
   readonly command: () => string
 }
 
+/** Calls of external APIs appear in histories under the service `external`. */
+const EXTERNAL_APIS = '/search?type=external'
+
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
 export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl, command }: ServiceDeps): AnyPage =>
   page('/services/{slug}', {
@@ -41,6 +44,7 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl, command }: Servic
         findService(pool, slug),
         readServiceDays(pool, slug),
       ])
+      if (!found && slug === 'external') return { to: EXTERNAL_APIS }
       if (!found) throw new Fault('service_not_found')
       const { listing, endpoints } = found
       const entryPoints = {

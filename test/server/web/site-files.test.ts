@@ -82,6 +82,13 @@ describe('files of the site', () => {
     expect(Buffer.from(await other.body.arrayBuffer()).equals(readFileSync(archive))).to.equal(true)
   })
 
+  it('include a page for the service of external calls', async () => {
+    const headers = { accept: 'text/html' }
+    const { status, headers: sent } = await ask(hub().url, '/services/external', { headers })
+    expect([status, sent['location']]).to.deep.equal([303, '/search?type=external'])
+    expect((await ask(hub().url, '/services/nothing', { headers })).status).to.equal(404)
+  })
+
   it('open a top-up in the browsers of wallet apps', () => {
     const links = walletAppLinks('https://hub.example/topup?key_id=key_1&amount_usd=5')
     expect(links['MetaMask']).to.equal(
