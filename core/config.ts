@@ -174,7 +174,8 @@ export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
     inheritsSocket: inheritsSocket(e),
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
-    ...publicFactsOf(e),
+    mcpUrl: e.HUB_MCP_URL,
+    mcpOrigins: e.HUB_MCP_ORIGINS,
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,
@@ -250,16 +251,9 @@ function passwordsOf(text: string): readonly string[] {
   }
 }
 
-const publicFactsOf = (
-  e: Environment,
-): Pick<Config, 'mcpUrl' | 'mcpOrigins' | 'cliCommand' | 'securityContact'> => ({
-  mcpUrl: e.HUB_MCP_URL,
-  mcpOrigins: e.HUB_MCP_ORIGINS,
+const destinationsOf = (e: Environment) => ({
   cliCommand: e.HUB_CLI_COMMAND,
   securityContact: e.HUB_SECURITY_CONTACT,
-})
-
-const destinationsOf = (e: Environment): Pick<Config, 'mail' | 'checkpoints' | 'backup'> => ({
   mail: mailOf(e),
   checkpoints: checkpointSettings(e),
   backup: backupSettings(e),

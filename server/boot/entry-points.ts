@@ -172,7 +172,7 @@ function createCatalogRoutes(
 }
 
 /** `AgentHub <hub@example.com>` → `hub@example.com` */
-const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from
+const addressOf = (from: string): string => from.slice(from.lastIndexOf('<') + 1).replace('>', '')
 
 function createWeb(
   { pool, secretKeys, clock, log, calls, claims }: Core,

@@ -1,10 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { pack } from 'tar-stream'
-import { CLI, EXPORTS, importsIn, type Manifest, publishedManifest, STARTER } from './manifest.ts'
+import {
+  CLI,
+  EXPORTS,
+  importsIn,
+  jsPath,
+  type Manifest,
+  publishedManifest,
+  STARTER,
+  withJsImports,
+} from './manifest.ts'
 
 /**
  * Writes the package with the command line and the client (.tgz) to stdout, without type
@@ -14,7 +23,6 @@ import { CLI, EXPORTS, importsIn, type Manifest, publishedManifest, STARTER } fr
 const ROOT = join(import.meta.dirname, '../..')
 /** Time of all files, as in packages of npm. */
 const MTIME = new Date('1985-10-26T08:15:00Z')
-const IMPORTED = /(?<=(?:\bfrom|\bimport)\s*\(?\s*'\.[^']*)\.ts(?=')/g
 
 /** Adds a module and what it imports, as JavaScript by path. */
 function addModule(path: string, modules: Map<string, string>): void {
@@ -23,8 +31,8 @@ function addModule(path: string, modules: Map<string, string>): void {
   const text = path.endsWith('.ts') ? stripTypeScriptTypes(source) : source
   modules.set(path, text)
   for (const specifier of importsIn(text)) {
-    const imported = join(path, '..', specifier)
-    if (specifier.startsWith('.') && existsSync(join(ROOT, imported))) addModule(imported, modules)
+    const target = join(dirname(path), specifier)
+    if (target.endsWith('.ts') && existsSync(join(ROOT, target))) addModule(target, modules)
   }
 }
 
@@ -39,7 +47,7 @@ const add = (name: string, text: string, mode = 0o644) =>
 add('package.json', `${JSON.stringify(publishedManifest(own, imports, false), null, 2)}\n`)
 for (const [path, text] of [...modules].sort(([one], [other]) => (one < other ? -1 : 1))) {
   const mode = path === STARTER ? 0o755 : 0o644
-  add(`dist/${path.replace(/\.ts$/, '.js')}`, text.replaceAll(IMPORTED, '.js'), mode)
+  add(`dist/${jsPath(path)}`, withJsImports(text), mode)
 }
 archive.finalize()
 await pipeline(archive, createGzip(), process.stdout)

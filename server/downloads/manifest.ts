@@ -15,15 +15,26 @@ export interface Manifest {
 }
 
 /** Import specifiers of compiled or stripped modules. */
-const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"\s]+)['"]/g
+const SPECIFIER = /\b(?:from|import)[ (]{0,2}['"]([^'"\s]{1,200})['"]/g
 
 /** Returns the specifiers that a module imports. */
 export const importsIn = (text: string): readonly string[] =>
   [...text.matchAll(SPECIFIER)].map(([, specifier = '']) => specifier)
 
+/** Returns the path of the JavaScript of a module. */
+export const jsPath = (path: string): string =>
+  path.endsWith('.ts') ? `${path.slice(0, -'.ts'.length)}.js` : path
+
+/** Replaces the imports of TypeScript modules by those of their JavaScript. */
+export const withJsImports = (text: string): string =>
+  text.replaceAll(SPECIFIER, (all, specifier: string) => all.replace(specifier, jsPath(specifier)))
+
 /** Returns the name of the package of a specifier: `@x402/core/client` → `@x402/core`. */
 const packageOf = (specifier: string): string =>
-  /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 
 /**
  * Manifest of the published package: only the dependencies that its modules import.

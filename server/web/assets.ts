@@ -28,10 +28,10 @@ function registerAsset(file: URL): string {
 /** Replaces the imports of a script by the hashed paths of its modules, registered before it. */
 const linkModules = (script: string): Buffer =>
   Buffer.from(
-    script.replaceAll(/(?<= from ')\.\/(\w+)\.js(?=')/g, (_, stem: string) => {
+    script.replaceAll(/ from '\.\/(\w{1,40})\.js'/g, (_, stem: string) => {
       const path = assets.keys().find((each) => each.startsWith(`/assets/${stem}.`))
       if (path === undefined) throw new Error(`the module ${stem} is not registered`)
-      return path
+      return ` from '${path}'`
     }),
   )
 

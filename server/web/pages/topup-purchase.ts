@@ -63,16 +63,18 @@ again.</strong> This page shows the receipt as soon as the credits have arrived.
 <p><a class="button plain" href="${purchasePath(purchase)}">Check again</a></p>`,
   )
 
+const credited = ({ amount }: RecentPurchase): Html =>
+  html`<p><strong>Credited ${formatDollars(amount)}.</strong></p>`
+
 /** Receipt of a credited purchase. */
 export const receipt = ({ keyId, mine }: Purchase, paid: RecentPurchase): Html =>
-  html`${flashMessage('good', html`<p><strong>Credited ${formatDollars(paid.amount)}.</strong></p>`)}
-${definitionList({
-  'New balance': mine && formatDollars(mine.balance_microdollars ?? 0),
-  Key: html`<code>${keyId}</code>`,
-  Paid: formatTime(paid.claimedAt),
-  'From wallet': breakableHex(paid.payer),
-  Transaction: paid.transaction !== null && breakableHex(paid.transaction),
-})}<p class="actions">${
+  html`${flashMessage('good', credited(paid))}${definitionList({
+    'New balance': mine && formatDollars(mine.balance_microdollars ?? 0),
+    Key: html`<code>${keyId}</code>`,
+    Paid: formatTime(paid.claimedAt),
+    'From wallet': breakableHex(paid.payer),
+    Transaction: paid.transaction !== null && breakableHex(paid.transaction),
+  })}<p class="actions">${
     mine &&
     html`<a class="button" href="/account/keys/${keyId}">View key</a>
 <a class="button plain" href="${documentPath('purchase', paid.id)}">Receipt</a>`

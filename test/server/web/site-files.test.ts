@@ -51,7 +51,7 @@ describe('files of the site', () => {
     expect(topup.text).to.not.include('canonical')
   })
 
-  it('include the command line, which registers and calls with what pages tell to paste', async function () {
+  it('include the command line, which pages tell to start', async function () {
     this.timeout(60_000)
     const { text } = await ask(hub().url, '/', { headers: { accept: 'text/html' } })
     const [, address = ''] = /npx (http\S+\.tgz) register/.exec(text) ?? []
