@@ -20,7 +20,7 @@ import {
  * declarations. A program of its own, because Node warns that stripping types is experimental.
  * The same sources give the same bytes.
  */
-const ROOT = new URL('../..', import.meta.url).pathname
+const ROOT = dirname(dirname(import.meta.dirname))
 /** Time of all files, as in packages of npm. */
 const MTIME = new Date('1985-10-26T08:15:00Z')
 
