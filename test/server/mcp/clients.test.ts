@@ -134,6 +134,6 @@ describe('the official clients of MCP', () => {
     const transport = new StreamableHTTPClientTransport(endpoint(), { authProvider })
     const client = new Client(NAME)
     const error = await client.connect(transport).catch((problem: unknown) => problem)
-    expect(String(error)).to.match(/API keys.*hub register/)
+    expect(String(error)).to.match(/API keys.*\.tgz register/)
   })
 })

@@ -85,7 +85,7 @@ describe('POST /mcp', () => {
       const bad = await post(hub(), 'not json', { key: 'ahk_wrong' })
       expect(bad.status).to.equal(401)
       expect(bad.headers['www-authenticate']).to.equal('Bearer realm="hub", error="invalid_token"')
-      expect((bad.body['error'] as { message: string }).message).to.include('hub register')
+      expect((bad.body['error'] as { message: string }).message).to.include('.tgz register')
       expect(dataOf(bad)).to.include({ code: 'invalid_api_key' })
       expect(bad.body).not.to.have.property('id')
     })
@@ -103,7 +103,7 @@ describe('POST /mcp', () => {
       ]) {
         const response = await ask(hub().url, `/.well-known/${name}`)
         expect(response.status, name).to.equal(404)
-        expect(response.body['error_description']).to.include('hub register')
+        expect(response.body['error_description']).to.include('.tgz register')
       }
     })
 
