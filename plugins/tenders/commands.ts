@@ -3,7 +3,7 @@ import { Refusal } from 'agenthub/plugin'
 import { answer, QUESTIONS, type Question } from './answers/answer.ts'
 import type { Given } from './answers/query.ts'
 import type { Ingestion } from './ingest/index.ts'
-import { loadFolder } from './store/folder.ts'
+import { type Loaded, loadFolder } from './store/folder.ts'
 import { overview } from './store/overview.ts'
 
 const PAGE = ['limit', 'offset']
@@ -58,12 +58,26 @@ async function load({ database, clock }: Ports, { words, values, write }: Invoca
   else {
     const { stored, replaced, unchanged, refused, days } = loaded
     await write(
-      `${stored} stored, ${replaced} replaced, ${unchanged} held already, ${refused.length} ` +
-        `refused; published on ${days} days\n`,
+      `${stored} stored, ${replaced} replaced, ${unchanged} held already; ` +
+        `published on ${days} days\n${asideText(loaded)}`,
     )
     for (const { file, reason, detail } of refused) await write(`${file}: ${reason}: ${detail}\n`)
   }
   return 0
+}
+
+/** Lines about what was not used: documents set aside by reason, other files, later notices. */
+function asideText({ refused, ignored, later }: Loaded): string {
+  const [first] = refused
+  const reasons = [...Map.groupBy(refused, ({ reason }) => reason)]
+  const counts = reasons.map(([reason, all]) => `${all.length} ${reason}`).join(', ')
+  return [
+    ...(first ? [`Refused: ${counts}; the first one is ${first.file}: ${first.detail}`] : []),
+    ...(ignored > 0 ? [`Ignored: ${ignored} files that are neither XML, JSON nor tar`] : []),
+    ...(later > 0 ? [`Later than the clock: ${later} notices`] : []),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
 }
 
 function asking(ports: Ports, question: Question): Command {
@@ -92,10 +106,10 @@ async function ask(
   if (typeof data === 'string') {
     const until = now.toISOString().slice(0, 10)
     const loaded = await loadFolder(database, { now: () => now }, data, until)
-    const [first] = loaded.refused
-    if (first) {
-      const others = loaded.refused.length > 1 ? ` and ${loaded.refused.length - 1} more` : ''
-      await tell(`Refused: ${first.file} (${first.reason})${others}.\n`)
+    await tell(asideText(loaded))
+    if (loaded.days === 0) {
+      await tell(`No notice in ${data} was published by ${until}.\n`)
+      return 1
     }
   }
   const given: Given = Object.fromEntries(

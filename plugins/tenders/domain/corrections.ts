@@ -1,5 +1,7 @@
 import type { Correction, Deadline, FieldValue, Lot, Notice } from '../model.ts'
 import { deadlineOf } from '../parse/deadline.ts'
+import { lotsAmong } from '../parse/lot-names.ts'
+import { distinct } from '../parse/values.ts'
 import type { Held } from './tracks.ts'
 
 /** A correction whose lots and clock are those of the corrected call. */
@@ -8,18 +10,23 @@ interface AppliedCorrection extends Correction {
   readonly ids: readonly string[]
   /** True if it names lots that cannot be identified: it changes none. */
   readonly unresolved: boolean
+  /** True if its deadline is probably mistyped: it changes none. */
+  readonly suspect: boolean
 }
 
 /** Assigns the corrections of an F14 to the lots of the call that it corrects, if known. */
 export function correctionsFor(notice: Notice, call: Notice | undefined): AppliedCorrection[] {
+  const known = call && call.lots.length > 0 ? new Set(call.lots.map(({ id }) => id)) : undefined
+  const isUnknown = (id: string): boolean => known !== undefined && !known.has(id)
   return notice.corrections.map((each) => {
-    const named = each.lotIds ?? (each.lotId === null ? [] : [each.lotId])
-    const known = call && call.lots.length > 0 ? new Set(call.lots.map(({ id }) => id)) : undefined
-    const unresolved =
-      (each.lotText !== undefined && named.length === 0) ||
-      (known !== undefined && named.some((id) => !known.has(id)))
-    const ids = unresolved ? [] : named
-    return { ...(call ? atClockOf(call, each) : each), ids, unresolved }
+    const { lotText, lotId, lotIds } = each
+    const numbered = lotIds ?? (lotId === null ? [] : [lotId])
+    const isOdd = lotText !== undefined && (numbered.length === 0 || numbered.some(isUnknown))
+    const named = isOdd && known ? lotsAmong(known, lotText) : numbered
+    const unresolved = (isOdd && named.length === 0) || named.some(isUnknown)
+    const read = call ? atClockOf(call, each) : each
+    const suspect = isMistyped(read, notice, call)
+    return { ...read, ids: unresolved ? [] : named, unresolved, suspect }
   })
 }
 
@@ -47,11 +54,18 @@ function instantAt(value: FieldValue, country: string | null): FieldValue {
 
 const YEAR_MS = 366 * 86_400_000
 
-/** Returns true if a deadline moves by more than a year: probably a mistyped year. */
-export function isFarMove({ before, after }: Pick<Correction, 'before' | 'after'>): boolean {
-  if (before?.type !== 'instant' || after?.type !== 'instant') return false
+/** Returns true if the year of a new deadline is probably mistyped: far away, or over already. */
+function isMistyped(
+  { before, after }: Pick<Correction, 'before' | 'after'>,
+  { publishedOn }: Notice,
+  call: Notice | undefined,
+): boolean {
+  if (after?.type !== 'instant') return false
+  const held = call?.lots.flatMap(({ deadlines }) => deadlines)[0]?.local
+  const old = before?.type === 'instant' ? before.local : (held ?? publishedOn)
   const ms = (local: string): number => Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
-  return Math.abs(ms(after.local) - ms(before.local)) > YEAR_MS
+  const move = ms(after.local) - ms(old)
+  return Math.abs(move) > YEAR_MS || (move < 0 && ms(after.local) < ms(publishedOn))
 }
 
 /** Applies the corrections of F14 to the call; suspect and unresolved ones change nothing. */
@@ -59,11 +73,14 @@ export function withCorrections(call: Notice, notices: readonly Held[]): Notice 
   const since = notices
     .filter(({ notice }) => notice.type === 'F14' && notice.publishedOn >= call.publishedOn)
     .flatMap(({ notice }) => correctionsFor(notice, call))
-    .filter((each) => !each.unresolved && !isFarMove(each))
+    .filter((each) => !each.unresolved && !each.suspect)
   return since.reduce(applied, call)
 }
 
-function applied(notice: Notice, { ids, deadline, field, after }: AppliedCorrection): Notice {
+function applied(
+  notice: Notice,
+  { ids, deadline, field, before, after }: AppliedCorrection,
+): Notice {
   const isNamed = (lot: Lot): boolean => ids.length === 0 || ids.includes(lot.id)
   const toLots = (change: (lot: Lot) => Partial<Lot>): Notice => ({
     ...notice,
@@ -72,6 +89,7 @@ function applied(notice: Notice, { ids, deadline, field, after }: AppliedCorrect
   if (deadline) {
     return toLots(({ deadlines }) => ({
       deadlines: [{ ...deadline, kind: deadlines[0]?.kind ?? 'tenders' }],
+      unreadableDeadlines: [],
     }))
   }
   if (field === 'BT-27' && after?.type === 'amount' && after.amount !== null) {
@@ -83,10 +101,20 @@ function applied(notice: Notice, { ids, deadline, field, after }: AppliedCorrect
     const cpv = { main, additional: notice.cpv.additional.filter((code) => code !== main) }
     return ids.length === 0 ? { ...notice, cpv } : toLots((lot) => ({ cpv: { ...lot.cpv, main } }))
   }
-  if (field === 'BT-263' && after?.type === 'codes') {
-    const additional = after.codes
-    if (ids.length > 0) return toLots((lot) => ({ cpv: { ...lot.cpv, additional } }))
-    return { ...notice, cpv: { ...notice.cpv, additional } }
+  if (field === 'BT-263') {
+    const replaced = ({ cpv }: Pick<Notice, 'cpv'>) => ({
+      cpv: { ...cpv, additional: replacedCodes(cpv.additional, before, after) },
+    })
+    const has = ({ cpv }: Lot): boolean => codesIn(before).some((c) => cpv.additional.includes(c))
+    if (ids.length > 0) return toLots(replaced)
+    return { ...toLots((lot) => (has(lot) ? replaced(lot) : {})), ...replaced(notice) }
   }
   return notice
 }
+
+const codesIn = (value: FieldValue): readonly string[] =>
+  value?.type === 'codes' ? value.codes : []
+
+/** A correction names only the codes that it replaces; others remain. */
+const replacedCodes = (codes: readonly string[], before: FieldValue, after: FieldValue): string[] =>
+  distinct([...codes.filter((code) => !codesIn(before).includes(code)), ...codesIn(after)])

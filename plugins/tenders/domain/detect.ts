@@ -1,7 +1,7 @@
 import type { FieldValue, Notice } from '../model.ts'
 import { isCancelled, lotsNamed } from './cancellation.ts'
 import type { Change } from './change.ts'
-import { correctionsFor, isFarMove } from './corrections.ts'
+import { correctionsFor } from './corrections.ts'
 import type { Event, Signal } from './enums.ts'
 import { aligned, type Difference, differences, factsOf } from './facts.ts'
 import type { Found } from './found.ts'
@@ -218,18 +218,18 @@ function declared(notice: Notice): Found {
 /** F14 contains both values. One whose lots cannot be identified is declared only. */
 function correctedBy(notice: Notice, call: Notice | undefined): Found[] {
   const real = correctionsFor(notice, call).map((each): Found => {
-    const { ids, unresolved, lotText } = each
-    const isSuspect = isFarMove(each)
+    const { ids, unresolved, lotText, suspect } = each
     return {
       difference: { ...each, lotId: ids.length === 1 ? (ids[0] ?? null) : null },
       ...kindOf(each),
-      verification: isSuspect ? 'suspect' : unresolved ? 'declared' : 'verified',
+      verification: suspect ? 'suspect' : unresolved ? 'declared' : 'verified',
       method: 'f14_old_new',
       lotIds: ids,
       ...(unresolved && lotText !== undefined && { lotText }),
     }
   })
-  return real.length > 0 ? real : [declared(notice)]
+  const isTold = real.some(({ signal }) => signal === 'deadline') || !movesDeadline(notice)
+  return real.length > 0 && isTold ? real : [...real, declared(notice)]
 }
 
 /** Detects outcomes, only of calls that we have seen. */

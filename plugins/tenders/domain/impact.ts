@@ -52,8 +52,10 @@ function notesOf({ lotText, verification }: Told): string {
 
 /** Difference of deadlines in words; hours if it is less than two days. */
 function moveOf(days: number | null, hours: number | null): string {
-  if (hours !== null && Math.abs(hours) < 48) return `${Math.abs(hours)} hours`
-  return days === null ? 'an unknown number of days' : `${Math.abs(days)} days`
+  const counted = (count: number, unit: string): string =>
+    `${Math.abs(count)} ${unit}${Math.abs(count) === 1 ? '' : 's'}`
+  if (hours !== null && Math.abs(hours) < 48) return counted(hours, 'hour')
+  return days === null ? 'an unknown number of days' : counted(days, 'day')
 }
 
 const HIGH: ReadonlySet<Event> = new Set([
@@ -84,6 +86,7 @@ function daysBetween(old: FieldValue, now: FieldValue): number | null {
 /** Hours from the old deadline to the new one, in tenths; null without certain instants. */
 function hoursBetween(old: FieldValue, now: FieldValue): number | null {
   if (old?.type !== 'instant' || now?.type !== 'instant') return null
+  if (![old, now].every(({ local }) => local.includes('T'))) return null // a day without a time
   const isCertain = old.at !== null && now.at !== null
   const [from, to] = isCertain ? [old.at, now.at] : [`${old.local}Z`, `${now.local}Z`]
   const hours = (Date.parse(to) - Date.parse(from)) / HOUR
@@ -143,7 +146,7 @@ const FORMS: Readonly<Record<Event, string>> = {
   awarded: 'A winner was chosen.',
   not_awarded: 'The competition was closed without a winner.',
   contract_modified: 'The contract was modified.',
-  reopened: 'The procedure goes on after a suspension.',
+  reopened: 'The procedure goes on after a suspension or cancellation.',
   lots_changed: 'Lots changed from {before} to {after}.',
   scope_changed: 'Changed from {before} to {after}.',
   information_released: 'Information that was missing is now available.',

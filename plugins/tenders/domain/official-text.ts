@@ -44,6 +44,7 @@ export function namesDeadline(notice: Notice): Deadline | null {
 /** Returns true if a text says that a deadline for tenders or requests has changed. */
 export function movesDeadline(notice: Notice): boolean {
   const days = deadlinesOf(notice).map(dayOf)
+  if (notice.changes?.sections.some(({ ids }) => ids.some((id) => FIELD.test(id)))) return true
   return textsOf(notice).some(({ text, lang }) =>
     sentencesOf(text).some((sentence) => isMove(sentence, lang, days)),
   )

@@ -199,6 +199,7 @@ function lotState(
 ): State {
   const outcome = OUTCOMES[result?.status ?? '']
   if (outcome) return outcome
+  if (base.kind === 'dir-awa-pre' && result?.winners.length) return 'awarded'
   if (isCancelled(notices, lotId)) return 'cancelled'
   const lot = base.lots.find(({ id }) => id === lotId)
   return lot && isUnclear(lot) ? 'unclear' : plainState(base, notices)
@@ -219,8 +220,10 @@ function stateOf(base: Notice, notices: readonly Held[], lots: readonly LotItem[
   if (isCancelled(notices, null)) return 'cancelled'
   const codes = notices.flatMap(({ notice }) => notice.result?.lots.map((l) => l.status) ?? [])
   if (codes.includes('selec-w')) return 'awarded'
-  if (base.kind === 'dir-awa-pre' && lots.some(({ award }) => award?.winners.length))
-    return 'awarded'
+  const winners = notices.flatMap(
+    ({ notice }) => notice.result?.lots.flatMap((l) => l.winners) ?? [],
+  )
+  if (base.kind === 'dir-awa-pre' && winners.length > 0) return 'awarded'
   if (codes.length > 0 && codes.every((code) => code === 'clos-nw')) return 'unsuccessful'
   if (base.kind === 'cont-modif' || base.kind === 'completion') return 'awarded'
   if (base.terminated && isCall(base)) return 'cancelled' // of a plan; in a result it ends the plan

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
+import { archivedFiles, type Entry } from '../store/archive.ts'
 import { IngestFailure } from './failure.ts'
 import type { Limits } from './settings.ts'
 
@@ -31,56 +30,24 @@ export async function* membersOf(
     readonly limits: Limits
   },
 ): AsyncGenerator<Member> {
-  const { extract } = await import('tar-stream') // serving does not need it
-  const members = extract()
-  let failure: unknown
-  const feeding = pipeline(source, createGunzip(), upTo(limits.unpacked), members).catch(
-    (error: unknown) => {
-      failure ??= error
-      members.destroy()
-    },
-  )
-  let count = 0
+  const isWanted = ({ name, size, isFile }: Entry): boolean => {
+    const at = NAME.exec(name)?.[1]
+    if (at !== undefined && at !== day.replaceAll('-', '')) {
+      throw new Error(`it is of the day ${at}`)
+    }
+    return at !== undefined && isFile && size <= limits.document && wants(numberOf(name))
+  }
   try {
-    for await (const entry of members) {
-      if (++count > limits.members) throw bad(`more than ${limits.members} members`)
-      const { name, size, type } = entry.header
-      const [, at, , ordinal, year] = NAME.exec(name) ?? []
-      const number = `${Number(ordinal)}-${year}`
-      if (at !== undefined && at !== day.replaceAll('-', '')) throw bad(`it is of the day ${at}`)
-      if (at === undefined || type !== 'file' || size > limits.document || !wants(number)) {
-        entry.resume()
-        continue
-      }
-      const pieces: Buffer[] = []
-      for await (const piece of entry as AsyncIterable<Buffer>) pieces.push(piece)
-      yield { number, xml: Buffer.concat(pieces) }
+    for await (const { name, content } of archivedFiles(source, limits, { wants: isWanted })) {
+      yield { number: numberOf(name), xml: content }
     }
-    await feeding
-    if (failure) throw failure
   } catch (error) {
-    throw packageFailure(failure ?? error)
-  } finally {
-    members.destroy()
-    source.destroy()
-    await feeding
+    if (error instanceof IngestFailure || !(error instanceof Error)) throw error
+    throw new IngestFailure('bad_package', error.message)
   }
 }
 
-/** Passes bytes through up to a limit, against decompression bombs. */
-const upTo = (most: number) =>
-  async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    let size = 0
-    for await (const piece of source) {
-      size += piece.length
-      if (size > most) throw bad(`more than ${most} bytes when unpacked`)
-      yield piece
-    }
-  }
-
-function packageFailure(error: unknown): unknown {
-  if (error instanceof IngestFailure || !(error instanceof Error)) return error
-  return bad(error.message)
+const numberOf = (name: string): string => {
+  const [, , , ordinal, year] = NAME.exec(name) ?? []
+  return `${Number(ordinal)}-${year}`
 }
-
-const bad = (detail: string): IngestFailure => new IngestFailure('bad_package', detail)

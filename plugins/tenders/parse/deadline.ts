@@ -22,6 +22,7 @@ interface Local {
  * The deadline that a date and a time mean for a buyer in a country (ISO alpha-3).
  * - Date and time with the same offset, or one of them with one: as published.
  * - Offsets that differ: the one that is legal in the buyer's country on that day, else the time's.
+ * - Coded in UTC: `local` is the clock where the buyer is, if the country or its region has one.
  * - No offset: that of the country where it has one alone, else none: nothing is invented.
  *
  * Undefined for what is no date.
@@ -31,6 +32,7 @@ export function deadlineOf(
   dateRaw: string | undefined,
   timeRaw: string | undefined,
   country: string | null,
+  nuts: string | null = null,
 ): Deadline | undefined {
   const date = DATE.exec(dateRaw?.trim() ?? '')
   if (!date) return undefined
@@ -46,7 +48,7 @@ export function deadlineOf(
     ? (legal.find((offset) => offsets.includes(offset)) ?? offsets[0])
     : (offsets[0] ?? (inferred ? legal[0] : undefined))
   const offset = local.hasTime ? chosen : undefined
-  const shown = offset === 0 ? clockOf(local.ms, legalAt(country, local.ms)) : undefined
+  const shown = offset === 0 ? clockOf(local.ms, legalAt(country, nuts, local.ms)) : undefined
   const spelled = given[offsets.indexOf(offset ?? Number.NaN)]
   return {
     kind,
@@ -61,11 +63,11 @@ export function deadlineOf(
   }
 }
 
-/** Offset of the buyer's country at an instant; undefined if it has several zones. */
-function legalAt(country: string | null, instant: number): number | undefined {
-  const around = legalOffsets(country, instant)
+/** Offset at an instant where the buyer is; undefined if there may be several. */
+function legalAt(country: string | null, nuts: string | null, instant: number): number | undefined {
+  const around = legalOffsets(country, instant, nuts)
   const right = around.filter((each) =>
-    legalOffsets(country, instant + each * MINUTE).includes(each),
+    legalOffsets(country, instant + each * MINUTE, nuts).includes(each),
   )
   return right.length === 1 ? right[0] : undefined
 }
@@ -81,8 +83,9 @@ export function deadlineOrRaw(
   date: string | undefined,
   time: string | undefined,
   country: string | null,
+  nuts: string | null = null,
 ): (Deadline | string)[] {
-  const found = deadlineOf(kind, date, time, country)
+  const found = deadlineOf(kind, date, time, country, nuts)
   if (found) return [found]
   return date === undefined ? [] : [`${date} ${time ?? ''}`.trim().slice(0, RAW_MAX)]
 }

@@ -17,6 +17,8 @@ export interface LotContext {
   readonly language: string
   /** Country of the first buyer, whose local time deadlines use. */
   readonly country: string | null
+  /** Region of that buyer. */
+  readonly nuts: string | null
 }
 
 /** Lots, and parts of a planned procurement; a group of lots (`LotsGroup`) is none. */
@@ -27,7 +29,8 @@ export const lotsOf = (root: Node, context: LotContext): Lot[] =>
     return id && (scheme === 'Lot' || scheme === 'Part') ? [lotOf(textOf(id), node, context)] : []
   })
 
-function lotOf(id: string, node: Node, { language, country }: LotContext): Lot {
+function lotOf(id: string, node: Node, context: LotContext): Lot {
+  const { language } = context
   const project = node.first('cac:ProcurementProject')
   const process = node.first('cac:TenderingProcess')
   const terms = node.first('cac:TenderingTerms')
@@ -39,7 +42,7 @@ function lotOf(id: string, node: Node, { language, country }: LotContext): Lot {
     place: placeOf(project),
     estimated: valueOf(project),
     frameworkMax: frameworkMaxOf(project),
-    ...(process ? deadlinesOf(process, country) : { deadlines: [] }),
+    ...(process ? deadlinesOf(process, context) : { deadlines: [] }),
     ...documentsOf(terms),
     submission: linkOf(terms?.text('cac:TenderRecipientParty/cbc:EndpointID')),
     framework: systemOf(process, 'framework-agreement'),
@@ -49,12 +52,12 @@ function lotOf(id: string, node: Node, { language, country }: LotContext): Lot {
 
 function deadlinesOf(
   process: Node,
-  country: string | null,
+  { country, nuts }: LotContext,
 ): Pick<Lot, 'deadlines' | 'unreadableDeadlines'> {
   const read = PERIODS.flatMap(([kind, path]) => {
     const period = process.first(path)
     const [date, time] = [period?.text('cbc:EndDate'), period?.text('cbc:EndTime')]
-    return deadlineOrRaw(kind, date, time, country)
+    return deadlineOrRaw(kind, date, time, country, nuts)
   })
   return splitDeadlines(read)
 }

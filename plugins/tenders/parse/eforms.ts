@@ -1,6 +1,6 @@
 import { type Document, KINDS, type Kind, type Notice } from '../model.ts'
 import { changesOf } from './eforms-changes.ts'
-import { type LotContext, lotsOf } from './eforms-lots.ts'
+import { lotsOf } from './eforms-lots.ts'
 import { buyersOf, organisationsOf } from './eforms-parties.ts'
 import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { resultOf } from './eforms-result.ts'
@@ -53,10 +53,11 @@ export function readEforms(root: Node): Document {
   const language = (root.text('cbc:NoticeLanguageCode') ?? 'eng').toLowerCase()
   const organisations = organisationsOf(extension, language)
   const buyers = buyersOf(root, organisations)
-  const lot: LotContext = { language, country: buyers[0]?.country ?? null }
+  const [buyer] = buyers
+  const place = { country: buyer?.country ?? null, nuts: buyer?.nuts ?? null }
   const project = root.first('cac:ProcurementProject')
   const process = root.first('cac:TenderingProcess')
-  const lots = lotsOf(root, lot)
+  const lots = lotsOf(root, { language, ...place })
   const result = resultOf(extension, organisations)
   const estimated = valueOf(project)
   return {
@@ -101,19 +102,31 @@ function versionFlag(schema: string | undefined): Pick<Document, 'flags'> {
   return isKnown ? {} : { flags: ['unknown_schema_version'] }
 }
 
-/** Last day of a qualification system (BT-537); null if it has none. */
+/** Last day of a qualification system (BT-537 or BT-36); null if a lot of it has none. */
 function endOfSystem(root: Node): string | null {
   if (root.text('cbc:NoticeTypeCode') !== 'qu-sy') return null
-  const ends = root.texts(
-    'cac:ProcurementProjectLot/cac:ProcurementProject/cac:PlannedPeriod/cbc:EndDate',
-  )
-  return (
-    ends
-      .flatMap((end) => dayOf(end) ?? [])
-      .sort()
-      .at(-1) ?? null
-  )
+  const lots = root.all('cac:ProcurementProjectLot')
+  const ends = lots.flatMap((lot) => endOfPeriod(lot) ?? [])
+  return ends.length < lots.length ? null : (ends.sort().at(-1) ?? null)
 }
+
+const MONTHS: Readonly<Record<string, number>> = { MONTH: 1, MON: 1, YEAR: 12, ANN: 12 }
+
+/** End of the planned period of a lot: a day, or a duration from its first day. */
+function endOfPeriod(lot: Node): string | null {
+  const period = lot.first('cac:ProcurementProject/cac:PlannedPeriod')
+  const end = dayOf(period?.text('cbc:EndDate'))
+  const start = dayOf(period?.text('cbc:StartDate'))
+  const duration = period?.first('cbc:DurationMeasure')
+  const months = MONTHS[duration?.attributes['unitCode'] ?? '']
+  const count = Number(duration ? textOf(duration) : Number.NaN)
+  if (end !== null || start === null || months === undefined || !(count < COUNT_MAX)) return end
+  const date = new Date(`${start}T00:00:00Z`)
+  date.setUTCMonth(date.getUTCMonth() + count * months)
+  return date.toISOString().slice(0, 10)
+}
+
+const COUNT_MAX = 1_000
 
 function identityOf(root: Node, extension: Node) {
   const publication = extension.first('efac:Publication')

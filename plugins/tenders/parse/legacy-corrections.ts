@@ -1,20 +1,23 @@
 import type { Correction, Deadline, FieldValue } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
-import { lotsNamedIn } from './lot-names.ts'
+import { lotsNamedIn, namesAllLots } from './lot-names.ts'
 import { amountOf, cleanText, cpvOf, distinct } from './values.ts'
 import type { Node } from './xml.ts'
 
-/** Sections of the forms whose dates are ends of periods: II.3.x and IV.3.x in R2.0.8. */
-const DEADLINE = /^IV\.(2\.2|3\.4)\)?$/
-const VALUE = /^II\.(1\.5|2\.6|2\.1)\)?$/
-const CPV = /^II\.(1\.2|2\.2|1\.6)\)?$/
+/** Sections of the forms for the end of the period for tenders: IV.3.4 in R2.0.8. */
+const DEADLINE = /^(?:\p{L}{2,}[.:]?)?IV[.:]?(?:2\.2|3\.4)(?!\d)/iu
+
+const sectionOf = (change: Node): string =>
+  (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')
+
+/** Returns true if a `CHANGE` is about the end of the period for tenders. */
+export const isOfDeadline = (change: Node): boolean => DEADLINE.test(sectionOf(change))
 
 /** Reads old and new values of F14 in the sections that are compared. */
 export const correctionsOf = (form: Node, country: string | null): Correction[] =>
   form.all('CHANGES/CHANGE').flatMap((change) => {
-    const section = (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')
     const lots = lotsOf(change.text('WHERE/LOT_NO'))
-    const read = readerOf(section, country, change)
+    const read = readerOf(country, change)
     if (!read) return []
     const valueAt = (node: Node | undefined): FieldValue => (node ? read.value(node) : null)
     const before = valueAt(change.first('OLD_VALUE'))
@@ -28,7 +31,7 @@ export const correctionsOf = (form: Node, country: string | null): Correction[] 
 
 /** Lots that a correction names. A text that cannot be read is kept: it may mean any lot. */
 function lotsOf(text: string | undefined): Pick<Correction, 'lotId' | 'lotIds' | 'lotText'> {
-  if (text === undefined) return { lotId: null }
+  if (text === undefined || namesAllLots(text)) return { lotId: null }
   const ids = lotsNamedIn(text)
   if (!ids) return { lotId: null, lotText: cleanText(text) }
   const [only] = ids
@@ -41,21 +44,14 @@ interface Reader {
   readonly value: (node: Node) => FieldValue
 }
 
-function readerOf(section: string, country: string | null, change: Node): Reader | undefined {
-  if (DEADLINE.test(section)) {
-    return { field: 'BT-131', value: (node) => instantOf(node, country) }
-  }
-  if (VALUE.test(section)) {
-    return { field: 'BT-27', value: (node) => amountIn(node) }
-  }
-  if (CPV.test(section)) {
-    const values = [change.first('OLD_VALUE'), change.first('NEW_VALUE')]
-    const isMain = values.some((node) => node?.first('CPV_MAIN'))
-    return isMain
-      ? { field: 'BT-262', value: (node) => codeIn(node) }
-      : { field: 'BT-263', value: (node) => codesIn(node) }
-  }
-  return undefined
+/** Codes and amounts are known by their elements, deadlines by their section. */
+function readerOf(country: string | null, change: Node): Reader | undefined {
+  const values = [...change.all('OLD_VALUE'), ...change.all('NEW_VALUE')]
+  const has = (path: string): boolean => values.some((node) => node.first(path))
+  if (has('CPV_MAIN')) return { field: 'BT-262', value: codeIn }
+  if (has('CPV_ADDITIONAL')) return { field: 'BT-263', value: codesIn }
+  if (isOfDeadline(change)) return { field: 'BT-131', value: (node) => instantOf(node, country) }
+  return values.some(amountIn) ? { field: 'BT-27', value: amountIn } : undefined
 }
 
 const deadlineIn = (node: Node, country: string | null): Deadline | undefined =>

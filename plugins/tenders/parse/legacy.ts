@@ -2,7 +2,7 @@ import type { Deadline, Document, Kind, Lot } from '../model.ts'
 import { countryOf } from './countries.ts'
 import { deadlineOf, deadlineOrRaw, splitDeadlines } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
-import { correctionsOf } from './legacy-corrections.ts'
+import { correctionsOf, isOfDeadline } from './legacy-corrections.ts'
 import { activitiesOf, buyersOf, LANGUAGES, languageOf } from './legacy-parties.ts'
 import { legacyResultOf } from './legacy-result.ts'
 import { lotIdIn } from './lot-names.ts'
@@ -41,7 +41,7 @@ function kindOf(form: Node, type: string): Kind | undefined {
   if (usual === 'result' || usual === 'cont-modif' || usual === 'dir-awa-pre') return usual
   if (purpose.includes('AWARD')) return 'result'
   if (purpose.includes('CALL_COMPETITION') || purpose.startsWith('QSU')) return 'competition'
-  if (/^(?:PRI|PER)_/.test(purpose)) return 'planning'
+  if (/^(?:PRI|PER)(?:_|$)/.test(purpose)) return 'planning'
   return purpose.includes('CONTRACT') ? 'competition' : usual
 }
 
@@ -73,7 +73,7 @@ export function readLegacy(root: Node): Document {
     type,
     subtype: null,
     legalBasis: legalBasisOf(form, coded),
-    endsOn: type === 'F07' || type.startsWith('F22') ? endOfSystem(form) : null,
+    endsOn: isSystem(form, type) ? endOfSystem(form) : null,
     language,
     title: titled(titles, root, language),
     nature: object?.first('TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase() ?? null,
@@ -82,7 +82,7 @@ export function readLegacy(root: Node): Document {
     place: { countries: country ? [country] : [], nuts: nutsIn(object) },
     cpv: cpvOfNotice(data, object),
     procedureType: PROCEDURES[coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? ''] ?? null,
-    accelerated: form.first('PROCEDURE/ACCELERATED_PROC') !== undefined,
+    accelerated: isAccelerated(form, coded),
     estimated: amountOf(object?.first('VAL_ESTIMATED_TOTAL')),
     frameworkMax: null,
     lots: type === 'F14' ? [] : lotsOf(form, { language, country, coded }),
@@ -135,6 +135,14 @@ const PROCEDURES: Readonly<Record<string, string>> = {
   T: 'neg-wo-call',
   V: 'neg-wo-call',
 }
+
+/** Returns true for a qualification system; F22 says by its purpose that it is one. */
+const isSystem = (form: Node, type: string): boolean =>
+  type === 'F07' || (form.first('NOTICE')?.attributes['TYPE'] ?? '').startsWith('QSU')
+
+const isAccelerated = (form: Node, coded: Node): boolean =>
+  form.first('PROCEDURE/ACCELERATED_PROC') !== undefined ||
+  /^[36]$/.test(coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? '')
 
 /** Last day of a qualification system, anywhere in its form. */
 function endOfSystem(form: Node): string | null {
@@ -256,17 +264,21 @@ const kindIn = (procedure: Node): Deadline['kind'] =>
     : 'tenders'
 
 function changesOf(form: Node, language: string): Document['changes'] {
-  const info = form.first('CHANGES/INFO_ADD')
-  const texts = form
-    .all('CHANGES/CHANGE')
-    .flatMap((change) => [change.first('OLD_VALUE/TEXT'), change.first('NEW_VALUE/TEXT')])
-    .concat(info)
-    .flatMap((node) => (node ? [{ lang: language, text: text(node) }] : []))
+  const sectionOf = (nodes: readonly (Node | undefined)[], ids: readonly string[]) => ({
+    ids,
+    texts: nodes.flatMap((node) => (node ? [{ lang: language, text: text(node) }] : [])),
+    documents: false,
+    documentsDate: null,
+  })
+  const changed = form.all('CHANGES/CHANGE').map((change) => {
+    const texts = [change.first('OLD_VALUE/TEXT'), change.first('NEW_VALUE/TEXT')]
+    return sectionOf(texts, isOfDeadline(change) ? ['BT-131'] : [])
+  })
   return {
     reference: numberOf(form.text('COMPLEMENTARY_INFO/NOTICE_NUMBER_OJ')) ?? null,
     reasons: [],
     reasonTexts: [],
-    sections: [{ ids: [], texts, documents: false, documentsDate: null }],
+    sections: [...changed, sectionOf([form.first('CHANGES/INFO_ADD')], [])],
   }
 }
 

@@ -26,7 +26,7 @@ type Hit = Readonly<Record<string, unknown>>
 export function readHits(json: string): (Notice | Unreadable)[] {
   let answer: unknown
   try {
-    answer = JSON.parse(json, (_, value: unknown) =>
+    answer = JSON.parse(json.replace(/^\ufeff/, ''), (_, value: unknown) =>
       typeof value === 'string' ? plain(value) : value,
     )
   } catch {

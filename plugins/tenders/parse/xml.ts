@@ -86,22 +86,21 @@ export class Node {
 /** The text of an element alone, without white space around. */
 export const textOf = ({ content }: Node): string => content.trim()
 
+/** Marks up characters inside a text: `m<FT TYPE="SUP">3</FT>`. */
+const INLINE = 'FT'
+
 /** All text inside, in order; a paragraph is a line, and markup inside a text is no break. */
 export function wholeText(node: Node): string {
   const { content, children } = node
-  if (content.trim() === '') {
-    return children
-      .map(wholeText)
-      .filter((text) => text !== '')
-      .join('\n')
-  }
+  if (children.length === 0) return content.trim()
   let text = ''
   let at = 0
   for (const child of children) {
-    text += content.slice(at, child.offset) + wholeText(child)
+    const own = wholeText(child)
+    text += content.slice(at, child.offset) + (child.name === INLINE ? own : `\n${own}\n`)
     at = child.offset
   }
-  return (text + content.slice(at)).trim()
+  return (text + content.slice(at)).trim().replaceAll(/\s*\n\s*/g, '\n')
 }
 
 /**

@@ -62,6 +62,24 @@ const ZONES: Readonly<Record<string, readonly string[]>> = {
   XKX: ['Europe/Belgrade'],
 }
 
+/** Zones of regions by NUTS code; other regions have the first zone of their country. */
+const REGIONS: readonly (readonly [RegExp, string])[] = [
+  [/^ES7/, 'Atlantic/Canary'],
+  [/^PT2/, 'Atlantic/Azores'],
+  [/^FR[AY9]1/, 'America/Guadeloupe'],
+  [/^FR[AY9]2/, 'America/Martinique'],
+  [/^FR[AY9]3/, 'America/Cayenne'],
+  [/^FR[AY9]4/, 'Indian/Reunion'],
+  [/^FR[AY]5/, 'Indian/Mayotte'],
+]
+
+function zonesOf(country: string, nuts: string | null): readonly string[] {
+  const zones = ZONES[country] ?? []
+  if (zones.length < 2 || !/^[A-Z]{2}[0-9A-Y]\w/.test(nuts ?? '')) return zones
+  const region = REGIONS.find(([code]) => code.test(nuts ?? ''))
+  return region ? [region[1]] : zones.slice(0, 1)
+}
+
 const MINUTE = 60_000
 const DAY = 86_400_000
 const formats = new Map<string, Intl.DateTimeFormat>()
@@ -71,9 +89,14 @@ const formats = new Map<string, Intl.DateTimeFormat>()
  * for an unknown country, several where it has several zones, or where clocks are put back and the
  * time comes twice. A time that clocks leave out has the offset from before.
  * @param local the clock, read as if it were UTC, in ms
+ * @param nuts region, which decides between several zones
  */
-export function legalOffsets(country: string | null, local: number): readonly number[] {
-  const zones = (country !== null && ZONES[country]) || []
+export function legalOffsets(
+  country: string | null,
+  local: number,
+  nuts: string | null = null,
+): readonly number[] {
+  const zones = country === null ? [] : zonesOf(country, nuts)
   return [...new Set(zones.flatMap((zone) => offsetsIn(zone, local)))]
 }
 

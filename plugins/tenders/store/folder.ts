@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join, parse } from 'node:path'
-import { type Clock, type Database, Refusal } from 'agenthub/plugin'
+import { parse } from 'node:path'
+import type { Clock, Database } from 'agenthub/plugin'
 import type { Notice } from '../model.ts'
 import { readHits } from '../parse/search-hit.ts'
 import { numberOf } from '../parse/values.ts'
 import { Unreadable } from '../parse/xml.ts'
+import { type FolderFile, filesOf } from './folder-files.ts'
 import { causeOf } from './set-aside.ts'
 import { closeSnapshots, openSnapshot } from './snapshots.ts'
 import { checkDate, keepOrRefuse, type Refused, readOrRefuse, recordRefusal } from './store.ts'
@@ -19,12 +19,10 @@ export interface Loaded {
   readonly refused: readonly { file: string; reason: string; detail: string }[]
   /** Number of notices published after the requested day. */
   readonly later: number
+  /** Number of files of other types. */
+  readonly ignored: number
   readonly days: number
 }
-
-const FILES_MAX = 200_000
-const BYTES_MAX = 32 * 1_048_576
-const DEPTH_MAX = 4
 
 /** Reads notices published by `until`, each on its day. @throws Refusal if there is no folder */
 export async function loadFolder(
@@ -37,13 +35,15 @@ export async function loadFolder(
   const counts = { stored: 0, replaced: 0, unchanged: 0 }
   const refused: { file: string; reason: string; detail: string }[] = []
   let later = 0
+  let ignored = 0
   const refuse = async (file: string, each: Refused, sha256: Buffer): Promise<void> => {
     const snapshot = { day: undefined, source: 'folder' } as const
     await recordRefusal(database, each, { sha256, snapshot, file, at: clock.now() })
     refused.push({ file, reason: each.reason, detail: each.detail })
   }
-  for (const file of await filesIn(folder, DEPTH_MAX)) {
-    for (const { sha256, read } of await readFrom(file)) {
+  for await (const { file, content } of filesOf(folder)) {
+    if (content === undefined) ignored += 1
+    for (const { sha256, read } of contentsOf(file, content)) {
       const dated = 'outcome' in read || until !== undefined ? read : checkDate(read, clock.now())
       if ('outcome' in dated) {
         await refuse(file, dated, sha256)
@@ -64,7 +64,7 @@ export async function loadFolder(
   }
   if (days.size > 0) await closeSnapshots(database, [...days.values()], clock.now())
   const aside = await notPublished(database)
-  return { ...counts, refused: [...refused, ...aside], later, days: days.size }
+  return { ...counts, refused: [...refused, ...aside], later, ignored, days: days.size }
 }
 
 /** Notices of folders that were read and stored, but could not be published. */
@@ -81,31 +81,35 @@ interface Content {
   readonly read: Notice | Refused
 }
 
+const contentsOf = (file: string, content: FolderFile['content']): Content[] => {
+  if (content === undefined) return []
+  if (Buffer.isBuffer(content)) return noticesIn(file, content)
+  return [{ sha256: hashOf(file), read: refusal(file, content.reason, content.detail) }]
+}
+
 /** Reads the notices of a file: one of XML, any number of a search result. */
-async function readFrom(file: string): Promise<readonly Content[]> {
-  const hash = (content: Uint8Array | string) => createHash('sha256').update(content).digest()
-  const alone = (reason: string, detail: string, content: Uint8Array | string = file) => [
-    { sha256: hash(content), read: refusal(file, reason, detail) },
-  ]
+function noticesIn(file: string, content: Buffer): Content[] {
+  const sha256 = hashOf(content)
   try {
-    const { size } = await stat(file)
-    if (size > BYTES_MAX) return alone('too_large', `${size} bytes`)
-    const content = await readFile(file)
-    const sha256 = hash(content)
-    if (!file.endsWith('.json')) {
+    if (!/\.json(?:\.gz)?$/i.test(file)) {
       const read = readOrRefuse(content, undefined, ANY_TIME)
       return [{ sha256, read: 'outcome' in read ? withNumber(read, file) : read }]
     }
     return readHits(content.toString('utf8')).map((hit, at) => ({
-      sha256: hash(`${sha256.toString('hex')} ${at}`),
+      sha256: hashOf(`${sha256.toString('hex')} ${at}`),
       read: hit instanceof Unreadable ? refusal(file, hit.reason, hit.message) : hit,
     }))
   } catch (error) {
-    if (error instanceof Unreadable) return alone(error.reason, error.message)
+    if (error instanceof Unreadable) {
+      return [{ sha256, read: refusal(file, error.reason, error.message) }]
+    }
     const { reason, detail, stack } = causeOf(error)
-    return [{ sha256: hash(file), read: { ...refusal(file, reason, detail), stack } }]
+    return [{ sha256, read: { ...refusal(file, reason, detail), stack } }]
   }
 }
+
+const hashOf = (content: Uint8Array | string): Buffer =>
+  createHash('sha256').update(content).digest()
 
 /** Dates of a folder are checked against the requested day instead. */
 const ANY_TIME = new Date('9000-01-01T00:00:00Z')
@@ -118,17 +122,3 @@ const withNumber = (refused: Refused, file: string): Refused => ({
   ...refused,
   number: refused.number ?? numberOf(parse(file).name.replace('_', '-')),
 })
-
-async function filesIn(folder: string, depth: number): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
-    throw new Refusal('no_folder', `${folder} cannot be read: ${error.message}`)
-  })
-  const files: string[] = []
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory() && depth > 0) files.push(...(await filesIn(path, depth - 1)))
-    if (entry.isFile() && /\.(xml|json)$/i.test(entry.name)) files.push(path)
-    if (files.length > FILES_MAX) throw new Refusal('too_many', `more than ${FILES_MAX} files`)
-  }
-  return files
-}

@@ -14,6 +14,8 @@ import { readPublished } from './support.ts'
 const deadline = (day: string): string => `<DATE>${day}</DATE><TIME>12:00</TIME>`
 const procedure = `<PROCEDURE><PT_OPEN/><DATE_RECEIPT_TENDERS>2021-02-26</DATE_RECEIPT_TENDERS>
 <TIME_RECEIPT_TENDERS>12:00</TIME_RECEIPT_TENDERS></PROCEDURE>`
+const cpv = (kind: 'MAIN' | 'ADDITIONAL', code: string): string =>
+  `<CPV_${kind}><CPV_CODE CODE="${code}"/></CPV_${kind}>`
 const CALL: LegacyFiction = {
   number: '1-2021',
   day: '2021-01-20',
@@ -45,6 +47,21 @@ describe('tenders: lots that a text names', () => {
     'Lot n°2': ['LOT-0002'],
     '1/1': ['LOT-0001'],
     'Lot 1A - 2C Sud': ['LOT-001A'],
+    'Lot 1-Lot 3': ['LOT-0001', 'LOT-0002', 'LOT-0003'],
+    'Lot 1 / Lot 2': ['LOT-0001', 'LOT-0002'],
+    'Lots: 1 2': ['LOT-0001', 'LOT-0002'],
+    'Części nr 1 oraz nr 3': ['LOT-0001', 'LOT-0003'],
+    'Обособена позиция № 3': ['LOT-0003'],
+    'Части 1 до 2': ['LOT-0001', 'LOT-0002'],
+    'Lotes 1 a 3': ['LOT-0001', 'LOT-0002', 'LOT-0003'],
+    'Části 1 a 3': ['LOT-0001', 'LOT-0003'],
+    '1 - North, 2 - South': ['LOT-0001', 'LOT-0002'],
+    '1 - Wind, solar and storage': ['LOT-0001'],
+    'Lot 1 (North)': ['LOT-0001'],
+    '1 - Line, 2 transformers': undefined,
+    'except lot 3': undefined,
+    'Lots 3 et suivants': undefined,
+    '1/2': undefined, // a list, or the first of two
     'LOT-0002': ['LOT-0002'],
     'Lot A': undefined,
     '1 a 3': undefined, // a range in Spanish, a list in Czech
@@ -66,6 +83,23 @@ describe('tenders: corrections of older forms', () => {
     expect(corrected('2').change).to.include({ verification_status: 'verified' })
   })
 
+  it('apply to all lots if they say so, and to lots that are named as in the call', () => {
+    for (const lot of ['All lots', 'Tous les lots', 'alle Lose', '-']) {
+      expect(corrected(lot).moved, lot).to.have.length(5)
+    }
+    const lettered = { ...CALL, body: objectWithLots(['Lot A', 'Lot B', 'Lot C']) + procedure }
+    const change = correction('IV.2.2', deadline('2021-02-26'), deadline('2021-03-05'), 'A and B')
+    const { changes } = deriveFrom(lettered, {
+      number: '2-2021',
+      form: 'F14',
+      body: corrigendum(change),
+    })
+    expect(changes[0]).to.deep.include({
+      verification_status: 'verified',
+      lot_ids: ['LOT-000A', 'LOT-000B'],
+    })
+  })
+
   it('touch no lot and are declared if their lots cannot be identified', () => {
     for (const lot of ['Lot A', '9', '1 a 3']) {
       const { change, moved } = corrected(lot)
@@ -81,18 +115,52 @@ describe('tenders: corrections of older forms', () => {
     expect(moved).to.deep.equal([])
   })
 
+  it('are suspect if they move a deadline into the past, or far away from nothing', () => {
+    expect(corrected(undefined, '2021-01-05').change.verification_status).to.equal('suspect')
+    expect(corrected(undefined, '2021-02-20').change.verification_status).to.equal('verified')
+    const change = correction('IV.2.2', '<NOTHING/>', deadline('2031-03-05'))
+    const body = corrigendum(change)
+    const { changes } = deriveFrom(CALL, { number: '2-2021', form: 'F14', body })
+    expect(changes[0]!.verification_status).to.equal('suspect')
+  })
+
+  it('are of high impact if the deadline is in a text alone', () => {
+    const text = (words: string) => `<TEXT><P>${words}</P></TEXT>`
+    const change = correction('IV.2.2)', text('26/02/2021 12:00'), text('05/03/2021 12:00'))
+    for (const more of ['', correction('II.1.2', cpv('MAIN', '31000000'), cpv('MAIN', '31170000'))]) {
+      const body = corrigendum(change + more)
+      const { changes } = deriveFrom(CALL, { number: '2-2021', form: 'F14', body })
+      const moved = changes.find(({ signal }) => signal === 'deadline')!
+      expect(moved).to.deep.include({ verification_status: 'declared', field: 'BT-131' })
+      expect(moved.commercial_impact.level).to.equal('high')
+    }
+  })
+
+  it('replace only the additional codes that they name', () => {
+    const lots = `${objectWithLots(['1'])}`.replace(
+      '<LOT_NO>',
+      `${cpv('ADDITIONAL', '31100000')}${cpv('ADDITIONAL', '31200000')}<LOT_NO>`,
+    )
+    const data = ['31000000', '31100000', '31200000']
+      .map((code) => `<ORIGINAL_CPV CODE="${code}">x</ORIGINAL_CPV>`)
+      .join('')
+    const change = correction('II.2.2)', cpv('ADDITIONAL', '31100000'), cpv('ADDITIONAL', '31170000'))
+    const call = { ...CALL, data, body: lots + procedure }
+    const f14 = { number: '2-2021', form: 'F14', body: corrigendum(change) }
+    const [tender] = deriveFrom(call, f14).tenders
+    expect(tender!.cpv_additional).to.deep.equal(['31200000', '31170000'])
+    expect(tender!.lots[0]!.cpv_additional).to.deep.equal(['31200000', '31170000'])
+  })
+
   it('use the clock of the tender, not of the corrigendum', () => {
     const { after } = corrected('1', '2021-03-05', 'FI').change
     expect(after).to.include({ at: '2021-03-05T12:00+01:00' })
   })
 
   it('update main and additional CPV codes, each its own', () => {
-    const codes = (name: string, code: string) => `<${name}><CPV_CODE CODE="${code}"/></${name}>`
-    const change = (name: string, section: string, lot?: string) =>
-      correction(section, codes(name, '31000000'), codes(name, '31170000'), lot)
-    const body = corrigendum(
-      change('CPV_MAIN', 'II.1.2)') + change('CPV_ADDITIONAL', 'II.2.2)', '2'),
-    )
+    const change = (kind: 'MAIN' | 'ADDITIONAL', section: string, lot?: string) =>
+      correction(section, cpv(kind, '31000000'), cpv(kind, '31170000'), lot)
+    const body = corrigendum(change('MAIN', 'II.1.2)') + change('ADDITIONAL', 'II.2.2)', '2'))
     const { changes, tenders } = deriveFrom(CALL, { number: '2-2021', form: 'F14', body })
     expect(changes.map(({ field }) => field)).to.deep.equal(['BT-262', 'BT-263'])
     expect(tenders[0]!.cpv_main).to.equal('31170000')
@@ -190,5 +258,8 @@ ${award('2 - South', 'Fiction Three')}`
     const body = `<OBJECT_CONTRACT>${title}</OBJECT_CONTRACT>`
     const { title: titles } = readPublished(legacyNotice({ number: '1-2021', form: 'F02', body }))
     expect(titles[0]!.text).to.equal('Flow 700 m3/day Second')
+    const marked = body.replace(title, '<TITLE><P><FT>m</FT><FT>3</FT></P><P>day</P></TITLE>')
+    const read = readPublished(legacyNotice({ number: '1-2021', form: 'F02', body: marked }))
+    expect(read.title[0]!.text).to.equal('m3 day')
   })
 })
