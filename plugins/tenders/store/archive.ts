@@ -42,7 +42,7 @@ export async function* archivedFiles(
   try {
     for await (const entry of members) {
       if (++count > limits.members) throw new Error(`more than ${limits.members} members`)
-      const { name, size = 0, type } = entry.header
+      const { name, size, type } = entry.header
       if (!wants({ name, size, isFile: type === 'file' })) {
         entry.resume()
         continue

@@ -127,7 +127,10 @@ describe('tenders: corrections of older forms', () => {
   it('are of high impact if the deadline is in a text alone', () => {
     const text = (words: string) => `<TEXT><P>${words}</P></TEXT>`
     const change = correction('IV.2.2)', text('26/02/2021 12:00'), text('05/03/2021 12:00'))
-    for (const more of ['', correction('II.1.2', cpv('MAIN', '31000000'), cpv('MAIN', '31170000'))]) {
+    for (const more of [
+      '',
+      correction('II.1.2', cpv('MAIN', '31000000'), cpv('MAIN', '31170000')),
+    ]) {
       const body = corrigendum(change + more)
       const { changes } = deriveFrom(CALL, { number: '2-2021', form: 'F14', body })
       const moved = changes.find(({ signal }) => signal === 'deadline')!
@@ -137,14 +140,18 @@ describe('tenders: corrections of older forms', () => {
   })
 
   it('replace only the additional codes that they name', () => {
-    const lots = `${objectWithLots(['1'])}`.replace(
+    const lots = objectWithLots(['1']).replace(
       '<LOT_NO>',
       `${cpv('ADDITIONAL', '31100000')}${cpv('ADDITIONAL', '31200000')}<LOT_NO>`,
     )
     const data = ['31000000', '31100000', '31200000']
       .map((code) => `<ORIGINAL_CPV CODE="${code}">x</ORIGINAL_CPV>`)
       .join('')
-    const change = correction('II.2.2)', cpv('ADDITIONAL', '31100000'), cpv('ADDITIONAL', '31170000'))
+    const change = correction(
+      'II.2.2)',
+      cpv('ADDITIONAL', '31100000'),
+      cpv('ADDITIONAL', '31170000'),
+    )
     const call = { ...CALL, data, body: lots + procedure }
     const f14 = { number: '2-2021', form: 'F14', body: corrigendum(change) }
     const [tender] = deriveFrom(call, f14).tenders
