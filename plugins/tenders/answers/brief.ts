@@ -3,7 +3,7 @@ import { changeOf } from './changes.ts'
 import type { Standing } from './envelope.ts'
 import { issueOf, MOST, totalOf } from './issue.ts'
 import { itemOf } from './item.ts'
-import { tendersOf } from './items.ts'
+import { itemsOf } from './items.ts'
 
 const WEEK = 7 * 86_400_000
 
@@ -14,12 +14,13 @@ export async function brief(transaction: Transaction, at: Standing, now: Date) {
   const { published, changed, counts } = await issueOf(transaction, at)
   const closing = await closingWithin(transaction, now, until)
   const ids = closing.map(({ id }) => id)
+  const items = await itemsOf(transaction, at, 'tender', ids)
   return {
     date: day,
     ojs,
     newly_published: published.map((item) => itemOf(item, now)),
     official_changes: changed.map((row) => changeOf(row, now)),
-    closing_within_7_days: (await tendersOf(transaction, at, ids)).map((item) => itemOf(item, now)),
+    closing_within_7_days: ids.map((id) => itemOf(items.get(id)!, now)),
     counts: { ...counts, closing_within_7_days: totalOf(closing) },
     evaluated_at: now.toISOString(),
     window: { from: now.toISOString(), to: until.toISOString() },

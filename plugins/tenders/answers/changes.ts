@@ -7,6 +7,7 @@ import { countOf } from './count.ts'
 import { namesOfCodes } from './cpv-names.ts'
 import type { Standing } from './envelope.ts'
 import { currentOf, estimateOf } from './item.ts'
+import { itemsOf } from './items.ts'
 import type { ChangesQuery } from './query.ts'
 
 /** Default verification statuses: those based on the official journal. */
@@ -21,13 +22,39 @@ export interface ChangeRow {
   readonly score: number
 }
 
+/** A row of `change`. */
+export interface KeyRow {
+  readonly id: string
+  readonly tender: string | null
+  readonly detected_at: Date
+  readonly score: number
+}
+
+/** Adds the items of changes and of their tenders. */
+export async function rowsOf(
+  transaction: Transaction,
+  at: Pick<Standing, 'edition'>,
+  rows: readonly KeyRow[],
+): Promise<ChangeRow[]> {
+  const ids = [...new Set(rows.flatMap(({ tender }) => tender ?? []))]
+  const tenders = await itemsOf(transaction, at, 'tender', ids)
+  const ofChanges = rows.map(({ id }) => id)
+  const items = await itemsOf(transaction, at, 'change', ofChanges)
+  return rows.map(({ id, tender, ...row }) => ({
+    ...row,
+    item: items.get(id)!,
+    tender: tenders.get(tender ?? '') ?? null,
+  }))
+}
+
 /** Finds the changes that match a query, newest first, and their total count. */
 export async function changes(
   transaction: Transaction,
   query: ChangesQuery,
-  { edition }: Standing,
+  at: Standing,
   now: Date,
 ) {
+  const { edition } = at
   const values: unknown[] = [now.toISOString().slice(0, 10)]
   const parts = ['published_on <= $1']
   const add = (condition: (name: string) => string, value: unknown): void => {
@@ -43,15 +70,13 @@ export async function changes(
   add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
   const text = parts.join(' AND ')
   const total = await countOf(transaction, { table: 'change', text, values, edition, now })
-  const { rows } = await transaction.query<ChangeRow>(
-    `SELECT i.item, t.item AS tender, p.detected_at, p.score FROM (
-       SELECT id, tender, published_on, detected_at, score FROM change WHERE ${text}
-       ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
-     JOIN change_item i USING (id) LEFT JOIN tender_item t ON t.id = p.tender
-     ORDER BY p.published_on DESC, p.id`,
+  const { rows } = await transaction.query<KeyRow>(
+    `SELECT id, tender, detected_at, score FROM change WHERE ${text}
+     ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
     [...values, query.limit, query.offset],
   )
-  return { total, items: rows.map((row) => changeOf(row, now)) }
+  const items = await rowsOf(transaction, at, rows)
+  return { total, items: items.map((row) => changeOf(row, now)) }
 }
 
 const TENTHS = 10

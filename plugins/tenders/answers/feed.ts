@@ -1,10 +1,10 @@
 import type { Transaction } from 'agenthub/plugin'
 import type { Label, Status } from '../domain/enums.ts'
 import { LABEL_MIN, SCORE_MIN } from '../domain/relevance.ts'
-import type { Tender } from '../domain/tender.ts'
 import { countOf } from './count.ts'
 import type { Standing } from './envelope.ts'
 import { itemOf } from './item.ts'
+import { itemsOf } from './items.ts'
 import type { FeedQuery } from './query.ts'
 
 /** Statuses of tenders that can still be won or are planned. */
@@ -28,20 +28,16 @@ const STATUS: Readonly<Record<Status, string>> = {
 const TENTHS = 10
 
 /** Finds the tenders that match a query, best first, and their total count. */
-export async function feed(
-  transaction: Transaction,
-  query: FeedQuery,
-  { edition }: Standing,
-  now: Date,
-) {
+export async function feed(transaction: Transaction, query: FeedQuery, at: Standing, now: Date) {
   const { text, values } = filtersOf(query, now)
   const page = { text, values, limits: [query.limit, query.offset] }
   const live = LIVE.filter((status) => status === query.status || isLive(query))
-  const { items, total } =
+  const { ids, total } =
     live.length > 0
       ? await livePage(transaction, page, live)
-      : await settledPage(transaction, page, query.status, { edition, now })
-  return { total, items: items.map((item) => itemOf(item, now)) }
+      : await settledPage(transaction, page, query.status, { ...at, now })
+  const items = await itemsOf(transaction, at, 'tender', ids)
+  return { total, items: ids.map((id) => itemOf(items.get(id)!, now)) }
 }
 
 /** Builds the conditions; by default tenders that can still be won or are planned. */
@@ -57,7 +53,7 @@ interface Asked {
 }
 
 interface Found {
-  readonly items: readonly Tender[]
+  readonly ids: readonly string[]
   readonly total: number
 }
 
@@ -70,7 +66,7 @@ async function livePage(
   const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`]
   const rowsOf = (status: Status): string =>
     `SELECT id, score, number FROM tender WHERE ${STATUS[status]} AND ${text}`
-  const { rows } = await transaction.query<{ total: bigint; item: Tender | null }>(
+  const { rows } = await transaction.query<{ total: bigint; id: string | null }>(
     `WITH live AS MATERIALIZED (${statuses.map(rowsOf).join(' UNION ALL ')}
      ), counted AS (
        SELECT count(*) AS total FROM live
@@ -83,12 +79,12 @@ async function livePage(
        FROM bounds JOIN live l ON l.score BETWEEN low AND high JOIN tender USING (id)
        ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit}
        OFFSET ${offset} - (SELECT count(*) FROM live JOIN bounds ON score > high))
-     SELECT total, item FROM counted LEFT JOIN page ON true LEFT JOIN tender_item USING (id)
+     SELECT total, id FROM counted LEFT JOIN page ON true
      ORDER BY score DESC, next NULLS LAST, number`,
     [...values, ...limits],
   )
-  const items = rows.flatMap(({ item }) => item ?? [])
-  return { items, total: Number(rows[0]?.total ?? 0n) }
+  const ids = rows.flatMap(({ id }) => id ?? [])
+  return { ids, total: Number(rows[0]?.total ?? 0n) }
 }
 
 /** Reads tenders without a future deadline in index order, because there are many. */
@@ -100,14 +96,12 @@ async function settledPage(
 ): Promise<Found> {
   const all = status ? `${STATUS[status]} AND ${text}` : text
   const total = await countOf(transaction, { table: 'tender', text: all, values, edition, now })
-  const { rows } = await transaction.query<{ item: Tender }>(
-    `SELECT i.item FROM (
-       SELECT id, score, number FROM tender WHERE ${all}
-       ORDER BY score DESC, number LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
-     JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
+  const { rows } = await transaction.query<{ id: string }>(
+    `SELECT id FROM tender WHERE ${all}
+     ORDER BY score DESC, number LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
     [...values, ...limits],
   )
-  return { items: rows.map(({ item }) => item), total }
+  return { ids: rows.map(({ id }) => id), total }
 }
 
 /** Conditions on `tender`; the first value is the instant, the second its date. */

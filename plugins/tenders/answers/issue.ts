@@ -1,7 +1,8 @@
 import type { Transaction } from 'agenthub/plugin'
 import type { Tender } from '../domain/tender.ts'
-import { type ChangeRow, OFFICIAL } from './changes.ts'
+import { type ChangeRow, type KeyRow, OFFICIAL, rowsOf } from './changes.ts'
 import type { Standing } from './envelope.ts'
+import { itemsOf } from './items.ts'
 
 /** Maximum entries per list of the brief; `counts` has the totals. */
 export const MOST = 100
@@ -21,31 +22,31 @@ export async function issueOf(
   { edition, day }: Pick<Standing, 'edition' | 'day'>,
 ): Promise<Issue> {
   const of = `${edition} ${day}`
-  if (kept?.of !== of) kept = { of, issue: await readIssue(transaction, day) }
+  if (kept?.of !== of) kept = { of, issue: await readIssue(transaction, { edition, day }) }
   return kept.issue
 }
 
-async function readIssue(transaction: Transaction, day: string): Promise<Issue> {
-  const published = await transaction.query<{ item: Tender; total: bigint }>(
-    `SELECT i.item, p.total FROM (
-       SELECT id, score, number, count(*) OVER () AS total FROM tender
-       WHERE called_on @> ARRAY[$1::date] AND score >= 200
-       ORDER BY score DESC, number LIMIT $2) p
-     JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
-    [day, MOST],
+async function readIssue(
+  transaction: Transaction,
+  at: Pick<Standing, 'edition' | 'day'>,
+): Promise<Issue> {
+  const published = await transaction.query<{ id: string; total: bigint }>(
+    `SELECT id, count(*) OVER () AS total FROM tender
+     WHERE called_on @> ARRAY[$1::date] AND score >= 200
+     ORDER BY score DESC, number LIMIT $2`,
+    [at.day, MOST],
   )
-  const changed = await transaction.query<ChangeRow & { total: bigint }>(
-    `SELECT i.item, t.item AS tender, p.detected_at, p.score, p.total FROM (
-       SELECT id, tender, detected_at, score, count(*) OVER () AS total FROM change
-       WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
-       ORDER BY score DESC, id LIMIT $3) p
-     JOIN change_item i USING (id) LEFT JOIN tender_item t ON t.id = p.tender
-     ORDER BY p.score DESC, p.id`,
-    [day, OFFICIAL, MOST],
+  const changed = await transaction.query<KeyRow & { total: bigint }>(
+    `SELECT id, tender, detected_at, score, count(*) OVER () AS total FROM change
+     WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
+     ORDER BY score DESC, id LIMIT $3`,
+    [at.day, OFFICIAL, MOST],
   )
+  const ids = published.rows.map(({ id }) => id)
+  const items = await itemsOf(transaction, at, 'tender', ids)
   return {
-    published: published.rows.map(({ item }) => item),
-    changed: changed.rows,
+    published: ids.map((id) => items.get(id)!),
+    changed: await rowsOf(transaction, at, changed.rows),
     counts: {
       newly_published: totalOf(published.rows),
       official_changes: totalOf(changed.rows),
