@@ -76,6 +76,8 @@ export const BUILT: Readonly<Record<string, string>> = {
   'plugins/content/extract/phrases.ts': 'constant',
   'plugins/tenders/parse/deadline.ts': 'constant',
   'plugins/tenders/parse/energy-words.ts': 'constant',
+  'plugins/tenders/parse/lot-names.ts':
+    'constant, but for three letters; the text has at most 200 characters',
   'plugins/tenders/parse/values.ts': 'constant',
   'server/mcp/oauth.ts': 'constant',
   'server/proxy/reserved-headers.ts': 'constant',

@@ -41,7 +41,7 @@ function kindOf(form: Node, type: string): Kind | undefined {
   if (usual === 'result' || usual === 'cont-modif' || usual === 'dir-awa-pre') return usual
   if (purpose.includes('AWARD')) return 'result'
   if (purpose.includes('CALL_COMPETITION') || purpose.startsWith('QSU')) return 'competition'
-  if (/^(?:PRI|PER)(?:_|$)/.test(purpose)) return 'planning'
+  if (/^(?:PRI|PER)_/.test(`${purpose}_`)) return 'planning'
   return purpose.includes('CONTRACT') ? 'competition' : usual
 }
 
@@ -142,7 +142,7 @@ const isSystem = (form: Node, type: string): boolean =>
 
 const isAccelerated = (form: Node, coded: Node): boolean =>
   form.first('PROCEDURE/ACCELERATED_PROC') !== undefined ||
-  /^[36]$/.test(coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? '')
+  ['3', '6'].includes(coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? '')
 
 /** Last day of a qualification system, anywhere in its form. */
 function endOfSystem(form: Node): string | null {

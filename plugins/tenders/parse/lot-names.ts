@@ -1,32 +1,43 @@
 const TEXT_MAX = 200
 /** Beginnings of words for a lot in the EU languages: `Lot`, `Część`, `обособена позиция`. */
 const STEMS =
-  'lot|los|perce|parti|part|del|osa|hank|hang|čast|část|cast|část|część|części|czes|zadan|pakiet|' +
-  'fachlos|teillos|gebietslos|anbud|item|ítem|task|sklop|grup|dal|daļ|pirk|iepirk|rész|ajánl|обос|поз|лот|част|τμήμα|τμημα|objek|pos|art'
+  'lot|los|perce|part|del|osa|hank|hang|čast|část|cast|část|część|części|czes|zadan|pakiet|' +
+  'fachlos|teillos|gebietslos|anbud|item|ítem|task|sklop|grup|dal|daļ|pirk|iepirk|rész|ajánl|' +
+  'обос|поз|лот|част|τμήμα|τμημα|objek|pos|art'
 /** Whole words and signs before a number, as in `n° 3`, `č. 2`, `from 1`. */
 const BEFORE =
-  'no?s?|nrs?|num\\p{L}*|núm\\p{L}*|nom\\p{L}*|č|čís\\p{L}*|cís\\p{L}*|št|br|бр|αρ|from|von|od|de|' +
-  'du|des|dal|van|fra|från|от|από|nuo|les|los|las|the|gli|le|№|#'
-const LABEL = `(?:(?:${STEMS})\\p{L}{0,9}|${BEFORE})(?!\\p{L})[ .:°º#№_-]*`
-const LABELS = new RegExp(`^(?:${LABEL})+(?=\\d)`, 'iu')
+  'no?s?|nrs?|num\\p{L}*|núm\\p{L}*|nom\\p{L}*|č|čís\\p{L}*|cís\\p{L}*|št|br|бр|αρ|from|von|' +
+  'od|de|du|des|dal|van|fra|från|от|από|nuo|les|las|the|gli|le|№|#'
+const LABEL = `(?:(?:${STEMS})\\p{L}{0,9}|${BEFORE})(?!\\p{L})[ .:°º_-]*`
+const LABELS = new RegExp(`^(?:${LABEL}){1,4}(?=\\d)`, 'iu')
 /** The same before a letter, as in `Lot A`. */
-const LABELS_OF_NAME = new RegExp(`^(?:${LABEL})+(?=[\\p{L}\\p{N}]{1,6}$)`, 'iu')
+const LABELS_OF_NAME = new RegExp(`^(?:${LABEL}){1,4}(?=[\\p{L}\\p{N}]{1,6}$)`, 'iu')
 /** All lots, in any words: `all lots`, `tous les lots`, `wszystkie części`. */
 const ALL = new RegExp(
-  '^(?:all[aetn]?|aller|tous|toutes|tod[oa]s|tutt[ie]|toate|wszystki\\p{L}+|vš[ei]\\p{L}+|vset\\p{L}+|' +
-    'vs[ie]\\p{L}*|sv[ie]\\p{L}*|vis\\p{L}+|kaikki|kõik\\p{L}*|minden|összes|valamennyi|всички|' +
-    `όλ\\p{L}+|gach|kollha)(?: (?:les|os|as|the|i|le|τα|των|(?:${STEMS})\\p{L}{0,12})){0,3}$`,
+  '^(?:all[aetn]?|aller|tous|toutes|tod[oa]s|tutt[ie]|toate|wszystki\\p{L}+|vš[ei]\\p{L}+|' +
+    'vset\\p{L}+|vs[ie]\\p{L}*|sv[ie]\\p{L}*|vis\\p{L}+|kaikki|kõik\\p{L}*|minden|összes|' +
+    'valamennyi|всички|όλα|όλες|όλων|gach|kollha)' +
+    `(?: (?:les|os|as|the|i|le|τα|των|(?:${STEMS})\\p{L}{0,12})){0,3}$`,
   'iu',
 )
 /** `1 of 3`: the first one counts. A slash says so only if both are equal. */
 const OF_TOTAL = /^(\d{1,4}) ?(\/|of|von|sur|z) ?(\d{1,4})$/i
-const RANGE =
-  /^(\d{1,4}) ?(?:[-–—]|to|through|bis|au|à|al|até|ate|t\/m|tot|do|až|po|do|до|til|till|kuni|līdz|iki|până la|pana la|έως|ως|μέχρι) ?(\d{1,4})$/iu
-const SEPARATORS =
-  /[,;+&]| (?:and|und|sowie|et|y|e|i|oraz|ja|sekä|en|og|och|samt|och|și|şi|si|ter|in|ir|un|és|και|и|agus) |(?<=\d) (?=\d)/iu
+const RANGE = new RegExp(
+  '^(\\d{1,4}) ?(?:[-–—]|to|through|bis|au|à|al|até|ate|t/m|tot|do|až|po|до|til|till|kuni|līdz|' +
+    'iki|până la|pana la|έως|ως|μέχρι) ?(\\d{1,4})$',
+  'iu',
+)
+const SEPARATORS = new RegExp(
+  '[,;+&]| (?:and|und|sowie|et|y|e|i|oraz|ja|sekä|en|og|och|samt|și|şi|si|ter|in|ir|un|és|και|' +
+    'и|agus) |(?<=\\d) (?=\\d)',
+  'iu',
+)
 /** A number and the name of its lot: `1 - Name`, `2: Name`, `3 (Name)`. */
-const NAMED =
-  /^(\d{1,4}[a-z]?)(?: ?[:)] ?(?=\p{L})| ?[:)] (?=\d)| ?[.(] ?(?=\p{L})| ?[-–—] ?(?=\p{L}{2}))/iu
+const NAMED = new RegExp(
+  '^(\\d{1,4}[a-z]?)(?: ?[:)] ?(?=\\p{L})| ?[:)] (?=\\d)| ?[.(] ?(?=\\p{L})|' +
+    ' ?[-–—] ?(?=\\p{L}{2}))',
+  'iu',
+)
 /** A number with a letter, and a name after a dash: `1A - 2C South`. */
 const LETTERED = /^(\d{1,4}[a-z])(?: ?[:.)]| [-–—]) (?=.*\p{L}{2})/iu
 const SINGLE = /^(\d{1,4}(?:\.\d{1,3})?[a-z]?)[.)]?$/i

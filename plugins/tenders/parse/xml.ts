@@ -100,7 +100,11 @@ export function wholeText(node: Node): string {
     text += content.slice(at, child.offset) + (child.name === INLINE ? own : `\n${own}\n`)
     at = child.offset
   }
-  return (text + content.slice(at)).trim().replaceAll(/\s*\n\s*/g, '\n')
+  return (text + content.slice(at))
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('\n')
 }
 
 /**

@@ -62,22 +62,27 @@ const ZONES: Readonly<Record<string, readonly string[]>> = {
   XKX: ['Europe/Belgrade'],
 }
 
-/** Zones of regions by NUTS code; other regions have the first zone of their country. */
-const REGIONS: readonly (readonly [RegExp, string])[] = [
-  [/^ES7/, 'Atlantic/Canary'],
-  [/^PT2/, 'Atlantic/Azores'],
-  [/^FR[AY9]1/, 'America/Guadeloupe'],
-  [/^FR[AY9]2/, 'America/Martinique'],
-  [/^FR[AY9]3/, 'America/Cayenne'],
-  [/^FR[AY9]4/, 'Indian/Reunion'],
-  [/^FR[AY]5/, 'Indian/Mayotte'],
-]
+/** Zones of regions by the beginning of the NUTS code; FRA and FR9 are older than FRY. */
+const REGIONS: Readonly<Record<string, string>> = {
+  ES7: 'Atlantic/Canary',
+  PT2: 'Atlantic/Azores',
+  ...Object.fromEntries(
+    ['FRY', 'FRA', 'FR9'].flatMap((region) => [
+      [`${region}1`, 'America/Guadeloupe'],
+      [`${region}2`, 'America/Martinique'],
+      [`${region}3`, 'America/Cayenne'],
+      [`${region}4`, 'Indian/Reunion'],
+      [`${region}5`, 'Indian/Mayotte'],
+    ]),
+  ),
+}
 
+/** Zones of a country; that of the region if it is known. Other regions have the first one. */
 function zonesOf(country: string, nuts: string | null): readonly string[] {
   const zones = ZONES[country] ?? []
-  if (zones.length < 2 || !/^[A-Z]{2}[0-9A-Y]\w/.test(nuts ?? '')) return zones
-  const region = REGIONS.find(([code]) => code.test(nuts ?? ''))
-  return region ? [region[1]] : zones.slice(0, 1)
+  if (zones.length < 2 || nuts === null || nuts.length < 4 || nuts[2] === 'Z') return zones
+  const region = REGIONS[nuts.slice(0, 3)] ?? REGIONS[nuts.slice(0, 4)]
+  return region === undefined ? zones.slice(0, 1) : [region]
 }
 
 const MINUTE = 60_000

@@ -42,7 +42,7 @@ describe('tenders: a folder of notices', () => {
     expect(missing).to.include('cannot be read')
   })
 
-  it('is read with its archives and folders, and what is not used is counted or explained', async () => {
+  it('is read with archives and folders; what is not used is counted or explained', async () => {
     const issue = (number: string) => ({ number, xml: notice(number) })
     const day = { day: DAY, ojs: '41/2026', notices: [issue('3-2026'), issue('4-2026')] }
     const archive = await packageOf(day)

@@ -1,8 +1,16 @@
 import { expect } from 'chai'
 import { createEgress } from '../../../../core/egress/egress.ts'
 import { createIngestion } from '../../../../plugins/tenders/ingest/index.ts'
-import type { Issue, Published } from '../../../support/ted-server.ts'
-import { isNoticePage, isSearch, MONDAY, neverAborted, TUESDAY, useJournal } from './fixture.ts'
+import { type Issue, type Odd, type Published, packageOf } from '../../../support/ted-server.ts'
+import {
+  isNoticePage,
+  isPackage,
+  isSearch,
+  MONDAY,
+  neverAborted,
+  TUESDAY,
+  useJournal,
+} from './fixture.ts'
 import { FAST_SETTINGS, issueOf, numbersIn } from './support.ts'
 
 const PER_DAY = 10
@@ -21,6 +29,29 @@ const POISONS: Readonly<Record<string, (xml: string) => string>> = {
   'published in the year 2062': (xml) => xml.replace(/(PublicationDate>)2026/, '$12062'),
   'too deep': (xml) =>
     xml.replace('<cbc:VersionID>', `${'<a>'.repeat(70)}${'</a>'.repeat(70)}<cbc:VersionID>`),
+}
+
+/** Ways in which a daily package fails, each a change of a usual one. */
+const BROKEN_PACKAGES: readonly ((whole: Buffer, issue: Issue) => Odd | Promise<Odd>)[] = [
+  (whole) => ({ body: whole.subarray(0, whole.length / 2) }),
+  (whole) => ({ body: whole, cutAt: 200 }),
+  () => ({ body: '<!doctype html><html>Maintenance</html>' }),
+  () => ({ body: '' }),
+  () => ({ status: 404, body: 'not found' }),
+  () => ({ status: 500, body: 'failed' }),
+  async (_, issue) => ({ body: await packageOf({ ...issue, day: '2026-01-05' }) }),
+  async (_, issue) => ({ body: await packageOf({ ...issue, notices: [] }) }),
+]
+
+/** Responses to requests of packages, for the days after those with poisoned notices. */
+async function brokenPackages(issues: readonly Issue[]): Promise<ReadonlyMap<string, Odd>> {
+  const later = issues.slice(Object.keys(POISONS).length)
+  const made = BROKEN_PACKAGES.map(async (broken, at): Promise<[string, Odd]> => {
+    const issue = later[at]!
+    const ordinal = issue.ojs.split('/')[0]!.padStart(5, '0')
+    return [`/packages/daily/2026${ordinal}`, await broken(await packageOf(issue), issue)]
+  })
+  return new Map(await Promise.all(made))
 }
 
 /** A month of issues; one notice of each of the first days is of a kind above. */
@@ -51,7 +82,11 @@ describe('a backfill with notices that fail', () => {
   it('publishes everything else of a month, and reports what was set aside', async function () {
     this.timeout(30_000)
     const { issues, poisoned } = poisonedMonth()
-    const { ingestion, database, clock } = await given(issues, { rendering: 0 })
+    const packages = await brokenPackages(issues)
+    const { ingestion, database, clock, ted } = await given(issues, {
+      rendering: 0,
+      odd: ({ path }) => packages.get(path),
+    })
     const unpublishable = '1901-2026'
     await database.query(
       `ALTER TABLE change ADD CONSTRAINT planted CHECK (score >= 0);
@@ -62,6 +97,8 @@ describe('a backfill with notices that fail', () => {
       const { days } = await ingestion.backfill(28, neverAborted)
       const open = days.filter(({ state }) => state !== 'closed' && state !== 'silent')
       expect(open).deep.equal([])
+      const asked = new Set(ted.asked.filter(isPackage).map(({ path }) => path))
+      expect([...asked]).include.members([...packages.keys()])
       const refused = days.flatMap((day) => day.refused.map(({ number }) => number))
       expect(refused).have.members([...poisoned, unpublishable])
       expect(await numbersIn(database, 'notice')).lengthOf(20 * PER_DAY - poisoned.length - 1)
