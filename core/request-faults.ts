@@ -252,6 +252,7 @@ export const REQUEST_FAULTS = {
   ],
   rescan_too_soon: [429, 'Probed recently', 'Wait for the seconds given in Retry-After.', 60],
   test_limit_reached: [429, 'Too many test calls', 'Wait a second; the maximum is 200 per day.', 1],
+  preview_too_soon: [429, 'Previewed recently', 'Wait for the seconds given in Retry-After.', 3],
   proof_too_soon: [429, 'Checked recently', 'Wait for the seconds given in Retry-After.', 60],
   registration_rate_limited: [
     429,

@@ -397,10 +397,17 @@ CREATE TABLE hub.domain (
   proven_at timestamp with time zone,
   next_check_at timestamp with time zone,
   token_version integer DEFAULT 1 NOT NULL,
+  previewed_at timestamp with time zone,
+  doubtful_url text,
+  doubtful_confidence real,
+  doubtful_at timestamp with time zone,
   CONSTRAINT domain_pkey PRIMARY KEY (id),
   CONSTRAINT domain_check CHECK (((origin = ('https://'::text || host)) OR (origin = ('http://'::text || host)))),
   CONSTRAINT domain_check1 CHECK (((state <> 'verified'::text) OR (num_nulls(slug, sold_as, method, proven_at, next_check_at) = 0))),
   CONSTRAINT domain_check2 CHECK (((state <> 'pending'::text) OR (slug IS NULL))),
+  CONSTRAINT domain_check3 CHECK ((num_nulls(doubtful_url, doubtful_confidence, doubtful_at) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT domain_doubtful_confidence_check CHECK (((doubtful_confidence >= (0)::double precision) AND (doubtful_confidence <= (1)::double precision))),
+  CONSTRAINT domain_doubtful_url_check CHECK ((length(doubtful_url) <= 2048)),
   CONSTRAINT domain_host_check CHECK (((host = lower(host)) AND (length(host) <= 253))),
   CONSTRAINT domain_id_check CHECK ((id ~ '^dom_[0-9A-Za-z]{16}$'::text)),
   CONSTRAINT domain_method_check CHECK ((method = ANY (ARRAY['file'::text, 'meta'::text, 'dns'::text]))),
@@ -925,12 +932,17 @@ CREATE TABLE hub.page_call (
   url text NOT NULL,
   cached boolean NOT NULL,
   at timestamp with time zone DEFAULT now() NOT NULL,
+  pages jsonb,
   CONSTRAINT page_call_pkey PRIMARY KEY (call),
   CONSTRAINT page_call_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id),
+  CONSTRAINT page_call_pages_check CHECK ((jsonb_typeof(pages) = 'array'::text)),
   CONSTRAINT page_call_url_check CHECK ((length(url) <= 2048))
 );
 CREATE INDEX page_call_domain ON hub.page_call USING btree (domain, at);
 GRANT INSERT, SELECT ON hub.page_call TO hub_app;
+GRANT UPDATE ON hub.page_call(url) TO hub_app;
+GRANT UPDATE ON hub.page_call(cached) TO hub_app;
+GRANT UPDATE ON hub.page_call(pages) TO hub_app;
 
 CREATE TABLE hub.payee_day (
   pay_to text NOT NULL,

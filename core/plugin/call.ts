@@ -32,6 +32,8 @@ export interface Call<Input> {
   readonly headers?: Readonly<Record<string, string>>
   /** `terms` of the computed price; undefined for a fixed price. */
   readonly terms: unknown
+  /** Reserved price: the computed one, or that of a quote. Undefined in an isolated plugin. */
+  readonly price?: Micros
   /** Aborts at the deadline. */
   readonly signal: AbortSignal
   /**
@@ -48,9 +50,9 @@ export interface Call<Input> {
 }
 
 /**
- * Response with its own status, headers, bytes or stream. Any status except 2xx is refunded. A
- * stream is sent as it arrives and charged at its end if it is complete: before the deadline, at
- * most 256 MiB. Its endpoint must declare `streams`.
+ * Response with its own status, headers, bytes or stream. Any status except 2xx is refunded; 304 is
+ * delivered without charge. A stream is sent as it arrives and charged at its end, if complete:
+ * before the deadline, at most 256 MiB. Its endpoint must declare `streams`.
  */
 export class Reply {
   readonly status: number

@@ -128,6 +128,8 @@ export interface Browser {
 /** Domain whose pages are sold by its owner. */
 export interface SellingDomain {
   readonly id: string
+  /** `https://example.com` */
+  readonly origin: string
   /** Slug of its service. */
   readonly slug: string
   readonly host: string
@@ -143,6 +145,29 @@ export interface SellingDomain {
   readonly page: (url: string) => PricedPage | PageRefusal
 }
 
+/** Page of a domain that its owner wants to see as callers would. */
+export interface PreviewRequest {
+  readonly domain: SellingDomain
+  readonly page: PricedPage
+  readonly signal: AbortSignal
+}
+
+export interface PagePreview {
+  /** The extracted page, as callers get it. */
+  readonly article: Readonly<Record<string, unknown>>
+  readonly readBy: 'browser' | 'fast'
+  /** Wishes of the page to robots, such as `noai`. */
+  readonly directives: readonly string[]
+}
+
+/** Page that was sold by a call. */
+export interface SoldPage {
+  readonly url: string
+  /** True if the page came from the cache. */
+  readonly cached: boolean
+  readonly charged: Micros
+}
+
 /** Domains with verified ownership. */
 export interface Domains {
   /** Returns the domain currently sold under a slug. */
@@ -151,13 +176,21 @@ export interface Domains {
   list(after: string): Promise<readonly SellingDomain[]>
   /** Returns true if the site's robots.txt (at most a day old) allows reading the page. */
   mayRead(url: string): Promise<boolean>
-  /** Records the page of a call, for the owner's earnings by page. */
-  note(read: {
+  /** Records the pages of a call, for the owner's earnings by page. */
+  note(sale: {
     readonly call: string
     /** Id of the domain. */
     readonly domain: string
-    readonly url: string
-    /** True if the page came from the cache. */
-    readonly cached: boolean
+    readonly pages: readonly SoldPage[]
   }): Promise<void>
+  /** Notifies the owner that the text of a page is doubtful, at most once a week per domain. */
+  reportLowConfidence(doubt: {
+    /** Id of the domain. */
+    readonly domain: string
+    readonly url: string
+    /** From 0 to 1. */
+    readonly confidence: number
+  }): Promise<void>
+  /** Sets the function that reads pages for their owners. It throws as the handler of a call. */
+  providePreviews(read: (request: PreviewRequest) => Promise<PagePreview>): void
 }

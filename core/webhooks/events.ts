@@ -9,6 +9,7 @@ export const EVENTS = {
   'earnings.owed': 'You owe your share of a refund, because you had been paid for the call.',
   'payment.resolved': 'The outcome of an open payment is known.',
   'listing.changed': 'The state or content of one of your listings changed.',
+  'domain.low_confidence': 'A page of one of your domains was read with low confidence.',
   'rate.decided': 'Your request for a higher rate limit was granted or refused.',
   'payout.sent': 'A payout to you was sent and is final on chain.',
   'payout.failed': 'A payout was not sent; its amount is back in your payable balance.',

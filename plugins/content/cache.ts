@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Database, PageRule, PricedPage } from 'agenthub/plugin'
-import type { PageReading } from './page.ts'
+import { isDoubtful, type PageReading } from './page.ts'
+import { type PageVersion, tagOf } from './versions.ts'
 
-/** A cached page: its key and age. */
-export interface CachedPage {
+/** A cached page: its key, age and version. */
+export interface CachedPage extends PageVersion {
   readonly key: Buffer
   readonly ageSeconds: number
 }
@@ -21,20 +22,19 @@ export class PageCache {
     this.#database = database
   }
 
-  /** Finds a cached page no older than its owner and the caller allow. */
-  async find(
-    domain: string,
-    { url, rule }: PricedPage,
-    maxAgeSeconds: number,
-  ): Promise<CachedPage | undefined> {
-    if (maxAgeSeconds === 0) return undefined
+  /** Finds a cached page no older than its owner allows. */
+  async find(domain: string, { url, rule }: PricedPage): Promise<CachedPage | undefined> {
+    if (rule.maxAgeSeconds === 0) return undefined
     const key = cacheKey(url, rule)
-    const { rows } = await this.#database.query<{ age: number }>(
-      `SELECT floor(extract(epoch FROM now() - fetched_at))::integer AS age FROM page
+    const { rows } = await this.#database.query<PageVersion & { age: number }>(
+      `SELECT floor(extract(epoch FROM now() - fetched_at))::integer AS age, etag,
+         changed_at AS "changedAt" FROM page
        WHERE domain = $1 AND key = $2 AND fetched_at > now() - make_interval(secs => $3)`,
-      [domain, key, maxAgeSeconds],
+      [domain, key, rule.maxAgeSeconds],
     )
-    return rows[0] && { key, ageSeconds: Math.max(0, rows[0].age) }
+    if (!rows[0]) return undefined
+    const { age, ...version } = rows[0]
+    return { key, ageSeconds: Math.max(0, age), ...version }
   }
 
   async read(domain: string, key: Buffer): Promise<PageReading | undefined> {
@@ -45,18 +45,45 @@ export class PageCache {
     return rows[0]?.article
   }
 
-  /** Stores a page for as long as its owner allows, unless it is too large. */
-  async store(domain: string, { url, rule }: PricedPage, read: PageReading): Promise<void> {
+  /**
+   * Stores a page for as long as its owner allows.
+   * @returns its version; undefined if it may not be stored or is too large
+   */
+  async store(
+    domain: string,
+    { url, rule }: PricedPage,
+    read: PageReading,
+  ): Promise<PageVersion | undefined> {
     const text = JSON.stringify(read)
     const bytes = Buffer.byteLength(text)
-    if (rule.maxAgeSeconds === 0 || bytes > ARTICLE_BYTES_MAX) return
-    await this.#database.query(
-      `INSERT INTO page (domain, key, article, bytes, expires_at)
-       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
+    if (rule.maxAgeSeconds === 0 || bytes > ARTICLE_BYTES_MAX) return undefined
+    const { rows } = await this.#database.query<PageVersion>(
+      `INSERT INTO page (domain, key, article, bytes, expires_at, etag, doubtful)
+       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), $6, $7)
        ON CONFLICT (domain, key) DO UPDATE SET article = $3, bytes = $4, fetched_at = now(),
-         expires_at = excluded.expires_at`,
-      [domain, cacheKey(url, rule), text, bytes, rule.maxAgeSeconds],
+         expires_at = excluded.expires_at, etag = $6, doubtful = $7,
+         changed_at = CASE WHEN page.etag = $6 THEN page.changed_at ELSE now() END
+       RETURNING etag, changed_at AS "changedAt"`,
+      [
+        domain,
+        cacheKey(url, rule),
+        text,
+        bytes,
+        rule.maxAgeSeconds,
+        tagOf(read.article),
+        isDoubtful(read),
+      ],
     )
+    return rows[0]
+  }
+
+  /** Returns the share of a domain's cached pages whose text is doubtful; 1 without any. */
+  async doubtfulShare(domain: string): Promise<number> {
+    const { rows } = await this.#database.query<{ share: number | null }>(
+      'SELECT avg(doubtful::integer)::float8 AS share FROM page WHERE domain = $1',
+      [domain],
+    )
+    return rows[0]?.share ?? 1
   }
 
   /** Deletes expired pages, and the oldest ones beyond the size limit. */
@@ -74,7 +101,7 @@ export class PageCache {
 }
 
 /** Version of the form of articles; pages of older versions are read again. */
-const FORM = 2
+const FORM = 3
 
 /** Returns the cache key: form, URL and reading options. */
 const cacheKey = (url: string, { waitFor, exclude, fast }: PageRule): Buffer =>

@@ -1,5 +1,7 @@
 import type { DataPlugin } from 'agenthub/plugin'
 import { PageCache } from './cache.ts'
+import { previewPage } from './preview.ts'
+import { SalesList } from './sales-list.ts'
 import { gatewayOf } from './service.ts'
 
 /** Content gateway: one service per registered domain, created while the hub runs. */
@@ -9,15 +11,20 @@ const content: DataPlugin = {
   open({ database, domains, ...host }) {
     if (!domains) throw new Error('the content plugin needs to be lent the domains')
     const cache = new PageCache(database)
-    const ports = { host, domains, cache }
+    const salesList = new SalesList({ database, host, domains })
+    const deps = { host, domains, cache, salesList }
+    domains.providePreviews((request) => previewPage(deps, request))
     return {
       family: 'content',
       find: async (slug) => {
         const domain = await domains.find(slug)
-        return domain && gatewayOf(ports, domain)
+        return domain && gatewayOf(deps, domain)
       },
-      list: async (after) => (await domains.list(after)).map((each) => gatewayOf(ports, each)),
-      schedules: { 'prune-pages': { everySeconds: 60, run: () => cache.prune() } },
+      list: async (after) => (await domains.list(after)).map((each) => gatewayOf(deps, each)),
+      schedules: {
+        'prune-pages': { everySeconds: 60, run: () => cache.prune() },
+        'prune-sitemaps': { everySeconds: 3_600, run: () => salesList.prune() },
+      },
     }
   },
 }

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import { Renderer } from '../../core/browser/renderer.ts'
 import { injectedDomains } from '../../core/catalog/domains/injection.ts'
+import { PagePreviews } from '../../core/catalog/domains/previews.ts'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
 import { purchaseCautions } from '../../core/catalog/listings/purchase-cautions.ts'
 import type { EmbedDeps } from '../../core/catalog/search/semantic/embed-documents.ts'
@@ -225,13 +226,14 @@ async function openParts(
     await Promise.all([egress.close(), backends.close(), browser.close()])
   })
   const host = { ...createPluginHost(options, clock), http: egress, backends, browser }
+  const previews = new PagePreviews(pool, discovery.robots)
   const privileges = {
     buyer: openBuyer(options, paymentDeps, egress, pool),
-    domains: injectedDomains(pool, discovery.robots),
+    domains: injectedDomains(pool, discovery.robots, previews),
     upstreams: openUpstreams({ ...options, secretKeys }, { pool, http: egress, backends }),
   }
-  const catalogDeps = { ...core, secretKeys, scope }
-  const pluginCatalog = await openPluginCatalog(options, catalogDeps, host, privileges)
+  const sealed = { ...core, secretKeys, scope }
+  const pluginCatalog = await openPluginCatalog(options, sealed, host, privileges)
   const { catalog, services: plugins } = pluginCatalog
   const offers = openOffers(options, clock, secretKeys)
   const calls = new CallLog(pool, log)
@@ -240,7 +242,7 @@ async function openParts(
   scope.defer(() => semanticSearch?.close())
   const observers = { ...openObservers(options, meters), draining }
   const pendingTasks = new PendingTasks()
-  const found = { discovery, semanticRanker: semanticSearch?.ranker, catalog, plugins }
+  const found = { discovery, previews, semanticRanker: semanticSearch?.ranker, catalog, plugins }
   const services = { gates, secretKeys, windows, offers, calls, clock, pendingTasks }
   const parts = { ...core, ...observers, ...found, ...services, egress, backends }
   const handle = openEntryPoints(parts, options)

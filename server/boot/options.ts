@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import type { PagePreviews } from '../../core/catalog/domains/previews.ts'
 import type { ChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
 import type { DiscoverySettings } from '../../core/catalog/listings/discovery/settings.ts'
@@ -58,6 +59,7 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly egress: Egress
     readonly backends: Egress
     readonly discovery: DiscoveryDeps
+    readonly previews: Pick<PagePreviews, 'preview'>
     /** Undefined if search is by words only. */
     readonly semanticRanker?: SemanticRanker | undefined
     /** Prometheus metrics of all serving processes. */

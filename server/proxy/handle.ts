@@ -64,6 +64,7 @@ async function runHandler(
     // Not a getter: see the request literal in entry.ts.
     headers: relayableHeaders(request.headers ?? {}, endpoint.headers),
     terms: priced.terms,
+    price: priced.price,
     ...(isPrivileged && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => {
       if (isReduction(amount, priced.price)) charged = micros(amount)
@@ -119,7 +120,7 @@ function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall
 
 const pathOf = ({ url }: CallRequest): string => new URL(url()).pathname
 
-/** Any status but 2xx is a failure; a 2xx must match the declared output schema. */
+/** Any status but 2xx and 304 is a failure; a 2xx must match the declared output schema. */
 async function outcomeOf(
   reply: Reply,
   charged: Micros,
@@ -127,6 +128,10 @@ async function outcomeOf(
 ): Promise<HandlerOutcome> {
   const sent = sendableBody(reply)
   const { status, headers, body } = reply
+  // The caller has the response already: nothing failed, and nothing is charged.
+  if (status === 304) {
+    return { kind: 'delivered', charged: micros(0n), status, headers, body: undefined }
+  }
   if (status < 200 || status > 299) {
     return { kind: 'failed', reason: `status_${status}`, status, headers, body: sent }
   }

@@ -2,7 +2,7 @@
 const RESERVED = new RegExp(
   `^(?:${[
     'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
-    'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
+    'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|set-cookie|date|server',
     'content-security-policy.*|x-content-type-options|x-frame-options|strict-transport-security',
     'cache-control|idempotency-replayed|crawler-.*',
     // Browsers apply these to the whole site, where they would report its visitors to a provider.

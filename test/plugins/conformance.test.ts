@@ -30,13 +30,22 @@ const nothing = async () => undefined
 const magazine = gatewayOf(
   {
     host: injectedHost,
-    domains: { note: nothing, mayRead: async () => true },
-    cache: { find: nothing, read: nothing, store: nothing },
+    domains: { note: nothing, mayRead: async () => true, reportLowConfidence: nothing },
+    cache: { find: nothing, read: nothing, store: nothing, doubtfulShare: async () => 0 },
+    salesList: {
+      list: async () => ({
+        data: [],
+        next_cursor: null,
+        read_at: '2026-11-21T10:00:00Z',
+        problem: null,
+      }),
+    },
   },
   {
     id: 'dom_magazine',
     slug: 'magazine',
     host: 'magazine.test',
+    origin: 'http://magazine.test',
     name: 'Magazine',
     summary: 'Articles by the page.',
     provider: 'example',
@@ -55,7 +64,10 @@ const services: readonly AnyService[] = [
 
 /** Inputs for endpoints that reject the simplest input. */
 const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>>>> = {
-  magazine: { 'GET /fetch': { url: 'http://magazine.test/articles/bread' } },
+  magazine: {
+    'GET /fetch': { url: 'http://magazine.test/articles/bread' },
+    'POST /batch': { urls: ['http://magazine.test/articles/bread'] },
+  },
   analysis: {
     'POST /analyze': { text: 'Maria Silva paid 30 EUR.', instructions: 'Extract the entities.' },
     'POST /classify': { text: 'The invoice is wrong.', categories: ['billing', 'travel'] },

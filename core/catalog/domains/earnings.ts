@@ -4,8 +4,9 @@ import type { Pool } from 'pg'
 export interface PageEarnings {
   /** URL, caller's pseudonym, or day. */
   readonly of: string
+  /** Number of pages sold. */
   readonly calls: bigint
-  /** Number of calls answered with a cached page. */
+  /** Those of them that came from the cache. */
   readonly cached: bigint
   /** Charged to callers, in microdollars. */
   readonly charged: bigint
@@ -26,19 +27,28 @@ export interface EarningsQuery {
   readonly secret: Buffer
 }
 
-/** Lists earnings, largest first, net of the commission of each call's price version. */
+/**
+ * Lists earnings, largest first, net of the commission of each call's price version. The commission
+ * of a batch is split among its pages so that they add up to it.
+ */
 export async function listPageEarnings(pool: Pool, query: EarningsQuery): Promise<PageEarnings[]> {
   const { domain, by, from, until, after, limit, secret } = query
   const { rows } = await pool.query<PageEarnings>(
     `SELECT * FROM (
-       SELECT CASE $8 WHEN 'page' THEN p.url
+       SELECT CASE $8 WHEN 'page' THEN r.url
            WHEN 'day' THEN to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
            ELSE left(encode(sha256($7::bytea || convert_to(c.principal, 'UTF8')), 'hex'), 16)
-         END AS of, count(*) AS calls, count(*) FILTER (WHERE p.cached) AS cached,
-         sum(c.charged)::bigint AS charged,
-         sum(c.charged - c.charged * v.commission_bps / 10000)::bigint AS earned
+         END AS of, count(*) AS calls, count(*) FILTER (WHERE r.cached) AS cached,
+         sum(r.charged)::bigint AS charged,
+         sum(r.charged - (r.before + r.charged) * v.commission_bps / 10000
+           + r.before * v.commission_bps / 10000)::bigint AS earned
        FROM hub.page_call p JOIN hub.call c ON c.id = p.call
          JOIN hub.price v ON v.endpoint = c.endpoint AND v.version = c.price_version
+         CROSS JOIN LATERAL (
+           SELECT p.url, p.cached, c.charged, 0::bigint AS before WHERE p.pages IS NULL
+           UNION ALL
+           SELECT * FROM jsonb_to_recordset(p.pages)
+             AS b (url text, cached boolean, charged bigint, before bigint)) r
        WHERE p.domain = $1 AND p.at >= $2 AND p.at < $3 AND c.outcome = 'delivered'
        GROUP BY 1) e
      WHERE $4::bigint IS NULL OR (earned, of) < ($4, $5::text)

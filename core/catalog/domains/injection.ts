@@ -1,9 +1,11 @@
 import type { Pool } from 'pg'
-import type { Micros } from '../../money.ts'
+import { json, type Micros } from '../../money.ts'
 import type { PageRule } from '../../plugin/pages.ts'
-import type { Domains, SellingDomain } from '../../plugin/parts.ts'
+import type { Domains, SellingDomain, SoldPage } from '../../plugin/parts.ts'
 import type { Robots } from '../listings/probe/robots.ts'
+import { notifyLowConfidence } from './low-confidence.ts'
 import { matchPage, sortBySpecificity } from './match-page.ts'
+import type { PagePreviews } from './previews.ts'
 import { parseRule, RULES_JSON, type RuleJson } from './rules.ts'
 import { APPROVED_TEXTS } from './versions.ts'
 
@@ -27,7 +29,11 @@ const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, t.nam
     AND EXISTS (SELECT FROM hub.domain_rule s WHERE s.domain = d.id AND s.allow)`
 
 /** Creates the capability injected into the content gateway: domains on sale, and page records. */
-export const injectedDomains = (pool: Pool, robots: Pick<Robots, 'allows'>): Domains => ({
+export const injectedDomains = (
+  pool: Pool,
+  robots: Pick<Robots, 'allows'>,
+  previews: Pick<PagePreviews, 'provide'>,
+): Domains => ({
   mayRead: (url) => robots.allows(url),
   async find(slug) {
     const { rows } = await pool.query<SellingRow>({
@@ -44,14 +50,29 @@ export const injectedDomains = (pool: Pool, robots: Pick<Robots, 'allows'>): Dom
     )
     return rows.map(sellingDomain)
   },
-  async note({ call, domain, url, cached }) {
+  async note({ call, domain, pages }) {
+    const [first, ...others] = pages
+    if (!first) return
     await pool.query(
-      `INSERT INTO hub.page_call (call, domain, url, cached) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (call) DO NOTHING`,
-      [call, domain, url, cached],
+      `INSERT INTO hub.page_call (call, domain, url, cached, pages) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (call) DO UPDATE SET url = $3, cached = $4, pages = $5`,
+      [call, domain, first.url, first.cached, others.length === 0 ? null : batchJson(pages)],
     )
   },
+  reportLowConfidence: (doubt) => notifyLowConfidence(pool, doubt),
+  providePreviews: (read) => previews.provide(read),
 })
+
+/** JSON of a batch. `before` is the sum of the charges before it, by which commission is split. */
+function batchJson(pages: readonly SoldPage[]): string {
+  let before = 0n
+  const rows = pages.map(({ url, cached, charged }) => {
+    const row = { url, cached, charged: json(charged), before: json(before) }
+    before += charged
+    return row
+  })
+  return JSON.stringify(rows)
+}
 
 function sellingDomain({ rules: rows, ...row }: SellingRow): SellingDomain {
   const rules = sortBySpecificity(rows.map(parseRule))

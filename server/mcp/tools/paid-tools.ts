@@ -119,13 +119,14 @@ export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
     name: 'hub_read_content',
     title: 'Read a paid page',
     description:
-      'Reads a page that its owner sells here; a preview is free. hub_search with category ' +
+      'Reads a page that its owner sells; previews are free. hub_search category ' +
       '"content" finds sites. Fetch other pages yourself.',
     annotations: SPENDING,
     input: s.object({
       service: s.optional(slug('Default: by its host.')),
       url: url('Full URL.'),
       preview: s.optional(s.boolean()),
+      etag: s.optional(s.string()),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
@@ -133,8 +134,12 @@ export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
       offset,
     }),
     output: PAID_RESULT,
-    run: async ({ service, url: page, preview, ...rest }, context) => {
-      const query = { url: page, ...(preview !== undefined && { preview }) }
+    run: async ({ service, url: page, preview, etag, ...rest }, context) => {
+      const query = {
+        url: page,
+        ...(preview !== undefined && { preview }),
+        ...(etag !== undefined && { etag }),
+      }
       const named = service ?? (await findContentSlug(pool, page))
       const target = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
       return makePaidCall(callDeps, { ...target, query, ...rest }, context)

@@ -23,6 +23,7 @@ const page = (url: string, more: Partial<PageRule> = {}) => ({ url, rule: { ...R
 const read = (text: string): PageReading => ({
   article: { text } as PageReading['article'],
   way: 'fast',
+  directives: [],
 })
 
 describe('cached pages', () => {
@@ -36,7 +37,7 @@ describe('cached pages', () => {
       ...content,
       open: (host) => {
         database = host.database
-        const domains = {} as never
+        const domains = { providePreviews: () => undefined } as never
         return content.open({ ...host, domains })
       },
     }
@@ -48,7 +49,7 @@ describe('cached pages', () => {
     await opened.close()
     await fresh.drop()
   })
-  const isKept = async (url: string) => (await cache.find('dom_a', page(url), 60)) !== undefined
+  const isKept = async (url: string) => (await cache.find('dom_a', page(url))) !== undefined
   const age = (url: string, seconds: number) =>
     database.query(
       `UPDATE page SET fetched_at = now() - make_interval(secs => $2),
@@ -62,7 +63,7 @@ describe('cached pages', () => {
   it('are returned unchanged, whatever text they contain', async () => {
     const odd = read('a\u0000b \ud800 \u{1f600}')
     await cache.store('dom_a', page('/odd'), odd)
-    const kept = await cache.find('dom_a', page('/odd'), 60)
+    const kept = await cache.find('dom_a', page('/odd'))
     expect(await cache.read('dom_a', kept!.key)).to.deep.equal(odd)
     await database.query('DELETE FROM page')
   })
@@ -70,12 +71,14 @@ describe('cached pages', () => {
   it('match domain, address and read mode, and are no older than requested', async () => {
     await keep('/one')
     expect(await isKept('/one')).to.equal(true)
-    expect(await cache.find('dom_b', page('/one'), 60)).to.equal(undefined)
-    expect(await cache.find('dom_a', page('/one', { exclude: ['p'] }), 60)).to.equal(undefined)
-    expect(await cache.find('dom_a', page('/one'), 0)).to.equal(undefined)
+    expect(await cache.find('dom_b', page('/one'))).to.equal(undefined)
+    expect(await cache.find('dom_a', page('/one', { exclude: ['p'] }))).to.equal(undefined)
+    expect(await cache.find('dom_a', page('/one', { maxAgeSeconds: 0 }))).to.equal(undefined)
     await age('/one', 30)
-    expect(await cache.find('dom_a', page('/one'), 29)).to.equal(undefined)
-    expect((await cache.find('dom_a', page('/one'), 31))?.ageSeconds).to.equal(30)
+    expect(await cache.find('dom_a', page('/one', { maxAgeSeconds: 29 }))).to.equal(undefined)
+    expect((await cache.find('dom_a', page('/one', { maxAgeSeconds: 31 })))?.ageSeconds).to.equal(
+      30,
+    )
   })
 
   it('are not stored if the provider disallows it or they are too large', async () => {

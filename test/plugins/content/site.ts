@@ -60,6 +60,27 @@ export function useCanary() {
   return canary
 }
 
+/** The only paragraphs stand outside of the article. */
+const DOUBTFUL = `<article><h1>Short</h1><div>${TEXT}</div><div>${TEXT}</div></article>
+  <div class="newsletter"><p>Subscribe now, receive our letters, never miss any offer.
+  We write each week, about things that matter, and you may leave whenever you want, without a
+  reason.</p></div>`
+
+const entry = (path: string) =>
+  `<url><loc>http://owner.test${path}</loc><lastmod>2026-11-01</lastmod></url>`
+const SITEMAP = `<?xml version="1.0"?><urlset>${[
+  '/dear/report',
+  '/members/letter',
+  '/kept/story',
+  '/quiet',
+  '/free',
+]
+  .map(entry)
+  .join('')}<url><loc>http://other.test/</loc></url></urlset>`
+const SITEMAP_INDEX = `<?xml version="1.0"?><sitemapindex>
+  <sitemap><loc>http://owner.test/sitemap-1.xml</loc></sitemap>
+  <sitemap><loc>http://other.test/sitemap.xml</loc></sitemap></sitemapindex>`
+
 const FAST = { fast: true, max_age_seconds: 0 }
 const to =
   (location: string): SiteHandler =>
@@ -78,6 +99,7 @@ export const RULES: readonly Body[] = [
   { path: '/packed/**', price_microdollars: 1_000, ...FAST },
   { path: '/scripted', price_microdollars: 3_000, ...FAST },
   { path: '/members/**', action: 'deny' },
+  { path: '/doubt/**', price_microdollars: 1_000, fast: true },
 ]
 
 export const pagesBeside = (canary: { readonly port: number }): Parameters<typeof paths>[0] => ({
@@ -122,5 +144,8 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
       .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })
       .end(gzipSync(Buffer.alloc(50_000_000, 'x'))),
   '/app/state': html(STATE),
+  '/doubt/page': html(DOUBTFUL, '<meta name="robots" content="noai, noimageai">'),
+  '/sitemap.xml': (_, response) => response.end(gzipSync(SITEMAP_INDEX)),
+  '/sitemap-1.xml': (_, response) => response.end(SITEMAP),
   '/app/spy': html(probingPage(canary.port)),
 })

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { PagePreviews } from '../../../../core/catalog/domains/previews.ts'
 import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import type { OwnershipDeps } from '../../../../core/catalog/listings/ownership.ts'
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
@@ -10,6 +11,7 @@ export interface DomainDeps extends OwnershipDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly catalog: Pick<Catalog, 'refresh'>
+  readonly previews: Pick<PagePreviews, 'preview'>
   readonly rules: UrlRules
   readonly clock: Clock
   readonly proxyUrl: () => string

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findDoubtfulPage } from '../../../../core/catalog/domains/low-confidence.ts'
 import { domainToken, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
 import {
   changeDomain,
@@ -72,6 +73,10 @@ const DomainDetailView = z.object({
   ...domainFields,
   review: ReviewView.meta({ description: 'Versions of name and summary.' }),
   earned_microdollars: z.int().meta({ description: 'Unpaid earnings after commission.' }),
+  low_confidence: z
+    .object({ url: z.string(), confidence: z.number(), at: time })
+    .nullable()
+    .meta({ description: 'Page whose text is doubtful, as last notified.' }),
 })
 
 export type DomainJson = z.infer<typeof DomainView>
@@ -151,7 +156,10 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const earned = json(await unpaidEarnings(deps.ledger, domain))
       const review = showReview(await readReview(deps.pool, domain.id))
-      return { body: { ...showDomain(domain, deps), review, earned_microdollars: earned } }
+      const doubtful = await findDoubtfulPage(deps.pool, domain.id)
+      const low = doubtful ? { ...doubtful, at: doubtful.at.toISOString() } : null
+      const figures = { earned_microdollars: earned, low_confidence: low }
+      return { body: { ...showDomain(domain, deps), review, ...figures } }
     },
   }),
   route('POST /v1/domains/{id}/withdraw', {

@@ -57,16 +57,31 @@ const RuleField = z.strictObject({
 
 export type RuleJson = z.infer<typeof RuleField>
 
+const OUTCOMES = [
+  'sold',
+  'malformed_url',
+  'domain_not_registered',
+  'page_not_for_sale',
+  'page_denied',
+] as const
+
 const RuleSet = z.strictObject({ rules: z.array(RuleField).max(RULES_MAX) })
 const RuleMatch = z.object({
-  outcome: z.enum([
-    'sold',
-    'malformed_url',
-    'domain_not_registered',
-    'page_not_for_sale',
-    'page_denied',
-  ]),
+  outcome: z.enum(OUTCOMES),
   rule: RuleField.nullable(),
+})
+const PageUrl = z.strictObject({ url: z.string().min(1).max(2_048) })
+const PreviewView = z.object({
+  ...RuleMatch.shape,
+  robots_allowed: z.boolean().nullable().meta({ description: 'By robots.txt. null: not read.' }),
+  directives: z.array(z.string()).meta({
+    description: 'What the page asks of robots (meta robots, X-Robots-Tag), such as noai.',
+  }),
+  read_by: z.enum(['browser', 'fast']).nullable(),
+  page: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As callers get it.' }),
+  problem: z.object({ code: z.string(), detail: z.string() }).nullable().meta({
+    description: 'Why callers would not get the page.',
+  }),
 })
 
 /** Price rules of a domain. The most specific rule applies; pages without a rule are not sold. */
@@ -105,7 +120,7 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('POST /v1/domains/{id}/rules/try', {
     summary: 'Returns the rule that applies to a page, without fetching it.',
     auth: 'provider',
-    body: z.strictObject({ url: z.string().min(1).max(2_048) }),
+    body: PageUrl,
     example: { url: 'https://example.com/blog/first' },
     repeatable: true,
     response: { status: 200, schema: RuleMatch },
@@ -116,6 +131,31 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       const found = matchPage({ ...domain, rules }, request.body.url)
       const sold = typeof found === 'string' ? undefined : showRule(found.rule)
       return { body: { outcome: sold ? 'sold' : found, rule: sold ?? null } }
+    },
+  }),
+  route('POST /v1/domains/{id}/preview', {
+    summary: 'Reads a page as callers would get it, with its rule, without charge.',
+    auth: 'provider',
+    body: PageUrl,
+    example: { url: 'https://example.com/blog/first' },
+    repeatable: true,
+    response: { status: 200, schema: PreviewView },
+    faults: ['root_key_required', 'domain_not_found', 'domain_not_proven', 'preview_too_soon'],
+    handle: async (request) => {
+      const { params, body } = request
+      const found = await deps.previews.preview(ownerOf(request), params.id, body.url)
+      const { outcome, rule, robotsAllowed = null, page, problem = null } = found
+      return {
+        body: {
+          outcome,
+          rule: rule ? showRule(rule) : null,
+          robots_allowed: robotsAllowed,
+          directives: [...(page?.directives ?? [])],
+          read_by: page?.readBy ?? null,
+          page: page?.article ?? null,
+          problem,
+        },
+      }
     },
   }),
 ]

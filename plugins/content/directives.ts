@@ -1,0 +1,24 @@
+import { Parser } from 'htmlparser2'
+
+/** Characters in which a document declares its directives. */
+const HEAD_MAX = 131_072
+const ROBOTS: ReadonlySet<string> = new Set(['robots', 'agenthub'])
+
+/**
+ * Returns what a page asks of robots, such as `noai` or `noindex`: from its X-Robots-Tag and its
+ * meta elements, each once.
+ */
+export function directivesOf(
+  header: string | readonly string[] | undefined,
+  body: Uint8Array,
+): readonly string[] {
+  const texts = [header ?? []].flat()
+  const parser = new Parser({
+    onopentag: (name, { name: about = '', content = '' }) => {
+      if (name === 'meta' && ROBOTS.has(about.toLowerCase())) texts.push(content)
+    },
+  })
+  parser.end(Buffer.from(body.subarray(0, HEAD_MAX)).toString('latin1'))
+  const words = texts.flatMap((text) => text.split(','))
+  return [...new Set(words.map((word) => word.trim().toLowerCase()))].filter(Boolean)
+}

@@ -1,0 +1,112 @@
+import {
+  type Call,
+  type Infer,
+  micros,
+  type PricedPage,
+  type Quote,
+  Refusal,
+  Reply,
+  type SellingDomain,
+} from 'agenthub/plugin'
+import {
+  type GatewayDeps,
+  type ObtainedPage,
+  obtainPage,
+  type PageTerms,
+  pricePage,
+  toResult,
+} from './obtain.ts'
+import type { inputOf } from './schemas.ts'
+import { conditionOf, isUnchanged, type PageVersion } from './versions.ts'
+
+type PageInput = Infer<ReturnType<typeof inputOf>>
+
+interface FetchTerms extends PageTerms {
+  /** True if the caller has the cached version already, which then costs nothing. */
+  readonly isUnchanged: boolean
+}
+
+const FREE = micros(0n)
+
+/** Prices one page. @throws Refusal for a URL that is not for sale, before any money moves */
+export async function quotePage(
+  deps: GatewayDeps,
+  domain: SellingDomain,
+  asked: PageInput,
+): Promise<Quote<FetchTerms>> {
+  const priced = await pricePage(deps, domain, asked.url, asked.max_age)
+  if (asked.preview && priced.page.rule.previewCharacters === 0) {
+    throw new Refusal('no_preview', 'The owner gives no preview of this page.')
+  }
+  const condition = conditionOf(asked)
+  const isConfirmed =
+    !asked.preview &&
+    condition !== undefined &&
+    priced.cached !== undefined &&
+    isUnchanged(priced.cached, condition)
+  const amount = asked.preview || isConfirmed ? FREE : priced.price
+  return { amount, terms: { ...priced, isUnchanged: isConfirmed } }
+}
+
+/** Delivers one page, its preview, or the confirmation that the caller has it already. */
+export async function deliverPage(
+  deps: GatewayDeps,
+  domain: SellingDomain,
+  call: Call<PageInput>,
+): Promise<Reply> {
+  const { input: asked, headers } = call
+  const terms = call.terms as FetchTerms
+  const { page, cached } = terms
+  if (terms.isUnchanged && cached) {
+    const cache = { hit: true, age_seconds: cached.ageSeconds }
+    return new Reply(confirmation(page, { ...cached, cache }))
+  }
+  const paid = !asked.preview && page.rule.price > FREE
+  const obtained = await obtainPage(deps, domain, terms, { ...call, paid })
+  if (asked.preview) return new Reply(buildPreview(obtained, page))
+  const condition = conditionOf(asked, headers)
+  if (condition && isConfirmable(obtained, terms) && isUnchanged(obtained, condition)) {
+    call.charge(FREE)
+    if (!condition.isHttp) return new Reply(confirmation(page, obtained))
+    return new Reply(null, { status: 304, headers: validators(obtained) })
+  }
+  const sold = { url: page.url, cached: obtained.cache.hit, charged: terms.price }
+  await deps.domains.note({ call: call.id, domain: domain.id, pages: [sold] })
+  return new Reply(toResult(obtained), { headers: validators(obtained) })
+}
+
+/**
+ * Returns true if an unchanged page need not be bought again: once for each time that the owner
+ * lets the cache sell it. Who wants it read sooner pays for that.
+ */
+const isConfirmable = (
+  { isCached }: ObtainedPage,
+  { isRefresh }: Pick<PageTerms, 'isRefresh'>,
+): boolean => isCached && !isRefresh
+
+const confirmation = (
+  { url }: PricedPage,
+  { etag, changedAt, cache }: PageVersion & Pick<ObtainedPage, 'cache'>,
+) => ({ url, unchanged: true, etag, changed_at: changedAt.toISOString(), cache })
+
+const validators = ({ etag, changedAt }: PageVersion) => ({
+  ETag: `"${etag}"`,
+  'Last-Modified': changedAt.toUTCString(),
+})
+
+/** Builds the preview: the beginning of the text and nothing that reveals the rest. */
+function buildPreview(obtained: ObtainedPage, { rule }: PricedPage) {
+  const { etag: _, changed_at: __, ...result } = toResult(obtained)
+  const whole = Array.from(result.text)
+  const shown = whole.slice(0, rule.previewCharacters)
+  return {
+    ...result,
+    text: shown.join(''),
+    data: null,
+    markdown: '',
+    headings: [],
+    links: [],
+    images: [],
+    preview: { characters: shown.length, of: whole.length },
+  }
+}
