@@ -42,7 +42,7 @@ export const batchInputOf = (example: string) =>
     max_age: maxAge,
   })
 
-export const LIST_MAX = 100
+const LIST_MAX = 100
 
 export const listInput = s.object({
   limit: s.optional(s.integer({ minimum: 1, maximum: LIST_MAX, description: 'Default 50.' })),

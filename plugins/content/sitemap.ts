@@ -108,7 +108,7 @@ async function readSitemap(
 }
 
 /** Parses a sitemap, an index of sitemaps, or a list of URLs as text. */
-export function parseSitemap(text: string): SitemapFile {
+function parseSitemap(text: string): SitemapFile {
   if (!text.trimStart().startsWith('<')) {
     const urls = text.split('\n').map((line) => line.trim())
     return { pages: urls.map((url) => ({ url, modified: null })), sitemaps: [] }
