@@ -116,6 +116,7 @@ describe('the database', () => {
       'owners_of',
       'record_full_verification',
       'record_verification',
+      'statement',
       'sum_up',
       'take_snapshots',
       'totals_at',

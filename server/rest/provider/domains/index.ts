@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { findDoubtfulPage } from '../../../../core/catalog/domains/low-confidence.ts'
+import {
+  type DoubtfulPage,
+  findDoubtfulPage,
+} from '../../../../core/catalog/domains/low-confidence.ts'
 import { domainToken, verifyDomain } from '../../../../core/catalog/domains/proof.ts'
 import {
   changeDomain,
@@ -156,8 +159,7 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       const domain = await findDomain(deps.pool, ownerOf(request), request.params.id)
       const earned = json(await unpaidEarnings(deps.ledger, domain))
       const review = showReview(await readReview(deps.pool, domain.id))
-      const doubtful = await findDoubtfulPage(deps.pool, domain.id)
-      const low = doubtful ? { ...doubtful, at: doubtful.at.toISOString() } : null
+      const low = showDoubtful(await findDoubtfulPage(deps.pool, domain.id))
       const figures = { earned_microdollars: earned, low_confidence: low }
       return { body: { ...showDomain(domain, deps), review, ...figures } }
     },
@@ -193,6 +195,9 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       refreshAndShow(deps, await deleteDomain(deps.pool, ownerOf(request), request.params.id)),
   }),
 ]
+
+const showDoubtful = (page: DoubtfulPage | undefined) =>
+  page ? { ...page, at: page.at.toISOString() } : null
 
 const reviewRules = ({ approval, proxyUrl }: DomainDeps): ReviewRules => ({
   approval,

@@ -86,6 +86,11 @@ const PreviewView = z.object({
 
 /** Price rules of a domain. The most specific rule applies; pages without a rule are not sold. */
 export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
+  ...priceRoutes(deps),
+  ...trialRoutes(deps),
+]
+
+const priceRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('GET /v1/domains/{id}/rules', {
     summary: 'Returns the prices and rules of a domain.',
     auth: 'provider',
@@ -117,6 +122,10 @@ export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
       return { body: { rules: rules.map(showRule) } }
     },
   }),
+]
+
+/** Show owners the effect of their rules on one page. */
+const trialRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
   route('POST /v1/domains/{id}/rules/try', {
     summary: 'Returns the rule that applies to a page, without fetching it.',
     auth: 'provider',
