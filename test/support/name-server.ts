@@ -1,21 +1,29 @@
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
+import { isIPv4 } from 'node:net'
 
 /** TXT records by name, each a list of strings. Other names do not exist. */
 export type Records = Map<string, readonly (readonly string[])[]>
 
+const A = 1
+const AAAA = 28
 const TXT = 16
 const INTERNET = 1
 const RESPONSE = 0x8180
+const SERVER_FAILED = 2
 const NO_SUCH_NAME = 3
-const REFUSED = 5
 /** Offset of the question, referenced by every response. */
 const QUESTION = 12
 
-/** DNS server on loopback for tests: TXT records by RFC 1035, over UDP. */
+/** Response to the queries of a name: its addresses, of which IPv6 ones have all 8 groups. */
+type Addresses = readonly string[] | 'none at all' | 'a failure'
+
+/** DNS server on loopback for tests: addresses and TXT records by RFC 1035, over UDP. */
 export async function openNameServer(): Promise<{
   readonly records: Records
+  readonly addresses: Map<string, Addresses>
+  readonly url: string
   /** Queried names. */
   readonly asked: string[]
   /** Resolver that uses only this server. */
@@ -23,16 +31,24 @@ export async function openNameServer(): Promise<{
   close(): void
 }> {
   const records: Records = new Map()
+  const addresses = new Map<string, Addresses>()
   const asked: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (message, { port, address }) => {
     const { name, end } = readName(message)
     asked.push(name)
     const type = message.readUInt16BE(end)
-    const found = type === TXT ? records.get(name.toLowerCase()) : undefined
-    const code = type !== TXT ? REFUSED : found ? 0 : NO_SUCH_NAME
+    const key = name.toLowerCase()
+    const known: Addresses | readonly Buffer[] | undefined =
+      type === TXT ? records.get(key)?.map(textData) : addresses.get(key)
+    if (known === 'none at all') return
+    const code = known === undefined ? NO_SUCH_NAME : known === 'a failure' ? SERVER_FAILED : 0
+    const found = Array.isArray(known) ? known : []
     const question = message.subarray(QUESTION, end + 4)
-    const answers = (found ?? []).map(written)
+    const answers = found
+      .map((each) => (typeof each === 'string' ? addressData(each) : each))
+      .filter((data) => type === TXT || data.length === ADDRESS_BYTES[type])
+      .map((data) => written(type, data))
     const header = Buffer.alloc(QUESTION)
     header.writeUInt16BE(message.readUInt16BE(0), 0)
     header.writeUInt16BE(RESPONSE | code, 2)
@@ -43,8 +59,9 @@ export async function openNameServer(): Promise<{
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   const resolver = new Resolver({ timeout: 500, tries: 2 })
-  resolver.setServers([`127.0.0.1:${socket.address().port}`])
-  return { records, asked, resolver, close: () => socket.close() }
+  const url = `127.0.0.1:${socket.address().port}`
+  resolver.setServers([url])
+  return { records, addresses, url, asked, resolver, close: () => socket.close() }
 }
 
 function readName(message: Buffer): { readonly name: string; readonly end: number } {
@@ -57,13 +74,28 @@ function readName(message: Buffer): { readonly name: string; readonly end: numbe
   return { name: labels.join('.'), end: at + 1 }
 }
 
-function written(strings: readonly string[]): Buffer {
-  const data = Buffer.concat(
+const ADDRESS_BYTES: Readonly<Record<number, number>> = { [A]: 4, [AAAA]: 16 }
+
+const addressData = (address: string): Buffer =>
+  isIPv4(address)
+    ? Buffer.from(address.split('.').map(Number))
+    : Buffer.from(
+        address
+          .split(':')
+          .map((group) => group.padStart(4, '0'))
+          .join(''),
+        'hex',
+      )
+
+const textData = (strings: readonly string[]): Buffer =>
+  Buffer.concat(
     strings.map((text) => Buffer.concat([Buffer.of(text.length), Buffer.from(text, 'latin1')])),
   )
+
+function written(type: number, data: Buffer): Buffer {
   const head = Buffer.alloc(QUESTION)
   head.writeUInt16BE(0xc000 | QUESTION, 0)
-  head.writeUInt16BE(TXT, 2)
+  head.writeUInt16BE(type, 2)
   head.writeUInt16BE(INTERNET, 4)
   head.writeUInt16BE(data.length, 10)
   return Buffer.concat([head, data])

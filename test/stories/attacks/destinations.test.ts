@@ -1,6 +1,5 @@
-import dns from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
 import { createServer as createTls } from 'node:https'
-import { syncBuiltinESMExports } from 'node:module'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { freePort } from '../../../core/runtime/net.ts'
@@ -106,22 +105,19 @@ describe('attacks by the destination of a call', () => {
   })
 
   describe('a host name', () => {
-    const { lookup } = dns
-    /** Replaces the local resolver; each lookup returns the next answer. */
+    const { resolve4, resolve6 } = Resolver.prototype
+    /** Replaces the name servers; each lookup returns the next answer. */
     const resolving = (answers: readonly (readonly string[])[]): string[] => {
       const asked: string[] = []
       const answer = async (name: string) => {
         asked.push(name)
-        const addresses = answers[Math.min(asked.length, answers.length) - 1]!
-        return addresses.map((address) => ({ address, family: 4 }))
+        return answers[Math.min(asked.length, answers.length) - 1]!
       }
-      Object.assign(dns, { lookup: answer })
-      syncBuiltinESMExports()
+      Object.assign(Resolver.prototype, { resolve4: answer, resolve6: async () => [] })
       return asked
     }
     afterEach(() => {
-      Object.assign(dns, { lookup })
-      syncBuiltinESMExports()
+      Object.assign(Resolver.prototype, { resolve4, resolve6 })
     })
     const names: readonly [string, readonly (readonly string[])[]][] = [
       ['A013 with a public and a private address', [[PUBLIC, '127.0.0.1']]],
