@@ -1,5 +1,7 @@
 import { type ChildNode, type Element, isTag, isText } from 'domhandler'
+import type { InlineContext } from './inline.ts'
 import { absolute } from './metadata.ts'
+import { textOf } from './text.ts'
 
 const KEPT: ReadonlySet<string> = new Set(
   'a b strong i em code s del sub sup br img p ul ol li dl dt dd pre blockquote'.split(' '),
@@ -26,22 +28,28 @@ const spanOf = (cell: Element, name: string): string | undefined => {
 export const isSpanning = (cell: Element): boolean =>
   spanOf(cell, 'colspan') !== undefined || spanOf(cell, 'rowspan') !== undefined
 
-function htmlOf(nodes: readonly ChildNode[], base: string, isCode: boolean): string {
+/** Escapes words; a dollar that belongs to no formula becomes a reference. */
+const escapeWords = (text: string, { hasFormulas }: InlineContext): string =>
+  hasFormulas ? escapeHtml(text).replaceAll('$', '&#36;') : escapeHtml(text)
+
+function htmlOf(nodes: readonly ChildNode[], context: InlineContext, isCode: boolean): string {
   return nodes
     .map((node) => {
       if (isText(node)) {
         // A blank line would end the table for a reader of Markdown.
-        const text = escapeHtml(node.data)
+        const text = escapeWords(node.data, context)
         return isCode ? text.replace(/\r?\n/g, '&#10;') : text.replace(/\s+/g, ' ')
       }
       if (!isTag(node)) return ''
       const { name, attribs } = node
-      const inner = htmlOf(node.children, base, isCode || name === 'pre')
+      if (name === 'math') return escapeHtml(textOf(node))
+      const inner = htmlOf(node.children, context, isCode || name === 'pre')
       if (!KEPT.has(name)) return inner
-      const href = name === 'a' ? attribute('href', absolute(attribs['href'], base)) : ''
+      const href = name === 'a' ? attribute('href', absolute(attribs['href'], context.base)) : ''
       const image =
         name === 'img'
-          ? attribute('src', absolute(attribs['src'], base)) + attribute('alt', attribs['alt'])
+          ? attribute('src', absolute(attribs['src'], context.base)) +
+            attribute('alt', attribs['alt'])
           : ''
       return `<${name}${href}${image}>${EMPTY.has(name) ? '' : `${inner}</${name}>`}`
     })
@@ -49,11 +57,11 @@ function htmlOf(nodes: readonly ChildNode[], base: string, isCode: boolean): str
 }
 
 /** Writes a table as HTML, with spans and with lists and code in cells. */
-export function htmlTableOf(rows: readonly (readonly Element[])[], base: string): string {
+export function htmlTableOf(rows: readonly (readonly Element[])[], context: InlineContext): string {
   const lines = rows.map((row) => {
     const cells = row.map((cell) => {
       const spans = ['colspan', 'rowspan'].map((name) => attribute(name, spanOf(cell, name)))
-      const inner = htmlOf(cell.children, base, false).trim()
+      const inner = htmlOf(cell.children, context, false).trim()
       return `<${cell.name}${spans.join('')}>${inner}</${cell.name}>`
     })
     return `<tr>${cells.join('')}</tr>`

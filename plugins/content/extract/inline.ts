@@ -14,6 +14,14 @@ const MARKS: Readonly<Record<string, string>> = {
 }
 const CODE: ReadonlySet<string> = new Set(['code', 'kbd', 'samp', 'tt'])
 
+/** Context of inline content. */
+export interface InlineContext {
+  /** Base URL of links. */
+  readonly base: string
+  /** True if the document has formulas: an unescaped dollar sign then begins or ends one. */
+  readonly hasFormulas: boolean
+}
+
 /** Escapes marks in words. */
 export const escapeMarkdown = (text: string): string =>
   text
@@ -43,13 +51,18 @@ export function fenceFor(text: string, least: number): string {
 const addressOf = (href: string | undefined, base: string): string | undefined =>
   absolute(href, base)?.replace(/[()\s]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`)
 
-function elementOf(node: Element, base: string): string {
+/** Escapes words of a document in which dollars may enclose formulas. */
+function escapeWords(text: string, { hasFormulas }: InlineContext): string {
+  const escaped = escapeMarkdown(text)
+  return hasFormulas ? escaped.replaceAll('$', '\\$') : escaped
+}
+
+function elementOf(node: Element, context: InlineContext): string {
   if (node.name === 'br') return '\n'
   if (node.name === 'img') {
-    const source = addressOf(node.attribs['src'], base)
-    return source === undefined
-      ? ''
-      : `![${escapeMarkdown(collapseSpaces(node.attribs['alt'] ?? ''))}](${source})`
+    const source = addressOf(node.attribs['src'], context.base)
+    const alt = escapeWords(collapseSpaces(node.attribs['alt'] ?? ''), context)
+    return source === undefined ? '' : `![${alt}](${source})`
   }
   if (CODE.has(node.name)) {
     const code = collapseSpaces(textOf(node))
@@ -57,9 +70,9 @@ function elementOf(node: Element, base: string): string {
     return code === '' ? '' : `${fence}${code}${fence}`
   }
   if (node.name === 'math') return textOf(node)
-  const text = inlineOf(node.children, base)
+  const text = inlineOf(node.children, context)
   if (node.name === 'a') {
-    const address = addressOf(node.attribs['href'], base)
+    const address = addressOf(node.attribs['href'], context.base)
     return address === undefined || text.trim() === '' ? text : `[${text.trim()}](${address})`
   }
   const mark = MARKS[node.name]
@@ -67,10 +80,10 @@ function elementOf(node: Element, base: string): string {
 }
 
 /** Converts inline content to Markdown; `br` is a line break. */
-export const inlineOf = (nodes: readonly ChildNode[], base: string): string =>
+export const inlineOf = (nodes: readonly ChildNode[], context: InlineContext): string =>
   nodes
     .map((node) => {
-      if (isText(node)) return escapeMarkdown(node.data.replace(/\s+/g, ' '))
-      return isTag(node) ? elementOf(node, base) : ''
+      if (isText(node)) return escapeWords(node.data.replace(/\s+/g, ' '), context)
+      return isTag(node) ? elementOf(node, context) : ''
     })
     .join('')

@@ -1,26 +1,24 @@
 import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { alertOf, isAlertTitle } from './admonitions.ts'
 import { htmlTableOf, isSpanning } from './html-table.ts'
-import { escapeLineStart, fenceFor, inlineOf } from './inline.ts'
+import { escapeLineStart, fenceFor, type InlineContext, inlineOf } from './inline.ts'
 import { collapseSpaces, INLINE } from './measure.ts'
-import { captionOf, isPlain, rowsOf } from './tables.ts'
+import { captionOf, holdsAny, isPlain, rowsOf } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Maximum nesting of lists and quotes; deeper ones are not indented further. */
 const INDENT_MAX = 12
 
 /** Context of a block. */
-interface Place {
-  /** Base URL of links. */
-  readonly base: string
+interface Place extends InlineContext {
   /** Nesting depth in lists and quotes. */
   readonly depth: number
 }
 
-const inner = ({ base, depth }: Place): Place => ({ base, depth: depth + 1 })
+const inner = (place: Place): Place => ({ ...place, depth: place.depth + 1 })
 
-function paragraph(nodes: readonly ChildNode[], { base }: Place): string[] {
-  const lines = inlineOf(nodes, base).split('\n').map(collapseSpaces)
+function paragraph(nodes: readonly ChildNode[], place: Place): string[] {
+  const lines = inlineOf(nodes, place).split('\n').map(collapseSpaces)
   const text = lines.filter((line) => line !== '').map(escapeLineStart)
   return text.length === 0 ? [] : [text.join('\\\n')]
 }
@@ -65,7 +63,7 @@ function definitions(node: Element, place: Place): string[] {
   for (const part of parts) {
     if (!isTag(part)) continue
     if (part.name === 'dt') {
-      const term = collapseSpaces(inlineOf(part.children, place.base))
+      const term = collapseSpaces(inlineOf(part.children, place))
       items.push(term === '' ? [] : [term.includes('**') ? term : `**${term}**`])
     } else {
       const definition = blocks(part.children, inner(place))
@@ -81,10 +79,10 @@ function table(node: Element, place: Place): string[] {
   if (rows === undefined) return blocks(node.children, place)
   const caption = paragraph(captionOf(node)?.children ?? [], place)
   if (!rows.flat().every((cell) => isPlain(cell) && !isSpanning(cell))) {
-    return [...caption, htmlTableOf(rows, place.base)]
+    return [...caption, htmlTableOf(rows, place)]
   }
   const cells = rows.map((row) =>
-    row.map((cell) => collapseSpaces(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
+    row.map((cell) => collapseSpaces(inlineOf(cell.children, place)).replaceAll('|', '\\|')),
   )
   const width = cells.reduce((most, row) => Math.max(most, row.length), 0)
   const [head, ...others] = cells.map(
@@ -137,7 +135,7 @@ function alert(node: Element, place: Place, type: string): string[] {
 function block(node: Element, place: Place): string[] {
   const level = /^h([1-6])$/.exec(node.name)?.[1]
   if (level !== undefined) {
-    const text = collapseSpaces(inlineOf(node.children, place.base))
+    const text = collapseSpaces(inlineOf(node.children, place))
     return text === '' ? [] : [`${'#'.repeat(Number(level))} ${text}`]
   }
   switch (node.name) {
@@ -179,6 +177,8 @@ function blocks(nodes: readonly ChildNode[], place: Place): string[] {
   return [...out, ...paragraph(run, place)]
 }
 
+const FORMULAS: ReadonlySet<string> = new Set(['math'])
+
 /** Converts a body to Markdown: CommonMark with GitHub tables. */
 export const markdownOf = (root: ParentNode, base: string): string =>
-  blocks(root.children, { base, depth: 0 }).join('\n\n')
+  blocks(root.children, { base, depth: 0, hasFormulas: holdsAny(root, FORMULAS) }).join('\n\n')

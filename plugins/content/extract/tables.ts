@@ -17,6 +17,10 @@ const RICH: ReadonlySet<string> = new Set(
   [...PLAIN].concat('ul ol li dl dt dd pre blockquote'.split(' ')),
 )
 
+/** Returns true if an element of one of the names is below the node. */
+export const holdsAny = (node: ParentNode, names: ReadonlySet<string>): boolean =>
+  elementsOf(node).some((child) => names.has(child.name) || holdsAny(child, names))
+
 const holdsOnly = (cell: ParentNode, names: ReadonlySet<string>): boolean =>
   elementsOf(cell).every((child) => names.has(child.name) && holdsOnly(child, names))
 

@@ -13,6 +13,7 @@ import { isWhole, layoutNames, rememberNames } from './layout.ts'
 import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
 import { annotationName, isCaptionName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
+import { holdsAny } from './tables.ts'
 import { textOf } from './text.ts'
 
 /** Maximum length of a removable caption; longer ones are text, as in galleries. */
@@ -23,12 +24,6 @@ const SUBSTANCE: ReadonlySet<string> = new Set(['table', 'pre', 'blockquote', 'u
 const KEPT: ReadonlySet<string> = new Set(['img', 'picture', 'source'])
 
 const isHeading = (node: ChildNode): boolean => isTag(node) && HEADING.test(node.name)
-
-function contains(node: ParentNode, names: ReadonlySet<string>): boolean {
-  return node.children.some(
-    (child) => isTag(child) && (names.has(child.name) || contains(child, names)),
-  )
-}
 
 /** Removes the text below an element and keeps images and the given elements. */
 function removeText(root: ParentNode, kept: ReadonlySet<ChildNode>): void {
@@ -167,7 +162,7 @@ export function trim(root: ParentNode, title: string, kind: Kind): ReadonlySet<C
     }
     const name = nameOf(node)
     if (node.name === 'figcaption' && prose < CAPTION_MAX) marginal.add(node)
-    else if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE))
+    else if (node.name === 'figure' && prose < CAPTION_MAX && !holdsAny(node, SUBSTANCE))
       annotated.push(node)
     else if (
       name !== undefined &&

@@ -28,6 +28,24 @@ describe('the extracted text of a page', () => {
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
+  it('omits links that serve as buttons, and keeps text that begins alike', () => {
+    const link = (label: string): string => `<div><a href="/next">${label}</a></div>`
+    const buttons = [
+      'Learn more',
+      'Add to cart',
+      'Get a free quote',
+      'Try it for free',
+      'Go to shop',
+    ]
+    const kept = [
+      link(`Learn more about ${'the pillars of the old harbour, '.repeat(4)}and their repair`),
+      '<div>Download of the plans is free, see the <a href="/plans">page</a> of the port.</div>',
+    ]
+    const { text } = articleIn(page(buttons.map(link).join('') + PARAGRAPHS + kept.join('')))
+    for (const label of buttons) expect(text.split('\n')).not.to.include(label)
+    expect(text).to.include('Learn more about the pillars').and.include('Download of the plans')
+  })
+
   it('keeps sentences that only start like a promotional line', () => {
     const sentence = `Published in 1893 by the office of the port, the plan of the pillars shows
       that their builders knew of the worm.`

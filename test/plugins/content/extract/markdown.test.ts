@@ -177,6 +177,19 @@ describe('notation', () => {
     expect(articleIn(page(`${PARAGRAPHS}${math}`)).text).to.include('$$\\frac{a}{2}$$')
   })
 
+  it('escapes dollars that belong to no formula, on pages with formulas only', () => {
+    const prices = `<p>It costs $5 and <b>$6</b>, or <a href="/x">$7</a>.</p>
+      <table><tr><th rowspan="2">$8</th><td>MATH</td></tr><tr><td>$9</td></tr></table><p>x</p>`
+    const sold = (math: string): string => markdown(prices.replace('MATH', math))
+    const escaped = sold(`<math alttext="a<b"></math>`)
+    expect(escaped).to.include('It costs \\$5 and **\\$6**, or [\\$7](https://news.example/x).')
+    expect(escaped).to.include('<th rowspan="2">&#36;8</th><td>$a&lt;b$</td>')
+    expect(escaped).to.include('<td>&#36;9</td>')
+    const plain = sold('none')
+    expect(plain).to.include('It costs $5 and **$6**, or [$7](https://news.example/x).')
+    expect(plain).to.include('<td>$9</td>')
+  })
+
   it('has the readings of ruby text in parentheses', () => {
     const ruby = '<ruby>港<rp>(</rp><rt>みなと</rt><rp>)</rp></ruby>'
     expect(articleIn(page(`${PARAGRAPHS}<p>${ruby}は閉鎖された。</p>`)).text).to.include(
@@ -193,7 +206,7 @@ describe('Markdown that is rendered', () => {
       <tr><td><ul><li>one</li><li>two</li></ul></td></tr></table>`,
     lists: `<ul><li>One<ol start="4"><li>four</li><li>five</li></ol></li><li><p>Two</p><p>three</p>
       <pre>code\n\n  more</pre></li></ul>`,
-    math: '<p>Where <math alttext="a_1 \\le b_2"></math> holds, and costs $5 [or] *more*.</p>',
+    math: '<p>Where <math alttext="a_1 \\le b_2"></math> holds, and costs $5/$6 [or] *more*.</p>',
     definitions: '<dl><dt>quay</dt><dd>A wall of stone.</dd></dl>',
   }
   for (const [what, html] of Object.entries(parts)) {

@@ -11,7 +11,7 @@ const escapeHtml = (text: string): string =>
 
 const INLINE = new RegExp(
   [
-    /\\([\\`*_[\]<#>+.-])/,
+    /\\([\\`*_[\]<#>+.$-])/,
     /(?<ticks>`+)(.+?)\k<ticks>(?!`)/,
     /\$(\S|\S[^$]*\S)\$/,
     /\[((?:\\.|[^\]\\])*)\]\(([^)]*)\)/,
