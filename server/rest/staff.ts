@@ -55,7 +55,11 @@ export async function findStaff(
 function assertRole(required: Role, staff: Staff | undefined): void {
   const held = ROLES.findIndex((role) => role === staff?.role)
   if (held !== -1 && held <= ROLES.indexOf(required)) return
-  throw new Fault(required === 'admin' ? 'admin_only' : 'finance_only')
+  const sufficient = ROLES.slice(0, ROLES.indexOf(required) + 1).join(' or ')
+  throw new Fault(
+    required === 'admin' ? 'admin_only' : 'finance_only',
+    `Use a main key or account with the role ${sufficient}. An administrator grants roles.`,
+  )
 }
 
 const MINUTE_SECONDS = 60

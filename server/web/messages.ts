@@ -59,17 +59,17 @@ const TITLES_BY_STATUS: Readonly<Record<number, string>> = {
 
 /** Error page with the error code and a next step. */
 export function errorPage(fault: Fault, requestId: string): PageContent {
-  const title = TITLES_BY_STATUS[fault.status] ?? FAULTS[fault.code][1]
   const needsRole = fault.code === 'finance_only' || fault.code === 'admin_only'
+  const title = needsRole
+    ? 'Staff role required'
+    : (TITLES_BY_STATUS[fault.status] ?? FAULTS[fault.code][1])
   return {
     status: fault.status,
     title,
     main: html`<h1>${title}</h1><p class="lead">${
       fault.status >= 500
         ? `The error is on our side and has been logged. ${nextStep(fault)}`
-        : needsRole
-          ? 'Your account does not have this role. An administrator can grant it.'
-          : fault.message
+        : fault.message
     }</p>
 <p>You were not charged. Error code: ${errorCodeLink(fault)}${
       fault.status >= 500 && html`, request id: <code>${requestId}</code>`

@@ -45,7 +45,8 @@ const listingCard = (listing: AssessedListing, why?: Html): Html =>
   }${why}</li>`
 
 export const searchHitCard = (hit: Hit): Html => {
-  const why = html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`
+  const why =
+    hit.why.length === 0 ? undefined : html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`
   return 'service' in hit ? serviceCard(hit.service, why) : listingCard(hit.external, why)
 }
 

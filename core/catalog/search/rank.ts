@@ -98,7 +98,7 @@ export function explainRank(hit: ScoredCandidate): RankedCandidate {
     ...(similar > 0 ? [`stands for ${similar} similar listings of this seller`] : []),
     ...(isFeatured ? ['new: featured today'] : []),
   ]
-  return { candidate, score, why: why.length === 0 ? ['everything'] : why }
+  return { candidate, score, why }
 }
 
 /** Small factor for price, reliability, speed and freshness: decides among equal matches. */

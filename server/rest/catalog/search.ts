@@ -16,7 +16,9 @@ import { ServiceView, type ShowService } from './service-view.ts'
 
 const rankFields = {
   score: z.number(),
-  why: z.string().meta({ description: 'Matches and other reasons for its rank.' }),
+  why: z
+    .string()
+    .meta({ description: 'Matches and other reasons for its rank; empty if there are none.' }),
 }
 
 const Fields = z.object({ required: z.array(z.string()), optional: z.array(z.string()) })

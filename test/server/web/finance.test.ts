@@ -268,10 +268,12 @@ describe('pages of finance and administrators in a browser', function () {
   it('people without the role get an explanation, visitors the sign-in page', async () => {
     const eve = await createVisitor(hub(), 'eve@else.example')
     const stranger = await tab(eve)
-    for (const path of ['/finance', '/admin/roles']) {
+    const readers = 'admin or finance or auditor'
+    const roles = { '/finance': readers, '/admin': readers, '/admin/roles': 'admin' }
+    for (const [path, names] of Object.entries(roles)) {
       const answer = await stranger.open(path)
       expect(answer!.status(), path).to.equal(403)
-      expect(await stranger.text()).to.include('An administrator can grant it')
+      expect(await stranger.text()).to.include(`the role ${names}. An administrator grants roles.`)
     }
     await stranger.close()
     const nobody = await tab({ ...eve, cookie: 'hub_session=none' })

@@ -166,6 +166,13 @@ describe('search over the sample catalog', function () {
     expect(paged.slice(0, 14)).to.deep.equal(all.slice(0, 14))
   })
 
+  it('gives only reasons that it has', async () => {
+    const { hits } = await find({ query: '' })
+    const reasons = hits.flatMap(({ why }) => why)
+    expect(hits.length).to.be.above(0)
+    expect(reasons.filter((each) => !/ \d|\d of \d/.test(each))).to.deep.equal([])
+  })
+
   it('explains each hit truthfully', async () => {
     let told = 0
     for (const { query } of development) {

@@ -14,5 +14,6 @@ describe('a sandbox without configured administrators', () => {
     expect(await at(apiKey)).to.have.property('status', 200)
     const { body } = await at((await hub().agent()).apiKey)
     expect(body).to.include({ status: 403, code: 'finance_only' })
+    expect(body['detail']).to.include('the role admin or finance or auditor.')
   })
 })
