@@ -17,7 +17,7 @@ import {
   toResult,
 } from './obtain.ts'
 import type { inputOf } from './schemas.ts'
-import { conditionOf, isUnchanged, type PageVersion } from './versions.ts'
+import { type Condition, conditionOf, isUnchanged, type PageVersion } from './versions.ts'
 
 type PageInput = Infer<ReturnType<typeof inputOf>>
 
@@ -59,16 +59,17 @@ export async function deliverPage(
   const { page, cached } = terms
   if (terms.isUnchanged && cached) {
     const cache = { hit: true, age_seconds: cached.ageSeconds }
-    return new Reply(confirmation(page, { ...cached, cache }))
+    return new Reply(confirmation(page, { ...cached, cache }, conditionOf(asked)))
   }
   const paid = !asked.preview && page.rule.price > FREE
   const obtained = await obtainPage(deps, domain, terms, { ...call, paid })
   if (asked.preview) return new Reply(buildPreview(obtained, page))
   const condition = conditionOf(asked, headers)
-  if (condition && isConfirmable(obtained, terms) && isUnchanged(obtained, condition)) {
+  if (condition && isConfirmable(obtained, terms, condition) && isUnchanged(obtained, condition)) {
     call.charge(FREE)
-    if (!condition.isHttp) return new Reply(confirmation(page, obtained))
-    return new Reply(null, { status: 304, headers: validators(obtained) })
+    if (!condition.isHttp) return new Reply(confirmation(page, obtained, condition))
+    const { ETag, ...date } = validators(obtained)
+    return new Reply(null, { status: 304, headers: condition.isDate ? date : { ETag, ...date } })
   }
   const sold = { url: page.url, cached: obtained.cache.hit, charged: terms.price }
   await deps.domains.note({ call: call.id, domain: domain.id, pages: [sold] })
@@ -77,17 +78,26 @@ export async function deliverPage(
 
 /**
  * Returns true if an unchanged page need not be bought again: once for each time that the owner
- * lets the cache sell it. Who wants it read sooner pays for that.
+ * lets the cache sell it. Who wants it read sooner pays for that, and who knows no tag of it may
+ * never have bought it: nothing is read for a date.
  */
 const isConfirmable = (
   { isCached }: ObtainedPage,
-  { isRefresh }: Pick<PageTerms, 'isRefresh'>,
-): boolean => isCached && !isRefresh
+  { isRefresh, cached }: Pick<PageTerms, 'isRefresh' | 'cached'>,
+  { isDate }: Condition,
+): boolean => isCached && !isRefresh && (cached !== undefined || !isDate)
 
 const confirmation = (
   { url }: PricedPage,
   { etag, changedAt, cache }: PageVersion & Pick<ObtainedPage, 'cache'>,
-) => ({ url, unchanged: true, etag, changed_at: changedAt.toISOString(), cache })
+  condition: Condition | undefined,
+) => ({
+  url,
+  unchanged: true,
+  ...(condition?.isDate ? {} : { etag }), // a tag tells that its page was bought
+  changed_at: changedAt.toISOString(),
+  cache,
+})
 
 const validators = ({ etag, changedAt }: PageVersion) => ({
   ETag: `"${etag}"`,

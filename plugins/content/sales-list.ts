@@ -36,9 +36,8 @@ export class SalesList {
   async list(
     domain: SellingDomain,
     { limit = LIMIT, cursor = '' }: Infer<typeof listInput>,
-    signal: AbortSignal,
   ) {
-    const { readAt, problem } = await this.#lastReading(domain, signal)
+    const { readAt, problem } = await this.#lastReading(domain)
     const { rows } = await this.#deps.database.query<SitemapPage>(
       `SELECT url, modified FROM sitemap_page WHERE domain = $1 AND url > $2
        ORDER BY url LIMIT ${SCANNED_MAX}`,
@@ -72,21 +71,21 @@ export class SalesList {
     )
   }
 
-  async #lastReading(domain: SellingDomain, signal: AbortSignal): Promise<LastReading> {
+  async #lastReading(domain: SellingDomain): Promise<LastReading> {
     const { rows } = await this.#deps.database.query<LastReading & { isFresh: boolean }>(FIND, [
       domain.id,
     ])
     if (rows[0]?.isFresh) return rows[0]
     const pending = this.#reading.get(domain.id)
     if (pending) return pending
-    const reading = this.#read(domain, signal).finally(() => this.#reading.delete(domain.id))
+    const reading = this.#read(domain).finally(() => this.#reading.delete(domain.id))
     this.#reading.set(domain.id, reading)
     return reading
   }
 
-  /** Reads the sitemaps; pages of before are kept if none can be read. */
-  async #read(domain: SellingDomain, signal: AbortSignal): Promise<LastReading> {
-    const { pages, problem } = await readSitemaps(this.#deps.host.http, domain, signal)
+  /** Reads the sitemaps for all who wait; pages of before are kept if none can be read. */
+  async #read(domain: SellingDomain): Promise<LastReading> {
+    const { pages, problem } = await readSitemaps(this.#deps.host.http, domain)
     return this.#deps.database.transaction(async (transaction) => {
       const { rows } = await transaction.query<LastReading>(
         `INSERT INTO sitemap (domain, problem) VALUES ($1, $2)

@@ -121,7 +121,13 @@ const page = s.object({
   ),
 })
 
-const unchanged = s.object({ url: s.string(), unchanged: s.boolean(), ...version, cache })
+const unchanged = s.object({
+  url: s.string(),
+  unchanged: s.boolean(),
+  ...version,
+  etag: s.optional(version.etag),
+  cache,
+})
 
 export const output = s.anyOf(page, unchanged)
 

@@ -48,7 +48,7 @@ export const gatewayOf = (deps: ServiceDeps, domain: SellingDomain): AnyService 
         input: schemas.listInput,
         output: schemas.listOutput,
         deadlineSeconds: DEADLINE_SECONDS,
-        handle: ({ input, signal }) => deps.salesList.list(domain, input, signal),
+        handle: ({ input }) => deps.salesList.list(domain, input),
       },
     },
   })

@@ -24,6 +24,8 @@ interface SitemapFile {
 
 const FILES_MAX = 20
 const PAGES_MAX = 10_000
+/** Lines read of robots.txt. */
+const LINES_MAX = 10_000
 const BYTES_MAX = 8_388_608
 const URL_MAX = 2_048
 const FILE_MS = 5_000
@@ -36,9 +38,8 @@ const TOTAL_MS = 30_000
 export async function readSitemaps(
   http: Host['http'],
   { origin, host }: Pick<SellingDomain, 'origin' | 'host'>,
-  signal: AbortSignal,
 ): Promise<SitemapReading> {
-  const ends = AbortSignal.any([signal, AbortSignal.timeout(TOTAL_MS)])
+  const ends = AbortSignal.timeout(TOTAL_MS)
   const pages = new Map<string, SitemapPage>()
   const found = await sitemapsInRobots(http, origin, ends)
   const waiting = (found.length > 0 ? found : [`${origin}/sitemap.xml`]).map((url) => ({
@@ -59,7 +60,7 @@ export async function readSitemaps(
     if (!isNested) waiting.push(...file.sitemaps.map((each) => ({ url: each, isNested: true })))
     for (const { url: named, modified } of file.pages) {
       const page = isOfHost(named, host) ? URL.parse(named)?.href.split('#')[0] : undefined
-      if (page !== undefined) pages.set(page, { url: page, modified })
+      if (page !== undefined && page.length <= URL_MAX) pages.set(page, { url: page, modified })
     }
     if (pages.size > PAGES_MAX) return toReading(pages, 'The sitemaps have too many pages.')
   }
@@ -72,8 +73,8 @@ const toReading = (
 ): SitemapReading => ({ pages: [...pages.values()].slice(0, PAGES_MAX), problem })
 
 const isOfHost = (url: string, host: string): boolean => {
-  const { hostname, port } = URL.parse(url) ?? {}
-  return url.length <= URL_MAX && hostname === host && port === ''
+  const { hostname, port, protocol = '' } = URL.parse(url) ?? {}
+  return url.length <= URL_MAX && hostname === host && port === '' && /^https?:$/.test(protocol)
 }
 
 async function sitemapsInRobots(
@@ -83,7 +84,7 @@ async function sitemapsInRobots(
 ): Promise<readonly string[]> {
   const body = await download(http, `${origin}/robots.txt`, signal)
   if (typeof body === 'string') return []
-  const lines = body.toString('utf8').split('\n')
+  const lines = body.toString('utf8').split('\n', LINES_MAX)
   return lines.flatMap((line) => {
     const [name = '', ...rest] = line.split(':')
     return name.trim().toLowerCase() === 'sitemap' ? [rest.join(':').trim()] : []
@@ -110,7 +111,7 @@ async function readSitemap(
 /** Parses a sitemap, an index of sitemaps, or a list of URLs as text. */
 function parseSitemap(text: string): SitemapFile {
   if (!text.trimStart().startsWith('<')) {
-    const urls = text.split('\n').map((line) => line.trim())
+    const urls = text.split('\n', PAGES_MAX + 1).map((line) => line.trim())
     return { pages: urls.map((url) => ({ url, modified: null })), sitemaps: [] }
   }
   const pages: SitemapPage[] = []
@@ -133,8 +134,8 @@ function parseSitemap(text: string): SitemapFile {
         const url = (fields['loc'] ?? '').trim()
         const date = new Date((fields['lastmod'] ?? '').trim())
         const modified = Number.isNaN(date.getTime()) ? null : date.toISOString()
-        if (name === 'url') pages.push({ url, modified })
-        else if (name === 'sitemap') sitemaps.push(url)
+        if (name === 'url' && pages.length <= PAGES_MAX) pages.push({ url, modified })
+        else if (name === 'sitemap' && sitemaps.length <= FILES_MAX) sitemaps.push(url)
       },
     },
     { xmlMode: true },

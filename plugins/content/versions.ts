@@ -11,8 +11,9 @@ export interface PageVersion {
 /** Version that a caller already has. The tag takes precedence (RFC 9110 §13.2.2). */
 export interface Condition {
   readonly etags: readonly string[]
-  /** Milliseconds since 1970; undefined if tags are given. */
-  readonly since: number | undefined
+  /** Milliseconds since 1970, by which a version counts without a tag. */
+  readonly since: number
+  readonly isDate: boolean
   /** True if HTTP headers state it: the response is then 304. */
   readonly isHttp: boolean
 }
@@ -22,27 +23,39 @@ const TAG_LENGTH = 27
 export const tagOf = (article: Article): string =>
   createHash('sha256').update(JSON.stringify(article)).digest('base64url').slice(0, TAG_LENGTH)
 
+const ofTags = (etags: readonly string[], isHttp: boolean): Condition => ({
+  etags,
+  since: Number.NaN,
+  isDate: false,
+  isHttp,
+})
+
+const ofDate = (date: string, isHttp: boolean): Condition => ({
+  etags: [],
+  since: Date.parse(date),
+  isDate: true,
+  isHttp,
+})
+
 /** Returns the condition of a request: of its input, otherwise of its headers. */
 export function conditionOf(
   { etag, unchanged_since: since }: { readonly etag?: string; readonly unchanged_since?: string },
   headers: Readonly<Record<string, string>> = {},
 ): Condition | undefined {
-  if (etag !== undefined) return { etags: [etag], since: undefined, isHttp: false }
-  if (since !== undefined) return { etags: [], since: Date.parse(since), isHttp: false }
+  if (etag !== undefined) return ofTags([etag], false)
+  if (since !== undefined) return ofDate(since, false)
   const { 'if-none-match': match, 'if-modified-since': date } = headers
   if (match !== undefined) {
     const etags = match.split(',').map((tag) => tag.trim().replace(/^W\//, '').slice(1, -1))
-    return { etags, since: undefined, isHttp: true }
+    return ofTags(etags, true)
   }
-  if (date !== undefined) return { etags: [], since: Date.parse(date), isHttp: true }
+  if (date !== undefined) return ofDate(date, true)
   return undefined
 }
 
 /** Returns true if the caller already has this version. Dates have whole seconds. */
 export const isUnchanged = (
   { etag, changedAt }: PageVersion,
-  { etags, since }: Condition,
+  { etags, since, isDate }: Condition,
 ): boolean =>
-  since === undefined
-    ? etags.includes(etag)
-    : Math.floor(changedAt.getTime() / 1_000) * 1_000 <= since
+  isDate ? Math.floor(changedAt.getTime() / 1_000) * 1_000 <= since : etags.includes(etag)

@@ -62,13 +62,13 @@ describe('pages sold again, together and by list', () => {
       expect(byTag.body).to.deep.include({ url, unchanged: true, etag, changed_at: changedAt })
       expect(byTag.body).not.to.have.property('text')
       const byDate = await query({ url, unchanged_since: new Date().toISOString() })
-      expect(byDate.body).to.include({ unchanged: true })
-      for (const headers of [
-        { 'if-none-match': `W/"other", "${etag}"` },
-        { 'if-modified-since': new Date().toUTCString() },
-      ]) {
+      expect(byDate.body).to.include({ unchanged: true }).and.not.to.have.property('etag')
+      for (const [headers, tag] of [
+        [{ 'if-none-match': `W/"other", "${etag}"` }, `"${etag}"`],
+        [{ 'if-modified-since': new Date().toUTCString() }, undefined],
+      ] as const) {
         const { status, text, headers: sent } = await query({ url }, headers)
-        expect([status, text, sent['etag']]).to.deep.equal([304, '', `"${etag}"`])
+        expect([status, text, sent['etag']]).to.deep.equal([304, '', tag])
         expect(sent).to.include({ 'x-charged-microdollars': '0' })
         expect(sent).not.to.have.property('x-refund-reason')
       }
@@ -96,6 +96,13 @@ describe('pages sold again, together and by list', () => {
         changed_at: changedAt,
       })
       expect(visits('/kept/story')).to.equal(seen + 1)
+    })
+
+    it('is not read for who knows only a date, who may never have bought it', async () => {
+      await expire()
+      const later = new Date(Date.now() + 86_400_000)
+      const told = await query({ url }, { 'if-modified-since': later.toUTCString() })
+      expect([told.status, charged(told)]).to.deep.equal([200, 4_000])
     })
 
     it('is sold at its price once it has changed', async () => {
