@@ -41,13 +41,14 @@ export function describeService(service: AnyService): DeclaredService {
 
 function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][string] {
   const { summary, price, input, output, query, headers, deadlineSeconds } = endpoint
-  const { streams, prepaid } = endpoint
+  const { styles, streams, prepaid } = endpoint
   return {
     summary,
     price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
     input: input.json,
     ...(output && { output: output.json }),
     ...(query && { query: [...query] }),
+    ...(styles && { styles }),
     ...(headers && { headers: [...headers] }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),

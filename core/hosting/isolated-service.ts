@@ -37,7 +37,7 @@ function endpointOf(
   plugin: IsolatedPlugin,
 ): AnyEndpoint {
   const { summary, price, input, output, query, headers, deadlineSeconds } = declared
-  const { streams, prepaid } = declared
+  const { styles, streams, prepaid } = declared
   const seconds = deadlineOf(declared)
   const of = async (input: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
@@ -51,6 +51,7 @@ function endpointOf(
     input: { json: input },
     ...(output && { output: { json: output } }),
     ...(query && { query }),
+    ...(styles && { styles }),
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),

@@ -48,6 +48,21 @@ const HandlerResult = z.discriminatedUnion('kind', [
 ])
 export type HandlerResult = z.infer<typeof HandlerResult>
 
+const ParameterStyle = z.object({
+  name: z.string().exactOptional(),
+  style: z.enum([
+    'simple',
+    'label',
+    'matrix',
+    'form',
+    'spaceDelimited',
+    'pipeDelimited',
+    'deepObject',
+    'json',
+  ]),
+  explode: z.boolean(),
+})
+
 /** Serialized declaration of a service; its functions stay in the plugin. */
 const DeclaredService = z.object({
   slug: z.string(),
@@ -71,6 +86,7 @@ const DeclaredService = z.object({
       input: schema,
       output: schema.optional(),
       query: z.array(z.string()).optional(),
+      styles: z.record(z.string(), ParameterStyle).optional(),
       headers: z.array(z.string()).optional(),
       deadlineSeconds: z.int().optional(),
       streams: z.boolean().optional(),

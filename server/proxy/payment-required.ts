@@ -1,10 +1,10 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
 import { json, MIN_TOP_UP } from '../../core/money.ts'
+import type { Offer } from '../../core/payments/receiving/offers.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
 import type { PricedCall } from './call-types.ts'
-import { discoveryOf } from './discovery.ts'
 
 /**
  * Throws if the call is not allowed, before any funding source is tried.
@@ -38,12 +38,11 @@ export async function paymentRequired(
   priced: PricedCall,
 ): Promise<Fault> {
   const { caller } = priced
-  const { offers, accountStatus, minX402, creditsOnly, clock } = deps
+  const { accountStatus, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const isX402 = acceptsX402(deps, priced)
-  const terms = { ...saleTermsOf(deps, priced), error: 'payment_required' }
-  const offered = isX402 ? await offers.signedOffer(terms) : undefined
+  const offered = isX402 ? await offerOf(deps, priced, 'payment_required') : undefined
   const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
   const minimum = minX402()
   const isBelowMinimum = !creditsOnly.has(priced.request.slug) && priced.price < minimum
@@ -110,13 +109,28 @@ export function saleTermsOf(
     upfront: isFinal || price > prepaidAbove,
     trustsKnownPayers: !isFinal,
     resource: resourceOf(offering, request),
-    ...discoveryTerms(offering, request.url()),
   }
 }
 
+/** Builds the 402 of a call, which describes its endpoint to indexers. */
+export async function offerOf(
+  deps: Pick<PaymentRequiredDeps, 'offers' | 'prepaidAbove'>,
+  { offering, price, request }: Sale,
+  error: string,
+  upfront?: boolean,
+): Promise<Offer> {
+  return deps.offers.signedOffer({
+    ...saleTermsOf(deps, { offering, price, request }),
+    ...(upfront && { upfront }),
+    ...(await discoveryTerms(offering, request.url())),
+    error,
+  })
+}
+
 /** A tool of MCP has no URL that an indexer could list. */
-function discoveryTerms(offering: Sale['offering'], url: string) {
+async function discoveryTerms(offering: Sale['offering'], url: string) {
   if (!url.startsWith('http')) return {}
+  const { discoveryOf } = await import('./discovery.ts') // lazy: the package is slow to load
   const { inHeader, inBody } = discoveryOf(offering)
   return { extensions: inHeader, bodyExtensions: inBody }
 }

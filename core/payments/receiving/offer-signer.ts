@@ -1,10 +1,5 @@
 import type { PaymentRequirements, ResourceInfo } from '@x402/core/types'
-import {
-  createJWS,
-  createOfferJWS,
-  type JWSSigner,
-  type SignedOffer,
-} from '@x402/extensions/offer-receipt'
+import type { JWSSigner, SignedOffer } from '@x402/extensions/offer-receipt'
 import type { SigningKey } from '../../crypto/signing-key.ts'
 import { LoadingCache } from '../../runtime/cache.ts'
 
@@ -65,11 +60,13 @@ export class OfferSigner {
       amount: String(amount),
       entry,
     }
+    const { createJWS } = await import('@x402/extensions/offer-receipt') // lazy: slow to load
     const signature = await createJWS(payload, this.#signer())
     return { info: { receipt: { format: 'jws', signature } } }
   }
 
-  #sign(terms: string): Promise<SignedOffer> {
+  async #sign(terms: string): Promise<SignedOffer> {
+    const { createOfferJWS } = await import('@x402/extensions/offer-receipt')
     const [url, requirement] = JSON.parse(terms) as [string, PaymentRequirements]
     const { scheme, network, asset, payTo, amount } = requirement
     const offer = { acceptIndex: 0, scheme, network, asset, payTo, amount }

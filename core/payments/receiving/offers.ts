@@ -6,17 +6,12 @@ import {
   VerifyError,
 } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
-import { BAZAAR } from '@x402/extensions/bazaar'
-import { OFFER_RECEIPT } from '@x402/extensions/offer-receipt'
-import {
-  declarePaymentIdentifierExtension,
-  PAYMENT_IDENTIFIER,
-} from '@x402/extensions/payment-identifier'
 import { type Clock, systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex, USDC_BASE } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
 import type { OfferSigner, SettledSale } from './offer-signer.ts'
 import { type Payment, readPayment } from './payment.ts'
+import { PAYMENT_IDENTIFIER } from './payment-identifier.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
 import { type OfferV1, offerV1 } from './version-1.ts'
 
@@ -133,7 +128,7 @@ export function createOffers(options: OffersOptions): Offers {
         ...sale,
         extensions: {
           ...sale.extensions,
-          ...NAMED_PAYMENTS,
+          ...(await namedPayments()),
           ...(signed && { [OFFER_RECEIPT]: signed }),
         },
       })
@@ -167,19 +162,27 @@ export function createOffers(options: OffersOptions): Offers {
   }
 }
 
+const OFFER_RECEIPT = 'offer-receipt'
+
 /** Terms that all offers of calls share, for documents that announce them. */
 export const X402_TERMS = {
   version: 2,
   scheme: 'exact',
   network: USDC_BASE.network,
-  extensions: [BAZAAR.key, PAYMENT_IDENTIFIER, OFFER_RECEIPT],
+  extensions: ['bazaar', PAYMENT_IDENTIFIER, OFFER_RECEIPT],
 } as const
 
-/** Buyers may give a payment an id. */
-const NAMED_PAYMENTS = { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }
+/** Extension by which buyers may give a payment an id. Lazy: the package is slow to load. */
+async function namedPayments(): Promise<Record<string, unknown>> {
+  const { declarePaymentIdentifierExtension } = await import('@x402/extensions/payment-identifier')
+  return { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }
+}
 
-/** Maximum length of PAYMENT-REQUIRED: many clients and proxies limit a header to 8 KiB. */
-const HEADER_MAX = 8_000
+/**
+ * Maximum length of PAYMENT-REQUIRED. Many clients and proxies limit a header to 8 KiB, and the
+ * payment, which repeats the offer, is up to 800 characters longer.
+ */
+const HEADER_MAX = 7_000
 
 function buildOffer(requirement: PaymentRequirements, sale: OfferedSale): Offer {
   const { resource, error, extensions, bodyExtensions } = sale

@@ -17,6 +17,8 @@ export interface Settlement {
   /** Microdollars. */
   readonly amount: bigint
   readonly reason?: string
+  /** Extensions of the facilitator's response. */
+  readonly extensions?: SettleResponse['extensions']
   /** Value of PAYMENT-RESPONSE. */
   readonly responseHeader: string
 }
@@ -76,6 +78,7 @@ export function toSettlement({ payload }: Payment, response: SettleResponse): Se
     payer: from.toLowerCase() as Hex,
     amount: BigInt(value),
     ...(reason === undefined ? {} : { reason }),
+    ...(response.extensions && { extensions: response.extensions }),
     responseHeader: encodePaymentResponseHeader(payerResponse(response, outcome, from, value)),
   }
 }

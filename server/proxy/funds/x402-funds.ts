@@ -52,7 +52,8 @@ export class PostpaidFunds implements Funds {
     }
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#priced)
     const paid = { ...claim, transaction: settled.tx ?? null }
-    const headers = { 'PAYMENT-RESPONSE': await confirmationOf(this.#deps, paid, this.#priced) }
+    const confirmation = await confirmationOf(this.#deps, paid, this.#priced, settled.extensions)
+    const headers = { 'PAYMENT-RESPONSE': confirmation }
     return { source, amount: this.#priced.price, balance: undefined, entry: claim.id, headers }
   }
 
@@ -132,14 +133,19 @@ export class PrepaidFunds implements Funds {
   }
 }
 
-/** PAYMENT-RESPONSE of a claim. @throws Fault `payment_pending` without transaction */
+/**
+ * PAYMENT-RESPONSE of a claim.
+ * @param extensions those of the facilitator, if it was settled now
+ * @throws Fault `payment_pending` without transaction
+ */
 export async function confirmationOf(
   deps: Pick<CallDeps, 'offers'>,
   claim: Claim,
   { request }: PricedCall,
+  extensions?: Settlement['extensions'],
 ): Promise<string> {
   if (claim.transaction === null) throw new Fault('payment_pending')
-  return await paymentResponseOf(deps, claim, claim.transaction, request.url())
+  return await paymentResponseOf(deps, claim, claim.transaction, request.url(), extensions)
 }
 
 /** 402 for a payment that failed, or 202 for one whose outcome is not known. */

@@ -10,14 +10,14 @@ import {
 } from '../../../core/payments/receiving/accept.ts'
 import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
-import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
+import { BadPayment, paymentKey, type Settlement } from '../../../core/payments/receiving/offers.ts'
 import { paymentIdentifierOf } from '../../../core/payments/receiving/payment-identifier.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { toFault } from '../../http/problem.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
-import { SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
+import { offerOf, SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
 import { confirmationOf, notSettled, PostpaidFunds, PrepaidFunds } from './x402-funds.ts'
 
 /**
@@ -147,9 +147,14 @@ export async function resumeClaim(
  * Starts the work that a payment has paid for.
  * @throws Fault `payment_in_progress` if another request has started it
  */
-async function startWork(deps: CallDeps, priced: PricedCall, claim: Claim): Promise<Funds> {
+async function startWork(
+  deps: CallDeps,
+  priced: PricedCall,
+  claim: Claim,
+  extensions?: Settlement['extensions'],
+): Promise<Funds> {
   const { key, transaction } = claim
-  const confirmation = await confirmationOf(deps, claim, priced)
+  const confirmation = await confirmationOf(deps, claim, priced, extensions)
   const funds = new PrepaidFunds(deps, claim, priced.call, confirmation)
   const seconds = deadlineOf(priced.offering.endpoint) + SETTLE_MARGIN_SECONDS
   const isOurs = await deps.claims.startWork(key, priced.call, seconds).catch(async (error) => {
@@ -182,7 +187,7 @@ async function settleUpfront(
   const settled = await settlePayment(deps, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const claim = { ...accepted.claim, transaction: settled.tx ?? null }
-  return startWork(deps, priced, claim)
+  return startWork(deps, priced, claim, settled.extensions)
 }
 
 /** A 402 that refuses the payment and offers the terms of the next one. */
@@ -193,12 +198,7 @@ async function refusal(
   reason: string,
   upfront?: boolean,
 ): Promise<Fault> {
-  const terms = saleTermsOf(deps, priced)
-  const { header, body } = await deps.offers.signedOffer({
-    ...terms,
-    ...(upfront && { upfront }),
-    error: reason,
-  })
+  const { header, body } = await offerOf(deps, priced, reason, upfront)
   const extras = { ...body, reason, price_microdollars: json(priced.price) }
   const headers = { 'PAYMENT-REQUIRED': header }
   return new Fault(code, describeRefusal(reason), { extras, headers })

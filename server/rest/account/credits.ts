@@ -14,6 +14,7 @@ import {
 } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
+import type { Settlement } from '../../../core/payments/receiving/offers.ts'
 import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
@@ -142,11 +143,11 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   if ('repeated' in accepted) return replayPurchase(deps, order, accepted.repeated, requestHash)
   const { claim } = accepted
   const settled = await settlePayment(deps, accepted)
-  const { outcome, tx, reason, responseHeader } = settled
+  const { outcome, tx, reason } = settled
   if (outcome === 'failed') throw await refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
-  return purchaseReply(deps, order, done, { 'PAYMENT-RESPONSE': responseHeader })
+  return purchaseReply(deps, order, done, settled)
 }
 
 const requestName = (name: string): string => `purchase:${name}`
@@ -198,21 +199,22 @@ const repeatReply = async (
   claim: Claim,
 ): Promise<RestReply> => purchaseReply(deps, order, await findSettled(deps, claim))
 
-/** @param pending headers for a payment whose outcome is not known yet */
+/** @param settlement if the payment was settled now */
 async function purchaseReply(
   deps: CreditsDeps,
   { buyer, url }: PurchaseOrder,
   claim: Claim,
-  pending: Readonly<Record<string, string>> = {},
+  settlement?: Settlement,
 ): Promise<RestReply> {
   const { accountStatus, clock } = deps
   const settled = isCredited(claim)
-  const isPaid = settled && claim.transaction !== null
+  const confirmation =
+    settled && claim.transaction !== null
+      ? await paymentResponseOf(deps, claim, claim.transaction, url, settlement?.extensions)
+      : settlement?.responseHeader
   return {
     status: settled ? 201 : 202,
-    headers: isPaid
-      ? { 'PAYMENT-RESPONSE': await paymentResponseOf(deps, claim, claim.transaction, url) }
-      : pending,
+    headers: confirmation === undefined ? {} : { 'PAYMENT-RESPONSE': confirmation },
     body: {
       purchase_id: claim.id,
       state: settled ? 'settled' : 'pending',

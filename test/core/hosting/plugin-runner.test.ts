@@ -1,12 +1,41 @@
 import { expect } from 'chai'
+import { describeService } from '../../../core/hosting/encode.ts'
+import type { IsolatedPlugin } from '../../../core/hosting/isolated-plugin.ts'
+import { serviceOf } from '../../../core/hosting/isolated-service.ts'
 import { MESSAGE_MAX } from '../../../core/hosting/limits.ts'
 import { PluginRunner } from '../../../core/hosting/plugin-runner.ts'
+import { readMessage } from '../../../core/hosting/wire.ts'
+import { type AnyService, micros } from '../../../core/plugin/index.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const WORDY = new URL('./plugins/wordy.ts', import.meta.url)
 const DECLARES_MUCH = new URL('./plugins/declares-much.ts', import.meta.url)
 
 type Message = Readonly<Record<string, unknown>> & { readonly is: string }
+
+describe('the declaration of a plugin', () => {
+  it('reaches the hub with every member of its endpoints', () => {
+    const endpoint = {
+      summary: 'Searches.',
+      price: micros(1_000n),
+      input: { json: { type: 'object' } },
+      output: { json: { type: 'object' } },
+      query: ['tags'],
+      styles: { tags: { name: 'tag', style: 'pipeDelimited', explode: false } },
+      headers: ['accept'],
+      deadlineSeconds: 9,
+      streams: true,
+      prepaid: true,
+    } as const
+    const about = { slug: 'search', name: 'Search', category: 'data', summary: '', provider: 'p' }
+    const endpoints = { 'POST /search': { ...endpoint, handle: () => ({}) } }
+    const declared = describeService({ ...about, endpoints } as unknown as AnyService)
+    const message = readMessage(JSON.stringify({ is: 'opened', declared }))
+    if (message.is !== 'opened') throw new Error(message.is)
+    const service = serviceOf(message.declared, {} as IsolatedPlugin)
+    expect(service.endpoints['POST /search']).to.deep.include(endpoint)
+  })
+})
 
 describe('a plugin that sends oversized messages', () => {
   /** Opens a plugin. Returns its messages to the hub, and a function to call it. */
