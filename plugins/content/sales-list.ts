@@ -33,10 +33,7 @@ export class SalesList {
   }
 
   /** Lists pages by URL, with the terms of now; a sitemap counts for an hour. */
-  async list(
-    domain: SellingDomain,
-    { limit = LIMIT, cursor = '' }: Infer<typeof listInput>,
-  ) {
+  async list(domain: SellingDomain, { limit = LIMIT, cursor = '' }: Infer<typeof listInput>) {
     const { readAt, problem } = await this.#lastReading(domain)
     const { rows } = await this.#deps.database.query<SitemapPage>(
       `SELECT url, modified FROM sitemap_page WHERE domain = $1 AND url > $2

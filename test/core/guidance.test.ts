@@ -83,6 +83,7 @@ describe('advice of a problem', () => {
       'not_resolvable',
       'last_administrator',
       'nonce_used',
+      'payment_identifier_reused',
       'billing_details_required',
       'document_not_available',
       'outflow_cap_reached',

@@ -164,12 +164,13 @@ describe('what a process that is gone had begun', () => {
       eve = privateKeyToAccount(generatePrivateKey())
       await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
     })
+    let name = 0 // of the payment, for callers without an API key
     const order = (payment?: string, key?: string) =>
       ask(hub().url, '/proxy/counted/work', {
         body: {},
         key,
         headers: {
-          'idempotency-key': 'x402', // ignored without an API key
+          'idempotency-key': `x402-${name}`,
           ...(payment !== undefined && { 'payment-signature': payment }),
         },
       })
@@ -262,6 +263,7 @@ describe('what a process that is gone had begun', () => {
       const facilitator = hub().sandbox!.money.facilitator
       for (const isSettled of [true, false]) {
         const signed = { seconds: 32 }
+        name++
         const payment = await signPayment(eve, await order(), systemClock.now(), { signed })
         expect((await order(payment)).body).to.include({ code: 'plugin_failed' })
         await eventually(async () => {
