@@ -165,15 +165,11 @@ describe('what a process that is gone had begun', () => {
       await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('5') })
     })
     let name = 0 // of the payment, for callers without an API key
-    const order = (payment?: string, key?: string) =>
-      ask(hub().url, '/proxy/counted/work', {
-        body: {},
-        key,
-        headers: {
-          'idempotency-key': `x402-${name}`,
-          ...(payment !== undefined && { 'payment-signature': payment }),
-        },
-      })
+    const order = (payment?: string, key?: string) => {
+      const signature = payment === undefined ? {} : { 'payment-signature': payment }
+      const headers = { 'idempotency-key': `x402-${name}`, ...signature }
+      return ask(hub().url, '/proxy/counted/work', { body: {}, key, headers })
+    }
     const sign = async () => payFor(eve, hub().url, await order())
     const paid = async () => usd('5') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
 
