@@ -77,7 +77,7 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_DATA_DIR: 'In production it contains browser profiles and checkpoints, and no money or keys.',
   HUB_BASE_URL: publicUrlFault,
   HUB_MCP_URL: publicUrlFault,
-  HUB_CLI_COMMAND: 'Pages show it as text; whoever sets it runs the hub.',
+  HUB_CLI_COMMAND: 'Pages show it as text; the operator sets it.',
   HUB_SECURITY_CONTACT: 'Pages show it as text; reports of strangers go there.',
   HUB_MCP_ORIGINS: (origins) => first(origins, pageOriginFault),
   HUB_CHECKPOINTS_WEBHOOK: (url) => encryptedUrlFault(url, ['private']),

@@ -78,8 +78,8 @@ export async function deliverPage(
 
 /**
  * Returns true if an unchanged page need not be bought again: once for each time that the owner
- * lets the cache sell it. Who wants it read sooner pays for that, and who knows no tag of it may
- * never have bought it: nothing is read for a date.
+ * lets the cache sell it. Callers pay to have it read sooner. Nothing is read for a date, since
+ * callers without a tag may never have bought the page.
  */
 const isConfirmable = (
   { isCached }: ObtainedPage,

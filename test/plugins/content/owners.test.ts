@@ -81,7 +81,7 @@ describe('pages sold again, together and by list', () => {
       expect((await query({ url }, old)).status).to.equal(200)
     })
 
-    it('is sold to who wants it read sooner than the owner lets the cache confirm it', async () => {
+    it('is sold to callers that want it read sooner than the cache may confirm it', async () => {
       const told = await query({ url, etag, max_age: '0' })
       expect([charged(told), told.body['etag']]).to.deep.equal([4_000, etag])
     })
@@ -98,7 +98,7 @@ describe('pages sold again, together and by list', () => {
       expect(visits('/kept/story')).to.equal(seen + 1)
     })
 
-    it('is not read for who knows only a date, who may never have bought it', async () => {
+    it('is not read for callers that know only a date: they may never have bought it', async () => {
       await expire()
       const later = new Date(Date.now() + 86_400_000)
       const told = await query({ url }, { 'if-modified-since': later.toUTCString() })
