@@ -194,7 +194,9 @@ describe('outside readers of our offers', () => {
       })
       const external = ['/proxy/external', 'apiKey+paid', '0.000000-1.000000 USD', ['credits']]
       const topups = ['/v1/topups', 'paid', '5.000000-10000.000000 USD', ['x402']]
-      expect(read).to.have.deep.members([...sold, external, topups])
+      const pages = ['/proxy/magazine/pages', 'paid', '0.000000-0.005000 USD', ['x402']]
+      const batch = ['/proxy/magazine/batch', 'paid', '0.000000-0.250000 USD', ['x402']]
+      expect(read).to.have.deep.members([...sold, external, topups, pages, batch])
     })
 
     it('has nothing to say against any route', async () => {

@@ -16,13 +16,15 @@ const ENTRY_POINTS = {
   command: 'hub',
 }
 
-/** Snippets of a page by name. */
-function textsOf(page: string): Readonly<Record<string, string>> {
+/** First snippets of a page, or of a part of it, by name. */
+function textsOf(page: string, part = ''): Readonly<Record<string, string>> {
   const pattern = /<summary>([^<]+)<\/summary><div class="snippet"><pre[^>]*><code>([^<]*)<\/code>/g
   const decoded = (text: string) =>
     text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
   return Object.fromEntries(
-    [...page.matchAll(pattern)].map(([, name = '', text = '']) => [name, decoded(text)]),
+    [...page.slice(page.indexOf(part)).matchAll(pattern)]
+      .reverse()
+      .map(([, name = '', text = '']) => [name, decoded(text)]),
   )
 }
 
@@ -48,7 +50,7 @@ describe('snippets on pages', () => {
 
   const PAGES = {
     'a service that takes a body': ['/services/echo', /delivery from Oslo/],
-    'a service that takes a query': ['/services/magazine', /word_count/],
+    'a service that takes a query': ['/services/magazine#get-fetch', /word_count/],
     'an external API': ['listing of /shout', /shouted/],
   } as const
   for (const [what, [page, answer]] of Object.entries(PAGES)) {
@@ -64,7 +66,8 @@ describe('snippets on pages', () => {
       )
       const path = page.startsWith('/') ? page : `/listings/${rows[0]?.id}`
       const { text } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
-      const texts = textsOf(text)
+      const [, part] = page.split('#')
+      const texts = textsOf(text, part && `id="${part}"`)
       expect(Object.keys(texts)).to.have.length(4)
       await Promise.all(
         Object.values(texts).map(async (pasted) => {
