@@ -30,8 +30,13 @@ const database =
 
 type Entry = DatabaseSnapshot['entries'][number]
 
+/** Free calls are reported to nobody as a charge. */
+const isFree = ({ owner }: Entry): boolean => owner.startsWith('liabilities:free-calls:')
+
 const entry = (event: string, change: (entry: Entry) => readonly Entry[]) =>
-  database(({ entries }) => ({ entries: first(entries, (one) => one.event === event, change) }))
+  database(({ entries }) => ({
+    entries: first(entries, (one) => one.event === event && !isFree(one), change),
+  }))
 
 const account = (code: string, change: (account: Account) => Account) =>
   database(({ accounts }) => ({

@@ -91,8 +91,8 @@ describe('the Idempotency-Key of a call', () => {
 
   it('keeps its response if its end could not be recorded, once', async () => {
     const { admin } = hub().database
-    await admin.query(`CREATE FUNCTION public.refuse_end() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'no room'; END $$`)
+    await admin.query(`CREATE OR REPLACE FUNCTION public.refuse_end() RETURNS trigger
+      LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no room'; END $$`)
     await admin.query(`CREATE TRIGGER refuse BEFORE UPDATE OF done ON hub.idempotent_call
       FOR EACH ROW EXECUTE FUNCTION public.refuse_end()`)
     try {

@@ -7,7 +7,6 @@ const UNSENT = [
   'Connection',
   'crawler-charged',
   'Date',
-  'ETag',
   'RateLimit',
   'Set-Cookie',
   'X-AgentHub-Call',
