@@ -199,7 +199,7 @@ describe('x402 extensions', () => {
       expect(work.done).to.equal(1)
     })
 
-    it('charge a key once too, whoever pays: credits or the payment', async () => {
+    it('charge a key once too, by credits or by the payment', async () => {
       const { apiKey: key, keyId } = await hub().agent()
       await hub().credit(keyId, usd('1'))
       const id = generatePaymentId()
