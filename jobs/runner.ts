@@ -11,8 +11,16 @@ const POLLING = { share: 0.1, minSeconds: 2, maxSeconds: 30 } as const
 
 /** Time without a heartbeat after which a run counts as dead. */
 const HEARTBEAT_SECONDS = 15
-/** pg-boss options: how often it looks for dead runs, which need not reach their deadline. */
-export const SUPERVISION = { superviseIntervalSeconds: 10, monitorIntervalSeconds: 10 } as const
+/**
+ * pg-boss options: how often it looks for dead runs, which need not reach their deadline, and how
+ * often it reads which queues have an active run. Until it has read that a dead run ended, it
+ * fetches no other one of its queue: with its default of 60 s that took two minutes at worst.
+ */
+export const SUPERVISION = {
+  superviseIntervalSeconds: 10,
+  monitorIntervalSeconds: 10,
+  queueCacheIntervalSeconds: 10,
+} as const
 
 const toQueueLimits = ({ deadlineSeconds: expireInSeconds = 300 }: Job) =>
   ({ expireInSeconds, heartbeatSeconds: HEARTBEAT_SECONDS, retryLimit: 0 }) as const

@@ -9,11 +9,12 @@ const { signal } = new AbortController()
 
 describe('the runner of jobs', () => {
   let database: FreshDatabase
-  const stops: (() => Promise<void>)[] = []
-  before(async () => {
+  let stops: (() => Promise<void>)[]
+  beforeEach(async () => {
+    stops = []
     database = await freshDatabase()
   })
-  after(async () => {
+  afterEach(async () => {
     for (const stop of stops) await stop()
     await database.drop()
   })

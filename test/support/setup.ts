@@ -1,13 +1,10 @@
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Context } from 'mocha'
 import nock from 'nock'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres.ts'
 import { findProgramsOf, SERVER_VERSION } from './server-of-version.ts'
-
-const LEDGER = join('test', 'core', 'ledger')
 
 /** Maximum time for a server to stop after its test process has ended. */
 const STOP_MS = 15_000
@@ -21,14 +18,6 @@ export const mochaHooks = {
   beforeAll(): void {
     nock.disableNetConnect()
     nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])/)
-  },
-  /**
-   * Retries a failed test once on CI, whose machines may stall for seconds; the reporter lists
-   * retries. Ledger tests are never retried.
-   */
-  beforeEach(this: Context): void {
-    const { currentTest: test } = this
-    if (process.env['CI'] && test && !test.file?.includes(LEDGER)) test.retries(1)
   },
   afterEach(): void {
     const pending = nock.pendingMocks()
