@@ -75,24 +75,49 @@ export function assertNotTimedOut(queuedAtMs: number): void {
 /** Error of a batch with a pending payment. */
 export const PAYMENT_PENDING = 'one of the payments is already pending'
 
-/** Nodes behind one address may lag; after this time without a transaction they have caught up. */
-const NODE_LAG_MS = 30_000
+/** Nodes behind one address may lag; a transaction unknown after this time is lost. */
+export const NODE_LAG_SECONDS = 30
+
+/**
+ * Sends transactions again that the node does not count, in case it lost them.
+ * @param counted number of the key's transactions that the node knows
+ * @param sent recent transactions, by nonce, from `counted` on
+ * @returns the first free nonce, which is that of a gap if there is one
+ * @throws Error without node
+ */
+export async function resend(
+  counted: number,
+  sent: readonly SignedTransaction[],
+  broadcast: OutboxCall['broadcast'],
+): Promise<number> {
+  let next = counted
+  for (const transaction of sent) {
+    if (transaction.nonce !== next) break
+    const result = await broadcast(transaction)
+    if (result.is === 'unknown') throw new Error('the node did not respond')
+    if (result.is === 'refused' && !result.isNonceUsed) break
+    next++
+  }
+  return next
+}
 
 /** Outbox in memory, for benchmarks and tests: one process, no recovery after a crash. */
 export function memoryOutbox(): Outbox {
   let tail: Promise<unknown> = Promise.resolve()
   const payments = new Map<string, SignedTransaction>()
-  let last = { nonce: -1, at: 0 }
+  let recent: { readonly sent: SignedTransaction; readonly at: number }[] = []
   const send = async (call: OutboxCall, settled: readonly string[]): Promise<SignedTransaction> => {
     const pending = settled.map((payment) => payments.get(payment)).find((each) => each)
     if (pending && settled.length > 1) throw new Error(PAYMENT_PENDING)
     if (pending) return pending
     const counted = await call.countTransactions()
-    const mayLag = elapsedMs() - last.at < NODE_LAG_MS
-    const first = mayLag ? Math.max(counted, last.nonce + 1) : counted
+    const oldest = elapsedMs() - NODE_LAG_SECONDS * 1_000
+    recent = recent.filter(({ at }) => at > oldest)
+    const unknown = recent.map(({ sent }) => sent).filter(({ nonce }) => nonce >= counted)
+    const first = await resend(counted, unknown, call.broadcast)
     const always = async (): Promise<boolean> => true
     const { sent } = (await broadcastWithFreeNonce(call, first, always, always))!
-    last = { nonce: sent.nonce, at: elapsedMs() }
+    recent = [...recent.filter((each) => each.sent.nonce < sent.nonce), { sent, at: elapsedMs() }]
     for (const payment of settled) payments.set(payment, sent)
     return sent
   }

@@ -6,9 +6,11 @@ import type { Hex } from '../chain/asset.ts'
 import {
   assertNotTimedOut,
   broadcastWithFreeNonce,
+  NODE_LAG_SECONDS,
   type Outbox,
   type OutboxCall,
   PAYMENT_PENDING,
+  resend,
   type SignedTransaction,
 } from './outbox.ts'
 
@@ -28,8 +30,6 @@ interface QueuedCall {
   readonly reject: (error: unknown) => void
 }
 
-/** Nodes behind one address may lag; a transaction unknown after this time is lost. */
-const NODE_LAG_SECONDS = 30
 /** Calls sent per lock of the wallet, before other processes get their turn. */
 const BATCH_SIZE = 16
 
@@ -107,21 +107,14 @@ async function firstFreeNonce(
   { countTransactions: count, broadcast }: OutboxCall,
   wallet: Wallet,
 ): Promise<number> {
-  let next = await count()
+  const counted = await count()
   const { rows } = await client.query<TransactionRow>(
     `SELECT DISTINCT ON (nonce) ${TRANSACTION_COLUMNS} FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND nonce >= $3
        AND kept_at > clock_timestamp() - make_interval(secs => $4) ORDER BY nonce, kept_at DESC`,
-    [...wallet, next, NODE_LAG_SECONDS],
+    [...wallet, counted, NODE_LAG_SECONDS],
   )
-  for (const transaction of rows.map(toTransaction)) {
-    if (transaction.nonce !== next) break
-    const result = await broadcast(transaction)
-    if (result.is === 'unknown') throw new Error('the node did not respond')
-    if (result.is === 'refused' && !result.isNonceUsed) break
-    next++
-  }
-  return next
+  return resend(counted, rows.map(toTransaction), broadcast)
 }
 
 /** Sends a call; if its payment is already pending, sends that transaction again instead. */
