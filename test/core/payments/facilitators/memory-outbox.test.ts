@@ -7,7 +7,7 @@ import {
 } from '../../../../core/payments/facilitators/outbox.ts'
 
 describe('a gas wallet whose transactions are kept in memory', () => {
-  it('sends a transaction again that the node lost, so that none waits behind its nonce', async () => {
+  it('sends a transaction again that the node lost, so that none waits behind it', async () => {
     const known = new Map<number, Hex>()
     const call = (name: string): OutboxCall => ({
       async countTransactions() {
@@ -26,7 +26,7 @@ describe('a gas wallet whose transactions are kept in memory', () => {
     known.delete(1)
     const { nonce } = await outbox.send(call('d'))
     expect(nonce).to.equal(3)
-    expect([...known].sort()).to.deep.equal([
+    expect([...known].sort(([a], [b]) => a - b)).to.deep.equal([
       [0, '0xa'],
       [1, '0xb'],
       [2, '0xc'],
