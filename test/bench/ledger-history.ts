@@ -220,7 +220,9 @@ async function measureExport(
   stage: string,
   figures: Record<string, number>,
 ): Promise<void> {
-  const child = fork(join(import.meta.dirname, 'export-child.ts'), [url, String(lastSeq)])
+  const child = fork(join(import.meta.dirname, 'export-child.ts'), [url, String(lastSeq)], {
+    execArgv: ['--max-semi-space-size=4'], // as in `npm run ledger`
+  })
   const [result] = (await once(child, 'message')) as [ExportResult]
   figures[`export_s_${stage}`] = rounded(result.seconds, 1)
   figures[`export_postings_per_s_${stage}`] = rounded(result.postings / result.seconds, 0)
