@@ -43,12 +43,33 @@ export function createLog(
   out: { write(text: string): unknown } = process.stderr,
   secrets: readonly string[] = [],
 ): Log {
-  const stream: DestinationStream = { write: (line) => void out.write(scrub(line, secrets)) }
+  const listeners = new Set<LineListener>()
+  const write = (text: string): void => {
+    const line = scrub(text, secrets)
+    out.write(line)
+    for (const listener of listeners) listener(line)
+  }
+  const stream: DestinationStream = { write }
   const serializers = { err: serializeError }
-  return pino(
+  const log = pino(
     { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime, serializers },
     stream,
   )
+  listenersOf.set(log, listeners)
+  return log
+}
+
+type LineListener = (line: string) => void
+const listenersOf = new WeakMap<Log, Set<LineListener>>()
+
+/**
+ * Calls `listener` with each scrubbed line that a logger of `createLog` writes.
+ * @returns a function that ends it
+ */
+export function onLogLine(log: Log, listener: LineListener): () => void {
+  const listeners = listenersOf.get(log)
+  listeners?.add(listener)
+  return () => void listeners?.delete(listener)
 }
 
 /** Serializes an error without its `client`: pool errors carry the whole connection. */

@@ -176,12 +176,13 @@ function openSemanticSearch(
 }
 
 function openObservers(options: HubOptions, meters: Meters) {
-  const { connections, log, mergeMetrics, proxies, spans } = options
+  const { connections, log, mergeMetrics, proxies, telemetry } = options
+  telemetry?.exportMetrics(meters)
   meters.watchOutages(outagesOf(log))
   const limits = { budgetBytes: connections.memoryBytes }
   const guard = new ConnectionGuard(log, limits, (reason) => meters.recordCut(reason))
   const metricsText = mergeMetrics?.(meters) ?? (() => meters.text())
-  return { log, meters, metricsText, spans, proxies, connections: guard }
+  return { log, meters, metricsText, spans: telemetry?.spans, proxies, connections: guard }
 }
 
 /** Opens a hub on a migrated database: opens the catalog and creates the entry points. */

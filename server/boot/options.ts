@@ -31,7 +31,7 @@ import type { RateStore } from '../../core/usage/open-windows.ts'
 import type { Windows } from '../../core/usage/windows.ts'
 import type { Meters } from '../observability/meters.ts'
 import type { Observers } from '../observability/observe.ts'
-import type { Spans } from '../observability/telemetry.ts'
+import type { Telemetry } from '../observability/telemetry.ts'
 
 /**
  * Services that only credits can pay, because the price is an external seller's, who receives all
@@ -142,7 +142,8 @@ export interface HubOptions {
   readonly mcpOrigins: readonly string[]
   /** True once the process is about to stop. */
   readonly draining?: () => boolean
-  readonly spans?: Spans | undefined
+  /** Undefined if no collector is configured. */
+  readonly telemetry?: Telemetry | undefined
   /** Merges the metrics of all serving processes. @defaultValue metrics of this process */
   readonly mergeMetrics?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>

@@ -123,12 +123,12 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const environment = await openEnvironment(options)
     scope.defer(() => environment.stop())
     const { sandbox, database } = environment
-    const spans = await openConfiguredSpans(config)
-    scope.defer(() => spans?.close())
+    const telemetry = await openConfiguredTelemetry(options)
+    scope.defer(() => telemetry?.close())
     let { port } = config
     let draining = false
     const baseUrl = () => config.baseUrl ?? (port === 0 ? '' : localAddress(config, port))
-    const inProcess = { baseUrl, draining: () => draining, spans }
+    const inProcess = { baseUrl, draining: () => draining, telemetry }
     const hubOptions = await createHubOptions(options, environment, inProcess)
     options.servers?.open(sandbox)
     const hub = await openHub(hubOptions)
@@ -160,7 +160,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
 async function createHubOptions(
   { config, parts, log, ...options }: StartOptions,
   { database, money, sandbox, transport }: Environment,
-  inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'spans'>,
+  inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'telemetry'>,
 ): Promise<HubOptions> {
   return {
     ...config,
@@ -230,11 +230,12 @@ async function openEnvironment({
   return { database, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
 }
 
-async function openConfiguredSpans({ otlpEndpoint, version }: Config) {
+async function openConfiguredTelemetry({ config, log }: StartOptions) {
+  const { otlpEndpoint, version } = config
   if (otlpEndpoint === undefined) return undefined
-  // Loaded only when spans are wanted, so that other hubs start faster.
-  const { openSpans } = await import('../observability/telemetry.ts')
-  return openSpans(otlpEndpoint, version)
+  // Loaded only when a collector is configured, so that other hubs start faster.
+  const { openTelemetry } = await import('../observability/telemetry.ts')
+  return openTelemetry(otlpEndpoint, version, log)
 }
 
 /** Starts the jobs on direct connections: the queue takes locks, and subscribers use LISTEN. */

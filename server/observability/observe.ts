@@ -9,7 +9,7 @@ import { ResponseStream } from '../http/response-stream.ts'
 import { splitBody } from '../http/send-body.ts'
 import { sendStream } from '../http/send-stream.ts'
 import type { Meters } from './meters.ts'
-import type { Spans } from './telemetry.ts'
+import type { Spans } from './spans.ts'
 import { Trace } from './trace.ts'
 
 export interface Observers {
@@ -96,7 +96,7 @@ function reportRequest(
       ...(trace.service !== undefined && { service: trace.service }),
       ...(trace.keyId !== undefined && { key: trace.keyId }),
       charged: Number(trace.charged ?? res.getHeader('X-Charged-Microdollars') ?? 0),
-      ...(spans && { trace: spans.record(trace, { method, status, traceparent, end: until }) }),
+      ...spans?.record(trace, { method, status, traceparent, end: until }),
     },
     'request',
   )

@@ -1,77 +1,42 @@
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
-import { sinceEpoch } from '../../core/clock.ts'
-import type { Trace } from './trace.ts'
+import { hostname } from 'node:os'
+import type { Log } from '../../core/log.ts'
+import type { Meters } from './meters.ts'
+import type { Spans } from './spans.ts'
 
-/** Facts known when a request is complete. */
-export interface CompletedRequest {
-  readonly method: string
-  readonly status: number
-  /** The caller's header (W3C Trace Context). */
-  readonly traceparent: string | undefined
-  readonly end: number
-}
-
-/** Creates spans of completed requests; costs nothing while they run. */
-export interface Spans {
-  /** Records a request and its steps. Returns the trace id. */
-  record(request: Trace, ended: CompletedRequest): string
-  /** Sends pending spans and closes the exporter. */
+/** Exports of a process over OTLP (HTTP, JSON). A failing collector delays nothing else. */
+export interface Telemetry {
+  readonly spans: Spans
+  /** Exports the metrics that `/metrics` shows of this process, without the money. */
+  exportMetrics(meters: Meters): void
+  /** Sends what is pending and stops. */
   close(): Promise<void>
 }
 
-/**
- * Opens an exporter of spans (OTLP over HTTP, JSON). The caller's `traceparent` decides sampling.
- * @param endpoint URL without the path `/v1/traces`
- */
-export async function openSpans(endpoint: string, version: string): Promise<Spans> {
-  const [
-    { TracerProvider, BatchSpanProcessor },
-    { OTLPTraceExporter },
-    { resourceFromAttributes },
-  ] = await Promise.all([
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-  ])
-  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` })
-  const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'agenthub', 'service.version': version }),
-    spanProcessors: [new BatchSpanProcessor({ exporter })],
+/** Opens the export of spans and of the lines of a log to a collector. */
+export async function openTelemetry(url: string, version: string, log: Log): Promise<Telemetry> {
+  const [{ resourceFromAttributes }, { openSpans }, { exportLog }, { exportMetrics }] =
+    await Promise.all([
+      import('@opentelemetry/resources'),
+      import('./spans.ts'),
+      import('./log-export.ts'),
+      import('./metric-export.ts'),
+    ])
+  const resource = resourceFromAttributes({
+    'service.name': 'agenthub',
+    'service.version': version,
+    'service.instance.id': `${hostname()}-${process.pid}`,
   })
-  const tracer = provider.getTracer('agenthub', version)
+  const collector = { url: url.replace(/\/$/, ''), resource, version }
+  await using scope = new AsyncDisposableStack()
+  const spans = await openSpans(collector)
+  scope.defer(() => spans.close())
+  scope.defer(exportLog(log, collector))
+  const opened = scope.move()
   return {
-    record(request, { method, status, traceparent, end: until }) {
-      const attributes = {
-        'http.request.method': method,
-        'http.route': request.route,
-        'http.response.status_code': status,
-        ...(request.service !== undefined && { 'hub.service': request.service }),
-        ...(request.keyId !== undefined && { 'hub.key_id': request.keyId }),
-      }
-      const parent = parentOf(traceparent)
-      const startTime = sinceEpoch(request.startedAt)
-      const kind = SpanKind.SERVER
-      const name = `${method} ${request.route}`
-      const span = tracer.startSpan(name, { kind, startTime, attributes }, parent)
-      const requestContext = trace.setSpan(ROOT_CONTEXT, span)
-      for (const step of request.steps) {
-        const from = { startTime: sinceEpoch(step.start) }
-        tracer.startSpan(step.name, from, requestContext).end(sinceEpoch(step.end))
-      }
-      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end(sinceEpoch(until))
-      return span.spanContext().traceId
+    spans,
+    exportMetrics(meters) {
+      opened.defer(exportMetrics(meters.registries, collector))
     },
-    close: () => provider.shutdown(),
+    close: () => opened.disposeAsync(),
   }
-}
-
-const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
-
-/** Parses the parent span. A malformed header starts a new trace. */
-function parentOf(traceparent: string | undefined) {
-  const [, traceId, spanId, flags = '00'] = TRACEPARENT.exec(traceparent ?? '') ?? []
-  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT
-  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true })
 }

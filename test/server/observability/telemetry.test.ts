@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { clientAddress } from '../../../server/observability/observe.ts'
@@ -16,19 +17,58 @@ interface Span {
   readonly endTimeUnixNano: string
 }
 
-/** Request to a collector (OTLP as JSON). */
+interface Attribute {
+  readonly key: string
+  readonly value: { readonly stringValue?: string; readonly intValue?: number }
+}
+
+interface LogRecord {
+  readonly severityText: string
+  readonly body: { readonly stringValue: string }
+  readonly attributes: readonly Attribute[]
+  readonly traceId?: string
+  readonly spanId?: string
+}
+
+interface Metric {
+  readonly name: string
+  readonly sum?: { readonly isMonotonic: boolean; readonly dataPoints: readonly DataPoint[] }
+  readonly gauge?: { readonly dataPoints: readonly DataPoint[] }
+  readonly histogram?: { readonly dataPoints: readonly DataPoint[] }
+}
+
+interface DataPoint {
+  readonly attributes: readonly Attribute[]
+  readonly asDouble?: number
+  readonly count?: number
+  readonly sum?: number
+  readonly explicitBounds?: readonly number[]
+  readonly bucketCounts?: readonly number[]
+}
+
+/** Requests to a collector (OTLP as JSON). */
 interface Export {
-  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: Span[] }[] }[]
+  readonly resourceSpans?: readonly { readonly scopeSpans: readonly { readonly spans: Span[] }[] }[]
+  readonly resourceLogs?: readonly {
+    readonly scopeLogs: readonly { readonly logRecords: LogRecord[] }[]
+  }[]
+  readonly resourceMetrics?: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] }
+    readonly scopeMetrics: readonly { readonly metrics: Metric[] }[]
+  }[]
 }
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
 const STEPS = ['authenticate', 'limit', 'quote', 'fund', 'handle', 'settle', 'respond']
 
-describe('spans', function () {
+describe('telemetry', function () {
   this.timeout(60_000)
   realSockets()
   const spans: Span[] = []
+  const records: LogRecord[] = []
+  const metrics: Metric[] = []
+  const instances = new Set<string | undefined>()
   let collector: Server
   let hub: TestHub
   let key: string
@@ -41,9 +81,19 @@ describe('spans', function () {
       let text = ''
       request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       request.once('end', () => {
-        const { resourceSpans } = JSON.parse(text) as Export
+        const {
+          resourceSpans = [],
+          resourceLogs = [],
+          resourceMetrics = [],
+        }: Export = JSON.parse(text)
         const sent = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
         spans.push(...sent.flatMap((each) => each.spans))
+        const lines = resourceLogs.flatMap(({ scopeLogs }) => scopeLogs)
+        records.push(...lines.flatMap((each) => each.logRecords))
+        const measured = resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics)
+        metrics.push(...measured.flatMap((each) => each.metrics))
+        for (const { resource } of resourceMetrics)
+          instances.add(valueOf(resource.attributes, 'service.instance.id'))
         response.setHeader('content-type', 'application/json').end('{}')
       })
     }).listen(0, '127.0.0.1')
@@ -59,7 +109,7 @@ describe('spans', function () {
     collector.close()
   })
 
-  it('tell each step of a call below one of the call, below that of the caller', async () => {
+  it('has a span of each step below that of the call, below that of the caller', async () => {
     const told = await say({ traceparent: `00-${TRACE}-${PARENT}-01` })
     expect(told.status).to.equal(200)
     const timing = String(told.headers['server-timing'])
@@ -91,7 +141,34 @@ describe('spans', function () {
     expect(JSON.parse(line)).to.include({ client: '127.0.0.1', pid: process.pid })
   })
 
-  it('have beside them log lines with the address that trusted proxies added', () => {
+  it('has the log, each line of a request with the ids of its trace and span', () => {
+    const root = spans.find(({ parentSpanId }) => parentSpanId === PARENT)
+    const record = records.find(({ traceId }) => traceId === TRACE)
+    expect(record).to.include({ severityText: 'INFO', spanId: root!.spanId })
+    expect(record!.body.stringValue).to.equal('request')
+    expect(valueOf(record!.attributes, 'client')).to.equal('127.0.0.1')
+    expect(JSON.stringify(records), 'the key').not.to.include(key)
+  })
+
+  it('has the metrics of the process, histograms with what each bucket alone counted', () => {
+    const metric = (name: string) => metrics.find((each) => each.name === name)
+    const pointOf = (points: readonly DataPoint[] | undefined, label: string, value: string) =>
+      points?.find(({ attributes }) => valueOf(attributes, label) === value)
+    const requests = metric('hub_http_requests_total')?.sum
+    expect(requests?.isMonotonic).to.equal(true)
+    const calls = pointOf(requests?.dataPoints, 'route', '/proxy/{slug}')
+    expect(calls?.asDouble).to.equal(3)
+    const durations = pointOf(metric('hub_call_seconds')?.histogram?.dataPoints, 'service', 'echo')
+    expect(durations?.count).to.equal(3)
+    const { bucketCounts = [], explicitBounds = [] } = durations!
+    expect(bucketCounts).to.have.length(explicitBounds.length + 1)
+    expect(bucketCounts.reduce((sum, count) => sum + count, 0)).to.equal(3)
+    expect(durations!.sum).to.be.within(0.000_1, 60)
+    expect(metric('process_resident_memory_bytes')?.gauge?.dataPoints[0]?.asDouble).to.be.above(1e7)
+    expect([...instances]).to.deep.equal([`${hostname()}-${process.pid}`])
+  })
+
+  it('has log lines with the address that trusted proxies added', () => {
     const from = (forwarded: string | undefined, proxies: number) =>
       clientAddress(
         {
@@ -106,3 +183,6 @@ describe('spans', function () {
     expect(from(undefined, 1)).to.equal('10.0.0.1')
   })
 })
+
+const valueOf = (attributes: readonly Attribute[], name: string): string | undefined =>
+  attributes.find(({ key }) => key === name)?.value.stringValue
