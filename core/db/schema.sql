@@ -203,6 +203,7 @@ CREATE TABLE hub.caller_day (
   charged bigint NOT NULL,
   first_at timestamp with time zone NOT NULL,
   last_at timestamp with time zone NOT NULL,
+  up integer DEFAULT 0 NOT NULL,
   CONSTRAINT caller_day_pkey PRIMARY KEY (service, day, principal)
 );
 GRANT SELECT ON hub.caller_day TO hub_app;
@@ -1658,7 +1659,12 @@ CREATE TABLE hub.service_day (
   delivered bigint NOT NULL,
   failed bigint NOT NULL,
   latency_ms bigint NOT NULL,
-  CONSTRAINT service_day_pkey PRIMARY KEY (service, day)
+  weight double precision,
+  up_weight double precision,
+  CONSTRAINT service_day_pkey PRIMARY KEY (service, day),
+  CONSTRAINT service_day_check CHECK (((up_weight >= (0)::double precision) AND (up_weight <= weight))),
+  CONSTRAINT service_day_check1 CHECK (((weight IS NULL) = (up_weight IS NULL))),
+  CONSTRAINT service_day_weight_check CHECK ((weight > (0)::double precision))
 );
 CREATE INDEX service_day_day ON hub.service_day USING btree (day);
 GRANT SELECT ON hub.service_day TO hub_app;
@@ -1853,9 +1859,11 @@ CREATE TABLE hub.upstream_endpoint (
   retries smallint NOT NULL,
   listed boolean DEFAULT true NOT NULL,
   encoding jsonb,
+  charges smallint[] DEFAULT '{}'::smallint[] NOT NULL,
   CONSTRAINT upstream_endpoint_pkey PRIMARY KEY (service, method, path),
   CONSTRAINT upstream_endpoint_body_check CHECK ((body = ANY (ARRAY['none'::text, 'json'::text, 'form'::text, 'multipart'::text, 'text'::text, 'binary'::text]))),
   CONSTRAINT upstream_endpoint_check CHECK ((((retries >= 0) AND (retries <= 3)) AND (idempotent OR (retries = 0)))),
+  CONSTRAINT upstream_endpoint_check1 CHECK ((charges <@ passes)),
   CONSTRAINT upstream_endpoint_deadline_seconds_check CHECK (((deadline_seconds >= 1) AND (deadline_seconds <= 300))),
   CONSTRAINT upstream_endpoint_encoding_check CHECK ((jsonb_typeof(encoding) = 'object'::text)),
   CONSTRAINT upstream_endpoint_input_check CHECK (((input ->> 'type'::text) = 'object'::text)),
@@ -2591,7 +2599,7 @@ AS $function$
             UNION ALL SELECT * FROM unnest(excluded.ms, excluded.calls)) u(ms, calls)
           GROUP BY u.ms HAVING sum(u.calls) <> 0) l)),
   services AS (
-    INSERT INTO service_day AS t
+    INSERT INTO service_day AS t (service, day, calls, up, delivered, failed, latency_ms)
       SELECT service, day, sum(calls), coalesce(sum(calls) FILTER (WHERE up), 0),
         coalesce(sum(calls) FILTER (WHERE delivered), 0), coalesce(sum(calls) FILTER (WHERE failed), 0),
         sum(latency_ms)
@@ -2600,13 +2608,14 @@ AS $function$
         delivered = t.delivered + excluded.delivered, failed = t.failed + excluded.failed,
         latency_ms = t.latency_ms + excluded.latency_ms),
   days AS (
-    INSERT INTO caller_day AS t
+    INSERT INTO caller_day AS t (service, day, principal, calls, delivered, charged, first_at, last_at, up)
       SELECT service, day, principal, sum(calls), coalesce(sum(calls) FILTER (WHERE delivered), 0),
-        sum(charged), min(first_at), max(last_at)
+        sum(charged), min(first_at), max(last_at), coalesce(sum(calls) FILTER (WHERE up), 0)
       FROM alike GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
       ON CONFLICT (service, day, principal) DO UPDATE SET calls = t.calls + excluded.calls,
         delivered = t.delivered + excluded.delivered, charged = t.charged + excluded.charged,
-        first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at))
+        first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at),
+        up = t.up + excluded.up)
   INSERT INTO caller_week AS t
     SELECT service, date_trunc('week', day::timestamp)::date, principal, sum(calls),
       coalesce(sum(calls) FILTER (WHERE delivered), 0), sum(charged), min(first_at), max(last_at)
@@ -3430,20 +3439,28 @@ CREATE OR REPLACE FUNCTION hub.refresh_service_signals()
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
 DECLARE
-  v_after date := (now() AT TIME ZONE 'UTC')::date - 30;
+  v_today date := (now() AT TIME ZONE 'UTC')::date;
   v_changed integer;
 BEGIN
+  UPDATE service_day d SET (weight, up_weight) = (w.weight, least(w.up_weight, w.weight))
+    FROM (SELECT c.service, c.day, sum(a.weight) AS weight, sum(a.weight * c.up / c.calls) AS up_weight
+      FROM caller_day c LEFT JOIN principal p ON p.id = c.principal
+      CROSS JOIN LATERAL (SELECT least(1, 0.1 + coalesce(
+        greatest(extract(epoch FROM c.first_at - p.created_at), 0), 0) / 86400 / 14)::double precision
+        AS weight) a
+      WHERE c.day >= v_today - 1 AND c.calls > 0 GROUP BY 1, 2) w
+    WHERE (d.service, d.day) = (w.service, w.day);
   UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
       (s.calls, s.delivered, s.latency, s.uptime)
     FROM (SELECT f.service AS id, least(f.calls, 2147483647)::integer AS calls,
-        least(f.up, 2147483647)::integer AS delivered, (100.0 * f.up / f.calls)::real AS uptime,
+        least(round(f.calls * f.uptime / 100), 2147483647)::integer AS delivered, f.uptime::real AS uptime,
         (SELECT l.ms FROM (SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS upto,
             sum(sum(u.calls)) OVER () AS of
           FROM outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
-          WHERE o.service = f.service AND o.day > v_after AND o.outcome = 'delivered' GROUP BY u.ms) l
+          WHERE o.service = f.service AND o.day > v_today - 30 AND o.outcome = 'delivered' GROUP BY u.ms) l
         WHERE l.upto * 2 >= l.of ORDER BY l.ms LIMIT 1) AS latency
-      FROM (SELECT service, sum(calls) AS calls, sum(up) AS up
-        FROM service_day WHERE day > v_after GROUP BY service HAVING sum(calls) > 0) f) s
+      FROM (SELECT service, sum(calls) AS calls, hub.uptime(array_agg(k)) AS uptime
+        FROM service_day k WHERE day > v_today - 30 GROUP BY service HAVING sum(calls) > 0) f) s
     WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
       IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
   GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -3897,9 +3914,11 @@ AS $function$
         'query', e.query, 'body', e.body, 'success', e.success, 'passes', e.passes,
         'deadlineSeconds', e.deadline_seconds, 'maxBytes', e.max_bytes, 'streams', e.streams,
         'idempotent', e.idempotent, 'retries', e.retries)
-        -- Only where it is set, so that versions from before remain equal.
+        -- Only where they are set, so that versions from before remain equal.
         || CASE WHEN e.encoding IS NULL THEN '{}'::jsonb
-          ELSE jsonb_build_object('encoding', e.encoding) END ORDER BY e.position), '[]')
+          ELSE jsonb_build_object('encoding', e.encoding) END
+        || CASE WHEN e.charges = '{}' THEN '{}'::jsonb
+          ELSE jsonb_build_object('charges', e.charges) END ORDER BY e.position), '[]')
       FROM upstream_endpoint e WHERE e.service = u.slug AND e.listed))
   FROM upstream u WHERE u.slug = p_slug
 $function$;
@@ -3922,6 +3941,18 @@ BEGIN
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.upstream_step() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.uptime(p_days hub.service_day[])
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT 100 * sum(coalesce(d.up_weight, d.up::double precision / d.calls)) / sum(coalesce(d.weight, 1))
+  FROM unnest(p_days) d WHERE d.calls > 0
+$function$;
+GRANT EXECUTE ON FUNCTION hub.uptime(hub.service_day[]) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.uptime(hub.service_day[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.usable_approval(p_provider text, p_payee text)
  RETURNS TABLE(id bigint, amount bigint)

@@ -41,7 +41,7 @@ export function describeService(service: AnyService): DeclaredService {
 
 function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][string] {
   const { summary, price, input, output, query, headers, deadlineSeconds } = endpoint
-  const { styles, streams, prepaid } = endpoint
+  const { styles, form, streams, prepaid } = endpoint
   return {
     summary,
     price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
@@ -49,6 +49,7 @@ function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][s
     ...(output && { output: output.json }),
     ...(query && { query: [...query] }),
     ...(styles && { styles }),
+    ...(form && { form }),
     ...(headers && { headers: [...headers] }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
@@ -64,10 +65,11 @@ export function encodeResult(answer: unknown): {
   if (answer instanceof Unresolved || answer instanceof Taken)
     return { answer: { kind: 'presumed' } }
   if (!(answer instanceof Reply)) return { answer: { kind: 'value', value: answer ?? null } }
-  const { status, headers, body } = answer
+  const { status, headers, body, isCharged } = answer
   const texts = Object.entries(headers).map(([name, value]) => [name, safeString(value)])
   const sent = Number.isInteger(status) ? status : 0 // the hub refuses 0
-  const reply = { kind: 'reply', status: sent, headers: Object.fromEntries(texts) } as const
+  const own = { status: sent, headers: Object.fromEntries(texts) }
+  const reply = { kind: 'reply', ...own, ...(isCharged && { isCharged: true }) } as const
   if (body instanceof Readable) {
     return { answer: { ...reply, body: { kind: 'stream' } }, stream: body }
   }

@@ -37,7 +37,7 @@ function endpointOf(
   plugin: IsolatedPlugin,
 ): AnyEndpoint {
   const { summary, price, input, output, query, headers, deadlineSeconds } = declared
-  const { styles, streams, prepaid } = declared
+  const { styles, form, streams, prepaid } = declared
   const seconds = deadlineOf(declared)
   const of = async (input: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
@@ -52,6 +52,7 @@ function endpointOf(
     ...(output && { output: { json: output } }),
     ...(query && { query }),
     ...(styles && { styles }),
+    ...(form && { form }),
     ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
@@ -77,14 +78,14 @@ function decodeResult(result: TaskResult): unknown {
   const { answer, stream } = result
   if (answer.kind === 'value') return answer.value
   if (answer.kind === 'presumed') return new Unresolved('plugin_contract', 'Presumed.')
-  const { status, headers, body } = answer
+  const { status, headers, body, isCharged = false } = answer
   const sent =
     body.kind === 'json'
       ? body.value
       : body.kind === 'bytes'
         ? Buffer.from(body.base64, 'base64')
         : stream
-  return new Reply(sent, { status, headers })
+  return new Reply(sent, { status, headers, isCharged })
 }
 
 function scheduleOf(

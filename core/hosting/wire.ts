@@ -43,7 +43,13 @@ const Body = z.discriminatedUnion('kind', [
 
 const HandlerResult = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('value'), value: z.unknown() }),
-  z.object({ kind: z.literal('reply'), status: z.int(), headers, body: Body }),
+  z.object({
+    kind: z.literal('reply'),
+    status: z.int(),
+    headers,
+    body: Body,
+    isCharged: z.boolean().optional(),
+  }),
   z.object({ kind: z.literal('presumed') }),
 ])
 export type HandlerResult = z.infer<typeof HandlerResult>
@@ -87,6 +93,7 @@ const DeclaredService = z.object({
       output: schema.optional(),
       query: z.array(z.string()).optional(),
       styles: z.record(z.string(), ParameterStyle).optional(),
+      form: z.record(z.string(), ParameterStyle).optional(),
       headers: z.array(z.string()).optional(),
       deadlineSeconds: z.int().optional(),
       streams: z.boolean().optional(),

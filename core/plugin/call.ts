@@ -24,8 +24,8 @@ export interface Call<Input> {
    */
   readonly input: Input
   /**
-   * Stable id of the payer: a key id, or `x402:` and a verified wallet address; `nobody` if the
-   * call is free for everyone.
+   * Stable id of the payer: a key id, or `x402:` and a verified wallet address; `nobody` for a call
+   * without a key to an endpoint that is free for everyone.
    */
   readonly payer: string
   /** Request headers passed to providers, by lower-case name: no keys, cookies or addresses. */
@@ -49,22 +49,29 @@ export interface Call<Input> {
   readonly charge: (amount: Micros) => void
 }
 
+interface ReplyOptions {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  readonly isCharged?: boolean
+}
+
 /**
- * Response with its own status, headers, bytes or stream. Any status except 2xx is refunded; 304 is
- * delivered without charge. A stream is sent as it arrives and charged at its end, if complete:
- * before the deadline, at most 256 MiB. Its endpoint must declare `streams`.
+ * Response with its own status, headers, bytes or stream. A status other than 2xx is refunded,
+ * except a charged 4xx; 304 is delivered without charge. A stream is sent as it arrives and charged
+ * at its end, if complete: before the deadline, at most 256 MiB. Its endpoint must declare
+ * `streams`.
  */
 export class Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
-  constructor(
-    body: unknown,
-    { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
-  ) {
+  /** True to charge also for a client error (4xx) that is the result, such as "no such record". */
+  readonly isCharged: boolean
+  constructor(body: unknown, { status = 200, headers = {}, isCharged = false }: ReplyOptions = {}) {
     this.status = status
     this.headers = headers
     this.body = body
+    this.isCharged = isCharged
   }
 }
 

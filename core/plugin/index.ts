@@ -81,6 +81,11 @@ export interface Endpoint<Input, Output> {
   readonly query?: readonly string[]
   /** Serialization of members in the URL, if not the default: `a=1&a=2` for a list. */
   readonly styles?: Readonly<Record<string, ParameterStyle>>
+  /**
+   * Serialization of members in a form body, which callers may then send instead of JSON; files of
+   * a multipart form become Base64. Default: no forms.
+   */
+  readonly form?: Readonly<Record<string, ParameterStyle>>
   /** Request headers passed to the handler besides the default ones. */
   readonly headers?: readonly string[]
   /** If declared, a response that does not match is refunded. Bytes are parsed as JSON. */

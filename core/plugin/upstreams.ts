@@ -63,8 +63,10 @@ export interface UpstreamEndpoint {
   readonly encoding: RequestEncoding | null
   /** Statuses that are delivered and charged. */
   readonly success: readonly number[]
-  /** Error statuses that are passed to the caller unchanged and not charged. */
+  /** Error statuses that are passed to the caller unchanged. */
   readonly passes: readonly number[]
+  /** Client errors among `passes` that are charged; undefined in versions from before: none. */
+  readonly charges?: readonly number[]
   readonly deadlineSeconds: number
   /** Maximum size of a response; a stream may be larger. */
   readonly maxBytes: number

@@ -155,6 +155,8 @@ export interface CustomersQuery extends Omit<StatisticsQuery, 'by'> {
   readonly secret: Buffer
 }
 
+const CALLER_COLUMNS = 'principal, calls, delivered, charged, first_at, last_at'
+
 /** Lists callers in a range of UTC days, highest charges first. Reads weeks where possible. */
 export async function listCustomers(
   pool: Pool,
@@ -168,11 +170,12 @@ export async function listCustomers(
        SELECT left(encode(sha256($6::bytea || convert_to(c.principal, 'UTF8')), 'hex'), 16)
            AS customer, sum(c.calls) AS calls, sum(c.delivered) AS delivered,
          sum(c.charged)::bigint AS charged, min(c.first_at) AS "firstAt", max(c.last_at) AS "lastAt"
-       FROM (SELECT * FROM hub.caller_day WHERE service = ANY ($1) AND day >= $2 AND day < $3
-         UNION ALL
-         SELECT * FROM hub.caller_week WHERE service = ANY ($1) AND week >= $3 AND week < $4
-         UNION ALL
-         SELECT * FROM hub.caller_day WHERE service = ANY ($1) AND day >= $4 AND day < $5) c
+       FROM (SELECT ${CALLER_COLUMNS} FROM hub.caller_day
+           WHERE service = ANY ($1) AND day >= $2 AND day < $3
+         UNION ALL SELECT ${CALLER_COLUMNS} FROM hub.caller_week
+           WHERE service = ANY ($1) AND week >= $3 AND week < $4
+         UNION ALL SELECT ${CALLER_COLUMNS} FROM hub.caller_day
+           WHERE service = ANY ($1) AND day >= $4 AND day < $5) c
        GROUP BY c.principal) g
      WHERE $7::bigint IS NULL OR (charged, customer) < ($7, $8::text)
      ORDER BY charged DESC, customer DESC LIMIT $9`,

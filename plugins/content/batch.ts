@@ -126,7 +126,7 @@ async function readAll(
     if (bytes >= BYTES_MAX) return failed(FULL)
     if (signal.aborted) return failed(LATE)
     const paid = terms.page.rule.price > FREE
-    const request = { payer: call.payer, signal, paid }
+    const request = { payer: call.payer, signal, paid, isFree: terms.price === FREE }
     try {
       const page = toResult(await obtainPage(deps, domain, terms, request))
       const size = Buffer.byteLength(JSON.stringify(page))

@@ -62,7 +62,8 @@ export async function deliverPage(
     return new Reply(confirmation(page, { ...cached, cache }, conditionOf(asked)))
   }
   const paid = !asked.preview && page.rule.price > FREE
-  const obtained = await obtainPage(deps, domain, terms, { ...call, paid })
+  const isFree = asked.preview === true || terms.price === FREE
+  const obtained = await obtainPage(deps, domain, terms, { ...call, paid, isFree })
   if (asked.preview) return new Reply(buildPreview(obtained, page))
   const condition = conditionOf(asked, headers)
   if (condition && isConfirmable(obtained, terms, condition) && isUnchanged(obtained, condition)) {

@@ -62,21 +62,33 @@ const REFUSALS: Readonly<Record<PageRefusal, string>> = {
   page_denied: 'The owner does not sell this page.',
 }
 
-/** Reads a page from the cache or the site. @throws as `readPage` */
+interface PageOrder extends Pick<Call<unknown>, 'payer' | 'signal'> {
+  /** True if the owner sells the page at a price. */
+  readonly paid: boolean
+  /** True if this caller gets it, or a part of it, for nothing. */
+  readonly isFree: boolean
+}
+
+/**
+ * Reads a page from the cache or the site.
+ * @throws as `readPage`; Refusal `page_reserved` for a free page whose owner wants no use by AI
+ */
 export async function obtainPage(
   deps: GatewayDeps,
   domain: SellingDomain,
   { page, cached }: PageTerms,
-  { payer: payerId, signal, paid }: Pick<Call<unknown>, 'payer' | 'signal'> & { paid: boolean },
+  { payer: payerId, signal, paid, isFree }: PageOrder,
 ): Promise<ObtainedPage> {
   const before = cached && (await deps.cache.read(domain.id, cached.key))
   if (before) {
+    assertUsable(before, isFree)
     const cache = { hit: true, age_seconds: cached.ageSeconds }
     return { ...before, etag: cached.etag, changedAt: cached.changedAt, cache, isCached: true }
   }
   const payer = payerId === 'nobody' ? undefined : payerId
   const read = await readPage(deps, { domain, page, signal, payer, paid })
   const stored = await deps.cache.store(domain.id, page, read)
+  assertUsable(read, isFree)
   if (isDoubtful(read) && (await deps.cache.doubtfulShare(domain.id)) >= DOUBTFUL_SHARE) {
     const { confidence } = read.article
     const doubt = { domain: domain.id, url: page.url, confidence: confidence ?? 0 }
@@ -88,6 +100,14 @@ export async function obtainPage(
     cache: { hit: false, age_seconds: 0 },
     isCached: stored !== undefined,
   }
+}
+
+/** The directives `noai` and `noimageai` are no refusal of a page that its owner sells. */
+function assertUsable({ directives = [] }: Partial<PageReading>, isFree: boolean): void {
+  if (!isFree || !directives.includes('noai')) return
+  throw new Refusal('page_reserved', 'The page asks AI agents not to use it (noai).', {
+    directives,
+  })
 }
 
 /** The page as callers get it. */

@@ -50,7 +50,8 @@ export function replyOf(
       throw brokenFailure(response, 'It is no JSON.')
     const shown = pick(headers, [...RELAYED_HEADERS, ...upstream.responseHeaders])
     const sent = stream ? guardSecrets(stream, upstream.injected) : body
-    return new Reply(sent, { status, headers: shown })
+    const isCharged = endpoint.charges?.includes(status) === true
+    return new Reply(sent, { status, headers: shown, isCharged })
   } catch (error) {
     stream?.destroy()
     throw error

@@ -49,6 +49,7 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     ...(endpoint.output && { output: { json: endpoint.output } }),
     query: endpoint.query,
     ...(endpoint.encoding?.parameters && { styles: endpoint.encoding.parameters }),
+    ...((endpoint.body === 'form' || endpoint.body === 'multipart') && { form: formOf(endpoint) }),
     headers: upstream.requestHeaders,
     // The hub waits a second longer, so that the timeout is attributed to the upstream.
     deadlineSeconds: endpoint.deadlineSeconds + 1,
@@ -56,6 +57,17 @@ function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint
     prepaid: !endpoint.idempotent,
     handle: (call) => ask(upstream, endpoint, requestOf(call)),
   }
+}
+
+/** Serialization of the members of a form, as `formText` and `multipartBytes` send them. */
+function formOf({ input, encoding }: UpstreamEndpoint): NonNullable<AnyEndpoint['form']> {
+  const names = Object.keys(input['properties'] ?? {})
+  const parts = names.map((name) => {
+    const { style, explode = true, contentType } = encoding?.parts?.[name] ?? {}
+    const isJson = contentType?.endsWith('json') === true
+    return [name, { style: style ?? (isJson ? 'json' : 'form'), explode }] as const
+  })
+  return Object.fromEntries(parts)
 }
 
 async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, request: EgressRequest) {

@@ -9,6 +9,7 @@ import {
   requestIdOf,
   serializeBody,
 } from '../http/exchange.ts'
+import { isFormType, readFormBody } from '../http/form-body.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { assertWellFormed } from '../http/malformed.ts'
 import { readPaymentHeader, withReceiptV1 } from '../http/payment-headers.ts'
@@ -132,7 +133,8 @@ const BOOLEAN = /^(?:|true|1|false|0)$/
 /** Reads the body, or why it is unreadable: the 402 comes first. @throws Fault `caller_gone` */
 async function readBody({ req }: PreKoaExchange): Promise<Pick<CallRequest, 'body' | 'bodyError'>> {
   try {
-    return { body: await readJson(req) }
+    const isForm = isFormType(req.headers['content-type'])
+    return { body: await (isForm ? readFormBody(req) : readJson(req)) }
   } catch (error) {
     if (!(error instanceof Fault) || error.code === 'caller_gone') throw error
     return { body: undefined, bodyError: error }

@@ -120,7 +120,10 @@ function unresolvedOutcome({ code }: Fault, { call, price, request }: PricedCall
 
 const pathOf = ({ url }: CallRequest): string => new URL(url()).pathname
 
-/** Any status but 2xx and 304 is a failure; a 2xx must match the declared output schema. */
+/**
+ * Any status but 2xx, 304 and a charged 4xx is a failure; a 2xx must match the declared output
+ * schema.
+ */
 async function outcomeOf(
   reply: Reply,
   charged: Micros,
@@ -131,6 +134,9 @@ async function outcomeOf(
   // The caller has the response already: nothing failed, and nothing is charged.
   if (status === 304) {
     return { kind: 'delivered', charged: micros(0n), status, headers, body: undefined }
+  }
+  if (reply.isCharged && status >= 400 && status <= 499) {
+    return { kind: 'delivered', charged, status, headers, body: sent }
   }
   if (status < 200 || status > 299) {
     return { kind: 'failed', reason: `status_${status}`, status, headers, body: sent }

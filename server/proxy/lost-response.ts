@@ -24,7 +24,8 @@ export async function findRepeatedCall(
   const known = await deps.calls.find(call)
   if (known) return known
   const { status } = response
-  const outcome = status < 300 ? 'delivered' : 'taken'
+  const isBought = deps.creditsOnly.has(priced.offering.service.slug)
+  const outcome = isBought && status >= 300 ? 'taken' : 'delivered'
   const responseHash = sha256(bytesOf(response))
   const charge = await deps.charges.find(call)
   const record = recordOf(priced, call, charge, { outcome, status, reason: null, responseHash })

@@ -13,7 +13,7 @@ import { methodNotAllowed } from '../http/problem.ts'
 import type { CallDeps } from './call-deps.ts'
 import { endpointName } from './call-record.ts'
 import type { AnonymousCaller, CallRequest, PricedCall } from './call-types.ts'
-import { readInput } from './input.ts'
+import { readInput, unsupportedForm } from './input.ts'
 import { providerFault, withDeadline } from './provider-code.ts'
 
 /**
@@ -28,7 +28,8 @@ export async function quote(
 ): Promise<PricedCall> {
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
   const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
-  const inputError = request.bodyError ?? invalidInput(await found.checkInput(input))
+  const bodyError = request.bodyError ?? unsupportedForm(found, request)
+  const inputError = bodyError ?? invalidInput(await found.checkInput(input))
   const computed = inputError ? undefined : await priceOf(found, input, deps.log)
   const current = { offering: found, amount: computed?.amount ?? maxPrice(found.endpoint) }
   // Hashed before the handler can change the input: the hash tells one request from another.

@@ -40,6 +40,7 @@ export async function replay(
   { response, source, headers: paymentHeaders }: ReplayableResponse,
 ): Promise<HttpResponse> {
   const { caller } = priced
+  const isBought = deps.creditsOnly.has(priced.offering.service.slug)
   const hasBalance = source === 'none' && caller.keyId !== null
   const balance = hasBalance
     ? await deps.accountStatus.spendable(caller, deps.clock.now())
@@ -48,7 +49,7 @@ export async function replay(
   const headers = {
     ...responseHeaders(priced, response.headers),
     ...paymentHeaders,
-    'X-Charged-Microdollars': String(chargedIn(response)),
+    'X-Charged-Microdollars': String(isBought ? chargedIn(response) : 0),
     'X-Charged-Earlier-Microdollars': String(record.charged),
     'X-Payment-Source': source,
     ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
@@ -58,7 +59,7 @@ export async function replay(
   return { status: response.status, headers, body: response.body }
 }
 
-/** Nothing is charged now, but a stored problem states its charge, which the header repeats. */
+/** Nothing is charged now, but the stored problem of a purchase states its charge: repeated. */
 const chargedIn = ({ status, body }: ReplayableResponse['response']): number =>
   status >= 400 && isJsonObject(body) ? Number(body['charged_microdollars'] ?? 0) : 0
 

@@ -31,14 +31,14 @@ export async function readHubFigures(pool: Pool): Promise<HubFigures> {
 export interface ServiceHealthToday {
   /** Number of services with calls. */
   readonly called: number
-  /** Those of them that failed more than 5 % of their calls. */
+  /** Those of them with an uptime below 95 %. */
   readonly troubled: number
 }
 
 export async function readServiceHealthToday(pool: Pool): Promise<ServiceHealthToday> {
   const { rows } = await pool.query<ServiceHealthToday>(
     `SELECT count(*)::integer AS called,
-       count(*) FILTER (WHERE 20 * d.up < 19 * d.calls)::integer AS troubled
+       count(*) FILTER (WHERE hub.uptime(ARRAY[d]) < 95)::integer AS troubled
      FROM hub.service_day d JOIN hub.service s ON s.slug = d.service AND s.state = 'active'
      WHERE d.day = (now() AT TIME ZONE 'UTC')::date AND d.calls > 0`,
   )

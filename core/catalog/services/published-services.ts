@@ -45,7 +45,7 @@ const SERVICE_TABLES = `
       ORDER BY version DESC LIMIT 1) v ON true
     WHERE e.service = s.slug AND e.state = 'active') p ON true
   LEFT JOIN LATERAL (
-    SELECT round(100 * sum(d.up) / sum(d.calls), 2)::float8 AS uptime,
+    SELECT round(hub.uptime(array_agg(d))::numeric, 2)::float8 AS uptime,
       round(sum(d.latency_ms) / sum(d.calls))::integer AS latency
     FROM hub.service_day d
     WHERE d.service = s.slug AND d.day > (now() AT TIME ZONE 'UTC')::date - 30

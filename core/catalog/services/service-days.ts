@@ -11,7 +11,7 @@ export interface ServiceDay {
   /** `2026-11-21` */
   readonly day: string
   readonly calls: number
-  /** Percentage of calls without a failure of the service; null without calls. */
+  /** Percentage of calls without a failure of the service, by caller; null without calls. */
   readonly uptime: number | null
   /** Median latency of delivered calls, in ms; at most 3.2 % above the exact value. */
   readonly latency: number | null
@@ -25,7 +25,7 @@ const lastDays = (days: string): string => `(SELECT (now() AT TIME ZONE 'UTC')::
 export async function readServiceDays(pool: Pool, slug: string, days = 30): Promise<ServiceDay[]> {
   const { rows } = await pool.query<Omit<ServiceDay, 'latency'> & LatencyRow>(
     `SELECT to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
-       round(100.0 * s.up / nullif(s.calls, 0), 2)::float8 AS uptime, ${LATENCY_COLUMNS}
+       round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime, ${LATENCY_COLUMNS}
      FROM ${lastDays('$2')} d LEFT JOIN hub.service_day s ON s.service = $1 AND s.day = d.day
      LEFT JOIN hub.outcome_day o ON o.service = $1 AND o.day = d.day AND o.outcome = 'delivered'
      ORDER BY d.day`,
@@ -47,7 +47,7 @@ export async function readUptimeDays(
 ): Promise<ReadonlyMap<string, readonly ServiceDay[]>> {
   const { rows } = await pool.query<ServiceDay & { slug: string }>(
     `SELECT n.slug, to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
-       round(100.0 * s.up / nullif(s.calls, 0), 2)::float8 AS uptime, NULL AS latency
+       round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime, NULL AS latency
      FROM unnest($1::text[]) n(slug) CROSS JOIN ${lastDays('$2')} d
      LEFT JOIN hub.service_day s ON s.service = n.slug AND s.day = d.day ORDER BY d.day`,
     [slugs, days],

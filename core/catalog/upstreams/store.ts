@@ -168,7 +168,7 @@ const notFound = (slug: string): Fault =>
   )
 
 const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output,
-  query, body, encoding, success, passes,
+  query, body, encoding, success, passes, charges,
   deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams, idempotent, retries`
 
 export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>
@@ -198,23 +198,23 @@ export async function writeEndpoints(
   )
   await client.query(
     `INSERT INTO hub.upstream_endpoint (service, method, path, position, upstream_path, summary,
-       input, output, query, body, encoding, success, passes, deadline_seconds,
+       input, output, query, body, encoding, success, passes, charges, deadline_seconds,
        max_bytes, streams, idempotent, retries)
      SELECT $1, e.method, e.path, n - 1, e."upstreamPath", e.summary, e.input, e.output, e.query,
-       e.body, e.encoding, e.success, e.passes,
+       e.body, e.encoding, e.success, e.passes, coalesce(e.charges, '{}'),
        e."deadlineSeconds", e."maxBytes", e.streams, e.idempotent, e.retries
      FROM ROWS FROM (jsonb_to_recordset($2) AS (method text, path text, "upstreamPath" text,
        summary text, input jsonb, output jsonb, query text[], body text, encoding jsonb,
-       success smallint[], passes smallint[], "deadlineSeconds" smallint,
+       success smallint[], passes smallint[], charges smallint[], "deadlineSeconds" smallint,
        "maxBytes" integer, streams boolean, idempotent boolean, retries smallint))
        WITH ORDINALITY AS e (method, path, "upstreamPath", summary, input, output, query, body,
-       encoding, success, passes, "deadlineSeconds", "maxBytes", streams,
+       encoding, success, passes, charges, "deadlineSeconds", "maxBytes", streams,
        idempotent, retries, n)
      ON CONFLICT (service, method, path) DO UPDATE SET position = excluded.position,
        upstream_path = excluded.upstream_path, summary = excluded.summary,
        input = excluded.input, output = excluded.output, query = excluded.query,
        body = excluded.body, encoding = excluded.encoding, success = excluded.success,
-       passes = excluded.passes,
+       passes = excluded.passes, charges = excluded.charges,
        deadline_seconds = excluded.deadline_seconds, max_bytes = excluded.max_bytes,
        streams = excluded.streams, idempotent = excluded.idempotent, retries = excluded.retries,
        listed = true`,

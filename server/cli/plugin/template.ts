@@ -83,6 +83,7 @@ export default defineService({
 
 const testOf = ({ name }: TemplateValues): string => `\
 import { deepEqual, equal } from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { HubError } from 'agenthub/client'
 import { type Sandbox, startSandbox } from 'agenthub/testing'
@@ -91,7 +92,10 @@ import { type Sandbox, startSandbox } from 'agenthub/testing'
 let sandbox: Sandbox
 before(async () => {
   const plugin = new URL('./index.ts', import.meta.url)
-  sandbox = await startSandbox({ plugin, home: process.env['HUB_HOME'] })
+  // As an operator runs it: isolated, with what it needs. A secret is read from \`env\`.
+  const { agenthub } = JSON.parse(await readFile('package.json', 'utf8'))
+  const runs = [agenthub.isolation, ...agenthub.needs].join('+')
+  sandbox = await startSandbox({ plugin, runs, home: process.env['HUB_HOME'] })
 })
 after(() => sandbox?.stop())
 

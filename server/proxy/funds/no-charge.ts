@@ -15,7 +15,7 @@ export function chargeNothing(
   { keylessCalls }: Pick<CallDeps, 'keylessCalls'>,
   { caller }: Pick<PricedCall, 'caller'>,
 ): Funds {
-  if (caller.keyId !== null) return NO_CHARGE
+  if (caller.keyId !== null) return { ...NO_CHARGE, payer: caller.keyId }
   const free = keylessCalls.take(networkPrefix(caller.ip))
   if (!free) throw new Fault('concurrency_limited')
   return { ...NO_CHARGE, [Symbol.asyncDispose]: async () => free() }

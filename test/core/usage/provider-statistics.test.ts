@@ -11,7 +11,8 @@ const EXPECTED = {
   'hub.service_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, count(*) AS calls,
       count(*) FILTER (WHERE status < 500) AS up,
       count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
-      count(*) FILTER (WHERE outcome = 'failed') AS failed, sum(latency_ms)::bigint AS latency_ms
+      count(*) FILTER (WHERE outcome = 'failed') AS failed, sum(latency_ms)::bigint AS latency_ms,
+      NULL::double precision AS weight, NULL::double precision AS up_weight
     FROM hub.call GROUP BY 1, 2`,
   'hub.call_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, endpoint,
       CASE outcome WHEN 'failed' THEN coalesce(reason, 'failed') ELSE outcome END AS outcome,
@@ -20,7 +21,8 @@ const EXPECTED = {
       count(*)::integer AS calls FROM hub.call GROUP BY 1, 2, 3, 4, 5, 6`,
   'hub.caller_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, principal,
       count(*)::integer AS calls, (count(*) FILTER (WHERE outcome = 'delivered'))::integer,
-      sum(charged)::bigint AS charged, min(at), max(at) FROM hub.call GROUP BY 1, 2, 3`,
+      sum(charged)::bigint AS charged, min(at), max(at),
+      (count(*) FILTER (WHERE status < 500))::integer AS up FROM hub.call GROUP BY 1, 2, 3`,
   'hub.caller_week': `SELECT service, date_trunc('week', at AT TIME ZONE 'UTC')::date, principal,
       count(*)::integer AS calls, (count(*) FILTER (WHERE outcome = 'delivered'))::integer,
       sum(charged)::bigint AS charged, min(at), max(at) FROM hub.call GROUP BY 1, 2, 3`,
@@ -135,23 +137,25 @@ describe('call statistics', function () {
         await add(calls)
         await database.pool.query('SELECT hub.refresh_service_signals()')
         const { rows } = await database.admin.query(
-          `SELECT d.id, d.calls, d.delivered, d.latency_ms AS ms, d.uptime AS up, c.* FROM (
+          `SELECT d.id, d.calls, d.delivered, d.latency_ms AS ms, d.uptime AS up, c.*, u.* FROM (
              SELECT service, count(*)::integer AS n,
-               (count(*) FILTER (WHERE status < 500))::integer AS well,
                percentile_disc(0.5) WITHIN GROUP (ORDER BY latency_ms)
                  FILTER (WHERE outcome = 'delivered') AS median
              FROM hub.call WHERE at > $1 GROUP BY service) c
-           JOIN hub.search_document d ON d.id = c.service`,
-          [daysBefore(now, 29.5)],
+           JOIN hub.search_document d ON d.id = c.service
+           CROSS JOIN LATERAL (SELECT 100 * sum(weight * share) / sum(weight) AS expected FROM (
+             SELECT 0.1 AS weight, avg((status < 500)::int) AS share FROM hub.call
+               WHERE service = c.service AND at >= $2 GROUP BY principal
+             UNION ALL
+             SELECT 1, avg((status < 500)::int) FROM hub.call
+               WHERE service = c.service AND at BETWEEN $1 AND $2 HAVING count(*) > 0) w) u`,
+          [daysBefore(now, 29.5), daysBefore(now, 5)],
         )
         for (const row of rows) {
-          const { calls: n, delivered: well, ms: median, up } = row
-          expect({ n, well, median }).to.deep.equal({
-            n: row.n,
-            well: row.well,
-            median: row.median,
-          })
-          expect(up).to.be.closeTo((100 * well) / n, 0.001)
+          const { calls: n, delivered, ms: median, up } = row
+          expect({ n, median }).to.deep.equal({ n: row.n, median: row.median })
+          expect(up).to.be.closeTo(Number(row.expected), 0.001)
+          expect(delivered).to.be.closeTo((n * row.expected) / 100, 0.501)
         }
         const { rows: silent } = await database.admin.query(
           `SELECT calls, uptime FROM hub.search_document WHERE id = 'silent'`,

@@ -46,6 +46,12 @@ describe('pages sold by their owners', () => {
     expect((await read(at('/free'))).headers).to.include({ 'x-payment-source': 'none' })
   })
 
+  it('are free for no agent, though for sale, if they ask AI not to use them', async () => {
+    const refused = await read(at('/free-for-people'))
+    expect([refused.status, refused.body['reason']]).to.deep.equal([422, 'page_reserved'])
+    expect((await read(at('/doubt/page'))).status).to.equal(200)
+  })
+
   it('are read if a site compresses without being asked', async () => {
     expect((await read(at('/packed'))).body).to.include({ title: 'Packed' })
   })

@@ -28,4 +28,19 @@ describe('an imported API that gets bad requests', () => {
       return JSON.stringify(rows) === '[{"calls":101,"up":101,"refused":100}]'
     })
   })
+
+  it('charges for the client errors that it declares as its results, once', async () => {
+    const endpoint = { path: '/do', passes: [404, 409], charges: [404], price_microdollars: 700 }
+    const slug = await sell([endpoint])
+    answers(json({ charged_microdollars: 5 }, 404))
+    const send = () => call(slug, '/do', { body: {}, headers: { 'Idempotency-Key': 'absent' } })
+    const missing = await send()
+    expect([missing.status, missing.headers['x-charged-microdollars']]).to.deep.equal([404, '700'])
+    const again = await send()
+    expect([again.status, again.headers['x-charged-microdollars']]).to.deep.equal([404, '0'])
+    expect(again.headers['x-charged-earlier-microdollars']).to.equal('700')
+    answers(json({ e: 1 }, 409))
+    const conflict = await call(slug, '/do', { body: {} })
+    expect([conflict.status, conflict.headers['x-charged-microdollars']]).to.deep.equal([409, '0'])
+  })
 })

@@ -19,6 +19,8 @@ export const CONTRADICTORY: readonly Body[] = [
   { query: ['q'] },
   { success: [404] },
   { passes: [402] },
+  { passes: [404], charges: [410] },
+  { passes: [503], charges: [503] },
   { retries: 1 },
   { streams: true, output_schema: { type: 'object' } },
 ]

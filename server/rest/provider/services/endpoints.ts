@@ -78,15 +78,13 @@ const EndpointField = z.strictObject({
   success: z.array(status(200, 299)).min(1).max(20).optional().meta({
     description: 'Statuses that are delivered and charged. Default: 200 to 204.',
   }),
-  passes: z
-    .array(passedStatus)
-    .max(20)
-    .default([])
-    .meta({
-      description:
-        'Error statuses passed to callers without charge, as the answer of the API; ' +
-        'not 401, 402 and 407.',
-    }),
+  passes: z.array(passedStatus).max(20).default([]).meta({
+    description:
+      'Error statuses passed to callers, as the answer of the API; not 401, 402 and 407.',
+  }),
+  charges: z.array(status(400, 499)).max(20).default([]).meta({
+    description: 'Client errors among passes that are charged, such as 404. Default: none.',
+  }),
   deadline_seconds: endpointLimits.deadline_seconds.default(DEADLINE_SECONDS),
   max_bytes: endpointLimits.max_bytes.default(1_048_576),
   streams: z.boolean().default(false).meta({ description: 'Streams the response: SSE, files.' }),
@@ -241,6 +239,8 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
   if (unused !== undefined) throw invalid(i, 'upstream_path', `{${unused}} of path is missing`)
   const retries = order.retries ?? (order.method === 'GET' && idempotent ? 1 : 0)
   if (retries > 0 && !idempotent) throw invalid(i, 'retries', 'require an idempotent endpoint')
+  const unpassed = order.charges.find((each) => !order.passes.includes(each))
+  if (unpassed !== undefined) throw invalid(i, 'charges', `${unpassed} is not in passes`)
   const output = order.output_schema ?? null
   if (output && order.streams) throw invalid(i, 'output_schema', 'is not supported for streams')
   return {
@@ -255,6 +255,7 @@ function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
     encoding: order.encoding ? (order.encoding as RequestEncoding) : null,
     success: order.success ?? [200, 201, 202, 203, 204],
     passes: order.passes,
+    charges: order.charges,
     deadlineSeconds: order.deadline_seconds,
     maxBytes: order.max_bytes,
     streams: order.streams,

@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../../core/errors.ts'
+import { FIELDS_MAX, readUnencoded, rejectForbiddenKeys, tooMany } from './body.ts'
+
+/** Members of a form body as texts, those that came several times as lists; files as Base64. */
+export class FormBody {
+  readonly values: Readonly<Record<string, string | readonly string[]>>
+  constructor(values: FormBody['values']) {
+    this.values = values
+  }
+}
+
+/** Returns true for the media types of HTML forms. */
+export const isFormType = (type: string | undefined): boolean =>
+  /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\s*(?:;|$)/i.test(type ?? '')
+
+/**
+ * Reads a form of either media type.
+ * @throws Fault as `readJson` does, `validation_failed` for a form that cannot be parsed
+ */
+export async function readFormBody(request: IncomingMessage): Promise<FormBody> {
+  const bytes = await readUnencoded(request)
+  const type = request.headers['content-type'] ?? ''
+  const form = await new Response(bytes, { headers: { 'content-type': type } })
+    .formData()
+    .catch((cause: unknown) => {
+      throw new Fault('validation_failed', 'The form cannot be parsed.', { cause })
+    })
+  const fields = await Promise.all(
+    [...form].map(async ([name, value]) => [name, await textOf(value)]),
+  )
+  if (fields.length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
+  const byName = Map.groupBy(fields, ([name = '']) => name)
+  const values = Object.fromEntries(
+    [...byName].map(([name, found]) => {
+      const texts = found.map(([, text = '']) => text)
+      return [name, texts.length === 1 ? texts[0]! : texts]
+    }),
+  )
+  rejectForbiddenKeys(values)
+  return new FormBody(values)
+}
+
+const textOf = async (value: string | File): Promise<string> =>
+  typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer()).toString('base64')

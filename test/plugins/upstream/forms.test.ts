@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { json, useUpstream } from './fixture.ts'
+
+const INPUT = {
+  type: 'object',
+  properties: {
+    title: { type: 'string' },
+    count: { type: 'integer' },
+    tags: { type: 'array', items: { type: 'string' } },
+    point: { type: 'object', properties: { x: { type: 'number' }, y: { type: 'number' } } },
+    file: { type: 'string' },
+  },
+  required: ['title'],
+  additionalProperties: false,
+}
+
+describe('an endpoint with a form body', () => {
+  const world = useUpstream()
+  const { answers, sell, seen } = world
+
+  const post = (
+    slug: string,
+    body: string | FormData | URLSearchParams,
+    headers: Readonly<Record<string, string>> = {},
+  ) =>
+    fetch(`${world.hub.url}/proxy/${slug}/do`, {
+      method: 'POST',
+      headers: { 'x-api-key': world.payer.apiKey, ...headers },
+      body,
+    })
+
+  it('takes the form that its API takes, with the types of its schema', async () => {
+    const slug = await sell([{ path: '/do', body: 'form', input_schema: INPUT }])
+    answers(json({ ok: true }))
+    const form = new URLSearchParams('title=007&count=3&tags=a%2Cb&tags=c&point={"x":1.5,"y":2}')
+    const told = await post(slug, form)
+    expect(told.status, await told.text()).to.equal(200)
+    const sent = new URLSearchParams(seen.at(-1)!.body)
+    expect([...sent]).to.deep.equal([...form])
+    const asJson = await post(slug, JSON.stringify({ title: 'b' }), {
+      'content-type': 'application/json',
+    })
+    expect(asJson.status).to.equal(200)
+  })
+
+  it('takes a multipart form, the bytes of its files included', async () => {
+    const encoding = { parts: { file: { binary: true } } }
+    const slug = await sell([{ path: '/do', body: 'multipart', input_schema: INPUT, encoding }])
+    answers(json({ ok: true }))
+    const form = new FormData()
+    form.set('title', 'a "b"')
+    form.set('point', '{"x":1,"y":2}')
+    form.set('file', new Blob([new Uint8Array([65, 66, 67])]), 'abc.bin')
+    const told = await post(slug, form)
+    expect(told.status, await told.text()).to.equal(200)
+    const { body, headers } = seen.at(-1)!
+    expect(headers['content-type']).to.match(/^multipart\/form-data; boundary=/)
+    expect(body).to.include('\r\n\r\na "b"\r\n').and.to.include('\r\n\r\nABC\r\n')
+    expect(body).to.include('{"x":1,"y":2}')
+  })
+
+  it('refuses, uncharged, a form that breaks its schema or has too many fields', async () => {
+    const slug = await sell([{ path: '/do', body: 'form', input_schema: INPUT }])
+    for (const [form, code] of [
+      ['title=a&count=many', 'validation_failed'],
+      ['count=1', 'validation_failed'],
+      ['title=a&__proto__=1', 'validation_failed'],
+      [Array.from({ length: 1_001 }, (_, i) => `f${i}=1`).join('&'), 'body_too_large'],
+    ] as const) {
+      const told = await post(slug, new URLSearchParams(form))
+      const problem = (await told.json()) as { code: string; charged_microdollars: number }
+      expect([problem.code, problem.charged_microdollars], form.slice(0, 40)).to.deep.equal([
+        code,
+        0,
+      ])
+    }
+    const bad = await post(slug, '--x\r\nnothing', {
+      'content-type': 'multipart/form-data; boundary=y',
+    })
+    expect([bad.status, ((await bad.json()) as { code: string }).code]).to.deep.equal([
+      422,
+      'validation_failed',
+    ])
+  })
+
+  it('is the only one that takes forms: others refuse the media type', async () => {
+    const slug = await sell([{ path: '/do', input_schema: INPUT }])
+    const told = await post(slug, new URLSearchParams('title=a'))
+    expect([told.status, ((await told.json()) as { code: string }).code]).to.deep.equal([
+      415,
+      'unsupported_media_type',
+    ])
+  })
+})
