@@ -1,4 +1,5 @@
 import { type Micros, micros, usd } from '../../money.ts'
+import { withoutRequestPhrase } from './request-phrase.ts'
 import { type Alternative, findSynonyms } from './synonyms.ts'
 import { tokenize } from './tokenize.ts'
 
@@ -58,7 +59,7 @@ export function readQuery(text: string): Query {
   const spelled = withDigits(text)
   const price = PRICE_PATTERN.exec(spelled)
   const rest = price ? spelled.replace(price[0], ' ') : text
-  const all = tokenize(rest).slice(0, WORDS_MAX)
+  const all = withoutRequestPhrase(tokenize(rest)).slice(0, WORDS_MAX)
   const topics = all.filter((word) => !Object.hasOwn(WISH_WORDS, word))
   const words = topics.length > 0 ? topics : all
   const wishes = new Set(
@@ -115,7 +116,7 @@ function splitIntoSpans(words: readonly string[]): QuerySpan[] {
       alternatives: [
         ...alternatives,
         ...joinedWords(words, at, length),
-        ...(length === 1 ? splitWord(words[at]!) : []),
+        ...(length === 1 ? [...splitWord(words[at]!), ...swapLetters(words[at]!)] : []),
       ],
     })
     at += length
@@ -127,14 +128,28 @@ function splitIntoSpans(words: readonly string[]): QuerySpan[] {
 function splitWord(word: string): Alternative[] {
   if (word.length < SPLIT.lengthMin || word.length > SPLIT.lengthMax) return []
   const ends = Array.from({ length: word.length - 2 * SPLIT.partMin + 1 }, (_, i) => i)
-  return ends.map((i) => ({
-    words: [word.slice(0, i + SPLIT.partMin), word.slice(i + SPLIT.partMin)],
-    weight: 0.9,
-    ifAbsent: true,
-  }))
+  return ends
+    .map((i) => [word.slice(0, i + SPLIT.partMin), word.slice(i + SPLIT.partMin)])
+    .filter((parts) => parts.every((part) => part.isWellFormed()))
+    .map((words) => ({ words, weight: 0.9, ifAbsent: true }))
 }
 
 const SPLIT = { lengthMin: 6, lengthMax: 20, partMin: 2 } as const
+
+/** Swaps each two adjacent letters of a word that may be mistyped: `wetaher`. */
+function swapLetters(word: string): Alternative[] {
+  if (word.length < SWAP.lengthMin || word.length > SWAP.lengthMax) return []
+  const swapped = Array.from(
+    { length: word.length - 1 },
+    (_, i) => `${word.slice(0, i)}${word[i + 1]}${word[i]}${word.slice(i + 2)}`,
+  )
+  return [...new Set(swapped)]
+    .filter((other) => other !== word && other.isWellFormed())
+    .map((other) => ({ words: [other], weight: SWAP.weight, ifAbsent: true }))
+}
+
+/** Swaps of shorter words are often other words. */
+const SWAP = { lengthMin: 5, lengthMax: 20, weight: 0.85 } as const
 
 /** Joins words that may be written as one: `geo coding`. */
 function joinedWords(words: readonly string[], at: number, length: number): Alternative[] {

@@ -80,6 +80,7 @@ describe('search over the sample catalog', function () {
 
   for (const [query, id] of [
     ['wheather forcast', 'skycast'],
+    ['waether foercast', 'skycast'],
     ['recieipt scanner', 'receiptly'],
     ['machine tranlsation', 'babelgate'],
     ['mortage calculater', 'mortgagio'],

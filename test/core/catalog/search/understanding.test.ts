@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { readQuery } from '../../../../core/catalog/search/query.ts'
+
+const wordsOf = (text: string): string =>
+  readQuery(text)
+    .spans.flatMap(({ words }) => words)
+    .join(' ')
+
+describe('understanding of queries', () => {
+  for (const [text, words] of [
+    ['I need an API that can rotate images', 'rotate images'],
+    ["I'm looking for a service for parsing receipts", 'parsing receipts'],
+    ['Please find me tide tables', 'tide tables'],
+    ['an endpoint which lists moons', 'lists moons'],
+    ['is there a tool to crop pictures under $0.02', 'crop pictures'],
+  ] as const) {
+    it(`searches "${text}" without its request phrase`, () => {
+      expect(wordsOf(text)).to.equal(words)
+    })
+  }
+
+  for (const text of [
+    'api key rotation',
+    'service status',
+    'find me',
+    'tool rental',
+    'help desk',
+  ]) {
+    it(`keeps all words of "${text}"`, () => {
+      expect(wordsOf(text)).to.equal(text)
+    })
+  }
+
+  it('reads swapped letters as the word, only if no document contains what was typed', () => {
+    const [span] = readQuery('wetaher').spans
+    const swapped = span!.alternatives.find(({ words }) => words.join(' ') === 'weather')
+    expect(swapped?.ifAbsent).to.equal(true)
+  })
+
+  it('splits no character in two', () => {
+    const readings = readQuery('𐐨𐐩𐐪𐐫').spans[0]!.alternatives
+    expect(readings.every(({ words }) => words.every((word) => word.isWellFormed()))).to.equal(true)
+  })
+
+  it('swaps no letters of words with four or fewer', () => {
+    const readings = readQuery('form').spans[0]!.alternatives.map(({ words }) => words.join(' '))
+    expect(readings).not.to.include('from')
+  })
+})
