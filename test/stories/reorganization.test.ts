@@ -56,3 +56,34 @@ describe('a payment lost in a chain reorganization', () => {
     expect(waits).to.deep.equal([10n, 10n, 60n, 60n, 600n])
   })
 })
+
+describe('a payment of a call lost in a chain reorganization', () => {
+  const hub = useHub()
+  const rpc = (method: string, ...params: unknown[]) =>
+    callRpc(hub().sandbox!.rpcUrl, method, params)
+
+  it('is a loss of the platform', async function () {
+    this.timeout(60_000)
+    const wallet = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: AMOUNT })
+    const snapshot = await rpc('evm_snapshot')
+    const order = { body: { words: 'lost' } }
+    const lossBefore = await hub().hub.ledger.balance('expenses:x402-loss')
+    const payment = await payFor(wallet, hub().url, await ask(hub().url, '/proxy/echo/say', order))
+    const headers = { 'payment-signature': payment }
+    const bought = await ask(hub().url, '/proxy/echo/say', { ...order, headers })
+    expect(bought).to.have.property('status', 200)
+
+    expect(await rpc('evm_revert', snapshot)).to.equal(true)
+    await rpc('evm_increaseTime', 600)
+    await rpc('evm_mine')
+    const inTransit = () => hub().hub.ledger.balance('assets:usdc:base:in-transit')
+    for (let tries = 0; tries < 100 && (await inTransit()) !== 0n; tries++) {
+      await resolvePayments(hub().hub.paymentDeps, 0)
+      await sleep(50)
+    }
+    expect(await inTransit()).to.equal(0n)
+    const loss = await hub().hub.ledger.balance('expenses:x402-loss')
+    expect(loss - lossBefore).to.equal(-100n)
+  })
+})
