@@ -1,5 +1,5 @@
 import type { PgBoss } from 'pg-boss'
-import { elapsedMs } from '../core/clock.ts'
+import { elapsedMs, pause } from '../core/clock.ts'
 import { componentOf, logFailure, outagesOf } from '../core/outages.ts'
 import type { AnyService } from '../core/plugin/index.ts'
 import type { Job, JobDeps } from './job.ts'
@@ -9,6 +9,8 @@ import { pluginJobs } from './plugin-jobs.ts'
 /** Polling interval of a job: a share of its period, within bounds in seconds. */
 const POLLING = { share: 0.1, minSeconds: 2, maxSeconds: 30 } as const
 
+/** Pause before another attempt to queue the next run of a job. */
+const RETRY_MS = 2_000
 /** Time without a heartbeat after which a run counts as dead. */
 const HEARTBEAT_SECONDS = 15
 /**
@@ -87,7 +89,25 @@ export class Runner {
       logFailure(log, 'error', { err, component, job: name }, 'a job failed')
     } finally {
       await this.#runs.record(name, job, startedAt, ok)
-      await this.#boss.send(name, {}, { startAfter: job.everySeconds, ...toQueueLimits(job) })
+      await this.#sendNext(name, job)
+    }
+  }
+
+  /**
+   * Queues the next run of a job, until the database accepts it: the schedule, which restarts jobs
+   * of dead processes, would do so only after up to five minutes.
+   */
+  async #sendNext(name: string, job: Job): Promise<void> {
+    const options = { startAfter: job.everySeconds, ...toQueueLimits(job) }
+    while (!this.#stopping.aborted) {
+      try {
+        await this.#boss.send(name, {}, options)
+        return
+      } catch (err) {
+        const fields = { err, component: componentOf(err) ?? 'database', job: name }
+        logFailure(this.#deps.log, 'warn', fields, 'the next run of a job is not queued yet')
+        await pause(RETRY_MS, this.#stopping)
+      }
     }
   }
 }

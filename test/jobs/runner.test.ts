@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { PgBoss } from 'pg-boss'
+import { sleep } from '../../core/clock.ts'
+import { createLog } from '../../core/log.ts'
 import type { JobDeps } from '../../jobs/job.ts'
 import { Runner, SUPERVISION } from '../../jobs/runner.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -34,8 +36,10 @@ describe('the runner of jobs', () => {
     boss.on('error', () => {})
     await boss.start()
     stops.push(() => boss.stop({ graceful: false }).catch(() => undefined))
-    const runner = new Runner(boss, {} as JobDeps, signal)
-    return { runner, pending, statements, die: () => (isDead = true) }
+    const deps = { pool: database.pool, log: createLog('silent') } as JobDeps
+    const runner = new Runner(boss, deps, signal)
+    const die = () => (isDead = true)
+    return { runner, pending, statements, die, revive: () => (isDead = false) }
   }
 
   it('starts all jobs at once, and creates each queue only once', async () => {
@@ -73,5 +77,21 @@ describe('the runner of jobs', () => {
       [NAME],
     )
     expect(rows, 'the run that never ended').to.have.length(1)
+  })
+
+  it('runs a job again soon that ended while the database was out of reach', async function () {
+    this.timeout(120_000)
+    const { runner, die, revive } = await open()
+    const again = Promise.withResolvers<void>()
+    let runs = 0
+    const run = async () => {
+      if (++runs === 1) die()
+      else again.resolve()
+    }
+    await runner.put({ [NAME]: { everySeconds: 1, run } })
+    while (runs === 0) await sleep(100)
+    await sleep(3_000)
+    revive()
+    await again.promise
   })
 })
