@@ -133,13 +133,12 @@ function invalidInput(issues: readonly Issue[]): Fault | undefined {
   if (!first) return undefined
   const large = issues.find(({ tooLarge }) => tooLarge)
   if (large?.tooLarge) {
-    return new Fault('text_too_large', `${large.path} ${large.message}.`, {
+    return new Fault('text_too_large', `${large.path}: ${large.message}.`, {
       extras: { path: large.path, ...large.tooLarge },
     })
   }
-  return new Fault('validation_failed', `${first.path || '/'} ${first.message}.`, {
-    extras: { issues },
-  })
+  const detail = first.path ? `${first.path}: ${first.message}.` : `The input ${first.message}.`
+  return new Fault('validation_failed', detail, { extras: { issues } })
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

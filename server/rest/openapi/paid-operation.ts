@@ -67,6 +67,8 @@ const RESPONSE_HEADERS = {
   'X-Receipt': describe('JWS of request, response and charge; keys: /.well-known/jwks.json.'),
 } as const
 
+const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'] as const
+
 /** Parameters and body of the requests of an endpoint. */
 function requestInput({ endpoint, method, path }: CatalogEntry) {
   const input = splitInput(endpoint, method, path)
@@ -80,7 +82,11 @@ function requestInput({ endpoint, method, path }: CatalogEntry) {
     ...CALL_PARAMETERS,
   ]
   if (!input.body) return { parameters }
-  return { parameters, requestBody: jsonBody(input.body, exampleOf(input.body as object)) }
+  const body = jsonBody(input.body, exampleOf(input.body as object))
+  if (!endpoint.form) return { parameters, requestBody: body }
+  const forms = FORM_TYPES.map((type) => [type, { schema: input.body }])
+  const content = { ...body.content, ...Object.fromEntries(forms) }
+  return { parameters, requestBody: { ...body, content } }
 }
 
 export function paidOperation(shown: CatalogEntry): Record<string, unknown> {

@@ -33,6 +33,8 @@ describe('an imported API that gets bad requests', () => {
     const endpoint = { path: '/do', passes: [404, 409], charges: [404], price_microdollars: 700 }
     const slug = await sell([endpoint])
     answers(json({ charged_microdollars: 5 }, 404))
+    const tried = await world.act(slug, 'test', { endpoint: 'POST /do', input: {} })
+    expect(tried.body).to.include({ delivered: true, status: 404 })
     const send = () => call(slug, '/do', { body: {}, headers: { 'Idempotency-Key': 'absent' } })
     const missing = await send()
     expect([missing.status, missing.headers['x-charged-microdollars']]).to.deep.equal([404, '700'])

@@ -37,6 +37,9 @@ describe('an endpoint with a form body', () => {
     expect(told.status, await told.text()).to.equal(200)
     const sent = new URLSearchParams(seen.at(-1)!.body)
     expect([...sent]).to.deep.equal([...form])
+    const document = await fetch(`${world.hub.url}/v1/services/${slug}/openapi.json`)
+    const text = await document.text()
+    expect(text).to.include('application/x-www-form-urlencoded')
     const asJson = await post(slug, JSON.stringify({ title: 'b' }), {
       'content-type': 'application/json',
     })
