@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Call } from '../plugin/index.ts'
+import { PARAMETER_STYLES } from '../plugin/upstreams.ts'
 import { DETAIL_MAX } from './limits.ts'
 import type { Piece } from './pieces.ts'
 
@@ -56,16 +57,7 @@ export type HandlerResult = z.infer<typeof HandlerResult>
 
 const ParameterStyle = z.object({
   name: z.string().exactOptional(),
-  style: z.enum([
-    'simple',
-    'label',
-    'matrix',
-    'form',
-    'spaceDelimited',
-    'pipeDelimited',
-    'deepObject',
-    'json',
-  ]),
+  style: z.enum(PARAMETER_STYLES),
   explode: z.boolean(),
 })
 

@@ -4,20 +4,23 @@ import type { Deprecation } from './deprecation.ts'
 
 /** HTTP APIs listed without code. Injected into the first-party plugin `upstream`. */
 
+export const PARAMETER_STYLES = [
+  'simple',
+  'label',
+  'matrix',
+  'form',
+  'spaceDelimited',
+  'pipeDelimited',
+  'deepObject',
+  'json',
+] as const
+
 /** Serialization of an input member in a URL, in the terms of OpenAPI. */
 export interface ParameterStyle {
   /** Name in the request; default: that of the member. */
   readonly name?: string
   /** `json` sends the value as JSON text. */
-  readonly style:
-    | 'simple'
-    | 'label'
-    | 'matrix'
-    | 'form'
-    | 'spaceDelimited'
-    | 'pipeDelimited'
-    | 'deepObject'
-    | 'json'
+  readonly style: (typeof PARAMETER_STYLES)[number]
   readonly explode: boolean
 }
 

@@ -1,18 +1,8 @@
 import { z } from 'zod'
+import { PARAMETER_STYLES } from '../../../../core/plugin/upstreams.ts'
 
 const styleFields = {
-  style: z
-    .enum([
-      'simple',
-      'label',
-      'matrix',
-      'form',
-      'spaceDelimited',
-      'pipeDelimited',
-      'deepObject',
-      'json',
-    ])
-    .optional(),
+  style: z.enum(PARAMETER_STYLES).optional(),
   explode: z.boolean().optional(),
 }
 const mediaType = z
