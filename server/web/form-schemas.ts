@@ -23,6 +23,14 @@ export const textOrUndefined = z
   .default('')
   .transform((text) => text || undefined)
 
+/** Whole number; undefined if empty. */
+export const optionalWhole = z
+  .string()
+  .trim()
+  .regex(/^\d{0,9}$/, 'enter a whole number or leave empty')
+  .default('')
+  .transform((text) => (text === '' ? undefined : Number(text)))
+
 /** Dollars as microdollars; null if empty. */
 export const optionalDollars = z
   .string()

@@ -43,7 +43,12 @@ describe('a hundred bad requests of one caller', () => {
   const figures = async () => {
     await world.hub.database.admin.query('SELECT hub.refresh_service_signals()')
     const told = await Promise.all(slugs.map((slug) => ask(world.hub.url, `/v1/services/${slug}`)))
-    return told.map(({ body }) => body['uptime_percentage'])
+    const { rows } = await world.hub.database.admin.query<{ calls: number; delivered: number }>(
+      `SELECT calls, delivered FROM hub.search_document WHERE kind = 'native' AND id = ANY ($1)`,
+      [slugs],
+    )
+    const successful = rows.map(({ calls, delivered }) => calls > 0 && calls === delivered)
+    return [...told.map(({ body }) => body['uptime_percentage']), ...successful]
   }
 
   it('changes neither the uptime nor the success rate of plugin, API and page', async () => {
@@ -68,6 +73,6 @@ describe('a hundred bad requests of one caller', () => {
       )
       return rows[0]?.calls === 100n
     })
-    expect(await figures()).to.deep.equal([100, 100, 100])
+    expect(await figures()).to.deep.equal([100, 100, 100, true, true, true])
   })
 })

@@ -3,7 +3,7 @@ import type { ListPage } from '../../../rest/paging.ts'
 import type { ServiceRowView, ServiceView } from '../../../rest/provider/services/view.ts'
 import { FILE_SCRIPT } from '../../assets.ts'
 import { form, formFields } from '../../form.ts'
-import { lineList, optionalDollars, textOrUndefined } from '../../form-schemas.ts'
+import { lineList, optionalDollars, optionalWhole, textOrUndefined } from '../../form-schemas.ts'
 import { dayOf } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -30,6 +30,8 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
       slug: z.string().trim(),
       base_url: textOrUndefined,
       price: optionalDollars,
+      deadline_seconds: optionalWhole,
+      max_bytes: optionalWhole,
     }),
     run: async ({ api }, { price, ...body }) => {
       const created = await api<ImportJson>('POST /v1/provider/services/import', {
@@ -154,6 +156,20 @@ endpoints and prices before you activate it.</p>${form({
         numeric: true,
         size: 10,
         hint: html`For endpoints without a price of their own (<code>x-payment-info</code>).`,
+      }),
+      text({
+        name: 'deadline_seconds',
+        label: 'Deadline (seconds)',
+        numeric: true,
+        size: 10,
+        hint: 'A call that takes longer is refunded. Leave empty for 30.',
+      }),
+      text({
+        name: 'max_bytes',
+        label: 'Largest response (bytes)',
+        numeric: true,
+        size: 10,
+        hint: 'Leave empty for 1,048,576.',
       }),
     ],
   })}`
