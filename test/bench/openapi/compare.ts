@@ -132,13 +132,17 @@ function sampleOperation(
     if (place === 'body') {
       body = sampleOf(root, each['schema'])
       const { $ref } = objectMember(each, 'schema')
-      const known = typeof $ref === 'string' && isValid($ref.slice(2).split('/'), body)
-      if (typeof $ref === 'string' && !known) return undefined
+      const at =
+        typeof $ref === 'string'
+          ? $ref.slice(2).split('/')
+          : pointerOf({ item, path, method }, each)
+      if (at !== undefined && !isValid(at, body)) return undefined
     } else if (place === 'formData' && each['type'] !== 'file') (form ??= {})[name] = value
     else if (place === 'query' || (place === 'path' && path.includes(`{${name}}`))) {
       if (value === undefined && (each['required'] === true || place === 'path')) return undefined
       if (value === undefined) continue
-      const { oneOf, allOf, anyOf } = objectMember(each, 'schema')
+      const shape = resolveLocal(root, each['schema'])
+      const { oneOf, allOf, anyOf } = isJsonObject(shape) ? shape : {}
       const isRequired = each['required'] === true
       if ((oneOf ?? allOf ?? anyOf) && isRequired) return undefined
       if (oneOf ?? allOf ?? anyOf) continue // values that fit one alternative may fit two
@@ -168,6 +172,15 @@ function sampleOperation(
   if (whole !== undefined) input[whole] = body
   else if (isJsonObject(body)) Object.assign(input, body)
   return { parameters, input, body, type }
+}
+
+/** Pointer to the schema of a body that an operation declares itself, by its own position. */
+function pointerOf(
+  { item, path, method }: Pick<DeclaredOperation, 'item' | 'path' | 'method'>,
+  parameter: JsonObject,
+): readonly string[] | undefined {
+  const own = [objectMember(item, method)['parameters']].flat().indexOf(parameter)
+  return own < 0 ? undefined : ['paths', path, method, 'parameters', String(own), 'schema']
 }
 
 function declaredParameters(root: JsonObject, item: JsonObject, spec: JsonObject): JsonObject[] {
