@@ -82,14 +82,15 @@ describe('the runner of jobs', () => {
   it('runs a job again soon that ended while the database was out of reach', async function () {
     this.timeout(120_000)
     const { runner, die, revive } = await open()
-    const again = Promise.withResolvers<void>()
+    const [first, again] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let runs = 0
     const run = async () => {
-      if (++runs === 1) die()
-      else again.resolve()
+      if (++runs > 1) return again.resolve()
+      die()
+      first.resolve()
     }
     await runner.put({ [NAME]: { everySeconds: 1, run } })
-    while (runs === 0) await sleep(100)
+    await first.promise
     await sleep(3_000)
     revive()
     await again.promise
