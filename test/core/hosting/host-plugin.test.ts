@@ -79,7 +79,7 @@ describe('a located plugin', () => {
   const find = (spec: string) => locate(spec, [join(home, 'node_modules')])
 
   it('is found by package name, compiled, with the isolation of its package', async () => {
-    const agenthub = { apiVersion: 1, isolation: 'worker', needs: ['http'] }
+    const agenthub = { apiVersion: 1, isolation: 'worker', needs: ['http', 'browser'] }
     const exports = { '.': { types: './dist/index.d.ts', default: './dist/index.js' } }
     const about = { name: '@me/shout', version: '1.2.3', type: 'module', exports, agenthub }
     const code = `import { defineService, s, usd } from 'agenthub/plugin'
@@ -91,8 +91,10 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
     expect(located).to.include({ folder, version: '1.2.3', isolation: 'worker' })
     expect(located.entry).to.match(/dist\/index\.js$/)
     const missing = failure(hostPlugin(parseEntry(folder), deps, settings))
-    expect(await missing).to.match(/needs http; to inject it: HUB_PLUGINS=.*shout=worker\+http/)
-    const hosted = await hostPlugin(parseEntry(`${folder}=worker+http`), deps, settings)
+    expect(await missing, 'all at once').to.match(
+      /needs http, browser; to inject it: HUB_PLUGINS=.*shout=worker\+http\+browser/,
+    )
+    const hosted = await hostPlugin(parseEntry(`${folder}=worker+http+browser`), deps, settings)
     try {
       const { endpoints } = hosted.declaration as AnyService
       const { handle } = (endpoints as Record<string, AnyEndpoint>)['POST /say']!
