@@ -21,6 +21,7 @@ export const isFormType = (type: string | undefined): boolean =>
 export async function readFormBody(request: IncomingMessage): Promise<FormBody> {
   const bytes = await readUnencoded(request)
   const type = request.headers['content-type'] ?? ''
+  assertFewFields(bytes, type)
   const form = await new Response(bytes, { headers: { 'content-type': type } })
     .formData()
     .catch((cause: unknown) => {
@@ -29,7 +30,6 @@ export async function readFormBody(request: IncomingMessage): Promise<FormBody> 
   const fields = await Promise.all(
     [...form].map(async ([name, value]) => [name, await textOf(value)]),
   )
-  if (fields.length > FIELDS_MAX) throw tooMany('fields', FIELDS_MAX)
   const byName = Map.groupBy(fields, ([name = '']) => name)
   const values = Object.fromEntries(
     [...byName].map(([name, found]) => {
@@ -39,6 +39,19 @@ export async function readFormBody(request: IncomingMessage): Promise<FormBody> 
   )
   rejectForbiddenKeys(values)
   return new FormBody(values)
+}
+
+/** Counts what separates the fields before they are parsed. @throws Fault `body_too_large` */
+function assertFewFields(bytes: Buffer, type: string): void {
+  const isMultipart = /^multipart/i.test(type)
+  const [, boundary = ''] = /;\s*boundary="?([^";]{1,70})/i.exec(type) ?? []
+  const separator = isMultipart ? `--${boundary}` : '&'
+  // The fields of a multipart form are between boundaries.
+  const max = isMultipart ? FIELDS_MAX + 1 : FIELDS_MAX - 1
+  let count = 0
+  for (let at = bytes.indexOf(separator); at !== -1; at = bytes.indexOf(separator, at + 1)) {
+    if (++count > max) throw tooMany('fields', FIELDS_MAX)
+  }
 }
 
 const textOf = async (value: string | File): Promise<string> =>

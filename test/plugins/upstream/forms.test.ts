@@ -77,6 +77,11 @@ describe('an endpoint with a form body', () => {
         0,
       ])
     }
+    const field = '--y\r\nContent-Disposition: form-data; name="title"\r\n\r\na\r\n'
+    const many = await post(slug, `${field.repeat(1_001)}--y--`, {
+      'content-type': 'multipart/form-data; boundary=y',
+    })
+    expect(many.status).to.equal(413)
     const bad = await post(slug, '--x\r\nnothing', {
       'content-type': 'multipart/form-data; boundary=y',
     })
