@@ -12,6 +12,7 @@ import {
   TOP_LEVEL,
 } from './decisions.ts'
 import { citations, docComments, glossary } from './language.ts'
+import { ledgerBoundary } from './ledger-boundary.ts'
 import { linearPatterns } from './patterns.ts'
 import { type Rule, type SourceText, sourceOf, type Tree } from './source-text.ts'
 
@@ -235,6 +236,7 @@ export const RULES = {
   'the top level is the list of the design': topLevel,
   'each folder explains itself': readmes,
   'migrations are numbered without gaps': migrations,
+  'the ledger can be distributed by shard': ledgerBoundary,
   'patterns take linear time': linearPatterns,
   'doc comments say what a thing is or does': docComments,
   'names and comments keep to the glossary': glossary,

@@ -50,6 +50,21 @@ export const regExpsOf = (text: string): readonly { source: string; flags: strin
     return [{ source: text.slice(from + 1, end), flags: text.slice(end + 1, to) }]
   })
 
+/** Lists the string literals of a file; an expression in a template is a blank. */
+export function stringsOf(text: string): readonly string[] {
+  const strings: string[] = []
+  const open: string[] = []
+  for (const { kind, from, to } of piecesOf(text)) {
+    if (kind !== 'literal' || text[from] === '/') continue
+    const part = text.slice(from, to)
+    const before = part.startsWith('}') ? (open.pop() ?? '') : ''
+    const content = before + part.slice(1).replace(/(?:\$\{|['"`])$/, ' ')
+    if (part.endsWith('${')) open.push(content)
+    else strings.push(content)
+  }
+  return strings
+}
+
 /** Keeps the quotes, so that imports remain visible. */
 const emptied = (literal: string): string =>
   literal.length < 2 ? literal : literal[0] + blank(literal.slice(1, -1)) + literal.at(-1)
