@@ -84,7 +84,7 @@ export function statementsOf(sql: string, inLedger = false): readonly Statement[
 
 /** Lists tables, views and functions of a dumped schema with the statements of their bodies. */
 export function schemaObjects(schema: string): readonly SchemaObject[] {
-  return schema.split(/\n\n(?=CREATE )/).flatMap((text) => {
+  return schema.split(/\n\n(?=CREATE )/).flatMap((text): SchemaObject[] => {
     const [, word, name] =
       /^CREATE (?:OR REPLACE )?(TABLE|VIEW|MATERIALIZED VIEW|FUNCTION|PROCEDURE) ([\w.]+)/.exec(
         text,
