@@ -18,6 +18,7 @@ import { expireCredits } from '../core/finance/expire-credits.ts'
 import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
+import { extendTrees } from '../core/ledger/transparency/extend-trees.ts'
 import { resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
@@ -55,6 +56,11 @@ export const jobs = {
   'resolve-payments': { everySeconds: 2, run: (deps) => resolvePayments(deps) },
   'recover-calls': { everySeconds: 60, run: ({ pool, ledger }) => recoverCalls(pool, ledger) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
+  'extend-trees': {
+    everySeconds: 10,
+    deadlineSeconds: 3_600,
+    run: ({ pool }, stopping) => extendTrees(pool, stopping),
+  },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
   'verify-ledger': {
     everySeconds: 60,

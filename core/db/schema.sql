@@ -4204,6 +4204,32 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.snapshot FOR EACH R
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.snapshot FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.snapshot TO hub_app;
 
+CREATE TABLE ledger.tile (
+  shard smallint NOT NULL,
+  level smallint NOT NULL,
+  index bigint NOT NULL,
+  hashes bytea NOT NULL,
+  CONSTRAINT tile_pkey PRIMARY KEY (shard, level, index),
+  CONSTRAINT tile_hashes_check CHECK ((((octet_length(hashes) >= 32) AND (octet_length(hashes) <= 8192)) AND ((octet_length(hashes) % 32) = 0))),
+  CONSTRAINT tile_index_check CHECK ((index >= 0)),
+  CONSTRAINT tile_level_check CHECK (((level >= 0) AND (level <= 5)))
+);
+CREATE TRIGGER append_only BEFORE UPDATE ON ledger.tile FOR EACH ROW WHEN ((((new.shard <> old.shard) OR (new.level <> old.level) OR (new.index <> old.index)) OR (octet_length(new.hashes) <= octet_length(old.hashes)) OR (SUBSTRING(new.hashes FROM 1 FOR octet_length(old.hashes)) <> old.hashes))) EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_delete BEFORE DELETE ON ledger.tile FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.tile FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.tile TO hub_app;
+
+CREATE TABLE ledger.tree (
+  shard smallint NOT NULL,
+  size bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT tree_pkey PRIMARY KEY (shard),
+  CONSTRAINT tree_size_check CHECK (((size >= 0) AND (size <= '281474976710655'::bigint)))
+);
+CREATE TRIGGER append_only BEFORE UPDATE ON ledger.tree FOR EACH ROW WHEN (((new.shard <> old.shard) OR (new.size <= old.size))) EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_delete BEFORE DELETE ON ledger.tree FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.tree FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.tree TO hub_app;
+
 CREATE TABLE ledger.verification (
   single boolean DEFAULT true NOT NULL,
   at timestamp with time zone NOT NULL,
@@ -4798,6 +4824,42 @@ AS $function$
     AND r.id BETWEEN first AND final
   LEFT JOIN journal h ON r.seq IS NULL AND o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
     AND h.id BETWEEN first AND final $function$;
+
+CREATE OR REPLACE FUNCTION ledger.extend_tree(p_shard smallint, p_from bigint, p_to bigint, p_levels smallint[], p_indexes bigint[], p_hashes bytea[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  stored bigint;
+  posted bigint;
+BEGIN
+  INSERT INTO tree (shard) VALUES (p_shard) ON CONFLICT (shard) DO NOTHING;
+  SELECT t.size INTO stored FROM tree t WHERE t.shard = p_shard FOR UPDATE;
+  IF stored <> p_from THEN RETURN false; END IF;
+  SELECT h.seq INTO posted FROM head h WHERE h.shard = p_shard;
+  IF p_to <= p_from OR p_to > posted IS NOT FALSE THEN
+    RAISE EXCEPTION 'shard % has no entries % to %', p_shard, p_from + 1, p_to
+      USING ERRCODE = 'check_violation';
+  END IF;
+  INSERT INTO tile (shard, level, index, hashes)
+    SELECT p_shard, u.level, u.index, u.hashes
+    FROM unnest(p_levels, p_indexes, p_hashes) u(level, index, hashes)
+    ON CONFLICT (shard, level, index) DO UPDATE SET hashes = excluded.hashes;
+  IF EXISTS (SELECT 1 FROM generate_series(0, 5) l(level)
+      CROSS JOIN LATERAL generate_series(p_from >> 8 * l.level >> 8,
+        ((p_to >> 8 * l.level) - 1) >> 8) i(index)
+      LEFT JOIN tile t ON t.shard = p_shard AND t.level = l.level AND t.index = i.index
+      WHERE octet_length(t.hashes) IS DISTINCT FROM
+        32 * least(256, (p_to >> 8 * l.level) - 256 * i.index)) THEN
+    RAISE EXCEPTION 'the tiles of shard % are not those of a tree of % entries', p_shard, p_to
+      USING ERRCODE = 'check_violation';
+  END IF;
+  UPDATE tree SET size = p_to WHERE shard = p_shard;
+  RETURN true;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.extend_tree(smallint,bigint,bigint,smallint[],bigint[],bytea[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.first_id(instant timestamp with time zone)
  RETURNS uuid

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { readShards } from './shards.ts'
 import {
   auditChainCheck,
   CheckpointVerifier,
@@ -43,10 +44,7 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
     const reader = await CheckpointVerifier.open(client, findings, trust)
     const newest = await reader.checkAll()
     const external = await reader.checkExternal(trust.checkpoints ?? '')
-    const { rows } = await client.query<{ shard: number }>(
-      'SELECT shard FROM ledger.head ORDER BY shard',
-    )
-    for (const { shard } of rows) {
+    for (const shard of await readShards(client)) {
       const stored = newest.get(shard)
       await runChecks(client, signedBalancesCheck(shard, stored), findings)
       const outside = external.get(shard)

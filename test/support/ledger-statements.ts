@@ -11,6 +11,8 @@ export const DISTRIBUTED: ReadonlySet<string> = new Set([
   'posting',
   'seal',
   'snapshot',
+  'tile',
+  'tree',
   'verified_balance',
 ])
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
+import { readShards } from '../shards.ts'
 
 /** Each chunk takes about 10 ms. */
 const CHUNKS_PER_TRANSACTION = 50
@@ -12,8 +13,8 @@ const CHUNKS_PER_TRANSACTION = 50
  * @returns the number of chunks
  */
 export async function takeSnapshots(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ shard: number }>('SELECT shard FROM ledger.head')
-  const taken = await Promise.all(rows.map(({ shard }) => takeShardSnapshots(pool, shard)))
+  const shards = await readShards(pool)
+  const taken = await Promise.all(shards.map((shard) => takeShardSnapshots(pool, shard)))
   return taken.reduce((sum, chunks) => sum + chunks, 0)
 }
 

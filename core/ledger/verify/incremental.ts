@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { SigningKey } from '../../crypto/signing-key.ts'
 import { knownKeys, type Note } from '../checkpoint.ts'
 import type { RetainedCheckpoints } from '../retained-checkpoints.ts'
+import { readShards } from '../shards.ts'
 import {
   auditChainCheck,
   CheckpointVerifier,
@@ -78,10 +79,7 @@ export async function verifySince(
   const signer = findings.isSound ? key : undefined
   const shardOptions: VerifySinceOptions = signer ? { ...readOnly, key: signer } : readOnly
   const shards: ShardProgress[] = []
-  const { rows } = await pool.query<{ shard: number }>(
-    'SELECT shard FROM ledger.head ORDER BY shard',
-  )
-  for (const { shard } of rows) {
+  for (const shard of await readShards(pool)) {
     const shardFindings = new Findings()
     try {
       const verified = await inSnapshot(pool, 'READ WRITE', (client) =>

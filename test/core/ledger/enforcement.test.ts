@@ -17,6 +17,8 @@ const APPEND_ONLY = [
   'identity',
   'signing_key',
   'checkpoint',
+  'tile',
+  'tree',
 ] as const
 const TABLES = [...APPEND_ONLY, 'balance', 'head', 'verified_balance'] as const
 
@@ -98,6 +100,7 @@ describe('the database', () => {
       'cut',
       'end_days',
       'ensure_partitions',
+      'extend_tree',
       'first_id',
       'groups_at',
       'held_at',

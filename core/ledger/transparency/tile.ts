@@ -1,0 +1,61 @@
+import { quotient } from './merkle.ts'
+
+/** Hashes of a full tile, as C2SP tlog-tiles fixes it. */
+export const TILE_WIDTH = 256
+/** Levels of a tree within one tile: 2 ** 8 = 256. */
+export const TILE_HEIGHT = 8
+/** Greatest tile level of C2SP tlog-tiles. */
+export const TILE_LEVEL_MAX = 5
+/** Most leaves of a tree: more would need a tile level above `TILE_LEVEL_MAX`. */
+export const TREE_SIZE_MAX: number = 2 ** 48 - 1
+
+/**
+ * Position of a tile in a tree: `width` consecutive hashes of perfect subtrees of 256 ** `level`
+ * leaves each, the first of which is number 256 × `index` of its level.
+ */
+export interface Tile {
+  readonly level: number
+  readonly index: number
+  /** 1 to 256; below 256 at the right edge of the tree. */
+  readonly width: number
+}
+
+const PATH = /^tile\/([0-5])\/((?:x\d{3}\/){0,4}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+
+/** Path of a tile, such as `tile/0/x001/234.p/56` (C2SP tlog-tiles). */
+export function tilePath({ level, index, width }: Tile): string {
+  let path = threeDigits(index)
+  for (let rest = quotient(index, 1_000); rest > 0; rest = quotient(rest, 1_000)) {
+    path = `x${threeDigits(rest)}/${path}`
+  }
+  return `tile/${level}/${path}${width === TILE_WIDTH ? '' : `.p/${width}`}`
+}
+
+const threeDigits = (value: number): string => String(value % 1_000).padStart(3, '0')
+
+/** Parses the path of a tile; undefined unless it is the one that `tilePath` writes. */
+export function parseTilePath(path: string): Tile | undefined {
+  const [, level, groups = '', width] = PATH.exec(path) ?? []
+  if (level === undefined) return undefined
+  const index = Number(groups.replaceAll(/[x/]/g, ''))
+  const tile = { level: Number(level), index, width: Number(width ?? TILE_WIDTH) }
+  return tilePath(tile) === path && isWithinLimits(tile) ? tile : undefined
+}
+
+const isWithinLimits = ({ level, index, width }: Tile): boolean =>
+  index <= lastTile(TREE_SIZE_MAX, level).index && width <= TILE_WIDTH
+
+/** Hashes that a tree of a size has at a tile level. */
+const levelWidth = (size: number, level: number): number => quotient(size, TILE_WIDTH ** level)
+
+/** Last tile of a level; its width is 0 if the level is empty or ends with a full tile. */
+export function lastTile(size: number, level: number): Tile {
+  const count = levelWidth(size, level)
+  return { level, index: quotient(count, TILE_WIDTH), width: count % TILE_WIDTH }
+}
+
+/** A tile of a tree of a size, as wide as it is in that tree. */
+export function tileOf(size: number, level: number, index: number): Tile {
+  const width = Math.min(TILE_WIDTH, levelWidth(size, level) - TILE_WIDTH * index)
+  return { level, index, width }
+}
