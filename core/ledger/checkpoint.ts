@@ -8,18 +8,25 @@ import type { SigningKey } from '../crypto/signing-key.ts'
  *
  *     agenthub-ledger/<ledger>/<shard>      origin
  *     <seq>                                 size: the number of entries
- *     <base64>                              hash of the seal that ends there
+ *     <base64>                              root of the Merkle tree of these entries
  *     at 2026-11-21T06:04:32.123456Z        time of verification
+ *     seal <base64>                         hash of the seal that ends there
  *     balances <base64>                     ledger.balances_hash at that seq
  *     audit <lines> <base64>                audit log: its lines, and the hash of the last one
  *
  *     — <origin> <base64>                   4 bytes of key id, 64 bytes of signature
+ *
+ * Checkpoints without a root, as all were at first, have no line `seal`: the hash of the seal is
+ * their third line.
  */
 export interface Checkpoint {
   readonly ledger: string
   readonly shard: number
   readonly seq: bigint
+  /** Hash of the seal. */
   readonly hash: Buffer
+  /** Root of the Merkle tree; undefined in checkpoints that were signed before the tree existed. */
+  readonly root?: Buffer | undefined
   readonly at: string
   readonly balances: Buffer
   /** Undefined if the audit log was empty. */
@@ -45,8 +52,8 @@ const ORIGIN = 'agenthub-ledger'
 const HASH_PATTERN = '[A-Za-z0-9+/]{43}='
 const BODY = new RegExp(
   `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH_PATTERN})\\n` +
-    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH_PATTERN})\\n` +
-    `(?:audit ([1-9]\\d{0,18}) (${HASH_PATTERN})\\n)?$`,
+    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\n(?:seal (${HASH_PATTERN})\\n)?` +
+    `balances (${HASH_PATTERN})\\n(?:audit ([1-9]\\d{0,18}) (${HASH_PATTERN})\\n)?$`,
 )
 /** Boundary between consecutive notes, with or without empty lines. */
 const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
@@ -57,11 +64,13 @@ const checkpointOrigin = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'
 
 export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): Promise<string> {
   const origin = checkpointOrigin(checkpoint)
-  const hash = checkpoint.hash.toString('base64')
+  const seal = checkpoint.hash.toString('base64')
+  const root = checkpoint.root?.toString('base64')
   const balances = checkpoint.balances.toString('base64')
-  const { audit } = checkpoint
+  const { seq, at, audit } = checkpoint
   const text =
-    `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n` +
+    `${origin}\n${seq}\n${root ?? seal}\nat ${at}\n${root ? `seal ${seal}\n` : ''}` +
+    `balances ${balances}\n` +
     (audit ? `audit ${audit.lines} ${audit.hash.toString('base64')}\n` : '')
   const signature = Buffer.concat([
     keyHash(origin, key.publicKey),
@@ -77,7 +86,7 @@ export function parseNote(note: string): Note | undefined {
   const found = BODY.exec(text)
   const lines = note.slice(end + 2).split('\n')
   if (end < 0 || !found || lines.pop() !== '' || lines.length === 0) return undefined
-  const [, origin, ledger, shard, seq, hash, at, balances, auditLines, auditHash] = found
+  const [, origin, ledger, shard, seq, third, at, seal, balances, auditLines, auditHash] = found
   const signatures = lines.flatMap((line) => {
     const [, name, signature] = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? []
     const bytes = toBytes(signature)
@@ -87,7 +96,8 @@ export function parseNote(note: string): Note | undefined {
     ledger: ledger!,
     shard: Number(shard),
     seq: BigInt(seq!),
-    hash: toBytes(hash),
+    hash: toBytes(seal ?? third),
+    ...(seal && { root: toBytes(third) }),
     at: at!,
     balances: toBytes(balances),
     ...(auditLines && { audit: { lines: BigInt(auditLines), hash: toBytes(auditHash) } }),

@@ -18,6 +18,7 @@ import {
   WHOLE_LEDGER,
 } from './verify/checks.ts'
 import { Findings, type Verification } from './verify/findings.ts'
+import { verifyTree } from './verify/merkle-tree.ts'
 import { inSnapshot, runChecks } from './verify/run-checks.ts'
 
 export type { Verification } from './verify/findings.ts'
@@ -48,6 +49,7 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
       const stored = newest.get(shard)
       await runChecks(client, signedBalancesCheck(shard, stored), findings)
       const outside = external.get(shard)
+      await verifyTree(client, shard, outside ? [outside] : [], findings)
       if (outside && outside.text !== stored?.text) {
         await runChecks(client, journalBalancesCheck(outside), findings)
       }

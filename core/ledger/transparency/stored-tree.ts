@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { HASH_BYTES } from './merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, type Tile } from './tile.ts'
 import type { TileReader } from './tree.ts'
-import { TreeBuilder } from './tree-builder.ts'
 
 /** Merkle tree of the entries of one shard, as the database stores it. */
 export class StoredTree implements TileReader {
@@ -41,12 +40,9 @@ export class StoredTree implements TileReader {
     return rows.map(({ hashes }) => hashes ?? Buffer.alloc(0))
   }
 
-  /**
-   * Returns a builder that continues the tree at a size that it has.
-   * @throws RangeError if the stored tiles are not those of a tree of that size
-   */
-  async continueAt(size: number): Promise<TreeBuilder> {
-    const levels = Array.from({ length: TILE_LEVEL_MAX + 1 }, (_, level) => lastTile(size, level))
-    return new TreeBuilder(size, await this.readTiles(levels))
+  /** Returns the hashes of the last tile of each level at a size: where a builder continues. */
+  lastTiles(size: number): Promise<readonly Buffer[]> {
+    const levels = Array.from({ length: TILE_LEVEL_MAX + 1 }, (_, level) => level)
+    return this.readTiles(levels.map((level) => lastTile(size, level)))
   }
 }

@@ -1,4 +1,4 @@
-import { HASH_BYTES, perfectRoot } from './merkle.ts'
+import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from './merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, TILE_WIDTH, type Tile, TREE_SIZE_MAX } from './tile.ts'
 
 const TILE_BYTES = TILE_WIDTH * HASH_BYTES
@@ -8,14 +8,11 @@ export interface FilledTile extends Tile {
   readonly hashes: Buffer
 }
 
-/** Appends leaves to a tree. Holds one tile for each level: at most 48 kB for 2 ** 48 leaves. */
+/** Appends leaves to a tree. Holds one tile for each level, 48 kB, and none that is full. */
 export class TreeBuilder {
   #size: number
   /** Last tile of each level, while it is not full. */
   readonly #edge: Buffer[] = []
-  readonly #full: FilledTile[] = []
-  /** Lowest size since the last `take`. */
-  #from: number
 
   /**
    * Continues a tree.
@@ -24,7 +21,6 @@ export class TreeBuilder {
    */
   constructor(size = 0, edge: readonly Buffer[] = []) {
     this.#size = size
-    this.#from = size
     for (let level = 0; level <= TILE_LEVEL_MAX; level++) {
       const { width } = lastTile(size, level)
       const hashes = edge[level] ?? Buffer.alloc(0)
@@ -50,24 +46,58 @@ export class TreeBuilder {
       const { index, width } = lastTile(this.#size, level)
       tile.set(added.pop()!, width * HASH_BYTES)
       if (width + 1 < TILE_WIDTH) continue
-      const hashes = Buffer.from(tile)
-      this.#full.push({ level, index, width: TILE_WIDTH, hashes })
-      added.push(perfectRoot(hashes))
+      this.collect({ level, index, width: TILE_WIDTH, hashes: tile })
+      added.push(perfectRoot(tile))
     }
     this.#size++
   }
 
-  /** Returns the tiles that changed since the last call, and forgets the full ones. */
+  /** Computes the root of the tree. */
+  root(): Buffer {
+    let root: Buffer | undefined
+    for (const [level, tile] of this.#edge.entries()) {
+      let end = lastTile(this.#size, level).width
+      for (let count = 1; end > 0; count *= 2) {
+        if (quotient(end, count) % 2 === 0) continue
+        const left = perfectRoot(tile.subarray((end - count) * HASH_BYTES, end * HASH_BYTES))
+        root = root ? nodeHash(left, root) : left
+        end -= count
+      }
+    }
+    return root ?? EMPTY_ROOT
+  }
+
+  /** Returns the tiles that are not full; the next `append` may overwrite their hashes. */
+  protected lastTiles(): readonly FilledTile[] {
+    return this.#edge.map((tile, level) => {
+      const last = lastTile(this.#size, level)
+      return { ...last, hashes: tile.subarray(0, last.width * HASH_BYTES) }
+    })
+  }
+
+  /** Handles a tile that became full; the next `append` may overwrite its hashes. */
+  protected collect(_tile: FilledTile): void {}
+}
+
+/** Appends leaves to a tree and collects its tiles. */
+export class TileBuilder extends TreeBuilder {
+  readonly #full: FilledTile[] = []
+  /** Size at the last `take`. */
+  #from = this.size
+
+  protected override collect(tile: FilledTile): void {
+    this.#full.push({ ...tile, hashes: Buffer.from(tile.hashes) })
+  }
+
+  /** Returns the tiles that changed since the last call, and forgets them. */
   take(): readonly FilledTile[] {
     const changed = this.#full.splice(0)
-    for (const [level, tile] of this.#edge.entries()) {
-      const before = lastTile(this.#from, level)
-      const { index, width } = lastTile(this.#size, level)
-      if (width === 0 || (index === before.index && width === before.width)) continue
-      const hashes = Buffer.from(tile.subarray(0, width * HASH_BYTES))
-      changed.push({ level, index, width, hashes })
+    for (const tile of this.lastTiles()) {
+      const before = lastTile(this.#from, tile.level)
+      if (tile.width === 0 || (tile.index === before.index && tile.width === before.width)) continue
+      changed.push({ ...tile, hashes: Buffer.from(tile.hashes) })
     }
-    this.#from = this.#size
+    this.#from = this.size
     return changed
   }
 }

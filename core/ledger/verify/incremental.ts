@@ -21,6 +21,7 @@ import {
   shardScope,
 } from './checks.ts'
 import { Findings, type Verification } from './findings.ts'
+import { computeRoot } from './merkle-tree.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
 import { addCheckpoint, restoreCheckpoint } from './store-checkpoint.ts'
 
@@ -164,10 +165,11 @@ async function verifyShard(
     findings,
   )
   await checkRows(client, findings, { shard, newest, to, reachesHead: to === head })
+  const root = await computeRoot(client, { shard, to }, newest, findings)
   const progress = { shard, from, to, behind: head - to }
   if (!key || !findings.isSound) return { progress, newest: newest?.note }
   const { ledger } = reader
-  const signing = { client, ledger, shard, from, to, key, retained }
+  const signing = { client, ledger, shard, from, to, root, key, retained }
   const checkpoint = missing
     ? await restoreCheckpoint(signing, missing, findings)
     : await addCheckpoint(signing, newest)

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Note } from '../checkpoint.ts'
 import type { JournalEntry } from '../entry.ts'
+import { leafHash } from '../transparency/merkle.ts'
+import { TreeBuilder } from '../transparency/tree-builder.ts'
 import { SIGNED } from './checkpoints.ts'
 import type { SealLine } from './export-line.ts'
 import type { Findings } from './findings.ts'
 import { leafOf } from './leaf.ts'
+import { TREE } from './merkle-tree.ts'
 
 export const LEAF = 'every row is as it was written'
 export const SEQUENCE = 'the sequence has no gaps and ends where the export does'
@@ -25,6 +28,8 @@ export class SealChain {
   #hash: string | undefined
   #sealedTo: bigint
   #sealedAt = ''
+  /** Merkle tree of the rows; undefined if the export starts in the middle. */
+  readonly #tree: TreeBuilder | undefined
   /** Rows not covered by a seal yet. */
   #unsealed: { readonly seq: bigint; readonly at: string; readonly leaf: string }[] = []
 
@@ -42,10 +47,13 @@ export class SealChain {
     this.#lastSeq = from - 1n
     this.#sealedTo = from - 1n
     this.#hash = from === 1n ? GENESIS : undefined
+    this.#tree = from === 1n ? new TreeBuilder() : undefined
   }
 
   row(row: JournalEntry, name: string): void {
-    if (row.leaf !== leafOf(row)) this.#findings.add(LEAF, name)
+    const leaf = leafOf(row)
+    if (row.leaf !== leaf) this.#findings.add(LEAF, name)
+    this.#tree?.append(leafHash(Buffer.from(leaf, 'hex')))
     if (row.seq <= this.#lastSeq) this.#findings.add(SEQUENCE, `${name}: a number used twice`)
     else if (row.seq !== this.#lastSeq + 1n) this.#reportMissing(this.#lastSeq + 1n)
     if (row.seq > this.#lastSeq) this.#lastSeq = row.seq
@@ -110,9 +118,14 @@ export class SealChain {
     const here = this.#notes.get(seq) ?? []
     if (this.#notes.delete(seq)) this.#newestNote = seq
     for (const note of here) {
-      if (note.hash.toString('hex') === hash) continue
       const name = `shard ${this.shard} checkpoint of seq ${seq}`
-      this.#findings.add(SIGNED, `${name}: the seal differs: history was rewritten`)
+      if (note.hash.toString('hex') !== hash) {
+        this.#findings.add(SIGNED, `${name}: the seal differs: history was rewritten`)
+      }
+      if (!note.root || !this.#tree) continue
+      this.#findings.list(TREE)
+      if (note.root.equals(this.#tree.root())) continue
+      this.#findings.add(TREE, `${name}: it signs another root`)
     }
     return here
   }

@@ -18,6 +18,8 @@ export interface Signing {
   readonly shard: number
   readonly from: bigint
   readonly to: bigint
+  /** Root of the Merkle tree of the entries up to `to`. */
+  readonly root: Buffer | undefined
   readonly key: SigningKey
   readonly retained: RetainedCheckpoints | undefined
 }
@@ -27,12 +29,12 @@ export async function addCheckpoint(
   signing: Signing,
   newest: Note | undefined,
 ): Promise<string | undefined> {
-  const { client, ledger, shard, to, key, retained } = signing
+  const { client, ledger, shard, to, root, key, retained } = signing
   const audit = await readAuditHead(client)
   const hasGrown = to > signing.from || (audit?.lines ?? 0n) > (newest?.audit?.lines ?? 0n)
   if (!hasGrown || to === 0n) return undefined
   const state = await readSignedState(signing)
-  const note = await signCheckpoint({ ledger, shard, seq: to, ...state, audit }, key)
+  const note = await signCheckpoint({ ledger, shard, seq: to, root, ...state, audit }, key)
   await retained?.prepare(note)
   await storeCheckpoint(client, parseNote(note)!, key)
   return note
@@ -48,6 +50,10 @@ export async function restoreCheckpoint(
   const name = `shard ${note.shard} checkpoint of seq ${note.seq}`
   if (!balances.equals(note.balances)) {
     findings.add(SIGNED_BALANCES, `shard ${note.shard} at seq ${note.seq}`)
+    return undefined
+  }
+  if (note.root && signing.root && !note.root.equals(signing.root)) {
+    findings.add(SIGNED, `${name}: it signs another root of the Merkle tree`)
     return undefined
   }
   await storeCheckpoint(signing.client, note, signing.key)

@@ -1,7 +1,7 @@
 import { leafHash } from '../../../../core/ledger/transparency/merkle.ts'
 import { lastTile, type Tile, tilePath } from '../../../../core/ledger/transparency/tile.ts'
 import type { TileReader } from '../../../../core/ledger/transparency/tree.ts'
-import { type FilledTile, TreeBuilder } from '../../../../core/ledger/transparency/tree-builder.ts'
+import { type FilledTile, TileBuilder } from '../../../../core/ledger/transparency/tree-builder.ts'
 
 /** Tiles in memory, by path, as a static file server would have them. */
 export class MemoryTiles implements TileReader {
@@ -31,7 +31,7 @@ export class MemoryTiles implements TileReader {
 /** Builds a tree; `sizes` are those at which its partial tiles are stored. */
 export function buildTiles(leaves: readonly Uint8Array[], sizes: readonly number[]): MemoryTiles {
   const tiles = new MemoryTiles()
-  const builder = new TreeBuilder()
+  const builder = new TileBuilder()
   for (const leaf of leaves) {
     builder.append(leafHash(leaf))
     if (sizes.includes(builder.size)) tiles.store(builder.take())

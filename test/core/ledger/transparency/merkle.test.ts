@@ -12,7 +12,7 @@ import {
   readInclusionProof,
   readRoot,
 } from '../../../../core/ledger/transparency/tree.ts'
-import { TreeBuilder } from '../../../../core/ledger/transparency/tree-builder.ts'
+import { TileBuilder } from '../../../../core/ledger/transparency/tree-builder.ts'
 import { buildTiles, MemoryTiles } from './memory-tiles.ts'
 import { NaiveTree } from './naive.ts'
 
@@ -86,6 +86,7 @@ describe('the Merkle tree of a transparency log', () => {
     const roots = await Promise.all(ROOTS.map((_, size) => readRoot(published, size)))
     expect(toHex(roots)).to.deep.equal(ROOTS)
     expect(EMPTY_ROOT.toString('hex')).to.equal(ROOTS[0])
+    expect(new TileBuilder().root()).to.deep.equal(EMPTY_ROOT)
   })
 
   for (const [index, size, path] of INCLUSION) {
@@ -122,6 +123,9 @@ describe('the Merkle tree of a transparency log', () => {
           expect(toHex([await readRoot(tiles, size)])).to.deep.equal(toHex([root]))
           expect(toHex(path)).to.deep.equal(toHex(naive.path(leaf, size)))
           expect(toHex(proof)).to.deep.equal(toHex(naive.proof(size, count)))
+          const builder = new TileBuilder()
+          for (const data of leavesOf(count)) builder.append(leafHash(data))
+          expect(toHex([builder.root()])).to.deep.equal(toHex([naive.root()]))
           const inclusion = { index: leaf, leaf: leafHash(leavesOf(count)[leaf]!), path }
           expect(verifyInclusion({ size, root }, inclusion)).to.equal(true)
           const whole = { size: count, root: naive.root() }
@@ -241,13 +245,13 @@ describe('a tree over tiles', () => {
     fc.assert(
       fc.property(fc.nat(1_100), fc.nat(1_100), (before, after) => {
         const hashes = leavesOf(before + after).map(leafHash)
-        const [whole, start] = [new TreeBuilder(), new TreeBuilder()]
+        const [whole, start] = [new TileBuilder(), new TileBuilder()]
         for (const hash of hashes) whole.append(hash)
         for (const hash of hashes.slice(0, before)) start.append(hash)
         const stored = new MemoryTiles()
         stored.store(start.take())
         const edge = stored.edge(before)
-        const rest = new TreeBuilder(before, edge)
+        const rest = new TileBuilder(before, edge)
         for (const hash of hashes.slice(before)) rest.append(hash)
         stored.store(rest.take())
         for (const { level, index, width, hashes: bytes } of whole.take()) {
@@ -260,8 +264,8 @@ describe('a tree over tiles', () => {
   })
 
   it('refuses to continue from tiles of another width', () => {
-    expect(() => new TreeBuilder(3, [Buffer.alloc(64)])).to.throw(RangeError, 'must end with 3')
-    expect(() => new TreeBuilder(3)).to.throw(RangeError, 'must end with 3')
+    expect(() => new TileBuilder(3, [Buffer.alloc(64)])).to.throw(RangeError, 'must end with 3')
+    expect(() => new TileBuilder(3)).to.throw(RangeError, 'must end with 3')
   })
 
   it('refuses sizes, leaves and tiles that it does not have', async () => {

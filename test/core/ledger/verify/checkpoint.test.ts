@@ -37,6 +37,21 @@ describe('a checkpoint', () => {
     expect(verify(null, Buffer.from(text), publicKey, bytes.subarray(4))).to.equal(true)
   })
 
+  it('signs the root of the Merkle tree in place of the seal, which follows', async () => {
+    const root = Buffer.alloc(32, 5)
+    const rooted = await signCheckpoint({ ...checkpoint, root }, key)
+    expect(rooted.split('\n').slice(1, 6)).to.deep.equal([
+      '4096',
+      root.toString('base64'),
+      'at 2026-11-21T06:04:32.123456Z',
+      `seal ${checkpoint.hash.toString('base64')}`,
+      `balances ${checkpoint.balances.toString('base64')}`,
+    ])
+    const { text: _, note: __, signatures: ___, ...read } = parseNote(rooted)!
+    expect(read).to.deep.equal({ ...checkpoint, root })
+    expect(new Keyring([pinned(key)]).hasSigned(parseNote(rooted)!)).to.equal(true)
+  })
+
   it('is parsed as written, also among others and with extra signatures', () => {
     const { text: _, note: __, signatures, ...read } = parseNote(note)!
     expect(read).to.deep.equal(checkpoint)
