@@ -72,12 +72,13 @@ interface LimitsRow {
   readonly services: readonly string[] | null
 }
 
-/** A key is revoked or frozen if any key from it up to its main key is. */
-const FIND = {
-  name: 'keys.find',
-  text: `WITH RECURSIVE line AS (
-      SELECT k.*, s.expires_at <= now() AS replaced FROM hub.key_secret s
-        JOIN hub.api_key k ON k.id = s.key WHERE s.hash = $1
+/**
+ * Selects a key with its limits. It is revoked or frozen if any key from it up to its main key is.
+ * @param start selects the columns of `hub.api_key` as `k`, and `replaced`
+ * @param condition on `line`, the key and those above it
+ */
+const selectKey = (start: string, condition: string) => `WITH RECURSIVE line AS (
+      ${start}
       UNION ALL
       SELECT k.*, false FROM line l JOIN hub.api_key k ON k.id = l.parent
     )
@@ -93,8 +94,22 @@ const FIND = {
         WHERE l.parent IS NOT NULL) AS sees
     FROM (SELECT * FROM line ORDER BY depth DESC LIMIT 1) k
     JOIN hub.principal p ON p.id = k.principal
-    LEFT JOIN ledger.account a ON a.id = k.credits`,
+    LEFT JOIN ledger.account a ON a.id = k.credits
+    WHERE ${condition}`
+
+const FIND = {
+  name: 'keys.find',
+  text: selectKey(
+    `SELECT k.*, s.expires_at <= now() AS replaced FROM hub.key_secret s
+        JOIN hub.api_key k ON k.id = s.key WHERE s.hash = $1`,
+    'true',
+  ),
 }
+
+const FIND_MANAGED = selectKey(
+  'SELECT k.*, false AS replaced FROM hub.api_key k WHERE k.id = $1',
+  'EXISTS (SELECT FROM line l WHERE l.parent IS NULL AND l.principal = ANY ($2))',
+)
 
 /** Authenticates callers by their keys; caches each for a second. */
 export class KeyRing {
@@ -149,8 +164,7 @@ export class KeyRing {
 
   #assertUsable(caller: KeyLookup | undefined): Caller | ProviderCaller {
     if (!caller) throw invalidKey()
-    if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
-    if (caller === 'frozen') throw new Fault('frozen_key')
+    assertValid(caller)
     if (this.#used.size === 0) setTimeout(() => void this.#flushUsed(), USE_FLUSH_MS).unref()
     this.#used.add(caller.keyId)
     return caller
@@ -169,9 +183,7 @@ export class KeyRing {
     const key = parseKey(authorization)
     if (key === undefined) return undefined
     const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashKey(key)] })
-    const [row] = rows
-    if (!row) return undefined
-    return row.revoked ? 'revoked' : row.frozen ? 'frozen' : toKeyLookup(row)
+    return rows[0] && toKeyLookup(rows[0])
   }
 }
 
@@ -202,8 +214,34 @@ export async function findExistingKeys(
   return rows.map(({ hash }) => hash)
 }
 
-function toKeyLookup(row: KeyRow): Caller | ProviderCaller {
-  const { id: keyId, principal, credits, code, shard } = row
+/**
+ * Returns a key as the caller of a signed-in person, who need not know its secret.
+ * @param principals ids of the person's account and linked wallets
+ * @throws Fault `not_found` unless they manage the key; `revoked_api_key`, `frozen_key`, or
+ *   `provider_key` for a key that cannot call
+ */
+export async function findManagedCaller(
+  pool: Pool,
+  principals: readonly string[],
+  keyId: string,
+): Promise<Caller> {
+  const { rows } = await pool.query<KeyRow>(FIND_MANAGED, [keyId, principals])
+  if (!rows[0]) throw new Fault('not_found', 'Your account has no key with this id.')
+  const found = toKeyLookup(rows[0])
+  assertValid(found)
+  if ('role' in found) throw new Fault('provider_key')
+  return found
+}
+
+function assertValid(found: KeyLookup): asserts found is Caller | ProviderCaller {
+  if (found === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
+  if (found === 'frozen') throw new Fault('frozen_key')
+}
+
+function toKeyLookup(row: KeyRow): KeyLookup {
+  const { id: keyId, principal, credits, code, shard, revoked, frozen } = row
+  if (revoked) return 'revoked'
+  if (frozen) return 'frozen'
   if (credits === null || code === null) return { role: 'provider', principal, keyId }
   return toCaller(row, { id: credits, code, asset: 'USDC', shard })
 }

@@ -6,6 +6,7 @@ import { createApp } from '../app.ts'
 import { MCP_PATH, mcpEntry } from '../mcp/entry.ts'
 import { endpointTools } from '../mcp/tools/endpoint-tools.ts'
 import { hubTools } from '../mcp/tools/index.ts'
+import { limitRate } from '../proxy/authenticate.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
 import { PROXY_PATH } from '../proxy/entry.ts'
@@ -178,6 +179,7 @@ function createWeb(
   { pool, secretKeys, clock, log, calls, claims }: Core,
   { money, sandbox, mail, admins, staff, ...options }: HubOptions,
   { limits, receipts, responses, sessionGate, linkGate }: SharedServices,
+  callDeps: CallDeps,
   routes: readonly AnyRoute[],
   site: () => Site,
 ) {
@@ -190,6 +192,10 @@ function createWeb(
     limits,
     calls,
     claims,
+    call: async (request) => {
+      if (request.caller) await limitRate(callDeps, request.caller, request)
+      return call(callDeps, request)
+    },
     receipts,
     answers: responses,
     sessionGate,
@@ -240,7 +246,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     ...services,
     routes,
     mcp: createMcp(core, options, callDeps, services),
-    web: createWeb(core, options, services, routes, site),
+    web: createWeb(core, options, services, callDeps, routes, site),
     call: (request) => call(callDeps, request),
     pool,
     admins: options.admins,

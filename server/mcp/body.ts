@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { unrefSleep } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { HttpResponse } from '../http/http-response.ts'
-import { discardBody } from '../http/response-stream.ts'
+import { readStreamStart } from '../http/stream-start.ts'
 import { asData } from './third-party.ts'
 
 /** Part of a long body, in characters. */
@@ -17,8 +16,6 @@ export const DEFAULT_CHARS = 20_000
 export const MAX_CHARS = 100_000
 /** Longer JSON is returned as sent: parsing it would hold the event loop. */
 const PARSED_CHARS_MAX = 1_048_576
-const STREAM_BYTES_MAX = 1_048_576
-const STREAM_MS = 50_000
 
 /** Returns a body for an agent: complete if it is short, otherwise the requested part as text. */
 export async function readBody(
@@ -27,7 +24,7 @@ export async function readBody(
 ): Promise<JsonObject> {
   const type = typeOf(headers)
   if (body instanceof Readable) {
-    const { bytes, whole } = await collectStream(body)
+    const { bytes, whole } = await readStreamStart(body)
     return {
       ...sliceBody(bytes, type, slice),
       ...(whole ? {} : { incomplete: true, note: INCOMPLETE }),
@@ -85,37 +82,4 @@ export function parseJsonText(text: string, type: string): unknown {
   } catch {
     return text
   }
-}
-
-/** Reads the beginning of a stream and discards the rest. */
-async function collectStream(stream: Readable): Promise<{ bytes: Buffer; whole: boolean }> {
-  const chunks: Buffer[] = []
-  let size = 0
-  const all = async (): Promise<boolean> => {
-    for await (const chunk of stream) {
-      const bytes = Buffer.from(chunk as Uint8Array)
-      chunks.push(bytes)
-      size += bytes.length
-      if (size > STREAM_BYTES_MAX) return false
-    }
-    return true
-  }
-  const whole = await Promise.race([
-    all().catch(() => false),
-    unrefSleep(STREAM_MS).then(() => false),
-  ])
-  if (!whole) discardBody(stream)
-  return {
-    bytes: whole ? Buffer.concat(chunks) : trimPartialCharacter(Buffer.concat(chunks)),
-    whole,
-  }
-}
-
-/** Removes an incomplete UTF-8 character at the end. */
-function trimPartialCharacter(bytes: Buffer): Buffer {
-  for (const cut of [0, 1, 2, 3]) {
-    const shorter = bytes.subarray(0, bytes.length - cut)
-    if (isUtf8(shorter)) return shorter
-  }
-  return bytes
 }

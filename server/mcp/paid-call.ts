@@ -10,7 +10,7 @@ import {
 } from '../../core/payments/receiving/mcp.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { problem } from '../http/problem.ts'
-import { ResponseStream } from '../http/response-stream.ts'
+import { headersAndTrailers } from '../http/stream-start.ts'
 import { parseIdempotencyKey } from '../proxy/attempt.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
@@ -103,7 +103,7 @@ async function toToolResult(
   const hubProblem = hubProblemOf(response)
   if (hubProblem) return problemResult(hubProblem, { idempotency_key: key })
   const body = await readBody(response, toolCall)
-  const headers: HttpResponse['headers'] = { ...response.headers, ...trailersOf(response) }
+  const headers = headersAndTrailers(response)
   const money = {
     ...costOf(headers),
     ...(headers['X-Balance-Microdollars'] !== undefined && {
@@ -129,10 +129,6 @@ async function toToolResult(
   const payment = headers['PAYMENT-RESPONSE']
   return payment === undefined ? result : withReceipt(result, payment)
 }
-
-/** Trailers of a stream; none if it was not read to its end. */
-const trailersOf = ({ body }: HttpResponse): HttpResponse['headers'] =>
-  body instanceof ResponseStream ? (body.trailers ?? {}) : {}
 
 /** The charge, or the amount reserved until the call ends. */
 const costOf = (headers: HttpResponse['headers']): JsonObject => {

@@ -13,11 +13,13 @@ import { servicesPage } from './pages/services.ts'
 import { type SignInDeps, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupDeps, topupPage } from './pages/topup.ts'
+import { type TryDeps, tryPage } from './pages/try.ts'
 
 export interface WebDeps
   extends PageRouterDeps,
     HomeDeps,
     ServiceDeps,
+    TryDeps,
     TopupDeps,
     SignInDeps,
     AccountDeps,
@@ -31,6 +33,7 @@ export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   searchPage(deps),
   servicesPage(deps),
   servicePage(deps),
+  tryPage(deps),
   listingPage(deps),
   statusPage(deps),
   topupPage(deps),

@@ -164,6 +164,7 @@ async function openRequest(
   const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
   assertNames(params)
   const session = isPersonal(page) ? await findVisitor(ctx, deps) : undefined
+  const requestId = requestIdOf(ctx)
   return {
     path: ctx.path,
     params,
@@ -172,13 +173,14 @@ async function openRequest(
     api: apiFor({
       session,
       ip: ctx.ip,
-      requestId: requestIdOf(ctx),
+      requestId,
       cookies: ctx.get('cookie') || undefined,
     }),
     submission: undefined,
     returnTo: isPersonal(page) ? readKeptForm(ctx, deps.baseUrl())?.to : undefined,
     secret: undefined,
     ip: ctx.ip,
+    requestId,
     agent: ctx.get('user-agent'),
   }
 }

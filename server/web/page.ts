@@ -21,6 +21,7 @@ export interface PageRequest<Query = unknown> {
   /** One-time secret to show on this page, such as a new API key. */
   readonly secret: string | undefined
   readonly ip: string
+  readonly requestId: string
   /** `User-Agent` header. */
   readonly agent: string
 }

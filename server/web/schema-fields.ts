@@ -38,7 +38,8 @@ export function typeName(schema: unknown): string {
 const variantsOf = ({ anyOf, oneOf }: JsonObject) =>
   [...arrayOrEmpty(anyOf), ...arrayOrEmpty(oneOf)].filter(isJsonObject)
 
-function fieldDescription(field: JsonObject): HtmlPart {
+/** Description, allowed values and default of a field. */
+export function fieldDescription(field: JsonObject): HtmlPart {
   const description = [field, ...variantsOf(field)]
     .map((each) => each['description'])
     .find((text) => typeof text === 'string')

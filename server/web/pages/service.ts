@@ -22,6 +22,7 @@ import { fieldList } from '../schema-fields.ts'
 import { serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, serviceSnippets } from '../snippets.ts'
 import { cardTable, metrics } from '../table.ts'
+import { tryPath } from './try.ts'
 
 export interface ServiceDeps {
   readonly pool: Pool
@@ -127,7 +128,8 @@ Price version ${priceVersion}</span></p>${
     fieldList(inputSchema) ??
     html`<p>No
 input.</p>`
-  }${serviceSnippets({ slug, method, path, input }, entryPoints)}
+  }<p><a class="button" href="${tryPath(slug, endpoint)}" aria-label="Try it: ${method} ${path}">
+Try it</a></p>${serviceSnippets({ slug, method, path, input }, entryPoints)}
 <details><summary>Input schema</summary>
 <pre tabindex="0"><code>${prettyJson(inputSchema)}</code></pre>
 </details>${

@@ -70,6 +70,7 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     `/account/webhooks/${String(webhook['webhook_id'])}`,
     '/account/wallets',
     '/account/sessions',
+    '/services/analysis/try?endpoint=POST%20%2Fanalyze',
     '/sign-in/again',
     '/provider/domains',
     `/provider/domains/${domain}`,

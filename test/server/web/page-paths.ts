@@ -12,6 +12,7 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/search?q=zzqqxx',
     '/services',
     '/services/analysis',
+    '/services/analysis/try',
     `/listings/${rows[0]?.id}`,
     '/status',
     '/topup',
