@@ -125,7 +125,7 @@ export const jobs = {
   'prune-windows': { everySeconds: 60, run: ({ pool }) => pruneWindows(pool) },
   'prune-challenges': {
     everySeconds: 3_600,
-    run: deleting('challenges'),
+    run: deleting('challenges', 'used-sign-ins'),
   },
   'discover-indexes': {
     everySeconds: 60,

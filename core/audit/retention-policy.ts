@@ -96,6 +96,13 @@ export const DELETION_RULES = {
     days: 1,
     job: 'prune-challenges',
   },
+  'used-sign-ins': {
+    data: 'Nonces of challenges that wallets signed to spend credits, after they expired.',
+    table: 'hub.used_sign_in',
+    since: 'expires_at',
+    days: 0,
+    job: 'prune-challenges',
+  },
   mail: {
     data: 'Mails with their recipient: until sent, or expired.',
     table: 'hub.mail',

@@ -1944,6 +1944,17 @@ CREATE TABLE hub.upstream_secret (
 CREATE INDEX upstream_secret_key ON hub.upstream_secret USING btree (key_id);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.upstream_secret TO hub_app;
 
+CREATE TABLE hub.used_sign_in (
+  nonce bytea NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT used_sign_in_pkey PRIMARY KEY (nonce),
+  CONSTRAINT used_sign_in_check CHECK (((expires_at > used_at) AND (expires_at <= (used_at + '00:10:00'::interval)))),
+  CONSTRAINT used_sign_in_nonce_check CHECK ((octet_length(nonce) = 32))
+);
+CREATE INDEX used_sign_in_expiry ON hub.used_sign_in USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT ON hub.used_sign_in TO hub_app;
+
 CREATE TABLE hub.wallet_deposit (
   id uuid NOT NULL,
   wallet text NOT NULL,

@@ -27,6 +27,7 @@ const HUB_HEADERS = [
   'payment-response',
   'payment-signature',
   'set-cookie',
+  'sign-in-with-x',
   'via',
   'x-forwarded',
   'x-payment',

@@ -90,6 +90,13 @@ export async function findOrCreatePrincipal(
   return rows[0]!
 }
 
+/** SQL of the id of the oldest usable main key of a wallet. @param wallet SQL of its address */
+export const oldestMainKey = (wallet: string): string => `
+  SELECT k.id FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+  WHERE p.wallet_address = ${wallet} AND k.parent IS NULL AND k.credits IS NOT NULL
+    AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+  ORDER BY k.created_at, k.id LIMIT 1`
+
 /** Key that holds credits. */
 export interface MainKey {
   readonly id: string

@@ -8,6 +8,7 @@ export const PURPOSES = {
   'domain-proofs': 'derives the tokens that prove ownership of domains',
   'caller-names': 'derives the pseudonyms of callers in statistics',
   'sign-in-links': 'derives the tokens of emailed sign-in links',
+  'sign-in-challenges': 'authenticates the challenges of wallets that spend credits',
   'stored-responses': 'encrypts stored responses',
   'upstream-credentials': 'encrypts upstream credentials',
   'plugin-databases': 'derives the database passwords of isolated plugins',
@@ -23,6 +24,7 @@ const DERIVED_NAMES = {
   'domain-proofs': 'listing-owner',
   'caller-names': 'listing-owner',
   'sign-in-links': 'magic-links',
+  'sign-in-challenges': 'sign-in-challenges',
   'stored-responses': 'kept-answers',
   'upstream-credentials': 'upstream-secrets',
 } as const

@@ -1,6 +1,8 @@
 import { KeyRing } from '../../core/identity/keys.ts'
 import { type Micros, micros } from '../../core/money.ts'
+import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { trackMinimumSale } from '../../core/payments/facilitators/minimum-sale.ts'
+import { SignInChallenges } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { Slots } from '../../core/runtime/slots.ts'
 import { AccountStatus } from '../../core/usage/account-status.ts'
 import { Allowances } from '../../core/usage/allowances.ts'
@@ -58,6 +60,10 @@ export const createCallDeps = (
   allowances: new Allowances(core.ledger),
   claims: core.claims,
   offers: core.offers,
+  signIns: {
+    pool: core.pool,
+    challenges: new SignInChallenges(core.secretKeys.of('sign-in-challenges'), USDC_BASE.network),
+  },
   chain: options.money.chain,
   calls: core.calls,
   charges: new CallCharges(core.pool, core.ledger),

@@ -14,6 +14,7 @@ const ALLOWED_HEADERS = [
   'Idempotency-Key',
   'If-None-Match',
   'PAYMENT-SIGNATURE',
+  'SIGN-IN-WITH-X',
   'traceparent',
   'X-Accept-Pay-To',
   'X-API-Key',

@@ -21,6 +21,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import type { StoredResponses } from '../../core/usage/stored-responses.ts'
 import type { ExpectedLengths } from './expected-lengths.ts'
+import type { SignInDeps } from './sign-in.ts'
 
 /** Services that the steps of a call share. Created once, at boot. */
 export interface CallDeps {
@@ -37,6 +38,7 @@ export interface CallDeps {
   readonly allowances: Allowances
   readonly claims: Claims
   readonly offers: Offers
+  readonly signIns: SignInDeps
   readonly chain: Chain
   readonly calls: Pick<CallLog, 'add' | 'find' | 'insert'>
   readonly charges: CallCharges
@@ -61,5 +63,5 @@ export interface CallDeps {
 /** Dependencies for building a 402 response. */
 export type PaymentRequiredDeps = Pick<
   CallDeps,
-  'offers' | 'accountStatus' | 'creditsOnly' | 'minX402' | 'prepaidAbove' | 'clock'
+  'offers' | 'signIns' | 'accountStatus' | 'creditsOnly' | 'minX402' | 'prepaidAbove' | 'clock'
 >

@@ -27,6 +27,8 @@ export interface CallRequest {
   readonly authorization: string | undefined
   /** Value of the x402 header PAYMENT-SIGNATURE. */
   readonly payment: string | undefined
+  /** Value of the x402 header SIGN-IN-WITH-X. Ignored beside a key. */
+  readonly signIn?: string | undefined
   readonly idempotencyKey: string | undefined
   /** A higher price is refused with `price_exceeds_max`. */
   readonly maxPrice: Micros | undefined
@@ -59,6 +61,8 @@ export type CallProgress =
 export interface AnonymousCaller {
   readonly keyId: null
   readonly ip: string
+  /** Why the signed challenge of the request signed nobody in. */
+  readonly signInRefusal?: string
 }
 
 /** A request matched to an endpoint, with its validated input and its price. */

@@ -90,6 +90,7 @@ async function makeCall(
     headers: req.headers,
     authorization: readAuthorization(exchange),
     payment: readPaymentHeader((name) => readSingleHeader(exchange, name)),
+    signIn: readSingleHeader(exchange, 'sign-in-with-x'),
     idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
     maxPrice: lowerOf(maxPrice, crawlerMax),
     maxPriceName: crawlerMax === undefined ? undefined : crawlerName(maxPrice, crawlerMax),

@@ -1,10 +1,12 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
 import { json, MIN_TOP_UP } from '../../core/money.ts'
-import type { Offer } from '../../core/payments/receiving/offers.ts'
+import type { Offer, OfferedSale } from '../../core/payments/receiving/offers.ts'
+import { SIGN_IN } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
 import type { PricedCall } from './call-types.ts'
+import { type BoundRequest, challengeFor } from './sign-in.ts'
 
 /**
  * Throws if the call is not allowed, before any funding source is tried.
@@ -40,6 +42,7 @@ export async function paymentRequired(
   const { caller } = priced
   const { accountStatus, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
+  const refused = caller.keyId === null ? caller.signInRefusal : undefined
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const isX402 = acceptsX402(deps, priced)
   const offered = isX402 ? await offerOf(deps, priced, 'payment_required') : undefined
@@ -51,8 +54,10 @@ export async function paymentRequired(
     price_microdollars: json(priced.price),
     ...(isBelowMinimum && { x402_min_microdollars: json(minimum) }),
     ...(hasKey ? { available_microdollars: json(available) } : {}),
+    ...(refused !== undefined && { sign_in_refused: refused }),
     next_steps: [
       ...(isX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
+      ...(isX402 && !hasKey ? [{ action: 'sign_in', header: 'SIGN-IN-WITH-X' }] : []),
       {
         action: 'topup',
         method: 'POST',
@@ -114,21 +119,27 @@ export function saleTermsOf(
 
 /** Builds the 402 of a call, which describes its endpoint to indexers. */
 export async function offerOf(
-  deps: Pick<PaymentRequiredDeps, 'offers' | 'prepaidAbove'>,
-  { offering, price, request }: Sale,
+  deps: Pick<PaymentRequiredDeps, 'offers' | 'prepaidAbove' | 'signIns'>,
+  { offering, price, request }: OfferedCall,
   error: string,
   upfront?: boolean,
 ): Promise<Offer> {
+  const { extensions, ...discovery } = await discoveryTerms(offering, request.url())
+  const challenge = await challengeFor(deps.signIns, request)
   return deps.offers.signedOffer({
     ...saleTermsOf(deps, { offering, price, request }),
     ...(upfront && { upfront }),
-    ...(await discoveryTerms(offering, request.url())),
+    ...discovery,
+    extensions: { ...extensions, ...(challenge && { [SIGN_IN]: challenge }) },
     error,
   })
 }
 
 /** A tool of MCP has no URL that an indexer could list. */
-async function discoveryTerms(offering: Sale['offering'], url: string) {
+async function discoveryTerms(
+  offering: Sale['offering'],
+  url: string,
+): Promise<Pick<OfferedSale, 'extensions' | 'bodyExtensions'>> {
   if (!url.startsWith('http')) return {}
   const { discoveryOf } = await import('./discovery.ts') // lazy: the package is slow to load
   const { inHeader, inBody } = discoveryOf(offering)
@@ -137,6 +148,10 @@ async function discoveryTerms(offering: Sale['offering'], url: string) {
 
 interface Sale extends Pick<PricedCall, 'offering' | 'price'> {
   readonly request: Pick<PricedCall['request'], 'url'>
+}
+
+interface OfferedCall extends Pick<PricedCall, 'offering' | 'price'> {
+  readonly request: BoundRequest
 }
 
 const resourceOf = ({ endpoint }: Sale['offering'], request: Sale['request']) => ({

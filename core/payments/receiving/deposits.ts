@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
-import { findOrCreatePrincipal } from '../../identity/main-keys.ts'
+import { findOrCreatePrincipal, oldestMainKey } from '../../identity/main-keys.ts'
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { creditsOf, SUSPENSE } from '../../ledger/postings.ts'
@@ -21,12 +21,6 @@ interface Deposit {
 }
 
 const COLUMNS = `id, wallet, amount, credited_to AS "creditedTo", is_suspended AS "isSuspended"`
-/** SQL of the oldest usable main key of a wallet. @param wallet SQL of its address */
-const keyOf = (wallet: string): string => `
-  SELECT k.id FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
-  WHERE p.wallet_address = ${wallet} AND k.parent IS NULL AND k.credits IS NOT NULL
-    AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-  ORDER BY k.created_at, k.id LIMIT 1`
 
 const IS_UNDELIVERED = `purpose = 'call' AND state = 'confirmed'
   AND delivered_at IS NULL AND NOT deposited AND (working_until IS NULL OR working_until < now())
@@ -56,7 +50,7 @@ export class Deposits {
       `WITH claim AS (UPDATE hub.payment_claim SET deposited = true WHERE id = $2)
        INSERT INTO hub.wallet_deposit (id, wallet, amount, credited_to, is_suspended)
        SELECT $2::uuid, $1::text, $3::bigint, k.id, k.id IS NULL
-       FROM (SELECT) one LEFT JOIN (${keyOf('$1')}) k ON true
+       FROM (SELECT) one LEFT JOIN (${oldestMainKey('$1')}) k ON true
        ON CONFLICT (id) DO NOTHING`,
       [wallet, id, amount],
     )
@@ -101,13 +95,13 @@ export class Deposits {
       `SELECT ${COLUMNS} FROM hub.wallet_deposit d WHERE credited_at IS NULL AND is_suspended
          AND refund_at IS NULL
          AND EXISTS (SELECT FROM hub.payment_claim c WHERE c.id = d.id AND c.state = 'confirmed')
-         AND (credited_to IS NOT NULL OR EXISTS (${keyOf('d.wallet')}))
+         AND (credited_to IS NOT NULL OR EXISTS (${oldestMainKey('d.wallet')}))
        ORDER BY at LIMIT ${BATCH_SIZE}`,
     )
     for (const { id, wallet } of rows) {
       // The key is stored before the entry is posted, so that a repetition posts the same one.
       const { rows: assigned } = await this.#pool.query<Deposit>(
-        `UPDATE hub.wallet_deposit SET credited_to = coalesce(credited_to, (${keyOf('$1')}))
+        `UPDATE hub.wallet_deposit SET credited_to = coalesce(credited_to, (${oldestMainKey('$1')}))
          WHERE id = $2 RETURNING ${COLUMNS}`,
         [wallet, id],
       )

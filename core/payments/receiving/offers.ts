@@ -13,6 +13,7 @@ import type { OfferSigner, SettledSale } from './offer-signer.ts'
 import { type Payment, readPayment } from './payment.ts'
 import { PAYMENT_IDENTIFIER } from './payment-identifier.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
+import { SIGN_IN } from './sign-in-challenges.ts'
 import { type OfferV1, offerV1 } from './version-1.ts'
 
 export { BadPayment, type Payment, paymentKey, validBeforeOf } from './payment.ts'
@@ -169,7 +170,7 @@ export const X402_TERMS = {
   version: 2,
   scheme: 'exact',
   network: USDC_BASE.network,
-  extensions: ['bazaar', PAYMENT_IDENTIFIER, OFFER_RECEIPT],
+  extensions: ['bazaar', PAYMENT_IDENTIFIER, OFFER_RECEIPT, SIGN_IN],
 } as const
 
 /** Extension by which buyers may give a payment an id. Lazy: the package is slow to load. */

@@ -40,6 +40,11 @@ const CALL_PARAMETERS = (
       { type: 'string', enum: ['true', 'false'] },
     ],
     ['PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.', text],
+    [
+      'SIGN-IN-WITH-X',
+      'Signed challenge of a 402 response: the oldest main key of the wallet pays, without a key.',
+      text,
+    ],
   ] as const
 ).map(([name, description, schema]) => ({
   name,

@@ -78,7 +78,8 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
 5. **Pay.** Free calls pay first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, at least
    ${dollars(MIN_TOP_UP)} USD, in USDC on Base by x402; \`@x402/fetch\` pays more than 1 USD only
    if you raise its \`maxAmountPerPayment\`). Otherwise the call returns a 402: sign its offer and
-   send \`PAYMENT-SIGNATURE\`.
+   send \`PAYMENT-SIGNATURE\`, or sign its \`sign-in-with-x\` challenge and send \`SIGN-IN-WITH-X\`:
+   the credits of the wallet pay.
 6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 

@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import type { KeyRing } from '../../../core/identity/keys.ts'
 import { authenticate } from '../../../server/proxy/authenticate.ts'
 import type { CallRequest } from '../../../server/proxy/call-types.ts'
+import type { SignInDeps } from '../../../server/proxy/sign-in.ts'
 
 describe('a caller without a key', () => {
-  const deps = { keys: {} as KeyRing, creditsOnly: new Set<string>() }
+  const deps = { keys: {} as KeyRing, creditsOnly: new Set<string>(), signIns: {} as SignInDeps }
   const from = (address: string) =>
     authenticate(deps, { slug: 'echo', authorization: undefined, ip: () => address } as CallRequest)
 

@@ -6,6 +6,7 @@ import {
   isValidPaymentId,
   PAYMENT_IDENTIFIER,
 } from '@x402/extensions/payment-identifier'
+import { SIGN_IN_WITH_X } from '@x402/extensions/sign-in-with-x'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Facilitator } from '../../../../core/payments/facilitators/facilitator.ts'
@@ -21,6 +22,7 @@ const SALE = {
   resource: { url: 'https://hub.test/echo', description: 'Echo', mimeType: 'application/json' },
   error: 'payment_required',
 }
+const NAMES = [BAZAAR.key, PAYMENT_IDENTIFIER, OFFER_RECEIPT, SIGN_IN_WITH_X]
 const TRANSACTION = `0x${'ab'.repeat(32)}`
 
 describe('x402 extensions of offers and payments', () => {
@@ -78,7 +80,7 @@ describe('x402 extensions of offers and payments', () => {
   })
 
   it('have the names and ids of the packages, which load with the first offer', () => {
-    expect(X402_TERMS.extensions).to.deep.equal([BAZAAR.key, PAYMENT_IDENTIFIER, OFFER_RECEIPT])
+    expect(X402_TERMS.extensions).to.deep.equal(NAMES)
     for (const id of [
       'x'.repeat(15),
       'x'.repeat(16),

@@ -1,0 +1,150 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type {
+  SIWxErrorCode,
+  SIWxExtension,
+  SIWxExtensionInfo,
+  SIWxPayload,
+} from '@x402/extensions/sign-in-with-x'
+import { type Clock, systemClock } from '../../clock.ts'
+import { ttlCache } from '../../runtime/cache.ts'
+import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
+
+/** Name of the extension, and of the header with the signed challenge. */
+export const SIGN_IN = 'sign-in-with-x'
+
+/** Validity of a challenge, in seconds. The package accepts none that is older. */
+const VALID_SECONDS = 300
+/** A challenge is dated back by this, because clocks of two servers may differ. */
+const SKEW_MS = 2_000
+/** Maximum length of the header; a signed challenge has about 1,200 characters. */
+const HEADER_MAX = 4_096
+const CHECKED_MAX = 20_000
+const STATEMENT = 'Use the credits of this wallet for one request.'
+const RANDOM_BYTES = 16
+const MAC_BYTES = 16
+const NONCE = /^[0-9a-f]{64}$/
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/
+/** Signature of an externally owned account: 65 bytes. */
+const SIGNATURE = /^0x[0-9a-fA-F]{130}$/
+
+/** Request that a challenge was issued for, and that alone may be sent with it. */
+export interface SignedRequest {
+  readonly url: string
+  /** Digest of method, query and body. */
+  readonly digest: Buffer
+}
+
+/** Wallet that signed a challenge. Its nonce may have been used before. */
+export interface SignIn {
+  /** Lower case. */
+  readonly wallet: string
+  readonly nonce: Buffer
+  readonly expiresAt: Date
+}
+
+/** Code of the package, or of a header that it cannot parse. */
+export type SignInRefusal = SIWxErrorCode | 'invalid_siwx_header'
+
+/**
+ * Issues and verifies challenges of Sign-in-with-X. Nothing is stored: the nonce ends with a MAC
+ * of every field and of the request, so that only issued challenges are accepted, for one request
+ * each. The package is imported lazily, because it is slow to load.
+ */
+export class SignInChallenges {
+  readonly #keys: PurposeKeys
+  readonly #network: string
+  readonly #clock: Clock
+  /** Nonces whose signature was checked: one check each, because it is costly. */
+  readonly #checked = ttlCache<string, true>({ ttlMs: VALID_SECONDS * 1_000, max: CHECKED_MAX })
+
+  /** @param network chain that wallets sign for, `eip155:8453` */
+  constructor(keys: PurposeKeys, network: string, clock: Clock = systemClock) {
+    this.#keys = keys
+    this.#network = network
+    this.#clock = clock
+  }
+
+  /** Creates the extension of a 402, with a fresh challenge. */
+  async issue(request: SignedRequest): Promise<SIWxExtension> {
+    const { buildSIWxSchema } = await import('@x402/extensions/sign-in-with-x')
+    const { url } = request
+    const issued = this.#clock.now().getTime() - SKEW_MS
+    const fields = {
+      domain: new URL(url).host,
+      uri: url,
+      statement: STATEMENT,
+      version: '1',
+      issuedAt: new Date(issued).toISOString(),
+      expirationTime: new Date(issued + VALID_SECONDS * 1_000).toISOString(),
+      resources: [url],
+    }
+    const random = randomBytes(RANDOM_BYTES)
+    const mac = macOf(this.#keys.current.material, random, fields, request)
+    const nonce = Buffer.concat([random, mac]).toString('hex')
+    return {
+      info: { ...fields, nonce },
+      supportedChains: [{ chainId: this.#network, type: 'eip191' }],
+      schema: buildSIWxSchema(),
+    }
+  }
+
+  /** Verifies the header of a request. Returns the reason if it proves no wallet. */
+  async verify(header: string, request: SignedRequest): Promise<SignIn | SignInRefusal> {
+    if (header.length > HEADER_MAX) return 'invalid_siwx_header'
+    const { parseSIWxHeader, validateSIWxMessage, verifySIWxSignature } = await import(
+      '@x402/extensions/sign-in-with-x'
+    )
+    let payload: SIWxPayload
+    try {
+      payload = parseSIWxHeader(header)
+    } catch {
+      return 'invalid_siwx_header'
+    }
+    const { address, signature, nonce } = payload
+    if (payload.uri !== request.url) return 'invalid_siwx_uri_mismatch'
+    if (payload.chainId !== this.#network) return 'invalid_siwx_unsupported_chain'
+    if (!ADDRESS.test(address) || !SIGNATURE.test(signature)) {
+      return 'invalid_siwx_malformed_signature'
+    }
+    const validation = await validateSIWxMessage(payload, new URL(request.url), {
+      checkNonce: () => this.#isIssued(payload, request),
+    })
+    if (!validation.isValid) return validation.invalidReason
+    if (this.#checked.has(nonce)) return 'invalid_siwx_nonce'
+    this.#checked.set(nonce, true)
+    // The package throws for fields of which it cannot build a message.
+    const verification = await verifySIWxSignature(payload).catch(() => undefined)
+    if (!verification) return 'invalid_siwx_signature'
+    if (!verification.isValid) return verification.invalidReason
+    return {
+      wallet: address.toLowerCase(),
+      nonce: Buffer.from(nonce, 'hex'),
+      expiresAt: new Date(payload.expirationTime!),
+    }
+  }
+
+  #isIssued(payload: SIWxPayload, request: SignedRequest): boolean {
+    if (!NONCE.test(payload.nonce)) return false
+    const nonce = Buffer.from(payload.nonce, 'hex')
+    const random = nonce.subarray(0, RANDOM_BYTES)
+    const mac = nonce.subarray(RANDOM_BYTES)
+    return this.#keys.valid.some(({ material }) =>
+      timingSafeEqual(macOf(material, random, payload, request), mac),
+    )
+  }
+}
+
+/** Authenticates every field of the message except the wallet, its chain and the nonce. */
+function macOf(
+  key: Buffer,
+  random: Buffer,
+  fields: Omit<SIWxExtensionInfo, 'nonce'> | SIWxPayload,
+  { url, digest }: SignedRequest,
+): Buffer {
+  const { domain, uri, statement, version, issuedAt, expirationTime } = fields
+  const { notBefore, requestId, resources } = fields
+  const times = [issuedAt, expirationTime, notBefore]
+  const message = [domain, uri, statement, version, ...times, requestId, resources, url]
+  const text = JSON.stringify([...message, digest.toString('hex'), random.toString('hex')])
+  return createHmac('sha256', key).update(text).digest().subarray(0, MAC_BYTES)
+}
