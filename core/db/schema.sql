@@ -72,7 +72,6 @@ CREATE TABLE hub.api_key (
   sees_main_key boolean DEFAULT false NOT NULL,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
-  CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
   CONSTRAINT api_key_frozen CHECK ((num_nulls(frozen_at, frozen_by, frozen_reason) = ANY (ARRAY[0, 3]))),
   CONSTRAINT api_key_frozen_by_check CHECK ((frozen_by = ANY (ARRAY['owner'::text, 'administrator'::text]))),
   CONSTRAINT api_key_frozen_reason_check CHECK (((length(frozen_reason) >= 1) AND (length(frozen_reason) <= 200))),
@@ -301,8 +300,7 @@ GRANT UPDATE ON hub.content_version(reason) TO hub_app;
 CREATE TABLE hub.credit_watch (
   account bigint NOT NULL,
   balance bigint NOT NULL,
-  CONSTRAINT credit_watch_pkey PRIMARY KEY (account),
-  CONSTRAINT credit_watch_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+  CONSTRAINT credit_watch_pkey PRIMARY KEY (account)
 ) WITH (fillfactor=70);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.credit_watch TO hub_app;
 
@@ -313,8 +311,7 @@ CREATE TABLE hub.cursor (
   replay_to bigint DEFAULT 0 NOT NULL,
   CONSTRAINT cursor_pkey PRIMARY KEY (name, shard),
   CONSTRAINT cursor_replay_to_check CHECK ((replay_to >= 0)),
-  CONSTRAINT cursor_seq_check CHECK ((seq >= 0)),
-  CONSTRAINT cursor_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
+  CONSTRAINT cursor_seq_check CHECK ((seq >= 0))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.cursor TO hub_app;
 
@@ -461,8 +458,7 @@ CREATE TABLE hub.earning (
   commission bigint NOT NULL,
   refunded bigint NOT NULL,
   rounding bigint DEFAULT 0 NOT NULL,
-  CONSTRAINT earning_pkey PRIMARY KEY (account, day),
-  CONSTRAINT earning_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+  CONSTRAINT earning_pkey PRIMARY KEY (account, day)
 ) WITH (fillfactor=70);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.earning TO hub_app;
 
@@ -808,8 +804,7 @@ CREATE TABLE hub.low_balance (
   at timestamp with time zone NOT NULL,
   balance bigint NOT NULL,
   threshold bigint NOT NULL,
-  CONSTRAINT low_balance_pkey PRIMARY KEY (account, shard, seq),
-  CONSTRAINT low_balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+  CONSTRAINT low_balance_pkey PRIMARY KEY (account, shard, seq)
 );
 GRANT DELETE, INSERT, SELECT ON hub.low_balance TO hub_app;
 
@@ -817,7 +812,6 @@ CREATE TABLE hub.low_balance_threshold (
   account bigint NOT NULL,
   threshold bigint NOT NULL,
   CONSTRAINT low_balance_threshold_pkey PRIMARY KEY (account),
-  CONSTRAINT low_balance_threshold_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
   CONSTRAINT low_balance_threshold_threshold_check CHECK ((threshold >= 0))
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.low_balance_threshold TO hub_app;
@@ -873,8 +867,7 @@ CREATE TABLE hub.open_hold (
   call uuid NOT NULL,
   owner bigint NOT NULL,
   expires_at timestamp with time zone NOT NULL,
-  CONSTRAINT open_hold_pkey PRIMARY KEY (shard, seq),
-  CONSTRAINT open_hold_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id)
+  CONSTRAINT open_hold_pkey PRIMARY KEY (shard, seq)
 );
 CREATE INDEX open_hold_due ON hub.open_hold USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT ON hub.open_hold TO hub_app;
@@ -1034,7 +1027,6 @@ CREATE TABLE hub.payment_intent (
   CONSTRAINT payment_intent_pkey PRIMARY KEY (call),
   CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
-  CONSTRAINT payment_intent_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id),
   CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'confirmed'::text, 'unresolved'::text, 'unused'::text])))
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
@@ -1075,7 +1067,6 @@ CREATE TABLE hub.payout (
   CONSTRAINT payout_provider_batch_attempt_key UNIQUE (provider, batch, attempt),
   CONSTRAINT payout_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
   CONSTRAINT payout_recovered_check CHECK ((recovered >= 0)),
-  CONSTRAINT payout_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard),
   CONSTRAINT payout_state_check CHECK ((state = ANY (ARRAY['started'::text, 'confirmed'::text, 'failed'::text])))
 );
 CREATE UNIQUE INDEX payout_approved ON hub.payout USING btree (approval) WHERE (state <> 'failed'::text);
@@ -1207,8 +1198,6 @@ CREATE TABLE hub.payout_part (
   owed bigint,
   recovered bigint,
   CONSTRAINT payout_part_pkey PRIMARY KEY (payout, account, shard),
-  CONSTRAINT payout_part_account_entry_phase_fkey FOREIGN KEY (account, entry, phase) REFERENCES ledger.journal(owner, id, phase),
-  CONSTRAINT payout_part_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
   CONSTRAINT payout_part_account_shard_after_seq_key UNIQUE (account, shard, after_seq),
   CONSTRAINT payout_part_account_shard_upto_seq_key UNIQUE (account, shard, upto_seq),
   CONSTRAINT payout_part_after_seq_check CHECK ((after_seq >= 0)),
@@ -1298,7 +1287,6 @@ CREATE TABLE hub.principal (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT principal_pkey PRIMARY KEY (id),
   CONSTRAINT principal_id_check CHECK ((id ~ '^prn_[0-9A-Za-z]{16}$'::text)),
-  CONSTRAINT principal_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard),
   CONSTRAINT principal_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT principal_wallet_address_key UNIQUE (wallet_address)
 );
@@ -1436,8 +1424,6 @@ CASE resolution
     WHEN 'vanished'::text THEN ((num_nulls(resolved_at, explanation) = 0) AND (author IS NULL) AND (answer IS NULL))
     ELSE (num_nonnulls(resolved_at, author, explanation, answer, answer_id) = 0)
 END),
-  CONSTRAINT reconciliation_exception_answer_answer_id_answer_phase_fkey FOREIGN KEY (answer, answer_id, answer_phase) REFERENCES ledger.journal(owner, id, phase),
-  CONSTRAINT reconciliation_exception_answer_fkey FOREIGN KEY (answer) REFERENCES ledger.account(id),
   CONSTRAINT reconciliation_exception_author_check CHECK (((length(TRIM(BOTH FROM author)) >= 1) AND (length(TRIM(BOTH FROM author)) <= 200))),
   CONSTRAINT reconciliation_exception_entry_fkey FOREIGN KEY (entry) REFERENCES hub.wallet_entry(id),
   CONSTRAINT reconciliation_exception_explanation_check CHECK ((length(TRIM(BOTH FROM explanation)) > 0)),
@@ -2000,7 +1986,6 @@ CREATE TABLE hub.wallet_entry (
   CONSTRAINT wallet_entry_answers_fkey FOREIGN KEY (answers) REFERENCES hub.reconciliation_exception(id),
   CONSTRAINT wallet_entry_answers_key UNIQUE (answers),
   CONSTRAINT wallet_entry_id_wallet_tx_amount_key UNIQUE (id, wallet, tx, amount),
-  CONSTRAINT wallet_entry_owner_entry_phase_fkey FOREIGN KEY (owner, entry, phase) REFERENCES ledger.journal(owner, id, phase),
   CONSTRAINT wallet_entry_shard_seq_wallet_key UNIQUE (shard, seq, wallet)
 );
 CREATE INDEX wallet_entry_entry ON hub.wallet_entry USING btree (entry);

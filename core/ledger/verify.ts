@@ -19,6 +19,7 @@ import {
 } from './verify/checks.ts'
 import { Findings, type Verification } from './verify/findings.ts'
 import { verifyTree } from './verify/merkle-tree.ts'
+import { checkReferences } from './verify/references.ts'
 import { inSnapshot, runChecks } from './verify/run-checks.ts'
 
 export type { Verification } from './verify/findings.ts'
@@ -34,8 +35,8 @@ const ALL_CHECKS = {
 
 /**
  * Verifies the whole ledger on one snapshot, without blocking calls: rebuilds every balance from
- * the journal and checks rows, holds, the sequence, the seal chain, every checkpoint and the audit
- * log. `npm run bench -- ledger-history` measures how long it takes.
+ * the journal and checks rows, holds, the sequence, the seal chain, every checkpoint, the audit log
+ * and references from `hub`. `npm run bench -- ledger-history` measures how long it takes.
  * @throws Error if the database cannot be read; a broken ledger is a result, not an error
  */
 export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promise<Verification> {
@@ -45,7 +46,9 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
     const reader = await CheckpointVerifier.open(client, findings, trust)
     const newest = await reader.checkAll()
     const external = await reader.checkExternal(trust.checkpoints ?? '')
-    for (const shard of await readShards(client)) {
+    const shards = await readShards(client)
+    await checkReferences(client, shards, findings)
+    for (const shard of shards) {
       const stored = newest.get(shard)
       await runChecks(client, signedBalancesCheck(shard, stored), findings)
       const outside = external.get(shard)
