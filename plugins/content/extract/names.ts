@@ -53,7 +53,7 @@ const surrounding = named(`
   about author, about the author, bio, taglist, tagcloud, tag list, tags list, tag links, tags
   links, post tags, entry tags, article tags, tags, topics, labels, categories, cat links, filed
   under, side bar, toc, toc container, table of contents, print button, print buttons, widget
-  text, widget title, textwidget, widget recent entries, widget container, factbox, rail, right
+  title, widget recent entries, factbox, rail, right
   rail, widget area, stars, poll, quiz, survey, modal, popup, pop up, overlay, tooltip, toast,
   snackbar, trust badge, key points, app promo, download app, copyright
 `)
@@ -108,14 +108,23 @@ const ANCHOR = /(?:^|\s)(?:head(?:er|ing)-?(?:link|anchor)|anchor(?:js)?-?link|h
 const TOOL = /(?:^|\s)(?:mw-editsection|linenos?|line-?numbers?|gutter)(?:\s|$)/i
 const TOOL_ELEMENTS: ReadonlySet<string> = new Set(['a', 'span', 'td', 'pre'])
 
-/** Names that classify or frame an article instead of describing the element. */
-const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
-
+/** Names that classify or frame an article, or deny a part, instead of describing the element. */
+const FILING = /^(?:(?:tag|category|has|with|status|format|is)-|(?:no|not|without)[-_])/
+const DENIED = '--false'
+/** Parts of generated names, in which letters follow digits: `08ad`, `e2odq13`. */
+const HASH = /^[a-z]*\d+[a-z]/i
+const SEPARATORS = /[^a-z0-9]+/i
 const LETTERS = /[^a-z]+/
-const toWords = (name: string): string[] =>
-  name
+
+const isDescriptive = (name: string): boolean => !FILING.test(name) && !name.endsWith(DENIED)
+
+const toWords = (names: string): string[] =>
+  names
     .slice(0, 1_000)
-    .replace(FILING, ' ')
+    .split(' ')
+    .filter(isDescriptive)
+    .flatMap((name) => name.split(SEPARATORS).filter((part) => !HASH.test(part)))
+    .join(' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(LETTERS)
@@ -125,11 +134,17 @@ const toWords = (name: string): string[] =>
 const isSection = ({ name, attribs }: Element): boolean =>
   /^(?:section|h[1-6])$/.test(name) || /(?:^| )sect(?:ion|\d)(?: |$)/.test(attribs['class'] ?? '')
 
-/** Words, pairs and triples of the class and id; of the id of a section, all words together. */
+/** Number of words from which an id is made from a heading. */
+const HEADING_WORDS = 5
+
+/** Words, pairs and triples of the class and id; of an id made from a heading, all together. */
 function wordsOf(element: Element): string[] {
   const { class: names = '', id = '' } = element.attribs
-  if (isSection(element)) return [...phrasesOf(toWords(names)), toWords(id).join(' ')]
-  return phrasesOf(toWords(`${names} ${id}`))
+  const ofClass = toWords(names)
+  const ofId = toWords(id)
+  const isOfHeading = isSection(element) || ofId.length >= HEADING_WORDS
+  if (isOfHeading) return [...phrasesOf(ofClass), ofId.join(' ')]
+  return phrasesOf([...ofClass, ...ofId])
 }
 
 const phrasesOf = (words: readonly string[]): string[] =>

@@ -22,6 +22,19 @@ describe('the text of a page whose names mislead', () => {
     })
   }
 
+  for (const [what, attributes] of [
+    ['are generated from letters and digits', 'class="css-08ad e2ad9" id="block-86ad7c4"'],
+    ['deny the part that they mention', 'class="text no_toc_section sidebar-enabled--false"'],
+    ['are words of a heading', 'id="the-most-popular-tools-for-share-prices"'],
+    ['are those of a page builder', 'class="so-panel widget widget_text"'],
+  ] as const) {
+    it(`is complete if names of one of its blocks ${what}`, () => {
+      const block = `<div ${attributes}>${parts[3]}</div>`
+      const html = page([...parts.slice(0, 3), block, ...parts.slice(4)].join('\n'))
+      expect(articleIn(html).text).to.equal(TEXT)
+    })
+  }
+
   it('is complete if names of the layout are nested', () => {
     const nested = each('widget-text').replaceAll('<div>', '<div class="widget-container">')
     expect(articleIn(page(nested)).text).to.equal(TEXT)
