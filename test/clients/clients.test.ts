@@ -9,7 +9,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../core/money.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { useHub } from '../support/suite.ts'
-import { installed, MANIFEST, withClient } from './installed.ts'
+import { installed, withClient } from './installed.ts'
 import { runCommand, runModule, runOwn } from './run-client.ts'
 
 const TOOLS = 9
@@ -247,20 +247,6 @@ describeClients('programs of others', function () {
       const out = await runModule(outputFiles[0]!.text, { URL: hub().url, KEY: apiKey })
       expect(out).to.equal('{"words":"hello"}\n')
       expect(await hub().balance(keyId)).to.equal(usd('1') - PRICE)
-    })
-
-    withClient('@redocly/cli', 'redocly has nothing to say against the document', async () => {
-      const env = { HOME: home, REDOCLY_TELEMETRY: 'off' }
-      const args = ['lint', document, '--format', 'json']
-      const report = JSON.parse(await runCommand('redocly', args, { env }))
-      expect(report.problems).to.deep.equal([])
-    })
-
-    withClient('@stoplight/spectral-cli', 'spectral has nothing to say against it', async () => {
-      const rules = join(MANIFEST, 'spectral.yaml')
-      const args = ['lint', document, '--ruleset', rules, '--format', 'json', '--quiet']
-      const found = await runCommand('spectral', [...args, '--fail-severity', 'hint'])
-      expect(JSON.parse(found)).to.deep.equal([])
     })
 
     it('@agentcash/discovery, the command, finds no error in a paid endpoint', async () => {

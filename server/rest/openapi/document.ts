@@ -100,10 +100,19 @@ function documentOf(
     servers: [{ url: site.baseUrl }],
     tags: tagsOf(paths, shown),
     paths,
-    components: {
-      securitySchemes: SECURITY_SCHEMES,
-      schemas: { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED, DryRun: DRY_RUN },
-    },
+    components: componentsUsedBy(paths),
+  }
+}
+
+/** Linters report schemas and security schemes to which no operation of a document refers. */
+const SCHEMAS = { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED, DryRun: DRY_RUN }
+function componentsUsedBy(paths: Record<string, unknown>): Record<string, unknown> {
+  const text = JSON.stringify(paths)
+  const only = (all: Record<string, unknown>, reference: (name: string) => string): object =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => text.includes(reference(name))))
+  return {
+    securitySchemes: only(SECURITY_SCHEMES, (name) => `{"${name}":[]}`),
+    schemas: only(SCHEMAS, (name) => `"#/components/schemas/${name}"`),
   }
 }
 
