@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { systemClock } from '../../core/clock.ts'
 import type { Outages } from '../../core/outages.ts'
+import type { Exemplar } from './open-metrics.ts'
 import type { Trace } from './trace.ts'
 import { unhandledErrorMetrics } from './unhandled-errors.ts'
 
@@ -11,6 +13,14 @@ const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 /** Maximum services with series of their own; the others are counted together. */
 const SERVICES_MAX = 200
 
+interface MeasuredRequest {
+  readonly method: string
+  readonly status: number
+  readonly seconds: number
+  /** Trace of the request if it is exported. */
+  readonly traceId: string | undefined
+}
+
 export class Meters {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>
@@ -20,6 +30,8 @@ export class Meters {
   readonly #cut: Counter<'reason'>
   readonly #batches: Histogram
   readonly #services = new Set<string>()
+  /** The newest call of each bucket of `hub_call_seconds` whose trace is exported, by series. */
+  readonly exemplars = new Map<string, Exemplar>()
 
   constructor(version = 'unknown') {
     const registers = [this.#registry]
@@ -64,10 +76,12 @@ export class Meters {
     })
   }
 
-  recordRequest(trace: Trace, method: string, status: number, seconds: number): void {
+  recordRequest(trace: Trace, { method, status, seconds, traceId }: MeasuredRequest): void {
     this.#requests.inc({ route: trace.route, method: methodLabel(method), status })
     if (trace.service !== undefined) {
-      this.#calls.observe({ service: this.#serviceLabel(trace.service) }, seconds)
+      const service = this.#serviceLabel(trace.service)
+      this.#calls.observe({ service }, seconds)
+      if (traceId !== undefined) this.#keepExemplar(service, seconds, traceId)
     }
     for (const { name, start: from, end: until } of trace.steps) {
       this.#steps.observe({ step: name }, (until - from) / 1_000)
@@ -129,6 +143,12 @@ export class Meters {
   async text(): Promise<string> {
     const texts = await Promise.all(this.registries.map((registry) => registry.metrics()))
     return [...texts, await unhandledErrorMetrics()].join('\n')
+  }
+
+  #keepExemplar(service: string, value: number, traceId: string): void {
+    const bound = DURATION_BUCKETS_SECONDS.find((each) => value <= each) ?? '+Inf'
+    const series = `hub_call_seconds_bucket{le="${bound}",service="${service}"}`
+    this.exemplars.set(series, { traceId, value, seconds: systemClock.now().getTime() / 1_000 })
   }
 
   #serviceLabel(service: string): string {

@@ -81,10 +81,16 @@ function reportRequest(
   const until = elapsedMs()
   const { method = '' } = req
   const status = res.writableFinished ? res.statusCode : CLIENT_CLOSED_REQUEST
-  meters.recordRequest(trace, method, status, (until - trace.startedAt) / 1_000)
-  const level = POLLED_ROUTES.test(trace.route) ? 'debug' : 'info'
-  if (!spans && !log.isLevelEnabled(level)) return
   const traceparent = req.headers['traceparent']?.toString()
+  const recorded = spans?.record(trace, { method, status, traceparent, end: until })
+  meters.recordRequest(trace, {
+    method,
+    status,
+    seconds: (until - trace.startedAt) / 1_000,
+    traceId: recorded?.isSampled ? recorded.ids.trace : undefined,
+  })
+  const level = POLLED_ROUTES.test(trace.route) ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
   log[level](
     {
       requestId: state['requestId'],
@@ -96,7 +102,7 @@ function reportRequest(
       ...(trace.service !== undefined && { service: trace.service }),
       ...(trace.keyId !== undefined && { key: trace.keyId }),
       charged: Number(trace.charged ?? res.getHeader('X-Charged-Microdollars') ?? 0),
-      ...spans?.record(trace, { method, status, traceparent, end: until }),
+      ...recorded?.ids,
     },
     'request',
   )

@@ -12,10 +12,16 @@ export interface CompletedRequest {
   readonly end: number
 }
 
+export interface RecordedSpan {
+  readonly ids: { readonly trace: string; readonly span: string }
+  /** False if the caller asked not to export its trace. */
+  readonly isSampled: boolean
+}
+
 /** Creates spans of completed requests; costs nothing while they run. */
 export interface Spans {
-  /** Records a request and its steps. Returns the ids of its trace and its span. */
-  record(request: Trace, ended: CompletedRequest): { readonly trace: string; readonly span: string }
+  /** Records a request and its steps. */
+  record(request: Trace, ended: CompletedRequest): RecordedSpan
   /** Sends pending spans and closes the exporter. */
   close(): Promise<void>
 }
@@ -53,8 +59,9 @@ export async function openSpans({ url, resource, version }: Collector): Promise<
       }
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(sinceEpoch(until))
-      const { traceId, spanId } = span.spanContext()
-      return { trace: traceId, span: spanId }
+      const { traceId, spanId, traceFlags } = span.spanContext()
+      const isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0
+      return { ids: { trace: traceId, span: spanId }, isSampled }
     },
     close: () => provider.shutdown(),
   }

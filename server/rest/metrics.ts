@@ -5,6 +5,8 @@ import { Fault } from '../../core/errors.ts'
 import type { BalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
 import type { AnyService } from '../../core/plugin/index.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
+import type { Meters } from '../observability/meters.ts'
+import { OPEN_METRICS, toOpenMetrics } from '../observability/open-metrics.ts'
 import { collectGauges } from './metrics-gauges.ts'
 import { collectPluginGauges } from './plugin-gauges.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
@@ -14,6 +16,8 @@ export interface MetricsDeps extends BalancesDeps {
   readonly metricsToken: string | undefined
   /** Metrics collected from all server processes. */
   readonly metricsText: () => Promise<string>
+  /** Has the traces of calls of this process. */
+  readonly meters: Pick<Meters, 'exemplars'>
   /** Services whose gauges are included. @defaultValue none */
   readonly plugins?: readonly AnyService[]
 }
@@ -30,7 +34,9 @@ export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
   })
   return [
     route('GET /metrics', {
-      summary: 'Metrics of the hub for Prometheus; money metrics are up to 5 s old.',
+      summary:
+        'Metrics of the hub for Prometheus; money metrics are up to 5 s old. ' +
+        'As OpenMetrics, if accepted, durations of calls name their traces.',
       auth: 'none',
       unlimited: true,
       response: { status: 200, type: 'text/plain', schema: z.string() },
@@ -38,8 +44,13 @@ export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
       handle: async (request) => {
         assertMayRead(deps.metricsToken, request)
         const text = `${await read()}\n${await deps.metricsText()}`
-        const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
-        return { headers, body: Buffer.from(text) }
+        const { exemplars } = deps.meters
+        const isOpen = request.header('accept')?.includes('application/openmetrics-text')
+        const headers = {
+          'Content-Type': isOpen ? OPEN_METRICS : Registry.PROMETHEUS_CONTENT_TYPE,
+          Vary: 'Accept',
+        }
+        return { headers, body: Buffer.from(isOpen ? toOpenMetrics(text, exemplars) : text) }
       },
     }),
   ]

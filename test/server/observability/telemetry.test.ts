@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { clientAddress } from '../../../server/observability/observe.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
-import { ask } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { startTestHub, type TestHub } from '../../support/hub.ts'
 
 interface Span {
@@ -60,6 +60,8 @@ interface Export {
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
+/** Header of a Prometheus that prefers OpenMetrics. */
+const SCRAPE = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3'
 const STEPS = ['authenticate', 'limit', 'quote', 'fund', 'handle', 'settle', 'respond']
 
 describe('telemetry', function () {
@@ -72,6 +74,7 @@ describe('telemetry', function () {
   let collector: Server
   let hub: TestHub
   let key: string
+  let openMetrics: ApiResponse
 
   const say = (headers: Readonly<Record<string, string>>) =>
     ask(hub.url, '/proxy/echo/say', { key, headers, body: { words: 'a' } })
@@ -118,6 +121,7 @@ describe('telemetry', function () {
 
     await say({ traceparent: `00-${TRACE}-${'1'.repeat(16)}-00` }) // not sampled
     await say({ traceparent: 'nonsense' })
+    openMetrics = await ask(hub.url, '/metrics', { headers: { accept: SCRAPE } })
     await hub.close() // flushes pending spans
 
     const root = spans.find(({ parentSpanId }) => parentSpanId === PARENT)
@@ -166,6 +170,25 @@ describe('telemetry', function () {
     expect(durations!.sum).to.be.within(0.000_1, 60)
     expect(metric('process_resident_memory_bytes')?.gauge?.dataPoints[0]?.asDouble).to.be.above(1e7)
     expect([...instances]).to.deep.equal([`${hostname()}-${process.pid}`])
+  })
+
+  it('has exemplars that lead from the duration of a call to its trace, in OpenMetrics', () => {
+    const { headers, text } = openMetrics
+    expect(headers['content-type']).to.match(/^application\/openmetrics-text; version=1\.0\.0/)
+    expect(text)
+      .to.match(/\n# EOF\n$/)
+      .and.not.include('\n\n')
+    expect(text).to.include('# TYPE hub_http_requests counter\n')
+    expect(text).to.match(/^hub_http_requests_total\{.*\} \d+$/m)
+    const alone = spans.find((span) => span.name === 'POST /proxy/{slug}' && !span.parentSpanId)
+    const exemplar = /^hub_call_seconds_bucket\{le="([^"]+)",service="echo"\} \d+ # (.+)$/gm
+    const found = [...text.matchAll(exemplar)].map(([, bound, measured = '']) => {
+      const [, trace, value] = /^\{trace_id="(\w+)"\} (\S+) \d+(?:\.\d+)?$/.exec(measured) ?? []
+      expect(Number(value)).to.be.at.most(bound === '+Inf' ? 60 : Number(bound))
+      return trace
+    })
+    expect(found).to.have.length.within(1, 2)
+    for (const trace of found) expect([TRACE, alone!.traceId]).to.include(trace)
   })
 
   it('has log lines with the address that trusted proxies added', () => {

@@ -69,6 +69,7 @@ describe('metrics', () => {
       chain: counted,
       metricsToken: undefined,
       metricsText: async () => '',
+      meters: { exemplars: new Map() },
     })
     const request = { ip: '127.0.0.1', header: () => undefined } as never
     await Promise.all(Array.from({ length: 20 }, () => metrics!.handle(request)))
