@@ -12,6 +12,13 @@ import {
 } from './transport.ts'
 
 export { usd } from '../money.ts'
+export {
+  type CallProof,
+  type EntryProof,
+  ProofError,
+  type ProvenCall,
+  verifyCallProof,
+} from './call-proof.ts'
 export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
 /** A wallet that signs registrations and payments. */

@@ -39,6 +39,10 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
   receipts: [
     ['receipts list', 'charged calls, newest first'],
     ['receipts verify CALL-ID', "with the hub's public keys, on this machine"],
+    [
+      'receipts prove CALL-ID > call.json',
+      'that the ledger has it; then: receipts verify call.json',
+    ],
   ],
   install: [
     ['install', 'all assistants on this machine'],

@@ -98,11 +98,21 @@ function addReceiptCommands(program: Command, run: Run): void {
     )
   receipts
     .command('verify')
-    .argument('<receipt>', 'the value of X-Receipt, or the id of a call')
-    .description("verify a receipt with the hub's public keys")
+    .argument('<receipt>', 'the value of X-Receipt, the id of a call, or the file of a proof')
+    .option('--keys <file>', "the hub's /.well-known/jwks.json, to verify offline")
+    .description("verify a receipt, or a proof that the ledger has it, with the hub's public keys")
     .action(
-      run(async (context, _: object, receipt: string) =>
-        (await import('./commands/receipts.ts')).verifyReceipt(context, receipt),
+      run(async (context, flags: object, receipt: string) =>
+        (await import('./commands/receipts.ts')).verifyReceipt(context, receipt, flags),
+      ),
+    )
+  receipts
+    .command('prove')
+    .argument('<call>', 'id of a call that was charged')
+    .description('print a proof that the ledger has the call; verify it anywhere, at any time')
+    .action(
+      run(async (context, _: object, call: string) =>
+        (await import('./commands/receipts.ts')).proveReceipt(context, call),
       ),
     )
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
+import { type ProvenEntry, proveEntries } from '../../../core/ledger/transparency/entry-proofs.ts'
 import { json } from '../../../core/money.ts'
 import { type CallListRow, listCalls } from '../../../core/usage/call-list.ts'
 import { CALL_STATES, callState } from '../../../core/usage/call-state.ts'
@@ -61,6 +62,39 @@ const Call = z.object({
   payment: Payment.nullable().meta({ description: 'Payment signed for an external seller.' }),
 })
 
+const base64 = z.string().meta({ description: 'Base64.' })
+
+const Proof = z.object({
+  receipt: z.string().nullable().meta({ description: 'JWS. null: the call is pending.' }),
+  entries: z
+    .array(
+      z.object({
+        leaf_index: z.int().min(0).meta({ description: 'Number of the leaf, from 0.' }),
+        row: base64.meta({
+          description: 'PostgreSQL binary record; the data of the leaf (RFC 6962) is its SHA-256.',
+        }),
+        path: z.array(base64).meta({ description: 'Hashes of siblings, from the leaf upwards.' }),
+        checkpoint: z.string().meta({ description: 'C2SP signed note with the root.' }),
+      }),
+    )
+    .meta({
+      description:
+        'Entries of the call in the journal that a checkpoint covers, which takes about a minute.',
+    }),
+})
+
+const showProof = ({
+  index,
+  row,
+  path,
+  checkpoint,
+}: ProvenEntry): z.infer<typeof Proof>['entries'][number] => ({
+  leaf_index: index,
+  row: row.toString('base64'),
+  path: path.map((hash) => hash.toString('base64')),
+  checkpoint,
+})
+
 const ListedCall = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
@@ -113,13 +147,30 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     response: { status: 200, schema: Call },
     faults: ['not_found'],
     handle: async (request) => {
-      const caller = callerOf(request)
-      const visibleKeys = await findVisibleKeys(deps.pool, caller)
-      const key = { ...caller, visibleKeys, wallet: walletOf(caller) }
+      const key = await callKeyOf(deps.pool, callerOf(request))
       return { body: await readCall(deps, key, request.params.id) }
     },
   }),
+  route('GET /v1/calls/{id}/proof', {
+    summary: 'Proves by Merkle paths to signed checkpoints that the ledger has a call of this key.',
+    auth: 'key',
+    response: { status: 200, schema: Proof },
+    faults: ['not_found'],
+    handle: async (request) => {
+      const key = await callKeyOf(deps.pool, callerOf(request))
+      const row = await findRow(deps, key, request.params.id)
+      const entry = row.record?.entry
+      const proven = entry ? await proveEntries(deps.pool, entry) : []
+      return { body: { receipt: await receiptOf(deps, row), entries: proven.map(showProof) } }
+    },
+  }),
 ]
+
+const callKeyOf = async (pool: Pool, caller: Caller): Promise<CallKey> => ({
+  ...caller,
+  visibleKeys: await findVisibleKeys(pool, caller),
+  wallet: walletOf(caller),
+})
 
 /** Wallet of a main key, which sees what the wallet paid without a key. */
 const walletOf = ({ limits, wallet }: Caller): string | null =>
@@ -136,17 +187,20 @@ const showListed = ({ id, at, endpoint, source, charged, status }: CallListRow) 
 
 /** Reads a call that the key made or its credits paid. @throws Fault `not_found` */
 export async function readCall(deps: CallDeps, key: CallKey, id: string): Promise<CallJson> {
-  await deps.calls.flush() // records of calls just served by this process
-  const row = z.uuid().safeParse(id).success ? await findCall(deps.pool, key, id) : undefined
-  if (!row) throw new Fault('not_found', 'This key made no call with this id.')
-  return showCall(deps, key, row)
+  return showCall(deps, key, await findRow(deps, key, id))
 }
 
-async function showCall(
-  { answers, receipts }: CallDeps,
-  key: CallKey,
-  row: CallRow,
-): Promise<CallJson> {
+async function findRow({ pool, calls }: CallDeps, key: CallKey, id: string): Promise<CallRow> {
+  await calls.flush() // records of calls just served by this process
+  const row = z.uuid().safeParse(id).success ? await findCall(pool, key, id) : undefined
+  if (!row) throw new Fault('not_found', 'This key made no call with this id.')
+  return row
+}
+
+const receiptOf = async ({ receipts }: CallDeps, row: CallRow): Promise<string | null> =>
+  row.record && isFinal(row) ? await receipts.sign(row.record, row.name) : null
+
+async function showCall(deps: CallDeps, key: CallKey, row: CallRow): Promise<CallJson> {
   const { record } = row
   const { hold, refunded } = row
   // A free call that was given back stays resolved: the one that replaces it is granted.
@@ -154,7 +208,7 @@ async function showCall(
   const evidence = { resolution, outcome: record?.outcome, refunded }
   // A response is stored before the charge; if charging failed, nobody may read it.
   const isReadable = record?.keyId === key.keyId && record.outcome !== 'failed'
-  const stored = isReadable && row.answerId ? await answers.find(row.answerId) : undefined
+  const stored = isReadable && row.answerId ? await deps.answers.find(row.answerId) : undefined
   return {
     id: row.id,
     at: row.at.toISOString(),
@@ -168,7 +222,7 @@ async function showCall(
     endpoint: row.endpoint,
     status: record?.status ?? null,
     reason: record?.reason ?? null,
-    receipt: record && isFinal(row) ? await receipts.sign(record, row.name) : null,
+    receipt: await receiptOf(deps, row),
     answer: stored ? showResponse(stored) : null,
     payment: row.payment && showPayment(row.payment),
   }

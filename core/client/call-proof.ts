@@ -1,0 +1,181 @@
+import { createHash, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+
+/** Evidence about a call, as `GET /v1/calls/{id}/proof` returns it. */
+export interface CallProof {
+  /** Compact JWS about the call. */
+  readonly receipt: string
+  readonly entries: readonly EntryProof[]
+}
+
+/** Journal entry with its path to a root that the hub has signed; bytes are in base64. */
+export interface EntryProof {
+  /** Number of its leaf in the Merkle tree (RFC 6962). */
+  readonly leaf_index: number
+  /** PostgreSQL's binary record of the entry; the data of the leaf is its SHA-256. */
+  readonly row: string
+  /** Hashes of the siblings, from the leaf to the root. */
+  readonly path: readonly string[]
+  /** C2SP signed note with the size and the root of the tree. */
+  readonly checkpoint: string
+}
+
+/** Facts that a proof shows. */
+export interface ProvenCall {
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly entries: readonly {
+    readonly shard: number
+    readonly seq: number
+    /** Entries that the checkpoint covers, and when it was signed. */
+    readonly size: number
+    readonly at: string
+  }[]
+}
+
+/** Proof that does not hold; the message names the part. */
+export class ProofError extends Error {
+  override readonly name = 'ProofError'
+}
+
+const RECEIPT_TYPE = 'agenthub-receipt+jws'
+
+/**
+ * Verifies offline that the hub signed the receipt of a call, and that the entries which the
+ * receipt names are in the journal whose root the hub signed, with the charged amount.
+ * @param keys of the hub, as `/.well-known/jwks.json` publishes them
+ * @throws ProofError
+ */
+export function verifyCallProof(proof: CallProof, keys: readonly JsonWebKey[]): ProvenCall {
+  const trusted = keys.map((key) => createPublicKey({ key, format: 'jwk' }))
+  const claims = readReceipt(proof.receipt, trusted)
+  const entries = proof.entries.map((entry) => verifyEntry(entry, trusted))
+  if (entries.length === 0) throw new ProofError('It proves no entry.')
+  if (entries.some(({ id }) => id !== claims['ledger_entry'])) {
+    throw new ProofError('An entry is not the one that the receipt names.')
+  }
+  const charged = BigInt(Number(claims['charged_microdollars']))
+  const isCharged = entries.some(({ amounts }) => amounts.includes(charged))
+  if (charged > 0n && !isCharged) throw new ProofError('No entry has the amount of the receipt.')
+  const shown = entries.map(({ shard, seq, size, at }) => ({ shard, seq, size, at }))
+  return { claims, entries: shown }
+}
+
+function readReceipt(receipt: string, keys: readonly KeyObject[]): Record<string, unknown> {
+  const [head = '', body = '', signature = '', ...rest] = receipt.split('.')
+  const signed = Buffer.from(`${head}.${body}`)
+  if (rest.length > 0 || !isSigned(signed, Buffer.from(signature, 'base64url'), keys)) {
+    throw new ProofError('The receipt is not signed by the hub.')
+  }
+  const { typ } = parsePart(head)
+  if (typ !== RECEIPT_TYPE) throw new ProofError('What the hub signed is not a receipt.')
+  return parsePart(body)
+}
+
+const parsePart = (part: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+
+const isSigned = (data: Buffer, signature: Buffer, keys: readonly KeyObject[]): boolean =>
+  keys.some((key) => verify(null, data, key, signature))
+
+function verifyEntry({ leaf_index: index, row, path, checkpoint }: EntryProof, keys: KeyObject[]) {
+  const { shard, size, root, at } = readCheckpoint(checkpoint, keys)
+  const data = Buffer.from(row, 'base64')
+  const siblings = path.map((hash) => Buffer.from(hash, 'base64'))
+  const leaf = sha256(LEAF, sha256(data))
+  if (!rootFrom(leaf, { index, size, siblings })?.equals(root)) {
+    throw new ProofError('The path does not lead from the entry to the root of the checkpoint.')
+  }
+  const entry = readEntry(data)
+  if (entry.shard !== shard || entry.seq !== index + 1) {
+    throw new ProofError('The entry has another place in the journal.')
+  }
+  return { ...entry, size, at }
+}
+
+const CHECKPOINT =
+  /^agenthub-ledger\/[\da-f-]{36}\/(\d{1,5})\n(\d{1,15})\n([\w+/]{43}=)\nat (\S{27})\nseal /
+/** Bytes of the key id before a signature in a signed note. */
+const KEY_ID_BYTES = 4
+
+function readCheckpoint(note: string, keys: readonly KeyObject[]) {
+  const end = note.indexOf('\n\n')
+  const [, shard, size, root = '', at = ''] = CHECKPOINT.exec(note.slice(0, end + 1)) ?? []
+  const signatures = note
+    .slice(end + 2)
+    .split('\n')
+    .map((line) => Buffer.from(line.split(' ')[2] ?? '', 'base64').subarray(KEY_ID_BYTES))
+  const text = Buffer.from(note.slice(0, end + 1))
+  if (shard === undefined || !signatures.some((each) => isSigned(text, each, keys))) {
+    throw new ProofError('A checkpoint is not signed by the hub, or has no root.')
+  }
+  return { shard: Number(shard), size: Number(size), root: Buffer.from(root, 'base64'), at }
+}
+
+const LEAF = Buffer.of(0)
+const NODE = Buffer.of(1)
+const sha256 = (...parts: readonly Buffer[]): Buffer =>
+  createHash('sha256').update(Buffer.concat(parts)).digest()
+const half = (value: number): number => Math.floor(value / 2)
+
+/** Root to which a path leads (RFC 9162, section 2.1.3.2); undefined if its length is wrong. */
+function rootFrom(
+  leaf: Buffer,
+  { index, size, siblings }: { index: number; size: number; siblings: readonly Buffer[] },
+): Buffer | undefined {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return undefined
+  let position = index
+  let last = size - 1
+  let root = leaf
+  for (const sibling of siblings) {
+    if (last === 0) return undefined
+    if (position % 2 === 1 || position === last) {
+      root = sha256(NODE, sibling, root)
+      while (position % 2 === 0 && position !== 0) {
+        position = half(position)
+        last = half(last)
+      }
+    } else root = sha256(NODE, root, sibling)
+    position = half(position)
+    last = half(last)
+  }
+  return last === 0 ? root : undefined
+}
+
+const COLUMNS = 21
+/** Numbers of columns: see `ledger.leaf`. */
+const [ID, SEQ, AMOUNT, SHARD, AMOUNTS] = [0, 2, 4, 13, 18] as const
+/** Bytes of an array before its first element, and of each bigint with its length. */
+const [ARRAY_HEAD, ELEMENT] = [20, 12] as const
+
+/** Reads the binary record of an entry. @throws ProofError if malformed */
+function readEntry(data: Buffer) {
+  try {
+    const columns = readColumns(data)
+    const amounts = columns[AMOUNTS]
+    const count = amounts && amounts.length > ARRAY_HEAD ? amounts.readInt32BE(12) : 0
+    const elements = Array.from({ length: count }, (_, n) =>
+      amounts!.readBigInt64BE(ARRAY_HEAD + n * ELEMENT + 4),
+    )
+    return {
+      id: columns[ID]!.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+      shard: columns[SHARD]!.readInt16BE(),
+      seq: Number(columns[SEQ]!.readBigInt64BE()),
+      amounts: [columns[AMOUNT]!.readBigInt64BE(), ...elements],
+    }
+  } catch (cause) {
+    throw new ProofError('An entry is malformed.', { cause })
+  }
+}
+
+/** Contents of each column; undefined for null. */
+function readColumns(data: Buffer): readonly (Buffer | undefined)[] {
+  if (data.readInt32BE() !== COLUMNS) throw new RangeError('another number of columns')
+  const columns: (Buffer | undefined)[] = []
+  let at = 4
+  while (columns.length < COLUMNS) {
+    const length = data.readInt32BE(at + 4)
+    at += 8
+    columns.push(length < 0 ? undefined : data.subarray(at, at + length))
+    at += Math.max(0, length)
+  }
+  return columns
+}

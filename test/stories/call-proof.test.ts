@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import {
+  type CallProof,
+  type EntryProof,
+  ProofError,
+  verifyCallProof,
+} from '../../core/client/index.ts'
+import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
+import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
+import { verifySince } from '../../core/ledger/verify/incremental.ts'
+import { usd } from '../../core/money.ts'
+import { usersOf } from '../server/cli/hub.ts'
+import { ask } from '../support/ask.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+
+type Keys = Parameters<typeof verifyCallProof>[1]
+
+describe('the proof of a call', function () {
+  this.timeout(60_000)
+  const hub = useHub()
+  const { customer } = usersOf(() => hub().url)
+  let agent: TestAgent
+  let keys: Keys
+  let call: string
+  let proof: CallProof
+
+  const fetchProof = (id: string, key = agent.apiKey) =>
+    ask(hub().url, `/v1/calls/${id}/proof`, { key })
+  const say = async (key: string): Promise<string> => {
+    const { headers } = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'a' } })
+    return String(headers['x-call-id'])
+  }
+  /** Extends the trees and signs checkpoints, as jobs do each minute. */
+  async function sign(): Promise<void> {
+    const { pool } = hub().database
+    await extendTrees(pool)
+    const key = hub().hub.secretKeys.signingKey()
+    await verifySince(pool, { key, retained: new RetainedCheckpoints(hub().dataDir) })
+  }
+
+  before(async () => {
+    agent = await hub().agent()
+    await hub().credit(agent.keyId, usd('1'))
+    const { body } = await ask(hub().url, '/.well-known/jwks.json')
+    keys = body['keys'] as Keys
+    call = await say(agent.apiKey)
+    const early = await fetchProof(call)
+    expect(early.body['entries'], 'before a checkpoint').to.deep.equal([])
+    await sign()
+    for (let n = 0; n < 5; n++) await say(agent.apiKey)
+    await sign()
+    proof = (await fetchProof(call)).body as unknown as CallProof
+  })
+
+  it('shows its receipt and its entries in the signed journal', () => {
+    const { claims, entries } = verifyCallProof(proof, keys)
+    expect(claims).to.include({ jti: call, charged_microdollars: 100, source: 'credits' })
+    expect(entries).to.have.length(2)
+    for (const { seq, size } of entries) expect(size).to.be.above(seq)
+  })
+
+  it('is only for those who may see the call', async () => {
+    const stranger = await hub().agent()
+    const { status, body } = await fetchProof(call, stranger.apiKey)
+    expect([status, body['code']]).to.deep.equal([404, 'not_found'])
+    expect((await fetchProof('nonsense')).status).to.equal(404)
+  })
+
+  it('does not hold for another call, key, place or amount', async () => {
+    const other = (await fetchProof(await say(agent.apiKey))).body as unknown as CallProof
+    expect(() => verifyCallProof({ ...proof, receipt: other.receipt }, keys)).to.throw(
+      ProofError,
+      'not the one',
+    )
+    expect(() => verifyCallProof({ ...proof, entries: [] }, keys)).to.throw(ProofError)
+    expect(() => verifyCallProof(proof, [])).to.throw(ProofError, 'not signed')
+    const [first, second] = proof.entries as [EntryProof, EntryProof]
+    const moved = { ...first, leaf_index: second.leaf_index }
+    expect(() => verifyCallProof({ ...proof, entries: [moved] }, keys)).to.throw(ProofError)
+    expect(() => verifyCallProof({ ...proof, entries: [{ ...first, path: [] }] }, keys)).to.throw(
+      ProofError,
+    )
+  })
+
+  it('A294 does not hold if any byte of an entry, its path or its checkpoint is altered', () => {
+    const [, entry] = proof.entries as [EntryProof, EntryProof]
+    const check = (altered: EntryProof) => verifyCallProof({ ...proof, entries: [altered] }, keys)
+    check(entry)
+    const row = Buffer.from(entry.row, 'base64')
+    for (const at of row.keys()) {
+      const changed = Buffer.from(row)
+      changed[at]! ^= 1
+      expect(() => check({ ...entry, row: changed.toString('base64') }), `${at}`).to.throw(
+        ProofError,
+      )
+    }
+    for (const [n, hash] of entry.path.entries()) {
+      const changed = Buffer.from(hash, 'base64')
+      changed[n]! ^= 1
+      const path = entry.path.with(n, changed.toString('base64'))
+      expect(() => check({ ...entry, path }), `sibling ${n}`).to.throw(ProofError)
+    }
+    const signed = entry.checkpoint.indexOf('\n\n')
+    for (let at = 0; at < signed; at++) {
+      const replaced = entry.checkpoint[at] === '1' ? '2' : '1'
+      const checkpoint = entry.checkpoint.slice(0, at) + replaced + entry.checkpoint.slice(at + 1)
+      expect(() => check({ ...entry, checkpoint }), `${at}`).to.throw(ProofError)
+    }
+  })
+
+  it('is printed by the command line, and verified by it offline', async () => {
+    const ada = await customer()
+    const { call_id: id } = await ada.json('call', 'echo/say', '-d', '{"words":"a"}')
+    const early = await ada.hub(['receipts', 'prove', String(id)])
+    expect(early.err).to.include('No signed checkpoint covers')
+    await sign()
+    const printed = await ada.hub(['receipts', 'prove', String(id)])
+    expect(printed.exit, printed.err).to.equal(0)
+    const [file, jwks] = [join(ada.home, 'call.json'), join(ada.home, 'jwks.json')]
+    writeFileSync(file, printed.out)
+    writeFileSync(jwks, JSON.stringify({ keys }))
+    const offline = ['--hub', 'http://127.0.0.1:1', 'receipts', 'verify', file, '--keys', jwks]
+    expect((await ada.hub(offline)).out).to.match(/in its ledger\.\nEntry \d+ of shard \d+/)
+    writeFileSync(file, printed.out.replace(/"leaf_index": (\d+)/, '"leaf_index": 1$1'))
+    const altered = await ada.hub(offline)
+    expect([altered.exit, altered.out]).to.deep.equal([1, ''])
+    expect(altered.err).to.include('The path does not lead')
+    writeFileSync(file, '{}')
+    expect((await ada.hub(offline)).err).to.include('not a proof')
+  })
+})
