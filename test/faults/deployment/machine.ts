@@ -13,7 +13,7 @@ import { join } from 'node:path'
 
 /** Installed once; each test has a copy. */
 const BASE = join(homedir(), '.cache/agenthub/debian-bookworm')
-const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
+export const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 
 /** Reason why this machine cannot make an empty Debian; undefined: it can. */
 export function whyNoMachine(...programs: readonly string[]): string | undefined {
@@ -25,7 +25,7 @@ export function whyNoMachine(...programs: readonly string[]): string | undefined
 }
 
 /** Folder of a minimal Debian 12, made by debootstrap on first use. */
-function debianBase(): string {
+export function debianBase(): string {
   if (existsSync(BASE)) return BASE
   const part = `${BASE}.part`
   rmSync(part, { recursive: true, force: true })
@@ -69,13 +69,18 @@ export class Machine {
   }
 }
 
+/** Variables with which npm trusts these certificates. */
+export const CERTIFICATE_ENVIRONMENT = {
+  npm_config_cafile: CERTIFICATES,
+  NODE_EXTRA_CA_CERTS: CERTIFICATES,
+}
+
 const ENVIRONMENT = {
   PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/root',
   LC_ALL: 'C.UTF-8',
   DEBIAN_FRONTEND: 'noninteractive',
-  npm_config_cafile: CERTIFICATES,
-  NODE_EXTRA_CA_CERTS: CERTIFICATES,
+  ...CERTIFICATE_ENVIRONMENT,
 }
 
 export function run(program: string, ...args: readonly string[]): string {
