@@ -146,7 +146,7 @@ export interface HubOptions {
   readonly telemetry?: Telemetry | undefined
   /** Merges the metrics of all serving processes. @defaultValue metrics of this process */
   readonly mergeMetrics?: (meters: Meters) => () => Promise<string>
-  readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  readonly egress: Omit<EgressOptions, 'userAgent'>
   /** Origins that plugins may reach at any network address. */
   readonly pluginHosts: readonly string[]
   readonly browser: Config['browser']

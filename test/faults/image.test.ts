@@ -57,7 +57,7 @@ describe('the container image', function () {
     return { ...settings, DATABASE_URL: database.url, HUB_HOST: '127.0.0.1', HUB_PORT: port }
   }
 
-  it('migrates and serves in production as a user without rights, on a read-only root', async () => {
+  it('migrates and serves in production as an ordinary user on a read-only root', async () => {
     const container = build('production')
     const { root, config } = container
     expect(config.User).to.equal('10001:10001')

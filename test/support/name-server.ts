@@ -17,7 +17,7 @@ const NO_SUCH_NAME = 3
 const QUESTION = 12
 
 /** Response to the queries of a name: its addresses, of which IPv6 ones have all 8 groups. */
-type Addresses = readonly string[] | 'none at all' | 'a failure'
+type Addresses = readonly string[] | 'none at all' | 'a failure' | 'garbage'
 
 /** DNS server on loopback for tests: addresses and TXT records by RFC 1035, over UDP. */
 export async function openNameServer(): Promise<{
@@ -42,6 +42,7 @@ export async function openNameServer(): Promise<{
     const known: Addresses | readonly Buffer[] | undefined =
       type === TXT ? records.get(key)?.map(textData) : addresses.get(key)
     if (known === 'none at all') return
+    if (known === 'garbage') return socket.send(Buffer.alloc(9, 255), port, address)
     const code = known === undefined ? NO_SUCH_NAME : known === 'a failure' ? SERVER_FAILED : 0
     const found = Array.isArray(known) ? known : []
     const question = message.subarray(QUESTION, end + 4)

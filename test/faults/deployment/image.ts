@@ -85,7 +85,7 @@ export class ImageBuilder {
   }
 }
 
-/** Runs the programs of an image as its user, on a read-only root, in the network of this machine. */
+/** Runs the programs of an image as its user, on a read-only root, in this machine's network. */
 export class Container {
   readonly root: string
   readonly config: ImageConfig

@@ -11,6 +11,7 @@ import { HubClient } from '../../../../core/client/index.ts'
 import { systemClock } from '../../../../core/clock.ts'
 import { readConfig } from '../../../../core/config.ts'
 import { loadSigningKeys } from '../../../../core/crypto/signing-key.ts'
+import type { EgressOptions } from '../../../../core/egress/egress.ts'
 import { createLog } from '../../../../core/log.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import type { Chain } from '../../../../core/payments/chain/chain.ts'
@@ -52,6 +53,7 @@ export const buyWeather = (hub: TestHub, key: string, query = 'city=Oslo'): Prom
 
 interface SecondHubOptions {
   readonly sandboxHosts?: ReadonlyMap<string, number>
+  readonly egress?: Pick<EgressOptions, 'resolver'>
   readonly admins?: readonly string[]
   readonly metricsToken?: string
   /** Further plugins. */
@@ -91,7 +93,7 @@ export async function openSecondHub(
     sandbox: true,
     holdMarginSeconds: 60,
     baseUrl: () => url,
-    egress: { sandboxHosts: new Map(sandboxHosts), httpsOnly: false },
+    egress: { sandboxHosts: new Map(sandboxHosts), httpsOnly: false, ...own.egress },
     signingKeys: await loadSigningKeys({ signingKeys: [], dataDir: hub.dataDir }),
     clock: systemClock,
     log: createLog('silent'),
