@@ -35,7 +35,7 @@ describe('a name server that', function () {
     agent = await hub().agent()
     await hub().credit(agent.keyId, CREDITS)
   })
-  /** What each entry point to a seller responds. */
+  /** Buys at each entry point, and returns the bodies of the problems. */
   const buy = async () => {
     const { url } = second
     const { apiKey: key } = agent

@@ -61,14 +61,11 @@ export class ImageBuilder {
 
   /** Builds a target of the Dockerfile, and returns a container of it. */
   build(target: string): Container {
-    this.buildah(
-      'build',
-      ...CHROOT,
-      ...['--build-arg', 'BUILD=localhost/npm', '--build-arg', 'BASE=localhost/debian'],
-      ...['--format', 'docker', '--file', join(this.#source, 'server/deploy/Dockerfile')],
-      ...['--target', target, '--tag', `localhost/agenthub:${target}`, this.#source],
-    )
     const image = `localhost/agenthub:${target}`
+    const bases = ['--build-arg', 'BUILD=localhost/npm', '--build-arg', 'BASE=localhost/debian']
+    const file = ['--format', 'docker', '--file', join(this.#source, 'server/deploy/Dockerfile')]
+    const made = ['--target', target, '--tag', image, this.#source]
+    this.buildah('build', ...CHROOT, ...bases, ...file, ...made)
     const inspected = JSON.parse(this.buildah('inspect', '--type', 'image', image))
     const root = this.buildah('mount', this.buildah('from', image))
     return new Container(root, inspected.Docker.config as ImageConfig)
@@ -144,9 +141,7 @@ export class Container {
   #args(env: Readonly<Record<string, string>>, command: readonly string[]): string[] {
     const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     const inside = ['sh', '-c', `cd ${this.config.WorkingDir} && exec "$@"`, 'sh', ...command]
-    return [
-      ...['--mount', '--pid', '--fork', '--kill-child', 'sh', '-ec', ISOLATE, 'sh'],
-      ...[this.root, this.data, ...this.config.Env, ...settings, ...inside],
-    ]
+    const isolated = ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-ec', ISOLATE, 'sh']
+    return [...isolated, this.root, this.data, ...this.config.Env, ...settings, ...inside]
   }
 }
