@@ -23,7 +23,7 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
   }<span>${pluralize(service.endpointCount, 'endpoint')}</span>
 <span>${service.category}</span>${healthFacts(
     service.uptimePercentage,
-    service.averageLatencyMs,
+    service.medianLatencyMs,
   )}</p>${why}</li>`
 
 /** Card of an external x402 listing. */
@@ -52,5 +52,5 @@ export const searchHitCard = (hit: Hit): Html => {
 
 const healthFacts = (uptime: number | null, latency: number | null): Html =>
   html`${uptime !== null && html`<span>${formatPercent(uptime)} up</span>`}${
-    latency !== null && html`<span>responds in ${formatDuration(latency)}</span>`
+    latency !== null && html`<span>median latency ${formatDuration(latency)}</span>`
   }`

@@ -7,7 +7,7 @@ export interface HubFigures {
   readonly listings: number
   /** Calls delivered in the last 30 UTC days. */
   readonly calls: number
-  /** Average latency in those days, in ms; null without calls. */
+  /** Median latency of these calls, in ms; null without calls. */
   readonly latency: number | null
   /** Calls refunded in those days. */
   readonly refunded: number
@@ -18,9 +18,14 @@ export async function readHubFigures(pool: Pool): Promise<HubFigures> {
     `SELECT (SELECT count(*)::integer FROM hub.service WHERE state = 'active') AS services,
        (SELECT count(*)::integer FROM hub.listing
          WHERE state IN ('active', 'degraded')) AS listings,
-       c.calls, c.latency, c.refunded
+       (SELECT ms FROM (SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS upto,
+             sum(sum(u.calls)) OVER () AS of
+           FROM hub.outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
+           WHERE o.day > (now() AT TIME ZONE 'UTC')::date - 30 AND o.outcome = 'delivered'
+           GROUP BY u.ms) m
+         WHERE upto * 2 >= of ORDER BY ms LIMIT 1) AS latency,
+       c.calls, c.refunded
      FROM (SELECT coalesce(sum(delivered), 0)::integer AS calls,
-         round(sum(latency_ms) / nullif(sum(calls), 0))::integer AS latency,
          coalesce(sum(failed), 0)::integer AS refunded
        FROM hub.service_day WHERE day > (now() AT TIME ZONE 'UTC')::date - 30) c`,
   )

@@ -15,6 +15,8 @@ export interface PublishedService {
   /** Percentage of calls without a failure of the service; null without calls. */
   readonly uptimePercentage: number | null
   readonly averageLatencyMs: number | null
+  /** Median of delivered calls. */
+  readonly medianLatencyMs: number | null
 }
 
 export interface ServiceEndpoint {
@@ -33,7 +35,8 @@ const SERVICE_COLUMNS = `
   s.slug, s.name, s.category, s.summary, s.provider,
   s.free_calls_per_month AS "freeCallsPerMonth",
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
-  t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs"`
+  t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs",
+  d.latency_ms AS "medianLatencyMs"`
 
 /** Newest prices, and figures of the last 30 UTC days. */
 const SERVICE_TABLES = `
@@ -49,7 +52,8 @@ const SERVICE_TABLES = `
       round(sum(d.latency_ms) / sum(d.calls))::integer AS latency
     FROM hub.service_day d
     WHERE d.service = s.slug AND d.day > (now() AT TIME ZONE 'UTC')::date - 30
-    HAVING sum(d.calls) > 0) t ON true`
+    HAVING sum(d.calls) > 0) t ON true
+  LEFT JOIN hub.search_document d ON d.kind = 'native' AND d.id = s.slug`
 
 export interface ServiceListQuery {
   readonly limit: number

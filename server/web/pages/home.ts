@@ -55,7 +55,7 @@ const hubMetrics = (known: HubFigures): Html =>
     Services: formatCount(known.services),
     'External APIs': formatCount(known.listings),
     'Calls delivered, 30 days': formatCount(known.calls),
-    'Average latency': known.latency === null ? '–' : formatDuration(known.latency),
+    'Median latency, 30 days': known.latency === null ? '–' : formatDuration(known.latency),
     'Calls refunded, 30 days': formatCount(known.refunded),
   })
 

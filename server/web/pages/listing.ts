@@ -99,10 +99,10 @@ const listingMetrics = (listing: Listing): Html =>
     Uptime: listing.uptime === null ? 'not probed yet' : formatPercent(listing.uptime),
     ...(listing.paidMs === null
       ? {
-          'Latency of unpaid probes':
+          'Median latency of unpaid probes':
             listing.latencyP50 === null ? 'not probed yet' : formatDuration(listing.latencyP50),
         }
-      : { 'Latency of paid calls': formatDuration(listing.paidMs) }),
+      : { 'Median latency of paid calls': formatDuration(listing.paidMs) }),
     'Paid through this hub, 30 days':
       listing.payers === 0
         ? 'no calls yet'

@@ -114,8 +114,8 @@ const serviceMetrics = (listing: PublishedService): Html =>
     'Free calls per month': formatCount(listing.freeCallsPerMonth),
     'Uptime, 30 days':
       listing.uptimePercentage === null ? '–' : formatPercent(listing.uptimePercentage),
-    'Average latency, 30 days':
-      listing.averageLatencyMs === null ? '–' : formatDuration(listing.averageLatencyMs),
+    'Median latency, 30 days':
+      listing.medianLatencyMs === null ? '–' : formatDuration(listing.medianLatencyMs),
   })
 
 function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: EntryPoints): Html {

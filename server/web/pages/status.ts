@@ -93,13 +93,13 @@ ${formatTime(state.at)}. External APIs are unavailable; services of this hub wor
     : undefined
 
 function serviceRow(service: PublishedService, days: readonly ServiceDay[]): Html {
-  const { uptimePercentage: uptime, averageLatencyMs: latency } = service
+  const { uptimePercentage: uptime, medianLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
   const uptimeText = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`
   return html`<li><h3><a href="/services/${service.slug}">${service.name}</a></h3>
 <p class="facts"><span><strong>${uptimeText}</strong></span>${
     calls > 0 && html`<span>${pluralize(calls, 'call')}</span>`
-  }${latency !== null && html`<span>${formatDuration(latency)} on average</span>`}</p>${
+  }${latency !== null && html`<span>median latency ${formatDuration(latency)}</span>`}</p>${
     calls > 0 &&
     html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${uptimeText}`)}<p
 class="date-range"><span>${days[0]?.day}</span><span>today</span></p>`
