@@ -7,23 +7,22 @@ import { signIn } from './sign-in.ts'
 
 /**
  * Returns the caller: by the key, or by a challenge that a wallet signed. Otherwise a caller is
- * anonymous, unless the service requires credits. An invalid key is refused and never treated as
- * none; a sign-in that is refused is, and the 402 tells why.
+ * anonymous. An invalid key is refused and never treated as none; a sign-in that is refused is,
+ * and the 402 tells why.
  * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `authentication_limited` or
  *   `caller_gone`
  */
 export async function authenticate(
-  { keys, creditsOnly, signIns }: Pick<CallDeps, 'keys' | 'creditsOnly' | 'signIns'>,
+  { keys, signIns }: Pick<CallDeps, 'keys' | 'signIns'>,
   request: CallRequest,
 ): Promise<Caller | AnonymousCaller> {
-  const { authorization, slug, ip } = request
+  const { authorization, ip } = request
   if (authorization !== undefined) {
     return await keys.authenticate(authorization, () => networkPrefix(ip()))
   }
   const signedIn =
     request.signIn === undefined ? undefined : await signIn(signIns, request.signIn, request)
   if (typeof signedIn === 'object') return signedIn
-  if (creditsOnly.has(slug)) throw new Fault('invalid_api_key', `"${slug}" requires an API key.`)
   const address = ip()
   // Paid responses are stored for the address that paid; a closed connection has none.
   if (address === '') throw new Fault('caller_gone')

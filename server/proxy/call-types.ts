@@ -29,6 +29,8 @@ export interface CallRequest {
   readonly payment: string | undefined
   /** Value of the x402 header SIGN-IN-WITH-X. Ignored beside a key. */
   readonly signIn?: string | undefined
+  /** Returns the URL that challenges name if it is not `url`: the MCP endpoint, for its tools. */
+  readonly signInUrl?: (() => string) | undefined
   readonly idempotencyKey: string | undefined
   /** A higher price is refused with `price_exceeds_max`. */
   readonly maxPrice: Micros | undefined
@@ -65,10 +67,16 @@ export interface AnonymousCaller {
   readonly signInRefusal?: string
 }
 
+/** Caller whose wallet signed a challenge, up to a price. */
+export interface SignedInCaller extends Caller {
+  /** Microdollars. */
+  readonly signedMaximum: Micros
+}
+
 /** A request matched to an endpoint, with its validated input and its price. */
 export interface PricedCall {
   readonly request: CallRequest
-  readonly caller: Caller | AnonymousCaller
+  readonly caller: Caller | SignedInCaller | AnonymousCaller
   /** Call id, UUID version 7. */
   readonly call: string
   readonly offering: Offering

@@ -1,17 +1,20 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
-import { json, MIN_TOP_UP } from '../../core/money.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { json } from '../../core/money.ts'
 import type { Offer, OfferedSale } from '../../core/payments/receiving/offers.ts'
 import { SIGN_IN } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
-import type { PricedCall } from './call-types.ts'
-import { type BoundRequest, challengeFor } from './sign-in.ts'
+import type { CallRequest, PricedCall, SignedInCaller } from './call-types.ts'
+import { acceptsSignIn, type BoundRequest, challengeFor } from './sign-in.ts'
+import { signInHeader } from './sign-in-offer.ts'
+import { nextSteps, paymentAdvice, type WaysToPay } from './ways-to-pay.ts'
 
 /**
  * Throws if the call is not allowed, before any funding source is tried.
  * @throws Fault an input error (or the 402, if the caller could not pay), an expired quote, or
- *   `service_not_allowed`, `key_limit_reached`
+ *   `service_not_allowed`, `key_limit_reached`; the 402 if the price exceeds a signed maximum
  */
 export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCall): Promise<void> {
   const { caller, request } = priced
@@ -20,7 +23,9 @@ export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCa
     throw couldPay ? priced.inputError : await paymentRequired(deps, priced)
   }
   if (priced.quoteError) throw priced.quoteError
-  if (caller.keyId !== null) assertKeyAllows(caller.limits, request.slug, priced.price)
+  if (caller.keyId === null) return
+  assertKeyAllows(caller.limits, request.slug, priced.price)
+  if (isAboveSigned(caller, priced.price)) throw await paymentRequired(deps, priced)
 }
 
 /** Returns true if the caller shows any means to pay, whether or not it suffices. */
@@ -39,50 +44,57 @@ export async function paymentRequired(
   deps: PaymentRequiredDeps,
   priced: PricedCall,
 ): Promise<Fault> {
-  const { caller } = priced
+  const { caller, price, request } = priced
   const { accountStatus, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
-  const refused = caller.keyId === null ? caller.signInRefusal : undefined
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
-  const isX402 = acceptsX402(deps, priced)
-  const offered = isX402 ? await offerOf(deps, priced, 'payment_required') : undefined
-  const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
+  const ways = {
+    hasKey,
+    isX402: acceptsX402(deps, priced),
+    maySignIn: acceptsSignIn(request),
+  }
+  const { headers, body } = await offerHeaders(deps, priced, ways)
   const minimum = minX402()
-  const isBelowMinimum = !creditsOnly.has(priced.request.slug) && priced.price < minimum
+  const isBelowMinimum = !creditsOnly.has(request.slug) && price < minimum
+  const refused = signInRefusalOf(priced)
   const extras = {
-    ...offered?.body,
-    price_microdollars: json(priced.price),
+    ...body,
+    price_microdollars: json(price),
     ...(isBelowMinimum && { x402_min_microdollars: json(minimum) }),
     ...(hasKey ? { available_microdollars: json(available) } : {}),
     ...(refused !== undefined && { sign_in_refused: refused }),
-    next_steps: [
-      ...(isX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
-      ...(isX402 && !hasKey ? [{ action: 'sign_in', header: 'SIGN-IN-WITH-X' }] : []),
-      {
-        action: 'topup',
-        method: 'POST',
-        href: '/v1/credits/purchase',
-        min_microdollars: json(MIN_TOP_UP),
-      },
-      ...(hasKey ? [] : [{ action: 'register', method: 'GET', href: '/v1/register/challenge' }]),
-    ],
+    next_steps: nextSteps(ways),
   }
-  const code = hasKey ? 'insufficient_credits' : 'payment_required'
+  const code = hasKey && refused === undefined ? 'insufficient_credits' : 'payment_required'
   const has = hasKey ? ` ${available} are available.` : ''
   const gas = isBelowMinimum ? belowMinimum(minimum) : ''
-  const detail = `This call costs ${priced.price} microdollars.${has}${gas}`
-  return new Fault(code, detail, { extras, headers, advice: waysToPay(hasKey, isX402) })
+  const detail = `This call costs ${price} microdollars.${has}${gas}`
+  return new Fault(code, detail, { extras, headers, advice: paymentAdvice(ways) })
 }
 
-/** Advises only what this caller and endpoint allow. */
-function waysToPay(hasKey: boolean, isX402: boolean): string {
-  const buy = hasKey
-    ? 'buy credits: POST /v1/credits/purchase'
-    : 'register for a key, GET /v1/register/challenge, and buy credits, POST /v1/credits/purchase'
-  return isX402
-    ? `Pay this request via x402, or ${buy}.`
-    : `${buy[0]!.toUpperCase()}${buy.slice(1)}.`
+/** PAYMENT-REQUIRED with the offer, or with a challenge alone, and the offer for the body. */
+async function offerHeaders(
+  deps: PaymentRequiredDeps,
+  priced: PricedCall,
+  { isX402, maySignIn }: WaysToPay,
+): Promise<{ readonly headers: Record<string, string>; readonly body?: object }> {
+  const { offering, request, price } = priced
+  if (isX402) {
+    const { header, body } = await offerOf(deps, priced, 'payment_required')
+    return { headers: { 'PAYMENT-REQUIRED': header }, body }
+  }
+  if (!maySignIn) return { headers: {} }
+  return { headers: { 'PAYMENT-REQUIRED': await signInHeader(deps, offering, request, price) } }
 }
+
+/** Why the signed challenge of the request does not pay for it; undefined without one. */
+const signInRefusalOf = ({ caller, price }: PricedCall): string | undefined => {
+  if (caller.keyId === null) return caller.signInRefusal
+  return isAboveSigned(caller, price) ? 'price_raised' : undefined
+}
+
+const isAboveSigned = (caller: Caller | SignedInCaller, price: bigint): boolean =>
+  'signedMaximum' in caller && price > caller.signedMaximum
 
 const belowMinimum = (minimum: bigint): string =>
   ` Below ${minimum} microdollars x402 is not accepted, because gas would exceed the price: buy` +
@@ -125,7 +137,7 @@ export async function offerOf(
   upfront?: boolean,
 ): Promise<Offer> {
   const { extensions, ...discovery } = await discoveryTerms(offering, request.url())
-  const challenge = await challengeFor(deps.signIns, request)
+  const challenge = acceptsSignIn(request) && (await challengeFor(deps.signIns, request, price))
   return deps.offers.signedOffer({
     ...saleTermsOf(deps, { offering, price, request }),
     ...(upfront && { upfront }),
@@ -151,7 +163,7 @@ interface Sale extends Pick<PricedCall, 'offering' | 'price'> {
 }
 
 interface OfferedCall extends Pick<PricedCall, 'offering' | 'price'> {
-  readonly request: BoundRequest
+  readonly request: BoundRequest & Pick<CallRequest, 'authorization'>
 }
 
 const resourceOf = ({ endpoint }: Sale['offering'], request: Sale['request']) => ({

@@ -15,11 +15,13 @@ import { endpointName } from './call-record.ts'
 import type { AnonymousCaller, CallRequest, PricedCall } from './call-types.ts'
 import { readInput, unsupportedForm } from './input.ts'
 import { providerFault, withDeadline } from './provider-code.ts'
+import { signInRequired } from './sign-in-offer.ts'
 
 /**
  * Finds the endpoint, validates the input and determines the price.
- * @throws Fault `service_not_found`, `not_found`, `method_not_allowed`, `price_exceeds_max`, or a
- *   failure of the endpoint's price function. An input error is returned, not thrown.
+ * @throws Fault `service_not_found`, `not_found`, `method_not_allowed`, `price_exceeds_max`, the
+ *   402 of `signInRequired`, or a failure of the endpoint's price function. An input error is
+ *   returned, not thrown.
  */
 export async function quote(
   deps: CallDeps,
@@ -27,6 +29,9 @@ export async function quote(
   request: CallRequest,
 ): Promise<PricedCall> {
   const { offering: found, params } = endpointOf(await deps.catalog.find(request.slug), request)
+  if (caller.keyId === null && deps.creditsOnly.has(request.slug)) {
+    throw await signInRequired(deps, found, caller, request)
+  }
   const input = acceptPayTo(deps, request, readInput(found.endpoint, params, request))
   const bodyError = request.bodyError ?? unsupportedForm(found, request)
   const inputError = bodyError ?? invalidInput(await found.checkInput(input))

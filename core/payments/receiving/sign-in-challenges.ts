@@ -6,6 +6,7 @@ import type {
   SIWxPayload,
 } from '@x402/extensions/sign-in-with-x'
 import { type Clock, systemClock } from '../../clock.ts'
+import { decimal, type Micros, usd } from '../../money.ts'
 import { ttlCache } from '../../runtime/cache.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
 
@@ -19,9 +20,13 @@ const SKEW_MS = 2_000
 /** Maximum length of the header; a signed challenge has about 1,200 characters. */
 const HEADER_MAX = 4_096
 const CHECKED_MAX = 20_000
-const STATEMENT = 'Use the credits of this wallet for one request.'
 const RANDOM_BYTES = 16
 const MAC_BYTES = 16
+/** Statement of a message: the maximum that a person sees when signing, in dollars. */
+const STATEMENT =
+  /^Spend up to (\d{1,12}\.\d{6}) USD of the credits of this wallet on one request\.$/
+const statementOf = (maximum: bigint): string =>
+  `Spend up to ${decimal(maximum)} USD of the credits of this wallet on one request.`
 const NONCE = /^[0-9a-f]{64}$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** Signature of an externally owned account: 65 bytes. */
@@ -29,8 +34,9 @@ const SIGNATURE = /^0x[0-9a-fA-F]{130}$/
 
 /** Request that a challenge was issued for, and that alone may be sent with it. */
 export interface SignedRequest {
+  /** URL that the message names: the wallet signs for its host. */
   readonly url: string
-  /** Digest of method, query and body. */
+  /** Digest of everything else that decides what is bought. */
   readonly digest: Buffer
 }
 
@@ -40,6 +46,8 @@ export interface SignIn {
   readonly wallet: string
   readonly nonce: Buffer
   readonly expiresAt: Date
+  /** Maximum price that the wallet signed, in microdollars. */
+  readonly maximum: Micros
 }
 
 /** Code of the package, or of a header that it cannot parse. */
@@ -64,15 +72,18 @@ export class SignInChallenges {
     this.#clock = clock
   }
 
-  /** Creates the extension of a 402, with a fresh challenge. */
-  async issue(request: SignedRequest): Promise<SIWxExtension> {
+  /**
+   * Creates the extension of a 402, with a fresh challenge.
+   * @param maximum highest price that may be charged, in microdollars
+   */
+  async issue(request: SignedRequest, maximum: bigint): Promise<SIWxExtension> {
     const { buildSIWxSchema } = await import('@x402/extensions/sign-in-with-x')
     const { url } = request
     const issued = this.#clock.now().getTime() - SKEW_MS
     const fields = {
       domain: new URL(url).host,
       uri: url,
-      statement: STATEMENT,
+      statement: statementOf(maximum),
       version: '1',
       issuedAt: new Date(issued).toISOString(),
       expirationTime: new Date(issued + VALID_SECONDS * 1_000).toISOString(),
@@ -116,15 +127,17 @@ export class SignInChallenges {
     const verification = await verifySIWxSignature(payload).catch(() => undefined)
     if (!verification) return 'invalid_siwx_signature'
     if (!verification.isValid) return verification.invalidReason
+    const [, maximum = '0'] = STATEMENT.exec(payload.statement!)!
     return {
       wallet: address.toLowerCase(),
       nonce: Buffer.from(nonce, 'hex'),
       expiresAt: new Date(payload.expirationTime!),
+      maximum: usd(maximum),
     }
   }
 
   #isIssued(payload: SIWxPayload, request: SignedRequest): boolean {
-    if (!NONCE.test(payload.nonce)) return false
+    if (!NONCE.test(payload.nonce) || !STATEMENT.test(payload.statement ?? '')) return false
     const nonce = Buffer.from(payload.nonce, 'hex')
     const random = nonce.subarray(0, RANDOM_BYTES)
     const mac = nonce.subarray(RANDOM_BYTES)

@@ -33,7 +33,7 @@ const USE = {
  */
 export async function useSignIn(
   pool: Pool,
-  { wallet, nonce, expiresAt }: SignIn,
+  { wallet, nonce, expiresAt }: Omit<SignIn, 'maximum'>,
 ): Promise<Caller | 'used' | 'no_account'> {
   const { rows } = await pool.query<MainKeyRow>({ ...USE, values: [wallet, nonce, expiresAt] })
   const [row] = rows

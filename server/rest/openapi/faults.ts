@@ -83,6 +83,7 @@ export const X402_CALL_FAULTS: readonly FaultCode[] = [
 /** Faults of calls to external sellers, which only credits pay. */
 export const EXTERNAL_CALL_FAULTS: readonly FaultCode[] = [
   ...CALL_FAULTS,
+  'payment_required',
   'destination_not_allowed',
   'not_payable',
   'outflow_cap_reached',

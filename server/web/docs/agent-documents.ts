@@ -84,7 +84,8 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 
 External x402 APIs: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
-\`headers\` and \`body\`; credits pay exactly the seller's price. MCP: ${mcpUrl}.
+\`headers\` and \`body\`; credits pay exactly the seller's price, by a key or by signing the
+challenge of its 402. MCP: ${mcpUrl}.
 Errors: ${baseUrl}/docs/problems.
 `
 

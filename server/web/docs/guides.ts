@@ -36,7 +36,8 @@ repeated requests are charged once.</p>
 5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
 offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code>. A wallet that has credits
 signs the challenge of <code>sign-in-with-x</code> instead and sends it as
-<code>SIGN-IN-WITH-X</code>: its oldest main key pays.</p>
+<code>SIGN-IN-WITH-X</code>: its oldest main key pays, at most the price that the challenge
+names.</p>
 <h2>After the call</h2><p><code>X-Charged-Microdollars</code> is the cost; 1,000,000 = 1 USD.
 <code>X-Receipt</code> is signed by the hub and can be verified at any time. Failed calls are
 refunded immediately; see <a href="/docs/problems">error codes</a>.</p>

@@ -5,7 +5,7 @@ import type { CallRequest } from '../../../server/proxy/call-types.ts'
 import type { SignInDeps } from '../../../server/proxy/sign-in.ts'
 
 describe('a caller without a key', () => {
-  const deps = { keys: {} as KeyRing, creditsOnly: new Set<string>(), signIns: {} as SignInDeps }
+  const deps = { keys: {} as KeyRing, signIns: {} as SignInDeps }
   const from = (address: string) =>
     authenticate(deps, { slug: 'echo', authorization: undefined, ip: () => address } as CallRequest)
 
