@@ -1,7 +1,7 @@
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
-import { elapsedMs, sleep, systemClock } from '../../core/clock.ts'
+import { elapsedMs, sleep, systemClock, withTimeout } from '../../core/clock.ts'
 import { processStartTime } from '../../core/db/lock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { MULTICALL3 } from '../../core/payments/chain/identity.ts'
@@ -70,10 +70,28 @@ export async function startChain(options: ChainOptions): Promise<SandboxChain> {
     pid: kept.pid,
     async stop() {
       watch.stopping = true
+      await withTimeout(QUIESCE_MS, mineLastBlock(rpcUrl))
       await kept.stop()
       await adoptState(files)
       await rm(pidFile, { force: true })
     },
+  }
+}
+
+/** A chain that does not respond is stopped as it is. */
+const QUIESCE_MS = 2_000
+
+/**
+ * Mines what is pending, and nothing afterwards. If anvil mines a block while it writes its state,
+ * the file may have the balances of that block without its transactions and logs.
+ */
+async function mineLastBlock(rpcUrl: string): Promise<void> {
+  try {
+    await callRpc(rpcUrl, 'evm_setAutomine', [false])
+    await callRpc(rpcUrl, 'evm_setIntervalMining', [0])
+    await callRpc(rpcUrl, 'evm_mine', [])
+  } catch {
+    // It is stopped in any case.
   }
 }
 
