@@ -1,3 +1,4 @@
+import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
@@ -17,9 +18,15 @@ describe('HEAD on a paid GET', () => {
     const offered = await ask(hub().url, FEED)
     const { status, headers, text } = await head(FEED)
     expect([status, text]).to.deep.equal([402, ''])
-    for (const name of ['payment-required', 'content-type', 'www-authenticate'] as const) {
+    for (const name of ['content-type', 'www-authenticate'] as const) {
       expect(headers[name], name).to.equal(offered.headers[name])
     }
+    const [shown, ofGet] = [headers, offered.headers].map((each) =>
+      decodePaymentRequiredHeader(String(each['payment-required'])),
+    )
+    expect(shown!.accepts).to.deep.equal(ofGet!.accepts)
+    // Each challenge to sign in is new.
+    expect(Object.keys(shown!.extensions!)).to.deep.equal(Object.keys(ofGet!.extensions!))
   })
 
   it('costs nothing and uses no free call, even with a key that can pay', async () => {

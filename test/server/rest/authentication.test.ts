@@ -9,7 +9,6 @@ const KEYED = [
   ['GET', '/v1/credits/history'],
   ['POST', '/v1/search'],
   ['POST', '/v1/credits/purchase'],
-  ['POST', '/proxy/external'],
 ] as const
 const OPEN = ['/health', '/openapi.json', '/v1/services', '/v1/services/echo'] as const
 
@@ -28,6 +27,13 @@ describe('authentication', () => {
       expect(body['code']).to.equal('invalid_api_key')
     })
   }
+
+  it('requires a key or a signed challenge for POST /proxy/external', async () => {
+    const { status, headers, body } = await send('POST', '/proxy/external')
+    expect([status, body['code']]).to.deep.equal([402, 'payment_required'])
+    expect(headers).to.include.keys('payment-required')
+    expect(JSON.stringify(body['next_steps'])).to.include('sign_in').and.to.include('register')
+  })
 
   for (const path of OPEN) {
     it(`requires no key for GET ${path}`, async () => {
