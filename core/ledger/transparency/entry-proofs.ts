@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { parseNote } from '../checkpoint.ts'
+import { findSignedTree } from './signed-tree.ts'
 import { StoredTree } from './stored-tree.ts'
 import { readInclusionProof } from './tree.ts'
 
@@ -42,18 +42,11 @@ async function proveEntry(
   shard: number,
   seq: bigint,
 ): Promise<ProvenEntry | undefined> {
-  const { rows: notes } = await pool.query<{ note: string }>(
-    `SELECT c.note FROM ledger.checkpoint c WHERE c.shard = $1 AND c.seq BETWEEN $2 AND
-       (SELECT t.size FROM ledger.tree t WHERE t.shard = $1)
-     ORDER BY c.seq DESC, c.audit DESC LIMIT 1`,
-    [shard, seq],
-  )
-  const [{ note } = { note: '' }] = notes
-  const signed = parseNote(note)
-  if (!signed?.root) return undefined
+  const signed = await findSignedTree(pool, shard)
+  if (!signed || signed.size < seq) return undefined
   const { rows } = await pool.query<{ row: Buffer }>(READ_ROW, [shard, seq])
   const index = Number(seq) - 1
   const tree = new StoredTree(pool, shard)
-  const path = await readInclusionProof(tree, index, Number(signed.seq))
-  return { shard, index, row: rows[0]!.row, path, checkpoint: note }
+  const path = await readInclusionProof(tree, index, signed.size)
+  return { shard, index, row: rows[0]!.row, path, checkpoint: signed.note }
 }

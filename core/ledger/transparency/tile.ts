@@ -54,6 +54,17 @@ export function lastTile(size: number, level: number): Tile {
   return { level, index: quotient(count, TILE_WIDTH), width: count % TILE_WIDTH }
 }
 
+/** Yields the tiles that a tree of size `to` has, and did not have at size `from`. */
+export function* newTiles(from: number, to: number): Generator<Tile> {
+  for (let level = 0; level <= TILE_LEVEL_MAX; level++) {
+    const [start, end] = [levelWidth(from, level), levelWidth(to, level)]
+    if (start === end) continue
+    for (let index = quotient(start, TILE_WIDTH); index * TILE_WIDTH < end; index++) {
+      yield tileOf(to, level, index)
+    }
+  }
+}
+
 /** A tile of a tree of a size, as wide as it is in that tree. */
 export function tileOf(size: number, level: number, index: number): Tile {
   const width = Math.min(TILE_WIDTH, levelWidth(size, level) - TILE_WIDTH * index)

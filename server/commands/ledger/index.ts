@@ -8,6 +8,7 @@ import { exceptionsCommand, resolveCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
 import { statementReport } from './financial-reports.ts'
 import { adjustCommand, refundCommand, transferCommand } from './post-entries.ts'
+import { publishCommand } from './publish.ts'
 import { rebuildCommand } from './rebuild.ts'
 import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
 import { retentionCommand } from './retention.ts'
@@ -18,6 +19,7 @@ const LEDGER: Program = {
   commands: {
     verify: verifyCommand,
     checkpoints: checkpointsCommand,
+    publish: publishCommand,
     balances: balancesCommand,
     statement: statementCommand,
     'income-statement': statementReport('income-statement', 'income, expenses and net income'),

@@ -1,0 +1,123 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { parseNote } from '../../../../core/ledger/checkpoint.ts'
+import { extendTrees } from '../../../../core/ledger/transparency/extend-trees.ts'
+import { verifyConsistency } from '../../../../core/ledger/transparency/merkle.ts'
+import { type Tile, tilePath } from '../../../../core/ledger/transparency/tile.ts'
+import {
+  readConsistencyProof,
+  readRoot,
+  type TileReader,
+} from '../../../../core/ledger/transparency/tree.ts'
+import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
+import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { postRandomEntries } from '../history/random-ledger.ts'
+import { newSigner } from '../verify/tampering.ts'
+import { NaiveTree } from './naive.ts'
+
+describe('the published Merkle trees', function () {
+  this.timeout(60_000)
+  const key = newSigner()
+  let database: FreshDatabase
+  let folder: string
+
+  beforeEach(async () => {
+    database = await freshDatabase()
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-log-'))
+  })
+  afterEach(async () => {
+    await database.drop()
+    await rm(folder, { recursive: true })
+  })
+
+  /** Posts entries, builds the trees and signs them. */
+  async function post(seed: number): Promise<void> {
+    await postRandomEntries(database.pool, seed, { rounds: 120, shards: 2 })
+    await extendTrees(database.pool)
+    await verifySince(database.pool, { key })
+  }
+
+  async function publish(...args: string[]): Promise<readonly [code: number, said: string]> {
+    let said = ''
+    const write = (text: string): void => void (said += text)
+    const command = ['publish', folder, ...args]
+    const code = await ledgerCommand(async () => database.pool, command, write, write)
+    return [code, said]
+  }
+
+  /** Reads tiles from the files, as any client of tlog-tiles does. */
+  const files = (shard: number): TileReader => ({
+    readTiles: (tiles: readonly Tile[]) =>
+      Promise.all(tiles.map((tile) => readFile(join(folder, String(shard), tilePath(tile))))),
+  })
+  const noteOf = async (shard: number) =>
+    parseNote(await readFile(join(folder, String(shard), 'checkpoint'), 'utf8'))!
+
+  async function naive(shard: number, size: number): Promise<NaiveTree> {
+    const { rows } = await database.pool.query<{ leaf: Buffer }>(
+      'SELECT leaf FROM ledger.journal WHERE shard = $1 AND seq <= $2 ORDER BY seq',
+      [shard, size],
+    )
+    return new NaiveTree(rows.map(({ leaf }) => leaf))
+  }
+
+  it('have in their files alone the signed root of all entries, and its consistency', async () => {
+    await post(1)
+    const [code, said] = await publish()
+    expect(code, said).to.equal(0)
+    const first = await noteOf(0)
+    const full = join(folder, '0', tilePath({ level: 0, index: 0, width: 256 }))
+    const { mtimeMs } = await stat(full)
+    await post(2)
+    expect((await publish('--json'))[0]).to.equal(0)
+    for (const shard of [0, 1]) {
+      const { seq, root } = await noteOf(shard)
+      const size = Number(seq)
+      expect(size).to.be.above(256)
+      const published = await readRoot(files(shard), size)
+      expect(published).to.deep.equal(root)
+      expect(published).to.deep.equal((await naive(shard, size)).root())
+    }
+    const second = await noteOf(0)
+    const heads = [first, second].map(({ seq, root }) => ({ size: Number(seq), root: root! }))
+    const proof = await readConsistencyProof(files(0), heads[0]!.size, heads[1]!.size)
+    expect(heads[1]!.size).to.be.above(heads[0]!.size)
+    expect(verifyConsistency(heads[0]!, heads[1]!, proof)).to.equal(true)
+    expect((await stat(full)).mtimeMs, 'a full tile is written once').to.equal(mtimeMs)
+    const names = await readdir(folder, { recursive: true })
+    expect(names.filter((name) => name.endsWith('.part'))).to.deep.equal([])
+  })
+
+  it('are written again only if something was added', async () => {
+    await post(1)
+    await publish()
+    const [code, said] = await publish('--json')
+    expect(code).to.equal(0)
+    for (const { tiles } of JSON.parse(said).trees) expect(tiles).to.equal(0)
+  })
+
+  it('are not continued by a journal that was rewritten or set back', async () => {
+    await post(1)
+    await publish()
+    const place = join(folder, '0', 'checkpoint')
+    const note = await readFile(place, 'utf8')
+    const forged = note.replace(/\n[^\n]{43}=\n/, `\n${Buffer.alloc(32).toString('base64')}\n`)
+    await writeFile(place, forged)
+    expect(await publish()).to.satisfy(
+      ([code, said]: readonly [number, string]) => code === 1 && said.includes('another root'),
+    )
+    expect(await readFile(place, 'utf8')).to.equal(forged)
+    const { seq } = parseNote(note)!
+    await writeFile(place, note.replace(`\n${seq}\n`, `\n${seq + 1n}\n`))
+    expect(await publish()).to.satisfy(
+      ([code, said]: readonly [number, string]) => code === 1 && said.includes('newer than'),
+    )
+    await writeFile(place, 'nonsense')
+    expect((await publish())[0]).to.equal(1)
+    await writeFile(place, note)
+    expect((await publish())[0]).to.equal(0)
+  })
+})
