@@ -16,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => P
   openapi: async (data) => (await import('./openapi.ts')).openApiImports(data),
   'provider-statistics': async () =>
     (await import('./provider-statistics.ts')).providerStatistics(),
+  receipts: async (_, entries) => (await import('./receipts.ts')).receipts(entries),
   rendering: async () => (await import('./rendering.ts')).rendering(),
   search: async () => (await import('./search.ts')).search(),
   tenders: async (data) => (await import('./tenders.ts')).tenders(data),

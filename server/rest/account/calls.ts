@@ -159,8 +159,9 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const key = await callKeyOf(deps.pool, callerOf(request))
       const row = await findRow(deps, key, request.params.id)
-      const entry = row.record?.entry
-      const proven = entry ? await proveEntries(deps.pool, entry) : []
+      const { entry, source } = row.record ?? {}
+      const owner = source === 'credits' ? callerOf(request).credits : undefined
+      const proven = entry ? await proveEntries(deps.pool, entry, owner) : []
       return { body: { receipt: await receiptOf(deps, row), entries: proven.map(showProof) } }
     },
   }),

@@ -1,0 +1,155 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import type { Pool } from 'pg'
+import { type CallProof, verifyCallProof } from '../../core/client/index.ts'
+import { elapsedMs } from '../../core/clock.ts'
+import { type SigningKey, signingKeyOf } from '../../core/crypto/signing-key.ts'
+import { migrate } from '../../core/db/migrate.ts'
+import { openDatabase } from '../../core/db/open.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { type ProvenEntry, proveEntries } from '../../core/ledger/transparency/entry-proofs.ts'
+import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
+import { verifySince } from '../../core/ledger/verify/incremental.ts'
+import { bulkLedger } from './bulk-ledger.ts'
+import { newFolder } from './folder.ts'
+import { load, rounded } from './load.ts'
+import type { Report, Target } from './report.ts'
+
+const ENTRIES = 10_000_000
+const BATCH = 200
+const OPTIONS = {
+  shards: 2,
+  agents: 10_000,
+  providers: 100,
+  batch: BATCH,
+  start: new Date('2026-11-01T00:00:00Z'),
+  stepMs: 60_000,
+}
+const MONTH_MS = 28 * 86_400_000
+const CONNECTIONS = 2
+const SECONDS = 10
+/** Entries whose proofs are requested in random order. */
+const SAMPLE = 5_000
+const GOALS = { leavesPerSecond: 200_000, proofMs: 5, verificationMs: 1 }
+
+/** Builds the Merkle trees of a large journal, proves its entries and verifies the proofs. */
+export async function receipts(entries = String(ENTRIES)): Promise<Report> {
+  const batches = Math.ceil(Number(entries) / BATCH / OPTIONS.shards)
+  const dataDir = newFolder()
+  const database = await openDatabase({ dataDir })
+  const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
+  const hub = createPool(database.url, { max: CONNECTIONS, role: 'hub_finance' })
+  try {
+    await migrate(database.url)
+    const months = Math.ceil((batches * OPTIONS.stepMs) / MONTH_MS)
+    await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
+    await (await bulkLedger(owner, OPTIONS)).load(batches)
+    await owner.query('VACUUM ANALYZE ledger.journal')
+    const start = elapsedMs()
+    const built = await extendTrees(hub)
+    const perSecond = rounded((built * 1_000) / (elapsedMs() - start), 0)
+    await owner.query('VACUUM ANALYZE ledger.tile')
+    const key = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
+    await signAll(hub, key)
+    const figures = { entries: built, leaves_per_s: perSecond, ...(await measure(hub, key)) }
+    return { name: 'receipts', figures, targets: targetsOf(figures) }
+  } finally {
+    await Promise.all([owner.end(), hub.end()])
+    await database.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function signAll(pool: Pool, key: SigningKey): Promise<void> {
+  for (let behind = true; behind; ) {
+    const { ok, shards } = await verifySince(pool, { key })
+    if (!ok) throw new Error('the ledger is not sound')
+    behind = shards.some((shard) => shard.behind > 0n)
+  }
+}
+
+interface Sample {
+  readonly id: string
+  readonly shard: number
+  readonly owner: bigint
+}
+
+/** Proofs from the database, and their verification without it. */
+async function measure(pool: Pool, key: SigningKey) {
+  const { rows } = await pool.query<Sample>(
+    `SELECT id, shard, owner FROM ledger.journal WHERE phase = 2
+       AND seq IN (SELECT (random() * (SELECT max(seq) FROM ledger.head))::bigint
+         FROM generate_series(1, $1::integer))`,
+    [SAMPLE],
+  )
+  const proofOfAny = async () => {
+    const { id, shard, owner } = rows[Math.floor(Math.random() * rows.length)]!
+    const entries = await proveEntries(pool, id, { shard, id: owner })
+    if (entries.length < 2) throw new Error(`the proof of ${id} lacks entries`)
+    return { id, entry: entries.at(-1)! }
+  }
+  const prove = async (): Promise<void> => void (await proofOfAny())
+  await load(1, 1, prove)
+  const proving = await load(1, SECONDS, prove)
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.publicKey.toString('base64url') }
+  const proof = await callProof(key, await proofOfAny())
+  const verify = async (): Promise<void> => void verifyCallProof(proof, [jwk])
+  await load(1, 1, verify)
+  const verifying = await load(1, 2, verify)
+  return {
+    hashes_in_path: proof.entries[0]!.path.length,
+    proof_p50_ms: rounded(proving.p50Ms, 2),
+    proof_p99_ms: rounded(proving.p99Ms, 2),
+    verification_p50_ms: rounded(verifying.p50Ms, 3),
+    verification_p99_ms: rounded(verifying.p99Ms, 3),
+  }
+}
+
+/** Proof of one entry of a call, with a receipt. */
+async function callProof(
+  key: SigningKey,
+  {
+    id,
+    entry: { index, row, path, checkpoint },
+  }: { readonly id: string; readonly entry: ProvenEntry },
+): Promise<CallProof> {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const head = part({ alg: 'EdDSA', kid: key.id, typ: 'agenthub-receipt+jws' })
+  const signed = `${head}.${part({ ledger_entry: id, charged_microdollars: 0 })}`
+  const signature = await key.sign(Buffer.from(signed))
+  const entry = {
+    leaf_index: index,
+    row: row.toString('base64'),
+    path: path.map((hash) => hash.toString('base64')),
+    checkpoint,
+  }
+  return { receipt: `${signed}.${signature.toString('base64url')}`, entries: [entry] }
+}
+
+function targetsOf(figures: {
+  readonly leaves_per_s: number
+  readonly proof_p99_ms: number
+  readonly verification_p99_ms: number
+}): Target[] {
+  const { leaves_per_s: rate, proof_p99_ms: proof, verification_p99_ms: verified } = figures
+  return [
+    {
+      name: 'leaves added to the stored trees per second',
+      goal: `≥ ${GOALS.leavesPerSecond}`,
+      value: rate,
+      met: rate >= GOALS.leavesPerSecond,
+    },
+    {
+      name: 'proof of all entries of a call, p99 in ms',
+      goal: `< ${GOALS.proofMs}`,
+      value: proof,
+      met: proof < GOALS.proofMs,
+    },
+    {
+      name: 'offline verification of a proof, p99 in ms',
+      goal: `< ${GOALS.verificationMs}`,
+      value: verified,
+      met: verified < GOALS.verificationMs,
+    },
+  ]
+}
