@@ -91,6 +91,7 @@ function createMcp(core: Core, options: HubOptions, callDeps: CallDeps, services
     toolsOf: endpointTools({ ...core, callDeps }),
     originPolicy: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
+    url: () => `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
     cliCommand,
   })
 }

@@ -41,6 +41,8 @@ export interface McpDeps extends Observers {
   readonly accountStatus: AccountStatus
   readonly originPolicy: OriginPolicy
   readonly version: string
+  /** Returns the URL of the endpoint. */
+  readonly url: () => string
   /** Command that starts the command line. */
   readonly cliCommand: () => string
 }
@@ -100,7 +102,7 @@ const isPreflight = ({ req: { method, headers } }: PreKoaExchange): boolean =>
 /** Caller, rate limit state and capabilities of a request. */
 type AuthenticatedRequest = Pick<
   RpcContext,
-  'caller' | 'rate' | 'authorization' | 'reportFault' | 'reserveMemory'
+  'caller' | 'rate' | 'authorization' | 'endpointUrl' | 'reportFault' | 'reserveMemory'
 >
 
 /** Checks method, key, rate limit and Accept header before the body is read. */
@@ -109,7 +111,7 @@ async function authenticate(
   writer: ResponseWriter,
   deps: McpDeps,
 ): Promise<AuthenticatedRequest> {
-  const { keys, limits, accountStatus, log, connections } = deps
+  const { keys, limits, accountStatus, log, connections, url } = deps
   if (exchange.req.method !== 'POST') {
     const headers = { Allow: 'POST' }
     throw new Fault('method_not_allowed', 'The MCP endpoint accepts POST only.', { headers })
@@ -125,7 +127,14 @@ async function authenticate(
   writer.setHeaders(rate.headers)
   if (!acceptsJson(exchange)) throw new Fault('not_acceptable')
   const reserveMemory = (bytes: number) => connections.reserve(exchange.res, bytes)
-  return { caller, rate, authorization, reserveMemory, reportFault: reporter(exchange, log) }
+  return {
+    caller,
+    rate,
+    authorization,
+    endpointUrl: url,
+    reserveMemory,
+    reportFault: reporter(exchange, log),
+  }
 }
 
 /** MCP clients list `application/json` first; any other Accept header is negotiated by Koa. */

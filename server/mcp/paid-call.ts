@@ -6,6 +6,7 @@ import { dollars } from '../../core/money.ts'
 import {
   paymentHeaderOf,
   paymentRequiredResult,
+  signInHeaderOf,
   withReceipt,
 } from '../../core/payments/receiving/mcp.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -52,8 +53,7 @@ export async function makePaidCall(
 
 function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): CallRequest {
   const { tool, slug, method, path, max_price_usd: max } = toolCall
-  const { requestId, caller, authorization, address, trace, meta, signal, progress } = context
-  const { reserveMemory } = context
+  const { requestId, address, trace, meta, signal, progress, reserveMemory } = context
   return {
     requestId,
     slug,
@@ -62,8 +62,8 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     url: () => `mcp://tool/${tool}`,
     query: toolCall.query ?? {},
     body: toolCall.body,
-    caller, // authenticated and rate-limited with the message
-    authorization,
+    ...payerOf(context),
+    signInUrl: context.endpointUrl,
     payment: paymentHeaderOf(meta),
     idempotencyKey: parseIdempotencyKey(key),
     maxPrice: max === undefined ? undefined : parseDollars(max),
@@ -75,6 +75,15 @@ function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): C
     ip: address,
     trace,
   }
+}
+
+/**
+ * The key of the message, which was authenticated and rate-limited with it; or the wallet that
+ * signed a challenge, whose key then pays instead, or nobody's if the sign-in is refused.
+ */
+function payerOf({ caller, authorization, meta }: ToolContext) {
+  const signIn = signInHeaderOf(meta)
+  return signIn === undefined ? { caller, authorization } : { authorization: undefined, signIn }
 }
 
 const STAGES = 4
@@ -164,7 +173,7 @@ const sellerDetailsOf = (headers: HttpResponse['headers']): JsonObject => ({
 
 const dollarsOf = (amount = '0'): string => dollars(BigInt(amount))
 
-/** Converts a fault. If x402 can pay, the result includes the offer in MCP's form. */
+/** Converts a fault. An offer of x402, or a challenge to sign, is included in MCP's form. */
 function faultResult(
   fault: Fault,
   { tool }: ToolCall,

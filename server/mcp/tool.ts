@@ -10,6 +10,8 @@ export interface ToolContext {
   readonly rate: RateState
   readonly authorization: string
   readonly address: () => string
+  /** Returns the URL of the MCP endpoint. */
+  readonly endpointUrl: () => string
   readonly requestId: string
   readonly trace: Trace
   readonly meta: JsonObject

@@ -61,6 +61,7 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
       tools,
       toolsOf: async () => [],
       originPolicy,
+      url: () => 'http://127.0.0.1/mcp',
       version: '0.0.0',
       cliCommand: () => 'hub',
     }),
