@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { monthName, monthStart, systemClock } from '../../../core/clock.ts'
+import { recordVerification } from '../../../core/ledger/verify/last-verification.ts'
 import { usd } from '../../../core/money.ts'
 import type { ApiResponse } from '../../support/ask.ts'
 import type { Person } from '../../support/person.ts'
@@ -102,6 +103,21 @@ describe('closing a month', () => {
       closed: [monthBefore(5), month],
       override: ['exceptions'],
     })
+  })
+
+  it('is refused after a failed verification, of new entries or of all', async () => {
+    const month = monthBefore(3)
+    const { pool } = hub().hub
+    const checkOf = (bad: bigint) => ({ name: 'a check', bad, example: 'a row' })
+    const record = (bad: bigint, scope: 'new' | 'all') =>
+      recordVerification(pool, { ok: bad === 0n, checks: [checkOf(bad)], notes: [] }, scope)
+    for (const scope of ['new', 'all'] as const) {
+      await record(1n, scope)
+      expect(await missing(month), scope).to.include('verified')
+      expectRefused(await close(month), 409, 'not_closable')
+      await record(0n, scope)
+      expect(await missing(month), scope).to.not.include('verified')
+    }
   })
 
   it('counts entries without verification and payments that began before its end', async () => {
