@@ -1,4 +1,5 @@
 import type { Party, Tax } from '../finance/documents/document.ts'
+import { isVatId } from '../finance/documents/party.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Environment } from './environment.ts'
 
@@ -32,8 +33,10 @@ export function documentSettings(e: Environment, isProduction: boolean): Documen
   if ((category === 'S') !== rate > 0) {
     throw new ConfigError('HUB_TAX_RATE must be above 0 for HUB_TAX_CATEGORY S, and only then.')
   }
-  if (category !== 'O' && e.HUB_LEGAL_TAX_ID === undefined) {
-    throw new ConfigError(`HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID: set it too.`)
+  if (category !== 'O' && !isVatId(e.HUB_LEGAL_TAX_ID ?? null)) {
+    throw new ConfigError(
+      `HUB_TAX_CATEGORY ${category} requires HUB_LEGAL_TAX_ID, such as DE123456789: set it too.`,
+    )
   }
   return {
     supplier:

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseSealingKeys } from '../crypto/sealing.ts'
 import { parseSigningKeys } from '../crypto/signing-key.ts'
 import { TAX_CATEGORIES } from '../finance/documents/document.ts'
+import { isCountry } from '../finance/documents/party.ts'
 import { parseEntries } from '../hosting/entry.ts'
 import { usd } from '../money.ts'
 import { signerFault } from '../payments/wallets/wallet-source.ts'
@@ -156,7 +157,7 @@ const Variables = z.object({
   HUB_LEGAL_ADDRESS: z.string().max(500).optional(),
   HUB_LEGAL_COUNTRY: z
     .string()
-    .regex(/^[A-Z]{2}$/, 'not a country code, such as DE (ISO 3166-1)')
+    .refine(isCountry, 'not a country code, such as DE (ISO 3166-1)')
     .optional(),
   HUB_LEGAL_REGISTRATION: z.string().max(60).optional(),
   HUB_LEGAL_TAX_ID: z.string().max(60).optional(),

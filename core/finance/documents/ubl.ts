@@ -1,7 +1,10 @@
 import type { Invoice } from '@e-invoice-eu/core'
 import { dayName } from '../../clock.ts'
+import { Fault } from '../../errors.ts'
 import { decimal } from '../../money.ts'
+import { visibleText } from '../../text.ts'
 import type { DocumentLine, IssuedDocument, Party, Tax } from './document.ts'
+import { isVatId } from './party.ts'
 
 type Ubl = Invoice['ubl:Invoice']
 
@@ -17,6 +20,7 @@ const BPS_PER_WHOLE = 10_000n
  * Serializes a document as an EN 16931 invoice or credit note in UBL 2.1. The standard allows two
  * decimals: net amounts of lines are rounded half up, and the rounding amount (BT-114) makes up the
  * difference to what was paid. Each line names its exact amount and its journal entries.
+ * @throws Fault `document_not_available` if tax is stated without a VAT identifier of the supplier
  */
 export async function toUbl(document: IssuedDocument): Promise<string> {
   const { InvoiceService } = await import('@e-invoice-eu/core') // large, and rarely needed
@@ -31,6 +35,12 @@ const ignore = (): void => {}
 function toInvoice({ kind, number, issuedAt, content }: IssuedDocument): Ubl {
   const { supplier, customer, period, preceding, notes, day } = content
   const isTaxed = content.lines.some(({ tax }) => tax.category !== 'O')
+  if (isTaxed && !isVatId(supplier.tax_id)) {
+    throw new Fault(
+      'document_not_available',
+      'An electronic invoice with VAT requires a VAT identifier of the supplier: download the PDF.',
+    )
+  }
   const lines = content.lines.map(toLine)
   const { taxTotal, totals } = sumsOf(content.lines, content.totals.gross_microdollars)
   return {
@@ -55,9 +65,15 @@ function toInvoice({ kind, number, issuedAt, content }: IssuedDocument): Ubl {
   } as unknown as Ubl // validated by the schema of the library
 }
 
+/** Removes characters that XML cannot express: controls, and two that are none. */
+const xmlText = (text: string): string => visibleText(text).replace(/[\ufffe\uffff]/g, '')
+
 /** A party without VAT identifier if nothing is taxed (BR-O-02 to BR-O-04). */
 const toParty = (party: Party, isTaxed: boolean) => {
-  const { legal_name, email, address, country, registration, tax_id } = party
+  const { email, country, tax_id } = party
+  const [name, address, registration] = [party.legal_name, party.address, party.registration].map(
+    (text) => text && xmlText(text),
+  )
   return {
     'cbc:EndpointID': email,
     'cbc:EndpointID@schemeID': 'EM',
@@ -68,7 +84,7 @@ const toParty = (party: Party, isTaxed: boolean) => {
     ...(isTaxed &&
       isVatId(tax_id) && { 'cac:PartyTaxScheme': { 'cbc:CompanyID': tax_id, ...VAT } }),
     'cac:PartyLegalEntity': {
-      'cbc:RegistrationName': legal_name,
+      'cbc:RegistrationName': name,
       ...(registration !== null && { 'cbc:CompanyID': registration }),
     },
   }
@@ -83,9 +99,6 @@ function toSupplier(party: Party, isTaxed: boolean) {
     ...(vat && { 'cac:PartyTaxScheme': [vat] }),
   }
 }
-
-/** A VAT identifier begins with its country (BR-CO-09). */
-const isVatId = (id: string | null): boolean => id !== null && /^[A-Z]{2}[0-9A-Z]/.test(id)
 
 function toLine(line: DocumentLine, index: number) {
   const net = toCents(line.net_microdollars)

@@ -13,14 +13,22 @@ import {
   issueDocument,
   listDocuments,
 } from '../../../core/finance/documents/issue.ts'
+import { isCountry } from '../../../core/finance/documents/party.ts'
 import { toPdf } from '../../../core/finance/documents/pdf.ts'
 import { toUbl } from '../../../core/finance/documents/ubl.ts'
+import { visibleText } from '../../../core/text.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { month } from '../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, type RestReply, route } from '../route.ts'
 
-const text = (max: number) => z.string().trim().min(1).max(max)
+const text = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    .refine((value) => visibleText(value) === value, 'must not contain invisible characters')
 
 const Billing = z.strictObject({
   legal_name: text(200),
@@ -28,7 +36,8 @@ const Billing = z.strictObject({
   address: text(500).nullable().default(null),
   country: z
     .string()
-    .regex(/^[A-Z]{2}$/, 'must be a country code, such as DE')
+    .length(2)
+    .refine(isCountry, 'must be a country code, such as DE')
     .meta({ description: 'ISO 3166-1 alpha-2.' }),
   registration: text(60).nullable().default(null).meta({
     description: 'Number in the register of companies.',
@@ -36,7 +45,15 @@ const Billing = z.strictObject({
   tax_id: text(60).nullable().default(null).meta({ description: 'VAT identifier.' }),
 })
 
-const PartyView = z.object(Billing.shape)
+/** Documents that were issued state parties as they were entered. */
+const PartyView = z.object({
+  legal_name: z.string(),
+  email: z.string(),
+  address: z.string().nullable(),
+  country: z.string(),
+  registration: z.string().nullable(),
+  tax_id: z.string().nullable(),
+})
 const amounts = {
   net_microdollars: z.int(),
   tax_microdollars: z.int(),
@@ -108,7 +125,7 @@ const billingRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
   route('GET /v1/billing', {
     summary: 'Returns your billing details, as new documents state them.',
     auth: 'owner',
-    response: { status: 200, schema: Billing },
+    response: { status: 200, schema: PartyView },
     faults,
     handle: async (request) => {
       const party = await findBillingParty(pool, ownerOf(request))
@@ -120,7 +137,7 @@ const billingRoutes = ({ pool }: DocumentDeps): readonly AnyRoute[] => [
     summary: 'Stores your billing details. Documents that were issued keep theirs.',
     auth: 'owner',
     body: Billing,
-    response: { status: 200, schema: Billing },
+    response: { status: 200, schema: PartyView },
     faults: ['root_key_required'],
     handle: async (request) => {
       const party: Party = request.body

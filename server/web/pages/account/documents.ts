@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
 import { Fault } from '../../../../core/errors.ts'
+import { isCountry } from '../../../../core/finance/documents/party.ts'
 import type { BillingJson, DocumentJson } from '../../../rest/account/documents.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { DOCUMENTS_PATH, documentTable, type SingleKind } from '../../documents-table.ts'
@@ -96,7 +97,7 @@ const ACTIONS = {
         .string()
         .trim()
         .toUpperCase()
-        .regex(/^[A-Z]{2}$/, 'enter a country code, such as DE'),
+        .refine(isCountry, 'enter a country code, such as DE'),
       address: optionalText(500),
       registration: optionalText(60),
       tax_id: optionalText(60),
