@@ -84,6 +84,18 @@ export function accountingYearTests({ callsPerMonth, brief }: YearOptions): void
     return file
   }
 
+  it('has every event in each month', async () => {
+    const { rows } = await database.pool.query<{ month: string; missing: string | null }>(
+      `SELECT m.month, string_agg(k.event, ', ') AS missing
+       FROM unnest($1::text[]) m(month) CROSS JOIN ledger.kind k
+       WHERE NOT EXISTS (SELECT FROM ledger.journal j WHERE j.kind = k.id AND to_char(
+         coalesce((j.meta ->> 'month' || '-01')::date, j.at), 'YYYY-MM') = m.month)
+       GROUP BY m.month`,
+      [business.months.map(({ name }) => name)],
+    )
+    expect(rows).to.deep.equal([])
+  })
+
   it('closes each month with statements that balance and never change again', async () => {
     for (const month of business.months) {
       const found = await read(month)

@@ -101,11 +101,16 @@ export class BusinessYear {
     await this.setClock(new Date(to.getTime() + DAY_MS / 2))
     const [owner] = this.#agents
     const event = { type: 'facilitator.charged', wallet: 'spend', amount: usd('0.070001') } as const
-    await this.#post(event, owner!, new Date(to.getTime() - 1)) // found after the month's end
+    const effectiveAt = new Date(to.getTime() - 1)
+    await this.#post(event, owner!, { effectiveAt }) // found after the month's end
     await takeSnapshots(this.#options.pool)
   }
 
-  async #post(event: Parameters<Ledger['post']>[0], owner: AccountRef, effectiveAt?: Date) {
+  async #post(
+    event: Parameters<Ledger['post']>[0],
+    owner: AccountRef,
+    { id = uuidv7(this.#now.getTime()), effectiveAt }: { id?: string; effectiveAt?: Date } = {},
+  ): Promise<void> {
     const meta = {
       author: 'a "quoted" \\ name',
       reason: 'line\nbreak; [2026-99], a: b, = + @',
@@ -114,7 +119,7 @@ export class BusinessYear {
     }
     const entry = {
       owner,
-      id: uuidv7(this.#now.getTime()),
+      id,
       meta,
       ...(effectiveAt && { effectiveAt }),
     }
@@ -158,12 +163,20 @@ export class BusinessYear {
       commission,
       receivable: usd('0'),
     } as const
-    const outcome = await this.#ledger.post(reversal, {
-      owner,
-      id: order.call,
-      meta: { author: 'x', reason: 'y' },
-    })
-    if (outcome !== 'applied') throw new Error(`call.reversed: ${outcome}`)
+    await this.#post(reversal, owner, { id: order.call })
+  }
+
+  /** Sells a call paid per request, and refunds half of it when its payment is final. */
+  async #sale(): Promise<void> {
+    const [owner] = this.#payees as [AccountRef]
+    const id = uuidv7(this.#now.getTime())
+    const payee = owner.code
+    const sold = { type: 'call.sold', payee, paid: usd('0.02'), commission: usd('0.002') } as const
+    await this.#post(sold, owner, { id })
+    const transit = await this.#ledger.account('assets:usdc:base:in-transit')
+    await this.#post({ type: 'receipt.confirmed', amount: sold.paid }, transit, { id })
+    const parts = { refunded: usd('0.01'), commission: usd('0.001'), receivable: usd('0') }
+    await this.#post({ type: 'sale.reversed', payee, to: 'suspense', ...parts }, owner, { id })
   }
 
   async #singleSteps(): Promise<void> {
@@ -181,5 +194,6 @@ export class BusinessYear {
     }
     await fundAssets(this.#ledger)
     for (const { event } of eventSamples(parties)) await this.#post(event, credits)
+    await this.#sale()
   }
 }
