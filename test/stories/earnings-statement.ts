@@ -31,6 +31,7 @@ export async function expectStatement(hub: TestHub, owner: string, buyer: string
   expect(amounts, 'before netting').to.deep.equal([1_200_000, -120_000, 0, 0])
   const balances = document.content.tables[0]!.rows.map((row) => row.amount_microdollars)
   expect(balances).to.deep.equal([0, 1_080_000, 0, 0, 0, -1_080_000, 0])
+  expect(document.content.notes.join(' ')).to.include('rounded down at each call')
   expect(await checkDocuments(pool, [document])).to.deep.equal(new Map())
   const download = (format: string) =>
     ask(hub.url, `/v1/documents/${document.number}/${format}`, { key: owner })

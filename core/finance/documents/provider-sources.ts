@@ -32,6 +32,10 @@ const SUMS = {
   other: 'Corrections, failed payouts and what limits carried over',
   earned: 'Paid out',
 } as const satisfies Partial<Record<keyof ServiceSums, string>>
+/** Rule of rounding, which every statement of commission states. */
+const ROUNDING =
+  'Commission is rounded down at each call. The fractions add up by service, and payouts deduct ' +
+  'the whole microdollars of their sum.'
 const SUM_NAMES = Object.keys(SUMS) as (keyof typeof SUMS)[]
 
 /** Statement of the commission in a payout, by its id: an invoice of the platform. */
@@ -55,6 +59,7 @@ export const commissionSource: ReadSource = async ({ pool, tax }, principals, id
     })),
     notes: [
       `Payout of ${priceTag(payout.amount)} in USDC; the commission was deducted before it.`,
+      ROUNDING,
       'One USDC is stated as one USD.',
     ],
   }
@@ -134,7 +139,10 @@ export const earningsSource: ReadSource = async ({ pool, clock }, principals, su
     period: { from: dayName(from), to: last },
     lines: services.flatMap(([service, shards]) => earningsLines(service, shards)),
     tables: services.map(([service, shards]) => balanceTable(service, shards)),
-    notes: ['The total is what calls earned, before payouts. One USDC is stated as one USD.'],
+    notes: [
+      'The total is what calls earned, before payouts. One USDC is stated as one USD.',
+      ROUNDING,
+    ],
   }
 }
 
