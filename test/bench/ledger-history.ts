@@ -14,6 +14,7 @@ import { parseReportPeriod, previousPeriod } from '../../core/finance/report-per
 import { balanceAt } from '../../core/ledger/history/balance.ts'
 import { summarizeDays, takeSnapshots } from '../../core/ledger/history/snapshot.ts'
 import { statement } from '../../core/ledger/history/statement.ts'
+import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
@@ -22,7 +23,7 @@ import { newFolder } from './folder.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
 import type { Report, Target } from './report.ts'
 
-/** A year of calls on two shards: 200 entries, about 500 postings, per seal. */
+/** Years of calls on two shards: 200 entries, about 500 postings, per seal. */
 const BATCH = 200
 const OPTIONS = {
   shards: 2,
@@ -33,10 +34,10 @@ const OPTIONS = {
   stepMs: 3_100_000,
 }
 const MONTH_MS = 28 * 86_400_000
-/** Entries after each stage: 1 M and 10 M postings, just before a chunk is complete. */
-const STAGES = [409_200, 4_005_600]
-/** Years of the generated entries. */
-const YEARS = ['2026', '2027'] as const
+/** Entries after each stage, about 2.5 postings each; most of a chunk of each shard is incomplete. */
+const STAGES = [1_001_200, 10_000_000]
+/** Years of the generated entries, two and a half. */
+const YEARS = ['2026', '2027', '2028'] as const
 const SYSTEM = ['liabilities:holds', 'income:commission', 'assets:usdc:base:in-transit']
 const DENSE = 'liabilities:providers:bulk-0:x'
 /** Concurrent readers: one per core. */
@@ -66,6 +67,7 @@ export async function ledgerHistory(entries?: string): Promise<Report> {
     )
     await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
     const books = await bulkLedger(owner, OPTIONS)
+    await owner.query(CLOCK)
     const figures: Record<string, number> = {}
     let loaded = 0
     for (const [i, size] of stages.entries()) {
@@ -87,6 +89,12 @@ export async function ledgerHistory(entries?: string): Promise<Report> {
   }
 }
 
+/** Ends all days of the generated entries, as if it were the day after the last one. */
+const CLOCK = `
+  CREATE FUNCTION bulk.now() RETURNS timestamptz LANGUAGE sql STABLE
+    AS $$ SELECT max(at) + interval '1 day' FROM ledger.head $$;
+  ALTER FUNCTION ledger.end_days(integer) SET search_path = bulk, pg_catalog, ledger, pg_temp`
+
 const seconds = async (work: () => Promise<unknown>): Promise<number> => {
   const start = elapsedMs()
   await work()
@@ -105,8 +113,10 @@ async function grow(
   await owner.query('VACUUM ANALYZE ledger.journal, ledger.seal, ledger.balance')
   const took = await seconds(() => takeSnapshots(hub))
   figures[`snapshot_rows_per_s_${stage}`] = rounded(rows / took, 0)
+  const growing = await seconds(() => extendTrees(hub))
+  figures[`tree_rows_per_s_${stage}`] = rounded(rows / growing, 0)
   figures[`end_days_s_${stage}`] = rounded(await seconds(() => summarizeDays(hub)), 1)
-  await owner.query('VACUUM ANALYZE ledger.snapshot, ledger.chunk, ledger.day_end')
+  await owner.query('VACUUM ANALYZE ledger.snapshot, ledger.chunk, ledger.day_end, ledger.tile')
   await owner.query('CHECKPOINT')
   const { rows: sizes } = await owner.query<{ postings: bigint; journal: bigint; summed: bigint }>(
     `SELECT (SELECT sum(cardinality(entries))::bigint FROM ledger.snapshot) AS postings,
