@@ -7,10 +7,11 @@ import { documentsCommand } from './documents.ts'
 import { exceptionsCommand, resolveCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
 import { statementReport } from './financial-reports.ts'
+import { periodsCommand } from './periods.ts'
 import { adjustCommand, refundCommand, transferCommand } from './post-entries.ts'
 import { publishCommand } from './publish.ts'
 import { rebuildCommand } from './rebuild.ts'
-import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
+import { balancesCommand, statementCommand } from './reports.ts'
 import { retentionCommand } from './retention.ts'
 import { checkpointsCommand, verifyCommand } from './verify.ts'
 
@@ -28,7 +29,7 @@ const LEDGER: Program = {
     conversion: conversionCommand,
     documents: documentsCommand,
     export: exportCommand,
-    close: closeCommand,
+    periods: periodsCommand,
     adjust: adjustCommand,
     refund: refundCommand,
     transfer: transferCommand,

@@ -1,19 +1,10 @@
-import { withAudit } from '../../../core/audit/record.ts'
-import {
-  type ChecklistItem,
-  closingChecklist,
-  missingItems,
-} from '../../../core/finance/closing-checklist.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../../core/ledger/export/units.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
-import { closedPeriods, closePeriod, NotClosable } from '../../../core/ledger/history/period.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
-import { actorNamed, attributed } from '../author.ts'
 import {
   type Command,
-  type CommandContext,
   EXIT_FAILED,
   optional,
   parseInstant,
@@ -149,61 +140,4 @@ const JSON_LINES: StatementFormat = {
     toJson({ account, asset, opening, closing, debits, credits }),
   line: (movement) => toJson(movement),
   foot: () => '',
-}
-
-export const closeCommand: Command = {
-  usage: '2026-11 --author WHO [--reason WHY [--override]]',
-  description: `close a month, and all months before it, permanently, if its checklist is complete,
-or with --override and a reason; without a month, list the closed months`,
-  options: {
-    author: { type: 'string' },
-    reason: { type: 'string' },
-    override: { type: 'boolean' },
-  },
-  words: 1,
-  async run(context, values, [wanted]) {
-    const pool = await context.pool()
-    if (wanted === undefined) return listClosedMonths(context)
-    try {
-      const author = required(values['author'], '--author')
-      const override = values['override'] === true
-      const reason = override
-        ? required(values['reason'], '--reason')
-        : (optional(values['reason']) ?? 'Closed on the command line.')
-      const closed = await withAudit(pool, actorNamed(author), reason, async (client, note) => {
-        const months = await closePeriod(client, wanted, attributed({ author, reason }).author)
-        if (months.length === 0) return months
-        const items = await closingChecklist(client, wanted)
-        const missing = missingItems(items)
-        if (missing.length > 0 && !override) throw new NotClosable(describeMissing(items))
-        const after = { months, ...(missing.length > 0 && { override: missing }) }
-        note({ act: 'period.close', subject: wanted, after })
-        return months
-      })
-      const said = closed.length > 0 ? `Closed: ${closed.join(', ')}.` : 'Already closed.'
-      await context.write(`${said}\n`)
-      return 0
-    } catch (error) {
-      if (!(error instanceof NotClosable)) throw error
-      await context.write(`Not closed: ${error.message}.\n`)
-      return EXIT_FAILED
-    }
-  },
-}
-
-/** Names what is missing, and how to mend it. */
-function describeMissing(items: readonly ChecklistItem[]): string {
-  const missing = items.filter(({ open }) => open !== 0n)
-  const advice = missing.map((item) => item.advice).join(' ')
-  return `the checklist is not complete (${missingItems(items).join(', ')}): ${advice.slice(0, -1)}`
-}
-
-async function listClosedMonths({ pool, write }: CommandContext): Promise<number> {
-  const periods = await closedPeriods(await pool())
-  const lines = periods.map(
-    ({ month: name, closedAt, author }) =>
-      `${name}  closed ${closedAt.toISOString()} by ${author}\n`,
-  )
-  await write(lines.length > 0 ? lines.join('') : 'No month is closed.\n')
-  return 0
 }

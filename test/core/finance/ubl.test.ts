@@ -150,7 +150,12 @@ describe('an electronic invoice', function () {
   })
 
   it('states countries and VAT identifiers that EN 16931 knows, and no others', () => {
-    const { enum: known } = invoiceSchema.$defs.codeLists.ISO3166 as { enum: string[] }
+    const schema = invoiceSchema as unknown as {
+      readonly $defs: {
+        readonly codeLists: { readonly ISO3166: { readonly enum: readonly string[] } }
+      }
+    }
+    const known = schema.$defs.codeLists.ISO3166.enum
     const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(65 + i))
     const codes = letters.flatMap((a) => letters.map((b) => a + b))
     const countries = codes.filter(isCountry)

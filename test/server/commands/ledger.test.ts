@@ -3,6 +3,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { dayName, systemClock } from '../../../core/clock.ts'
+import { closePeriod } from '../../../core/ledger/history/period.ts'
 import type { AccountRef, ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { order, sampleLedger } from '../../core/ledger/fixture.ts'
@@ -165,27 +166,26 @@ describe('npm run ledger', () => {
     expect(await book(dayName(systemClock.now()))).to.deep.equal({ code: 0, said: 'Posted.\n' })
   })
 
-  it('closes months that are over, and lists them', async () => {
-    expect((await run('close')).said).to.equal('No month is closed.\n')
-    expect((await run('close', '2999-01', '--author', 'me')).said).to.match(/is not over yet/)
-    expect((await run('close', '2020-01')).said).to.match(/^--author is required/)
-    expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Closed: 2020-01.\n')
-    expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Already closed.\n')
-    expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me \(os:\S+\)\n$/)
-  })
-
-  it('closes a month with an incomplete checklist only with an override and a reason', async () => {
+  it('lists closed months, and what is missing before one can be closed', async () => {
+    expect(await run('periods')).to.deep.equal({ code: 0, said: 'No month is closed.\n' })
+    expect((await run('periods', '2020-13')).said).to.match(/^not a month: 2020-13/)
+    expect((await run('periods', '2999-01')).code).to.equal(2)
+    const early = await run('periods', '2099-01')
+    expect(early.code).to.equal(1)
+    expect(early.said).to.match(/^missing {2}over: .* Wait until it has ended \(UTC\)\.$/m)
+    const ready = await run('periods', '2020-01')
+    expect(ready.code, ready.said).to.equal(0)
+    expect(ready.said).to.match(/^met {2}exceptions: /m)
+    await closePeriod(database.pool, '2020-01', 'two people')
+    expect((await run('periods', '2020-01')).said).to.equal('2020-01 is closed.\n')
+    expect((await run('periods')).said).to.match(/^2020-01 {2}closed \S+Z by two people\n$/)
     await database.admin.query(
       `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
        VALUES ('treasury', 'unknown_deposit', 'x', 700, 'Nobody knows.')`,
     )
-    const close = (...more: string[]) => run('close', '2020-02', '--author', 'me', ...more)
-    const refused = await close()
-    expect(refused.code).to.equal(1)
-    expect(refused.said).to.match(/^Not closed: the checklist is not complete \(exceptions\)/)
-    expect((await close('--override')).said).to.match(/^--reason is required/)
-    const done = await close('--override', '--reason', 'the bank confirmed')
-    expect(done).to.deep.equal({ code: 0, said: 'Closed: 2020-02.\n' })
+    const open = await run('periods', '2020-02')
+    expect(open.code).to.equal(1)
+    expect(open.said).to.match(/^missing {2}exceptions: .* Resolve each under Exceptions\.$/m)
   })
 
   it('verifies a sound ledger, entirely and since the last checkpoint', async () => {
