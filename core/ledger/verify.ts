@@ -14,20 +14,19 @@ import {
   orderChecks,
   POSTING_SUMS,
   periodChecks,
-  rowChecks,
   WHOLE_LEDGER,
 } from './verify/checks.ts'
 import { Findings, type Verification } from './verify/findings.ts'
 import { verifyTree } from './verify/merkle-tree.ts'
+import { checkPartitions } from './verify/partitions.ts'
 import { checkReferences } from './verify/references.ts'
 import { inSnapshot, runChecks } from './verify/run-checks.ts'
 
 export type { Verification } from './verify/findings.ts'
 
-const ALL_CHECKS = {
+const WHOLE_CHECKS = {
   ...balanceChecks(WHOLE_LEDGER),
   ...balanceSumChecks(POSTING_SUMS, WHOLE_LEDGER),
-  ...rowChecks(WHOLE_LEDGER),
   ...orderChecks(WHOLE_LEDGER),
   ...periodChecks(WHOLE_LEDGER),
   ...FULL_RUN_CHECKS,
@@ -42,7 +41,8 @@ const ALL_CHECKS = {
 export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promise<Verification> {
   const findings = new Findings()
   await inSnapshot(pool, 'READ ONLY', async (client) => {
-    await runChecks(client, { ...ALL_CHECKS, ...auditChainCheck() }, findings)
+    await runChecks(client, { ...WHOLE_CHECKS, ...auditChainCheck() }, findings)
+    await checkPartitions(client, findings)
     const reader = await CheckpointVerifier.open(client, findings, trust)
     const newest = await reader.checkAll()
     const external = await reader.checkExternal(trust.checkpoints ?? '')
