@@ -42,11 +42,11 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
   const findings = new Findings()
   await inSnapshot(pool, 'READ ONLY', async (client) => {
     await runChecks(client, { ...WHOLE_CHECKS, ...auditChainCheck() }, findings)
-    await checkPartitions(client, findings)
+    const shards = await readShards(client)
+    await checkPartitions(client, shards, findings)
     const reader = await CheckpointVerifier.open(client, findings, trust)
     const newest = await reader.checkAll()
     const external = await reader.checkExternal(trust.checkpoints ?? '')
-    const shards = await readShards(client)
     await checkReferences(client, shards, findings)
     for (const shard of shards) {
       const stored = newest.get(shard)

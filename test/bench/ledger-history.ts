@@ -34,7 +34,7 @@ const OPTIONS = {
   stepMs: 3_100_000,
 }
 const MONTH_MS = 28 * 86_400_000
-/** Entries after each stage, about 2.5 postings each; most of a chunk of each shard is incomplete. */
+/** Entries after each stage, just before a chunk is complete; each has about 2.5 postings. */
 const STAGES = [1_001_200, 10_000_000]
 /** Years of the generated entries, two and a half. */
 const YEARS = ['2026', '2027', '2028'] as const

@@ -66,7 +66,8 @@ function toInvoice({ kind, number, issuedAt, content }: IssuedDocument): Ubl {
 }
 
 /** Removes characters that XML cannot express: controls, and two that are none. */
-const xmlText = (text: string): string => visibleText(text).replace(/[\ufffe\uffff]/g, '')
+const xmlText = (text: string): string =>
+  visibleText(text).replaceAll('\ufffe', '').replaceAll('\uffff', '')
 
 /** A party without VAT identifier if nothing is taxed (BR-O-02 to BR-O-04). */
 const toParty = (party: Party, isTaxed: boolean) => {

@@ -5,28 +5,22 @@ import { runChecks } from './run-checks.ts'
 
 const CONTROL = 'the control accounts equal the sum of open holds'
 
-/** Open holds of a shard in one asset. */
-interface HeldSum {
-  readonly shard: number
-  readonly asset: number
-  readonly held: string
-}
-
 /**
  * Checks the rows of the journal, their references and their holds, partition by partition: a join
  * over all of them would hold the calls of every month in memory at once.
  */
-export async function checkPartitions(client: PoolClient, findings: Findings): Promise<void> {
-  const held = new Map<string, bigint>()
-  for (const range of await readRanges(client)) {
+export async function checkPartitions(
+  client: PoolClient,
+  shards: readonly number[],
+  findings: Findings,
+): Promise<void> {
+  const ranges = await readRanges(client)
+  for (const range of ranges) {
     const scope = rangeScope(range)
     await runChecks(client, { ...rowChecks(scope), ...singleOutcomeChecks(scope) }, findings)
-    for (const { shard, asset, held: sum } of await sumOpenHolds(client, range)) {
-      const key = `${shard} ${asset}`
-      held.set(key, (held.get(key) ?? 0n) + BigInt(sum))
-    }
   }
-  await checkControlAccounts(client, held, findings)
+  findings.list(CONTROL)
+  for (const shard of shards) await checkControlAccounts(client, shard, ranges, findings)
 }
 
 /**
@@ -39,35 +33,38 @@ async function readRanges(client: PoolClient): Promise<readonly IdRange[]> {
      FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
      CROSS JOIN LATERAL
        regexp_matches(pg_get_expr(c.relpartbound, c.oid), $$'([^']*)'$$, 'g') b(found)
-     WHERE i.inhparent = 'ledger.journal'::regclass ORDER BY 1`,
+     WHERE i.inhparent = $1::regclass ORDER BY 1`,
+    ['ledger.journal'],
   )
   const bounds = [null, ...rows.map(({ bound }) => bound), null]
   return bounds.slice(1).map((next, i) => ({ first: bounds[i] ?? null, next }))
 }
 
-async function sumOpenHolds(client: PoolClient, range: IdRange): Promise<readonly HeldSum[]> {
-  const { rows } = await client.query<HeldSum>(
-    `SELECT o.shard, u.asset, sum(u.held)::text AS held FROM ledger.open_hold o
-     CROSS JOIN LATERAL (VALUES (o.asset, o.amount::numeric),
-       (4, o.amount::numeric * coalesce(cardinality(o.guards), 0))) u(asset, held)
-     WHERE ${rangeScope(range).rows('o')} GROUP BY o.shard, u.asset`,
-  )
-  return rows
-}
-
 async function checkControlAccounts(
   client: PoolClient,
-  held: ReadonlyMap<string, bigint>,
+  shard: number,
+  ranges: readonly IdRange[],
   findings: Findings,
 ): Promise<void> {
-  findings.list(CONTROL)
-  const { rows } = await client.query<{ key: string; code: string; balance: bigint }>(
-    `SELECT b.shard || ' ' || s.id AS key, a.code, b.balance
+  const held = new Map<number, bigint>()
+  for (const range of ranges) {
+    const { rows } = await client.query<{ asset: number; held: string }>(
+      `SELECT u.asset, sum(u.held)::text AS held FROM ledger.open_hold o
+       CROSS JOIN LATERAL (VALUES (o.asset, o.amount::numeric),
+         (4, o.amount::numeric * coalesce(cardinality(o.guards), 0))) u(asset, held)
+       WHERE o.shard = $1 AND ${rangeScope(range).rows('o')} GROUP BY u.asset`,
+      [shard],
+    )
+    for (const { asset, held: sum } of rows) held.set(asset, (held.get(asset) ?? 0n) + BigInt(sum))
+  }
+  const { rows } = await client.query<{ asset: number; code: string; balance: bigint }>(
+    `SELECT s.id AS asset, a.code, b.balance
      FROM ledger.asset s JOIN ledger.account a ON a.id = ledger.holds_account(s.id)
-     JOIN ledger.balance b ON b.account = a.id ORDER BY b.shard, a.code`,
+     JOIN ledger.balance b ON b.account = a.id WHERE b.shard = $1 ORDER BY a.code`,
+    [shard],
   )
-  for (const { key, code, balance } of rows) {
-    const sum = held.get(key) ?? 0n
+  for (const { asset, code, balance } of rows) {
+    const sum = held.get(asset) ?? 0n
     if (balance !== sum) findings.add(CONTROL, `${code}: balance ${balance}, open holds ${sum}`)
   }
 }

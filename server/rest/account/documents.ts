@@ -13,47 +13,14 @@ import {
   issueDocument,
   listDocuments,
 } from '../../../core/finance/documents/issue.ts'
-import { isCountry } from '../../../core/finance/documents/party.ts'
 import { toPdf } from '../../../core/finance/documents/pdf.ts'
 import { toUbl } from '../../../core/finance/documents/ubl.ts'
-import { visibleText } from '../../../core/text.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import { month } from '../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, ownerOf, type RestReply, route } from '../route.ts'
+import { Billing, PartyView } from './party-fields.ts'
 
-const text = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    .refine((value) => visibleText(value) === value, 'must not contain invisible characters')
-
-const Billing = z.strictObject({
-  legal_name: text(200),
-  email: z.email().max(254).meta({ description: 'Electronic address for invoices.' }),
-  address: text(500).nullable().default(null),
-  country: z
-    .string()
-    .length(2)
-    .refine(isCountry, 'must be a country code, such as DE')
-    .meta({ description: 'ISO 3166-1 alpha-2.' }),
-  registration: text(60).nullable().default(null).meta({
-    description: 'Number in the register of companies.',
-  }),
-  tax_id: text(60).nullable().default(null).meta({ description: 'VAT identifier.' }),
-})
-
-/** Documents that were issued state parties as they were entered. */
-const PartyView = z.object({
-  legal_name: z.string(),
-  email: z.string(),
-  address: z.string().nullable(),
-  country: z.string(),
-  registration: z.string().nullable(),
-  tax_id: z.string().nullable(),
-})
 const amounts = {
   net_microdollars: z.int(),
   tax_microdollars: z.int(),
@@ -103,7 +70,6 @@ export const DocumentView = z.object({
   notes: z.array(z.string()),
 })
 
-export type BillingJson = z.infer<typeof Billing>
 export type DocumentJson = z.infer<typeof DocumentView>
 
 interface DocumentDeps extends IssueDeps {

@@ -77,7 +77,7 @@ const taxOf = (category: Tax['category'], rate = 2_300): Tax => ({
   reason: category === 'S' || category === 'Z' ? null : 'a reason',
 })
 
-/** Texts of all elements by local path from the root, such as `LegalMonetaryTotal/PayableAmount`. */
+/** Texts of all elements by path from the root, such as `LegalMonetaryTotal/PayableAmount`. */
 function readXml(xml: string): ReadonlyMap<string, readonly string[]> {
   const texts = new Map<string, string[]>()
   const path: string[] = []

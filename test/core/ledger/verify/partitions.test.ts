@@ -19,7 +19,7 @@ describe('the verification of partitions', () => {
     return checks.find(({ name }) => name === ROWS)?.bad
   }
 
-  it('reads each row once: before the first month, of each month, and beyond the last', async () => {
+  it('reads each row once: before the first month, of each one, and beyond the last', async () => {
     const { admin } = database
     await admin.query('CREATE TABLE ledger.journal_rest PARTITION OF ledger.journal DEFAULT')
     await admin.query('GRANT SELECT ON ledger.journal_rest TO hub_app')
@@ -29,7 +29,8 @@ describe('the verification of partitions', () => {
     for (const [n, ahead] of months.entries()) {
       await admin.query(
         `INSERT INTO ledger.journal SELECT r.* FROM (SELECT j FROM ledger.journal j LIMIT 1) one,
-           jsonb_populate_record(one.j, jsonb_build_object('id', ledger.first_id($1), 'seq', $2::bigint)) r`,
+           jsonb_populate_record(one.j,
+             jsonb_build_object('id', ledger.first_id($1), 'seq', $2::bigint)) r`,
         [monthStart(now, ahead), 1_000 + n],
       )
       expect(await badRows(), `a row ${ahead} months from now`).to.equal(BigInt(n + 1))
