@@ -8,6 +8,7 @@ export const periodsCommand: Command = {
   usage: '[2026-11]',
   description: `closed months, or the checklist of one; exit code 1 if something is missing. Closing
 needs two people: one proposes it on /finance/periods, another one confirms it`,
+  options: {},
   words: 1,
   async run({ pool, write }, _, [wanted]) {
     const closed = await closedPeriods(await pool())

@@ -1,6 +1,6 @@
 import { invoiceSchema } from '@e-invoice-eu/core'
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { SaxesParser } from 'saxes'
 import { Fault } from '../../../core/errors.ts'
 import {
