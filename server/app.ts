@@ -9,7 +9,7 @@ import { optionsHeaders } from './http/cors.ts'
 import { assignRequestId, correlationHeaders, pathOf, send } from './http/exchange.ts'
 import { finalizeResponse } from './http/finalize-response.ts'
 import { assertWellFormed } from './http/malformed.ts'
-import { readPaymentHeader } from './http/payment-headers.ts'
+import { hasPaymentHeader } from './http/payment-headers.ts'
 import type { PreKoaHandler } from './http/pre-koa.ts'
 import { methodNotAllowed, problem, reportFault, withOutcome } from './http/problem.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
@@ -81,7 +81,7 @@ const handleErrors =
       await next()
     } catch (error) {
       const reported = reportFault(error, log, { requestId, method: ctx.method, path })
-      const isPaid = readPaymentHeader((name) => ctx.get(name) || undefined) !== undefined
+      const isPaid = hasPaymentHeader((name) => ctx.get(name) || undefined)
       const fault = withOutcome(reported, isPaid ? 'pending' : 'none')
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }

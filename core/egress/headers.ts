@@ -23,6 +23,8 @@ const CONNECTION_HEADERS = [
 const HUB_HEADERS = [
   'cookie',
   'forwarded',
+  'payment-authorization',
+  'payment-receipt',
   'payment-required',
   'payment-response',
   'payment-signature',

@@ -8,7 +8,7 @@ export const PURPOSES = {
   'domain-proofs': 'derives the tokens that prove ownership of domains',
   'caller-names': 'derives the pseudonyms of callers in statistics',
   'sign-in-links': 'derives the tokens of emailed sign-in links',
-  'sign-in-challenges': 'authenticates the challenges of wallets that spend credits',
+  'sign-in-challenges': 'authenticates the challenges that wallets sign or pay',
   'stored-responses': 'encrypts stored responses',
   'upstream-credentials': 'encrypts upstream credentials',
   'plugin-databases': 'derives the database passwords of isolated plugins',

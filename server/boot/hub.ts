@@ -29,6 +29,7 @@ import { Intents } from '../../core/payments/paying/intents.ts'
 import { ListedTermsStore } from '../../core/payments/paying/listed-terms.ts'
 import { Claims } from '../../core/payments/receiving/claims.ts'
 import { Deposits } from '../../core/payments/receiving/deposits.ts'
+import { MppChallenges } from '../../core/payments/receiving/mpp-challenges.ts'
 import { OfferSigner } from '../../core/payments/receiving/offer-signer.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Host } from '../../core/plugin/index.ts'
@@ -197,7 +198,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
 function openOffers({ money, baseUrl }: HubOptions, clock: Clock, secretKeys: SecretKeys): Offers {
   const { treasury: payTo } = money
   const signer = new OfferSigner(() => secretKeys.signingKey(), baseUrl)
-  return createOffers({ ...money, payTo, network: USDC_BASE.network, clock, signer })
+  const challenges = new MppChallenges(secretKeys.of('sign-in-challenges'), baseUrl, clock)
+  return createOffers({ ...money, payTo, network: USDC_BASE.network, clock, signer, challenges })
 }
 
 /** @param scope releases what was opened, in reverse order */

@@ -13,6 +13,7 @@ const ALLOWED_HEADERS = [
   'crawler-max-price',
   'Idempotency-Key',
   'If-None-Match',
+  'Payment-Authorization',
   'PAYMENT-SIGNATURE',
   'SIGN-IN-WITH-X',
   'traceparent',

@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { asBuffer } from '../../core/bytes.ts'
 import { Fault } from '../../core/errors.ts'
 import { prefixedId } from '../../core/ids.ts'
+import { isMppCredential } from '../../core/payments/receiving/mpp-challenges.ts'
 import type { HttpResponse } from './http-response.ts'
 import { ResponseStream } from './response-stream.ts'
 
@@ -66,12 +67,13 @@ export const serializeBody = (body: unknown): string | Buffer =>
   body instanceof Uint8Array ? asBuffer(body) : JSON.stringify(body ?? null)
 
 /**
- * Reads the Authorization header. A key may come as `X-API-Key` instead, for clients that need
- * Authorization for something else.
+ * Reads the Authorization header, unless it is a payment by MPP. A key may come as `X-API-Key`
+ * instead, for clients that need Authorization for something else.
  * @throws Fault `duplicate_header` when both are present
  */
 export function readAuthorization(ctx: Exchange): string | undefined {
-  const authorization = readSingleHeader(ctx, 'authorization')
+  const sent = readSingleHeader(ctx, 'authorization')
+  const authorization = sent !== undefined && isMppCredential(sent) ? undefined : sent
   const key = readSingleHeader(ctx, 'x-api-key')
   if (key === undefined) return authorization
   if (authorization === undefined) return `Bearer ${key}`

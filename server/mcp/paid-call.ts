@@ -7,6 +7,7 @@ import {
   paymentHeaderOf,
   paymentRequiredResult,
   signInHeaderOf,
+  withChallenge,
   withReceipt,
 } from '../../core/payments/receiving/mcp.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -44,7 +45,7 @@ export async function makePaidCall(
   const key = toolCall.idempotency_key ?? `mcp-${randomUUID()}`
   try {
     const response = await call(deps, toCallRequest(toolCall, key, context))
-    return await toToolResult(response, key, toolCall)
+    return await toToolResult(response, key, toolCall, context)
   } catch (error) {
     if (context.signal.aborted) throw error
     return faultResult(context.reportFault(error), toolCall, key, context)
@@ -106,6 +107,7 @@ async function toToolResult(
   response: HttpResponse,
   key: string,
   toolCall: ToolCall,
+  { meta }: ToolContext,
 ): Promise<ToolResult> {
   const { status } = response
   if (toolCall.dry_run) return jsonResult(convertToDollars(response.body) as JsonObject)
@@ -136,7 +138,7 @@ async function toToolResult(
   const receipt = headers['X-Receipt']
   const result = jsonResult({ status, ...money, ...body }, receipt && { [RECEIPT_META]: receipt })
   const payment = headers['PAYMENT-RESPONSE']
-  return payment === undefined ? result : withReceipt(result, payment)
+  return payment === undefined ? result : withReceipt(result, payment, meta)
 }
 
 /** The charge, or the amount reserved until the call ends. */
@@ -189,5 +191,7 @@ function faultResult(
   const offer = headers['PAYMENT-REQUIRED']
   if (offer === undefined) return result
   const offered = paymentRequiredResult(decodePaymentRequiredHeader(offer))
-  return { ...offered, content: [...offered.content, ...result.content] }
+  const both = { ...offered, content: [...offered.content, ...result.content] }
+  const challenge = headers['WWW-Authenticate']
+  return challenge === undefined ? both : withChallenge(both, challenge)
 }

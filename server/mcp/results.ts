@@ -69,7 +69,8 @@ const SAME_CALL = 'the same arguments and the same idempotency_key'
 const AGAIN = `Call again with ${SAME_CALL}: it is charged at most once.`
 const TOP_UP = 'hub_topup shows how to buy credits, hub_balance what is left.'
 const PAY =
-  `${TOP_UP} A wallet can pay the offer by _meta["x402/payment"], or spend its credits by ` +
+  `${TOP_UP} A wallet can pay the offer by _meta["x402/payment"] or, by MPP, ` +
+  '_meta["org.paymentauth/credential"], or spend its credits by ' +
   'signing the challenge: _meta["x402/sign-in-with-x"].'
 const WAIT = `Wait for retry_after_seconds, then call again with ${SAME_CALL}.`
 const LOOK = 'hub_get_service shows the endpoints of a service, their input and price.'

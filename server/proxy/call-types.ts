@@ -25,7 +25,7 @@ export interface CallRequest {
   /** Set if the entry point has authenticated and rate-limited the request itself. */
   readonly caller?: Caller
   readonly authorization: string | undefined
-  /** Value of the x402 header PAYMENT-SIGNATURE. */
+  /** Value of the x402 header PAYMENT-SIGNATURE, or credential of MPP. */
   readonly payment: string | undefined
   /** Value of the x402 header SIGN-IN-WITH-X. Ignored beside a key. */
   readonly signIn?: string | undefined

@@ -35,11 +35,12 @@ export const discoveryOf: (offering: Described) => Discovery = memoizeByObject(
   (offering: Described) => {
     const { endpoint, method, path } = offering
     const input = splitInput(endpoint, method, path)
-    const output = endpoint.output && publicSchema(endpoint.output.json)
+    // An undeclared output may be anything, which the empty schema says.
+    const output: ObjectSchema = publicSchema(endpoint.output?.json ?? {})
     const complete = declare(offering, input, output)
     if (JSON.stringify(complete).length <= HEADER_CHARS) return { inHeader: complete }
     const outline = mapInput(input, (schema) => outlineOf(schema))
-    const inHeader = declare(offering, outline, undefined, input)
+    const inHeader = declare(offering, outline, outlineOf(output), input)
     const isShort = JSON.stringify(inHeader).length <= HEADER_CHARS
     return { inHeader: isShort ? inHeader : {}, inBody: complete }
   },
@@ -54,7 +55,7 @@ const mapInput = (
 function declare(
   { method, path, service }: Described,
   schema: RequestInput,
-  output: object | undefined,
+  output: object,
   sampled = schema,
 ): JsonObject {
   const example = (of: object) => exampleOf(of) as Record<string, unknown>
@@ -64,7 +65,7 @@ function declare(
       ? { bodyType: 'json', input: example(sampled.body!), inputSchema: { ...schema.body } }
       : { input: example(sampled.query), inputSchema: { ...schema.query } }),
     ...(hasPath && { pathParamsSchema: { ...schema.path } }),
-    ...(output && { output: { example: {}, schema: { ...output } } }),
+    output: { example: {}, schema: { ...output } },
   })
   const pattern = `/proxy/${service.slug}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`
   const samplePath = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>

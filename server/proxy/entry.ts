@@ -12,7 +12,7 @@ import {
 import { isFormType, readFormBody } from '../http/form-body.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { assertWellFormed } from '../http/malformed.ts'
-import { readPaymentHeader, withReceiptV1 } from '../http/payment-headers.ts'
+import { readPaymentHeader, withReceipt } from '../http/payment-headers.ts'
 import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
 import { problem, reportFault } from '../http/problem.ts'
 import { ResponseStream } from '../http/response-stream.ts'
@@ -53,7 +53,7 @@ async function serve(
     return problem(fault, requestId, path)
   })
   const { status, body } = response
-  const headers = withReceiptV1(response.headers, (name) => readSingleHeader(exchange, name))
+  const headers = withReceipt(response.headers, (name) => readSingleHeader(exchange, name))
   writer.setHeaders(headers)
   traceOf(exchange).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
   if (body instanceof ResponseStream) writer.sendStream(status, body)

@@ -2,7 +2,7 @@ import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
-import type { Offer, OfferedSale } from '../../core/payments/receiving/offers.ts'
+import type { OfferedSale, SignedOffer } from '../../core/payments/receiving/offers.ts'
 import { SIGN_IN } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
@@ -72,16 +72,15 @@ export async function paymentRequired(
   return new Fault(code, detail, { extras, headers, advice: paymentAdvice(ways) })
 }
 
-/** PAYMENT-REQUIRED with the offer, or with a challenge alone, and the offer for the body. */
+/** Headers with the offer, or with a challenge alone, and the offer for the body. */
 async function offerHeaders(
   deps: PaymentRequiredDeps,
   priced: PricedCall,
   { isX402, maySignIn }: WaysToPay,
-): Promise<{ readonly headers: Record<string, string>; readonly body?: object }> {
+): Promise<Pick<SignedOffer, 'headers'> & { readonly body?: object }> {
   const { offering, request, price } = priced
   if (isX402) {
-    const { header, body } = await offerOf(deps, priced, 'payment_required')
-    return { headers: { 'PAYMENT-REQUIRED': header }, body }
+    return await offerOf(deps, priced, 'payment_required')
   }
   if (!maySignIn) return { headers: {} }
   return { headers: { 'PAYMENT-REQUIRED': await signInHeader(deps, offering, request, price) } }
@@ -135,12 +134,13 @@ export async function offerOf(
   { offering, price, request }: OfferedCall,
   error: string,
   upfront?: boolean,
-): Promise<Offer> {
+): Promise<SignedOffer> {
   const { extensions, ...discovery } = await discoveryTerms(offering, request.url())
   const challenge = acceptsSignIn(request) && (await challengeFor(deps.signIns, request, price))
   return deps.offers.signedOffer({
     ...saleTermsOf(deps, { offering, price, request }),
     ...(upfront && { upfront }),
+    isKeyed: request.authorization !== undefined,
     ...discovery,
     extensions: { ...extensions, ...(challenge && { [SIGN_IN]: challenge }) },
     error,

@@ -1,4 +1,5 @@
 import { json, MIN_TOP_UP } from '../../core/money.ts'
+import { PAYMENT_AUTHORIZATION } from '../../core/payments/receiving/mpp-challenges.ts'
 
 /** Ways in which a caller may pay for an endpoint. */
 export interface WaysToPay {
@@ -11,7 +12,12 @@ export interface WaysToPay {
 
 /** Lists the ways for programs: the member `next_steps` of a 402. */
 export const nextSteps = ({ hasKey, isX402, maySignIn }: WaysToPay): readonly object[] => [
-  ...(isX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
+  ...(isX402
+    ? [
+        { action: 'pay_x402', header: 'PAYMENT-SIGNATURE' },
+        { action: 'pay_mpp', header: hasKey ? PAYMENT_AUTHORIZATION : 'Authorization' },
+      ]
+    : []),
   ...(maySignIn ? [{ action: 'sign_in', header: 'SIGN-IN-WITH-X' }] : []),
   {
     action: 'topup',
@@ -27,7 +33,7 @@ export function paymentAdvice({ hasKey, isX402, maySignIn }: WaysToPay): string 
   const buy = hasKey
     ? 'buy credits: POST /v1/credits/purchase'
     : 'register for a key, GET /v1/register/challenge, and buy credits, POST /v1/credits/purchase'
-  if (isX402) return `Pay this request via x402, or ${buy}.`
+  if (isX402) return `Pay this request via x402 or MPP, or ${buy}.`
   return maySignIn && !hasKey
     ? `Sign the challenge with a wallet that has credits, or ${buy}.`
     : `${buy[0]!.toUpperCase()}${buy.slice(1)}.`

@@ -1,5 +1,5 @@
 import type { MoneyOutcome } from '../../core/money-outcome.ts'
-import { readPaymentHeader } from '../http/payment-headers.ts'
+import { hasPaymentHeader } from '../http/payment-headers.ts'
 import { toFault, withOutcome } from '../http/problem.ts'
 import type { AnyRoute, RestReply, RestRequest } from './route.ts'
 
@@ -22,7 +22,7 @@ function outcomeOfFailure(
   { method, price, repeatable }: AnyRoute,
   { body, header }: AnyRequest,
 ): MoneyOutcome {
-  if (readPaymentHeader(header) !== undefined) return 'pending'
+  if (hasPaymentHeader(header)) return 'pending'
   if (price) return 'unknown' // an earlier request of the same purchase may have been paid
   if (method !== 'POST' || repeatable === true) return 'none'
   const isNamed = repeatable !== undefined && (body as Record<string, unknown>)[repeatable] != null

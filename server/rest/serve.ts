@@ -7,7 +7,7 @@ import { readForm, readJson } from '../http/body.ts'
 import { PUBLIC_CORS_HEADERS } from '../http/cors.ts'
 import { readSingleHeader, requestIdOf, send } from '../http/exchange.ts'
 import { markPublic } from '../http/finalize-response.ts'
-import { withReceiptV1 } from '../http/payment-headers.ts'
+import { withReceipt } from '../http/payment-headers.ts'
 import { readQuery } from '../http/query.ts'
 import { traceOf } from '../observability/trace.ts'
 import { type AuthenticationDeps, authenticate } from './authentication.ts'
@@ -68,7 +68,7 @@ export const serveRest =
     }
     send(ctx, {
       status: reply.status ?? 200,
-      headers: withReceiptV1(headers, (name) => readSingleHeader(ctx, name)),
+      headers: withReceipt(headers, (name) => readSingleHeader(ctx, name)),
       body: reply.body,
     })
     for (const [name, value] of Object.entries(deprecationHeaders(route.deprecated))) {

@@ -53,7 +53,7 @@ export interface AcceptedPayment {
  * Reads the payment of a request and claims it before verification, because verification reserves
  * nothing. Returns the existing claim of a repeated payment whatever the current terms are, so that
  * its payer is not charged twice.
- * @param header value of PAYMENT-SIGNATURE or X-PAYMENT
+ * @param header value of PAYMENT-SIGNATURE or X-PAYMENT, or credential of MPP
  * @param needSeconds minimum remaining validity of the signature: the time left for the work
  * @param found claim of the payment of a call, which is looked up before funds are needed
  * @throws PaymentRefused

@@ -1,6 +1,9 @@
 import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
-import type { JsonObject } from '../../json.ts'
+import { Fault } from '../../errors.ts'
+import { isJsonObject, type JsonObject, objectMember } from '../../json.ts'
+import { encodeRequest } from './mpp-challenges.ts'
+import { mppReceiptOf } from './mpp-receipt.ts'
 
 /** Members in `_meta` of x402 over MCP: they carry what HTTP carries in headers. */
 const MCP_PAYMENT = 'x402/payment'
@@ -14,10 +17,47 @@ export const paymentRequiredResult = (required: PaymentRequired) => ({
   content: [{ type: 'text' as const, text: JSON.stringify(required) }],
 })
 
-/** Returns the payment of a tool call as the value of PAYMENT-SIGNATURE; undefined if absent. */
+/** Members in `_meta` of MPP over MCP. */
+const MPP_REQUIRED = 'org.paymentauth/payment-required'
+const MPP_CREDENTIAL = 'org.paymentauth/credential'
+const MPP_RECEIPT = 'org.paymentauth/receipt'
+
+/** Splits a challenge that was issued as a header: `Payment id="…", realm="…"`. */
+const parametersOf = (header: string): readonly (readonly [string, string])[] =>
+  header
+    .slice('Payment '.length)
+    .split(', ')
+    .map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('"') + 1, -1)])
+
+/**
+ * Adds the challenge of MPP to the result of an unpaid tool call.
+ * @param header value of WWW-Authenticate
+ */
+export function withChallenge<Result extends object>(result: Result, header: string) {
+  const { header: _, request = '', ...challenge } = Object.fromEntries(parametersOf(header))
+  const decoded: unknown = JSON.parse(Buffer.from(request, 'base64url').toString('utf8'))
+  const challenges = [{ ...challenge, request: decoded }]
+  return { ...result, _meta: { [MPP_REQUIRED]: { httpStatus: 402, challenges } } }
+}
+
+/**
+ * Returns the payment of a tool call as HTTP has it in a header; undefined if absent.
+ * @throws Fault `duplicate_header` for payments by both protocols
+ */
 export function paymentHeaderOf(meta: JsonObject | undefined): string | undefined {
   const payment = meta?.[MCP_PAYMENT]
-  return payment === undefined ? undefined : encodePaymentSignatureHeader(payment as PaymentPayload)
+  const credential = meta?.[MPP_CREDENTIAL]
+  if (credential === undefined) {
+    if (payment === undefined) return undefined
+    return encodePaymentSignatureHeader(payment as PaymentPayload)
+  }
+  if (payment !== undefined)
+    throw new Fault('duplicate_header', 'Send one payment, by x402 or by MPP.')
+  const challenge = objectMember(isJsonObject(credential) ? credential : {}, 'challenge')
+  const { request } = challenge
+  const encoded = isJsonObject(request) ? encodeRequest(request) : request
+  const wire = { ...(credential as object), challenge: { ...challenge, request: encoded } }
+  return `Payment ${Buffer.from(JSON.stringify(wire)).toString('base64url')}`
 }
 
 /** Returns the signed challenge of a tool call, an object or a header; undefined if absent. */
@@ -27,11 +67,24 @@ export function signInHeaderOf(meta: JsonObject | undefined): string | undefined
   return Buffer.from(JSON.stringify(signIn)).toString('base64')
 }
 
-/** Adds the receipt to a result. @param header value of PAYMENT-RESPONSE */
-export const withReceipt = <Result extends object>(
+/**
+ * Adds the receipt to a result, and that of MPP if the payment was one.
+ * @param header value of PAYMENT-RESPONSE
+ * @param sent `_meta` of the call
+ */
+export function withReceipt<Result extends object>(
   { _meta: meta, ...result }: Result & { readonly _meta?: JsonObject },
   header: string,
-) => ({
-  ...result,
-  _meta: { ...meta, [MCP_RECEIPT]: decodePaymentResponseHeader(header) },
-})
+  sent: JsonObject | undefined,
+) {
+  const { id: challengeId } = objectMember(objectMember(sent, MPP_CREDENTIAL), 'challenge')
+  const mpp = challengeId === undefined ? undefined : mppReceiptOf(header)
+  return {
+    ...result,
+    _meta: {
+      ...meta,
+      [MCP_RECEIPT]: decodePaymentResponseHeader(header),
+      ...(mpp && { [MPP_RECEIPT]: { ...mpp, challengeId } }),
+    },
+  }
+}

@@ -9,6 +9,8 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { type Clock, systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex, USDC_BASE } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
+import { checkLifetime, findMismatch } from './local-checks.ts'
+import { isMppCredential, type MppChallenges } from './mpp-challenges.ts'
 import type { OfferSigner, SettledSale } from './offer-signer.ts'
 import { type Payment, readPayment } from './payment.ts'
 import { PAYMENT_IDENTIFIER } from './payment-identifier.ts'
@@ -28,6 +30,8 @@ export interface OffersOptions {
   readonly clock?: Clock
   /** Signs offers and receipts. */
   readonly signer?: OfferSigner
+  /** Offers and reads payments by MPP. */
+  readonly challenges?: MppChallenges
 }
 
 /** Price and payment terms of one request. */
@@ -53,12 +57,19 @@ export interface OfferedSale extends SaleTerms {
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
   /** Extensions that only the body has, because they are too long for the header. */
   readonly bodyExtensions?: Readonly<Record<string, unknown>> | undefined
+  /** True if Authorization has the key of the caller. */
+  readonly isKeyed?: boolean
 }
 
 export interface Offer {
   readonly header: string
   readonly required: PaymentRequired
   readonly body: OfferV1
+}
+
+export interface SignedOffer extends Offer {
+  /** Headers of the 402: the offer of x402, and the challenge of MPP. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export interface VerificationResult {
@@ -77,15 +88,15 @@ export interface Offers {
    * `body` the offer for clients of version 1, which read bodies only.
    */
   offer(sale: OfferedSale): Offer
-  /** Builds a 402 that is signed, and allows buyers to name their payment. */
-  signedOffer(sale: OfferedSale): Promise<Offer>
+  /** Builds a 402 that is signed, allows buyers to name their payment, and can be paid by MPP. */
+  signedOffer(sale: OfferedSale): Promise<SignedOffer>
   /** Signs the receipt of a settled sale; undefined without a signer. */
   signReceipt(sale: SettledSale): Promise<Record<string, unknown> | undefined>
-  /** Parses PAYMENT-SIGNATURE or X-PAYMENT. @throws BadPayment unless one of at most 16 KiB */
+  /** Parses a payment of x402 or MPP. @throws BadPayment unless one of at most 16 KiB */
   read(header: string | readonly string[]): Payment
   /**
    * Returns the requirement that the payer accepted, if it is one of ours, unchanged. Payers of
-   * version 1 accept what they sign: an amount to our wallet.
+   * version 1 and of MPP accept what they sign: an amount to our wallet.
    */
   match(
     ours: PaymentRequirements | readonly PaymentRequirements[],
@@ -110,7 +121,7 @@ export interface Offers {
 }
 
 export function createOffers(options: OffersOptions): Offers {
-  const { facilitator, payTo, network, clock = systemClock, signer } = options
+  const { facilitator, payTo, network, clock = systemClock, signer, challenges } = options
   const asset = assetOf(network)
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
   const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms)
@@ -122,22 +133,11 @@ export function createOffers(options: OffersOptions): Offers {
   return {
     requirements,
     offer: (sale) => buildOffer(requirements(sale), sale),
-    async signedOffer(sale) {
-      const requirement = requirements(sale)
-      const signed = await signer?.signOffer(sale.resource, requirement)
-      return buildOffer(requirement, {
-        ...sale,
-        extensions: {
-          ...sale.extensions,
-          ...(await namedPayments()),
-          ...(signed && { [OFFER_RECEIPT]: signed }),
-        },
-      })
-    },
+    signedOffer: (sale) => buildSignedOffer(requirements(sale), sale, options),
     async signReceipt(sale) {
       return signer && { [OFFER_RECEIPT]: await signer.signReceipt(sale) }
     },
-    read: readPayment,
+    read: (header) => readAnyPayment(header, challenges),
     match(ours, payment) {
       const offered = 'scheme' in ours ? [ours] : [...ours]
       return payment.x402Version === 1
@@ -164,6 +164,36 @@ export function createOffers(options: OffersOptions): Offers {
 }
 
 const OFFER_RECEIPT = 'offer-receipt'
+
+/** Reads a credential of MPP, if it is offered, or else a payment of x402. */
+function readAnyPayment(
+  header: string | readonly string[],
+  challenges: MppChallenges | undefined,
+): Payment {
+  const [value = '', ...more] = [header].flat()
+  const isMpp = challenges && more.length === 0 && isMppCredential(value)
+  return isMpp ? challenges.read(value) : readPayment(header)
+}
+
+async function buildSignedOffer(
+  requirement: PaymentRequirements,
+  sale: OfferedSale,
+  { signer, challenges }: OffersOptions,
+): Promise<SignedOffer> {
+  const signed = await signer?.signOffer(sale.resource, requirement)
+  const extensions = {
+    ...sale.extensions,
+    ...(await namedPayments()),
+    ...(signed && { [OFFER_RECEIPT]: signed }),
+  }
+  const offer = buildOffer(requirement, { ...sale, extensions })
+  const challenge = challenges?.issue(requirement, sale.isKeyed)
+  const headers = {
+    'PAYMENT-REQUIRED': offer.header,
+    ...(challenge && { 'WWW-Authenticate': challenge }),
+  }
+  return { ...offer, headers }
+}
 
 /** Terms that all offers of calls share, for documents that announce them. */
 export const X402_TERMS = {
@@ -241,39 +271,5 @@ async function verifyWithFacilitator(
     throw new FacilitatorUnavailable('The facilitator failed to verify.', {
       cause: error,
     })
-  }
-}
-
-/** Compares the signed transfer with the requirement, independent of the facilitator. */
-function findMismatch({ payload }: Payment, requirement: PaymentRequirements): string | undefined {
-  const { to, value } = payload.authorization
-  if (to.toLowerCase() !== requirement.payTo.toLowerCase()) {
-    return 'invalid_exact_evm_recipient_mismatch'
-  }
-  if (BigInt(value) !== BigInt(requirement.amount)) {
-    return 'invalid_exact_evm_payload_authorization_value_mismatch'
-  }
-}
-
-/** Minimum remaining validity, below which it could expire before a block includes it. */
-const SETTLE_MARGIN_SECONDS = 6
-
-/** Allowed clock skew. A payment valid much longer would be watched for too long. */
-const CLOCK_TOLERANCE_SECONDS = 600n
-
-function checkLifetime(
-  { payload }: Payment,
-  { maxTimeoutSeconds }: PaymentRequirements,
-  clock: Clock,
-  needSeconds: number,
-): string | undefined {
-  const now = BigInt(clock.now().getTime()) / 1_000n
-  const latest = now + BigInt(maxTimeoutSeconds) + CLOCK_TOLERANCE_SECONDS
-  if (BigInt(payload.authorization.validBefore) > latest) return 'authorization_lives_too_long'
-  if (
-    BigInt(payload.authorization.validBefore) <=
-    now + BigInt(Math.max(needSeconds, SETTLE_MARGIN_SECONDS))
-  ) {
-    return 'invalid_exact_evm_payload_authorization_valid_before'
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Hex, USDC_BASE } from '../chain/asset.ts'
+import { USDC_BASE } from '../chain/asset.ts'
+import { AUTHORIZATION_FIELDS, address, signature, uint256 } from './transfer-fields.ts'
 import { envelopeV1 } from './version-1.ts'
 
 /** A signed payment (scheme `exact`, EIP-3009), well-formed but not verified. */
@@ -20,8 +21,9 @@ export type BadPaymentReason =
   | 'malformed_json'
   | 'malformed_payload'
   | 'malformed_identifier'
+  | 'invalid_challenge'
 
-/** Malformed PAYMENT-SIGNATURE or X-PAYMENT. The message may be shown to the payer. */
+/** Malformed payment of x402 or MPP. The message may be shown to the payer. */
 export class BadPayment extends Error {
   override readonly name = 'BadPayment'
   readonly reason: BadPaymentReason
@@ -31,39 +33,24 @@ export class BadPayment extends Error {
   }
 }
 
-const HEADER_MAX = 16_384
+/** Maximum length of a payment in a header. */
+export const HEADER_MAX = 16_384
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
-const hex = (pattern: RegExp) =>
-  z
-    .string()
-    .regex(pattern)
-    .transform((text) => text as Hex)
-const address = hex(/^0x[0-9a-fA-F]{40}$/)
-const bytes32 = hex(/^0x[0-9a-fA-F]{64}$/)
-const bytes = hex(/^0x(?:[0-9a-fA-F]{2})+$/)
 const caip2 = z
   .string()
   .regex(/^[^:]+:[^:]+$/)
   .transform((text) => text as `${string}:${string}`)
-const uint256 = z.string().regex(/^(?:0|[1-9]\d{0,77})$/)
 
 // Strict, because a facilitator chooses the kind of transfer by the members of the payload: an
 // unchecked one (`permit2Authorization`) could make another transfer than the one checked here.
 const payload = z.strictObject({
-  signature: bytes,
-  authorization: z.strictObject({
-    from: address,
-    to: address,
-    value: uint256,
-    validAfter: uint256,
-    validBefore: uint256,
-    nonce: bytes32,
-  }),
+  signature,
+  authorization: z.strictObject(AUTHORIZATION_FIELDS),
 })
 const Payment = z.looseObject({
-  /** Payments of version 1 repeat no terms: `accepted` is what the signed transfer says. */
+  /** Payments of version 1 and of MPP repeat no terms: `accepted` is what the transfer says. */
   x402Version: z.literal([1, 2]),
   accepted: z.looseObject({
     scheme: z.string(),
@@ -94,7 +81,7 @@ export function readPayment(header: string | readonly string[]): Payment {
   if (!BASE64.test(value)) throw new BadPayment('malformed_base64', 'The payment must be base64.')
   const json = parseJson(Buffer.from(value, 'base64').toString('utf8'))
   const version1 = PaymentV1.safeParse(json)
-  if (version1.success) return withTransferTerms(version1.data)
+  if (version1.success) return transferPayment(version1.data.payload)
   const parsed = PaymentV2.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
@@ -104,10 +91,11 @@ export function readPayment(header: string | readonly string[]): Payment {
   )
 }
 
-const withTransferTerms = ({ scheme, payload }: z.infer<typeof PaymentV1>): Payment => ({
+/** Builds the payment of a signed transfer that repeats no terms. */
+export const transferPayment = (payload: Payment['payload']): Payment => ({
   x402Version: 1,
   accepted: {
-    scheme,
+    scheme: 'exact',
     network: USDC_BASE.network,
     asset: USDC_BASE.address,
     amount: payload.authorization.value,
@@ -118,14 +106,15 @@ const withTransferTerms = ({ scheme, payload }: z.infer<typeof PaymentV1>): Paym
   payload,
 })
 
-function parseJson(text: string): unknown {
+/** @throws BadPayment unless it is JSON without forbidden names */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text, (key, value) => {
       if (FORBIDDEN_KEYS.has(key)) throw new SyntaxError(`forbidden key ${key}`)
       return value
     })
   } catch (error) {
-    throw new BadPayment('malformed_json', 'The payment must be base64-encoded JSON.', error)
+    throw new BadPayment('malformed_json', 'The payment must be encoded JSON.', error)
   }
 }
 

@@ -7,6 +7,7 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
   invalid_exact_evm_signature: 'The signature does not match the paying wallet.',
   no_matching_payment_requirements: 'The payment does not match this offer.',
   authorization_lives_too_long: 'The payment is valid for too long: use the validity of the offer.',
+  invalid_challenge: 'The payment answers no challenge of this hub: sign the enclosed one.',
   payment_deposited:
     'The payment bought nothing and was returned: it is credits of the paying wallet’s key.',
   upfront_required: 'This payer must pay before the work: sign for the enclosed offer.',

@@ -198,9 +198,8 @@ async function refusal(
   reason: string,
   upfront?: boolean,
 ): Promise<Fault> {
-  const { header, body } = await offerOf(deps, priced, reason, upfront)
+  const { headers, body } = await offerOf(deps, priced, reason, upfront)
   const extras = { ...body, reason, price_microdollars: json(priced.price) }
-  const headers = { 'PAYMENT-REQUIRED': header }
   return new Fault(code, describeRefusal(reason), { extras, headers })
 }
 

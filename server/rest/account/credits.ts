@@ -77,6 +77,7 @@ export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
         name: request.body.purchase_id,
         url: request.url,
         payment: readPaymentHeader(request.header),
+        isKeyed: true,
       }
       return purchase(deps, order)
     },
@@ -99,6 +100,8 @@ interface PurchaseOrder {
   readonly name: string | undefined
   readonly url: string
   readonly payment: string | undefined
+  /** True if Authorization has the key of the buyer. */
+  readonly isKeyed: boolean
 }
 
 /** Terms of a credit purchase. @param url URL of the purchase request */
@@ -114,14 +117,14 @@ export const purchaseTerms = (amount: Micros, url: string) => ({
  */
 export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise<RestReply> {
   const { offers } = deps
-  const { buyer, amount, url } = order
+  const { buyer, amount, url, isKeyed } = order
   const terms = purchaseTerms(amount, url)
   const refuse = async (code: 'payment_required' | 'payment_invalid', error?: string) => {
-    const { header, body } = await offers.signedOffer({ ...terms, error: error ?? code })
+    const { headers, body } = await offers.signedOffer({ ...terms, error: error ?? code, isKeyed })
     const reason = error ? { reason: error } : {}
     const extras = { ...body, amount_microdollars: json(amount), ...reason }
     const detail = describeRefusal(error ?? '')
-    return new Fault(code, detail, { extras, headers: { 'PAYMENT-REQUIRED': header } })
+    return new Fault(code, detail, { extras, headers })
   }
   const id = await claimPurchaseId(deps, order)
   if (order.payment === undefined) {

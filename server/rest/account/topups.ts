@@ -56,6 +56,7 @@ export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
         name: order.purchase_id,
         url,
         payment: readPaymentHeader(header),
+        isKeyed: false,
       })
       const { balance_microdollars: _, ...body } = reply.body as Record<string, unknown>
       return { ...reply, body }

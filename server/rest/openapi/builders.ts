@@ -3,6 +3,7 @@ import type { ObjectSchema } from '../../../core/catalog/services/request-input.
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
+import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 
 /** Range of a price that depends on the request. */
@@ -13,10 +14,15 @@ export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: M
   max: decimal(max),
 })
 
-/** Crawlers expect each protocol as an object with its name as the only member. */
-export const BY_X402 = {
-  protocols: [{ x402: X402_TERMS }],
-} as const
+/**
+ * Payment per request: by x402 and by MPP, whose clients read `offers`. Crawlers expect each
+ * protocol as an object with its name as the only member.
+ * @param amount fixed price, in microdollars
+ */
+export const perRequest = (amount?: Micros) => ({
+  protocols: [{ x402: X402_TERMS }, { mpp: MPP_TERMS }],
+  offers: [{ ...MPP_TERMS, amount: amount === undefined ? null : String(amount) }],
+})
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 
 /** Converts a zod schema to JSON Schema 2020-12. */

@@ -3,12 +3,12 @@ import { MCP_PATH } from '../../mcp/entry.ts'
 import type { AnyRoute } from '../route.ts'
 import { AUDIENCES, type Audience, routesOf } from './audiences.ts'
 import {
-  BY_X402,
   content,
   jsonBody,
   jsonSchema,
   operationIdOf,
   pathParameters,
+  perRequest,
   priceRange,
   problemResponses,
   queryParameters,
@@ -146,7 +146,9 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     security: SECURITY_BY_AUTH[route.auth],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
-    ...(route.price ? { 'x-payment-info': { price: priceRange(route.price), ...BY_X402 } } : {}),
+    ...(route.price
+      ? { 'x-payment-info': { price: priceRange(route.price), ...perRequest() } }
+      : {}),
     responses: {
       [status]: {
         description: 'Success',

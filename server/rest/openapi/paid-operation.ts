@@ -5,10 +5,10 @@ import { exampleOf } from '../../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
 import {
   BY_CREDITS,
-  BY_X402,
   jsonBody,
   operationIdOf,
   parametersOf,
+  perRequest,
   priceRange,
   problemResponses,
 } from './builders.ts'
@@ -41,6 +41,11 @@ const CALL_PARAMETERS = (
     ],
     ['PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.', text],
     [
+      'Payment-Authorization',
+      'MPP payment for the challenge in a 402 response, where Authorization has the API key.',
+      text,
+    ],
+    [
       'SIGN-IN-WITH-X',
       'Signed challenge of a 402 response: the oldest main key of the wallet pays, without a key.',
       text,
@@ -69,6 +74,8 @@ const RESPONSE_HEADERS = {
   ),
   'X-Balance-Microdollars': describe('Remaining credits of the key.', integer),
   'X-Payment-Source': describe('Payment source.', { enum: ['free', 'credits', 'x402', 'none'] }),
+  'PAYMENT-RESPONSE': describe('Payments per request: signed receipt of x402.'),
+  'Payment-Receipt': describe('Payments by MPP: their receipt.'),
   'X-Receipt': describe('JWS of request, response and charge; keys: /.well-known/jwks.json.'),
 } as const
 
@@ -110,7 +117,7 @@ export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
       price: isFixed
         ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
         : priceRange({ min: 0n as Micros, max }),
-      ...(outside ? BY_CREDITS : BY_X402),
+      ...(outside ? BY_CREDITS : perRequest(isFixed ? max : undefined)),
     },
     responses: {
       200: {

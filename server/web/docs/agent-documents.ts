@@ -1,5 +1,6 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
 import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
+import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
@@ -78,8 +79,8 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
 5. **Pay.** Free calls pay first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, at least
    ${dollars(MIN_TOP_UP)} USD, in USDC on Base by x402; \`@x402/fetch\` pays more than 1 USD only
    if you raise its \`maxAmountPerPayment\`). Otherwise the call returns a 402: sign its offer and
-   send \`PAYMENT-SIGNATURE\`, or sign its \`sign-in-with-x\` challenge and send \`SIGN-IN-WITH-X\`:
-   the credits of the wallet pay.
+   send \`PAYMENT-SIGNATURE\`, or pay its MPP challenge (\`Authorization: Payment\`), or sign its
+   \`sign-in-with-x\` challenge and send \`SIGN-IN-WITH-X\`: the credits of the wallet pay.
 6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 
@@ -97,6 +98,7 @@ export const x402Resources = (
 ) => ({
   version: 1,
   x402: X402_TERMS,
+  mpp: MPP_TERMS,
   resources: [
     ...new Set(
       shown
@@ -166,6 +168,12 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
         description: 'Calls are paid per request by x402, or from credits.',
         required: false,
         params: X402_TERMS,
+      },
+      {
+        uri: 'https://paymentauth.org',
+        description: 'Calls are paid per request by MPP, the HTTP authentication scheme Payment.',
+        required: false,
+        params: MPP_TERMS,
       },
     ],
   },

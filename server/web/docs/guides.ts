@@ -34,7 +34,8 @@ repeated requests are charged once.</p>
 <h2>5. Pay</h2><p>Buy credits with USDC on Base, with a single signature:
 <code>${command} topup
 5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
-offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code>. A wallet that has credits
+offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code> (x402), or as
+<code>Authorization: Payment</code> (MPP). A wallet that has credits
 signs the challenge of <code>sign-in-with-x</code> instead and sends it as
 <code>SIGN-IN-WITH-X</code>: its oldest main key pays, at most the price that the challenge
 names.</p>

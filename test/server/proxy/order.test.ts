@@ -42,7 +42,7 @@ describe('a call', () => {
         expect(offer.resource.url).to.equal(`${hub().url}/proxy/echo/say`)
         expect(response.body).to.include({ price_microdollars: 100 })
         const steps = response.body['next_steps'] as { action: string }[]
-        const actions = ['pay_x402', 'sign_in', 'topup', 'register']
+        const actions = ['pay_x402', 'pay_mpp', 'sign_in', 'topup', 'register']
         expect(steps.map(({ action }) => action)).to.deep.equal(actions)
       })
     }

@@ -105,7 +105,7 @@ describe('the advice of a problem', function () {
     const { apiKey: key } = await hub().agent()
     const { body: unpaid } = await get('/proxy/echo/say', { ...say, key })
     expect(unpaid['advice']).to.equal(
-      'Pay this request via x402, or buy credits: POST /v1/credits/purchase.',
+      'Pay this request via x402 or MPP, or buy credits: POST /v1/credits/purchase.',
     )
     const { body: keyless } = await get('/proxy/echo/say', { ...say, key: undefined })
     expect(keyless['advice']).to.include('register for a key, GET /v1/register/challenge')
@@ -195,7 +195,7 @@ describe('the advice of a problem', function () {
     for (const advice of [
       'See issues[].path.',
       'Raise X-Max-Price, or do not call.',
-      'Pay this request via x402, or buy credits.',
+      'Pay this request via x402 or MPP, or buy credits.',
       'Wait for the seconds given in Retry-After.',
     ]) {
       expect(findMisfits(asked, problem(advice)), advice).to.have.length(1)
