@@ -1,5 +1,8 @@
 import { eld } from 'eld/extrasmall'
+import { cues } from './gazetteer.ts'
 import { readWordSet, wordList } from './lexicon.ts'
+import { hasKnownName } from './tagger/lists.ts'
+import { tokenize } from './tokens.ts'
 import { words } from './words.ts'
 
 /** Detected language. `code` is ISO 639-1 if there is one, `und` if unknown, `mis` if uncoded. */
@@ -62,6 +65,7 @@ const LOANWORDS = new RegExp(
 const cleaned = (sample: string): string =>
   sample
     .replace(/<[^<>]*>/g, ' ')
+    .replace(/&#?\w{1,8};/g, "'")
     .replace(LOANWORDS, ' ')
     .replace(/\S+/g, (part) => (NO_WORDS.test(part) ? ' ' : part))
     .replace(/\w+/g, (word) => (/[\d_]/.test(word) ? ' ' : word))
@@ -101,7 +105,7 @@ const CLEAR_ODDS = 3
 /** The same for a text of names and a short word, whose names say little. */
 const NAMES_ODDS = 2
 /** Below this many letters, words that the detector does not know may be of any language. */
-const UNKNOWN_LETTERS = 20
+const UNKNOWN_LETTERS = 15
 /** Fewer letters prove nothing. */
 const WORD_LETTERS_MIN = 6
 
@@ -217,18 +221,28 @@ const scriptLanguage = (piece: string, script: string): string => {
 
 /** Language code if most letters belong to another script than Latin; `mis` if it has none. */
 const foreignScript = (letters: string): string | undefined => {
-  const others = letters.replace(/[\p{Script=Latin}\p{M}'’]/gu, '')
-  if (others.length * 2 <= letters.length) return undefined
+  const bare = letters.replace(/[\p{M}'’]/gu, '')
+  const others = bare.replace(/\p{Script=Latin}/gu, '')
+  if (others.length * 2 <= bare.length) return undefined
   return SCRIPTS.find(([pattern]) => pattern.test(others))?.[1] ?? 'mis'
 }
 
 /** Words that connect the parts of a name. */
 const PARTICLES = /^(?:de|da|do|dos|das|del|della|di|la|le|van|von|der|den|bin|al|el)$/
-/** True for a list of names: every word is capitalized, and not all letters are. */
-const isNames = (found: readonly string[]): boolean =>
-  found.every((word) => /^\p{Lu}/u.test(word) || PARTICLES.test(word)) &&
-  found.some((word) => /\p{Ll}/u.test(word)) &&
-  !PARTICLES.test(found.at(-1) ?? '')
+const isFunctionWordOfOthers = (lower: string): boolean =>
+  FOREIGN_WORDS.has(lower) && !PARTICLES.test(lower) && !cues.corporateSuffix.has(lower)
+/** True for a list of names: all words are capitalized, and a long list has a known name. */
+const isNames = (found: readonly string[]): boolean => {
+  const lower = found.map((word) => word.toLowerCase())
+  return (
+    found.every((word) => /^\p{Lu}/u.test(word) || PARTICLES.test(word)) &&
+    found.some((word) => /\p{Ll}/u.test(word)) &&
+    !PARTICLES.test(found.at(-1) ?? '') &&
+    !lower.some(isFunctionWordOfOthers) &&
+    ([...new Set(lower)].join('').length < UNKNOWN_LETTERS ||
+      hasKnownName(tokenize(found.join(' '))))
+  )
+}
 
 /** Rarer and shorter words of the lexicon occur in other languages as well. */
 const PLAIN_RANKS = [0, 0, 0, 2_500]

@@ -13,6 +13,8 @@ const demonyms = listOf('demonym')
 export const isDemonym = (name: string): boolean =>
   demonyms.has(name) || demonyms.has(name.replace(/s$/, ''))
 
+const GIVEN = listOf('given')
+const FAMILY = listOf('family')
 /** Lists of the bits in `flagsOf`; their order is part of the model. */
 const FLAGS: readonly ReadonlySet<string>[] = [
   cues.honorific,
@@ -29,8 +31,8 @@ const FLAGS: readonly ReadonlySet<string>[] = [
   givenNames,
   notNames,
   plainWords,
-  listOf('given'),
-  listOf('family'),
+  GIVEN,
+  FAMILY,
   demonyms,
 ]
 
@@ -70,3 +72,10 @@ export const knownNameMarks = (tokens: readonly Token[]): Uint8Array => {
   }
   return marks
 }
+
+const NAME_WORDS = [givenNames, GIVEN, FAMILY, cues.corporateSuffix]
+
+/** True if a word is a given or family name or a suffix of companies, or some are a known name. */
+export const hasKnownName = (tokens: readonly Token[]): boolean =>
+  tokens.some(({ lower }) => NAME_WORDS.some((list) => list.has(lower))) ||
+  knownNameMarks(tokens).some((mark) => mark > 0)

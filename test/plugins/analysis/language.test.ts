@@ -36,6 +36,27 @@ describe('analysis: languages', () => {
     expect(read(others)).to.not.include(false)
   })
 
+  it('refuses foreign words in capitals of titles, but no long list of names', () => {
+    const read = (texts: string) => texts.split('|').map((text) => isForeign(detectLanguage(text)))
+    const titles =
+      'Welche Möglichkeiten|Açık Öğretim Ortaokulu Yönetmeliği|Los Mejores Hoteles Baratos|' +
+      'Unsere Große Auswahl|Yeni Ürünlerimiz Mağazalarımızda'
+    expect(read(titles)).to.not.include(false)
+    const names =
+      'Ana Souza, Piotr Kowalski, Emma Dubois|Robert Bosch, Siemens Healthineers, Deutsche Bahn|' +
+      'Giuseppe Verdi e Clara Schumann|Osaka, Ljubljana, Düsseldorf, Reykjavík'
+    expect(read(names)).to.not.include(true)
+  })
+
+  it('counts letters of Indian scripts without their vowel signs, and skips HTML entities', () => {
+    const telugu = 'HMS హవోక్ (1893) టార్పెడో బోట్ డిస్ట్రాయర్'
+    expect(isForeign(detectLanguage(telugu))).to.equal(true)
+    expect(isForeign(detectLanguage('C&#8217;est m&#234;me meilleur que l&#8217;autre'))).to.equal(
+      true,
+    )
+    expect(isForeign(detectLanguage('It&#8217;s even better &amp; cheaper'))).to.equal(false)
+  })
+
   it('names the language', () => {
     const foreign = SAMPLES.filter(([code, { length }]) => !isServed(code) && length >= 20)
     // The detector has one model for Indonesian and Malay.
