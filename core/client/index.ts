@@ -242,8 +242,9 @@ export class HubClient {
   }
 
   async #paymentHeader(offered: HubResponse, path: string, maxAmount: bigint) {
-    const { account } = await this.#wallet()
     const pay = await import('./pay.ts') // lazy: signing is slow to load
+    if (!pay.offersPayment(offered)) return undefined
+    const { account } = await this.#wallet()
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }
     return pay.createPaymentHeader(account, offered, limit)

@@ -1,6 +1,7 @@
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../clock.ts'
 import { chooseTerms, parseOffer } from '../payments/paying/terms.ts'
+import { PaymentTermsError } from '../payments/paying/terms-error.ts'
 import { signPayment } from '../payments/paying/x402-client.ts'
 import type { HubResponse } from './transport.ts'
 
@@ -14,6 +15,17 @@ export interface PaymentLimit {
   readonly maxAmount: bigint
   /** Maximum validity of the payment. @defaultValue 60 */
   readonly lifetimeSeconds?: bigint | undefined
+}
+
+/** True if a 402 can be paid; without terms, it only asks for credits or a signed challenge. */
+export function offersPayment({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>): boolean {
+  try {
+    parseOffer({ headers, body: bytes })
+    return true
+  } catch (error) {
+    if (error instanceof PaymentTermsError && error.reason === 'no_offer') return false
+    throw error
+  }
 }
 
 /**

@@ -91,6 +91,8 @@ function toOffer(envelope: JsonObject): Offer {
   if (!isKnown || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
     throw new PaymentTermsError('malformed_offer')
   }
+  // Only a challenge of sign-in-with-x: a wallet may sign it, but there is nothing to pay.
+  if (accepts.length === 0) throw new PaymentTermsError('no_offer')
   const entries = accepts.filter(isJsonObject)
   if (entries.length === 0) throw new PaymentTermsError('malformed_offer')
   return { version, resource, extensions, entries }

@@ -74,7 +74,7 @@ describe('an offer', () => {
     ],
     ['version 3', header(base64({ x402Version: 3, accepts: [V2] })), 'malformed_offer'],
     ['accepts that is not a list', v2({ 0: V2 }), 'malformed_offer'],
-    ['no entries', v2([]), 'malformed_offer'],
+    ['no entries', v2([]), 'no_offer'],
     ['entries that are not objects', v2([null, 1, 'x', [V2]]), 'malformed_offer'],
     ['101 entries', v2(Array.from({ length: 101 }, () => V2)), 'malformed_offer'],
     ['null', header(base64(null)), 'malformed_offer'],
