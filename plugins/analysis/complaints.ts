@@ -106,9 +106,11 @@ export const complaintsIn = (tokens: readonly Token[]): Complaints => {
   }
   const { line, indexes } = lineOf(tokens)
   const read = (pattern: RegExp, valence: number): void => {
-    for (const { index, 0: match } of line.matchAll(pattern)) {
-      const from = indexes.get(index) ?? 0
-      const until = indexes.get(index + match.length) ?? tokens.length
+    pattern.lastIndex = 0
+    // Unlike `matchAll`, `exec` does not copy the pattern, which would cost more than a short line.
+    for (let found = pattern.exec(line); found !== null; found = pattern.exec(line)) {
+      const from = indexes.get(found.index) ?? 0
+      const until = indexes.get(pattern.lastIndex) ?? tokens.length
       const first = tokens[from]
       if (until === from + 1 && first !== undefined && isOpinion(first)) continue
       const isNegated = tokens.slice(Math.max(0, from - NEGATION_REACH), from).some(isNegation)
