@@ -28,12 +28,18 @@ const COPULAS = new Set(
 )
 /** Ends a clause, whose opinions say little of the next one. */
 const CLAUSE_END = /^(?:[;.:]|but|although|though|however|while|whereas|except)$/
+const CONCESSION = /^(?:although|though|while|whereas|despite|if)$/
 const isClauseEnd = (tokens: readonly Token[], at: number): boolean => {
   const word = tokens[at]?.lower ?? ''
   if (word === 'yet') return tokens[at - 1]?.lower === ','
   if (word === 'even') return tokens[at + 1]?.lower === 'if'
+  if (word === ',') return at < NEAR_TOKENS && isFirstComma(tokens, at)
   return CLAUSE_END.test(word)
 }
+/** True for the comma after a concession that opens a sentence: `Although …, …`. */
+const isFirstComma = (tokens: readonly Token[], at: number): boolean =>
+  CONCESSION.test(tokens[tokens[0]?.lower === 'even' ? 1 : 0]?.lower ?? '') &&
+  !tokens.slice(0, at).some(({ lower }) => lower === ',')
 const ASPECT_TOKENS_MAX = 3
 const NEAR_TOKENS = 24
 /** Weight factor of an opinion beyond the end of its clause. */
@@ -219,7 +225,9 @@ const candidates = (
   const opinionated = new Set(opinions.map(({ at }) => at))
   const runs: { from: number; to: number }[] = []
   for (let at = 0; at < tokens.length; at += 1) {
-    if (!isNounAt(tokens, at)) continue
+    const isAdjective =
+      opinionated.has(at) && isNounLike(tokens[at + 1]) && !opinionated.has(at + 1)
+    if (!isNounAt(tokens, at) || isAdjective) continue
     let to = at + 1
     while (
       to - at < ASPECT_TOKENS_MAX &&
@@ -229,7 +237,7 @@ const candidates = (
       !opinionated.has(to)
     )
       to += 1
-    if (isNounPosition(tokens, at, to)) runs.push({ from: at, to })
+    if (isNounPosition(tokens, at, to, opinionated)) runs.push({ from: at, to })
     at = to - 1
   }
   return runs
@@ -250,11 +258,19 @@ const isAfterNoun = (word: string): boolean =>
 const isOneSpace = (text: string, tokens: readonly Token[], at: number): boolean =>
   text.slice(tokens[at - 1]?.end, tokens[at]?.start) === ' '
 
-const isNounPosition = (tokens: readonly Token[], from: number, to: number): boolean => {
+const isNounPosition = (
+  tokens: readonly Token[],
+  from: number,
+  to: number,
+  opinionated: ReadonlySet<number>,
+): boolean => {
   const before = tokens[from - 1]
   const after = tokens[to]
+  const isStart = before === undefined || before.lower === ',' || isClauseEnd(tokens, from - 1)
   return (
     (before !== undefined && (OPENERS.has(before.lower) || isOpinion(before))) ||
-    (after !== undefined && COPULAS.has(after.lower))
+    opinionated.has(from - 1) ||
+    (after !== undefined && COPULAS.has(after.lower)) ||
+    (isStart && opinionated.has(to))
   )
 }

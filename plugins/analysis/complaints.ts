@@ -74,11 +74,14 @@ const NEGATED_VERB =
   `(?:${patternsOf('!')})`
 /** The leading blank finds matches faster than a lookbehind. */
 const onWords = (patterns: string): RegExp => new RegExp(` (?:${patterns})(?= )`, 'g')
-const FAULT = onWords(`${patternsOf('-')}|${NEGATED_VERB}`)
+const FAULTS = ['-', '=']
+  .map(patternsOf)
+  .concat(NEGATED_VERB)
+  .map((patterns) => onWords(patterns))
 const MERIT = onWords(patternsOf('+'))
 
-const FAILURE = new RegExp(`^ (?:(?:is|was|were|has|have|had) )?${NEGATED_VERB} `)
-const FAILURE_TOKENS_MAX = 5
+const FAILURE = new RegExp(`^ (?:(?:is|was|were|has|have|had|still) )?${NEGATED_VERB} `)
+const FAILURE_TOKENS_MAX = 6
 /** True for the noun of `my order never arrived`, which elsewhere is no aspect. */
 export const isFailing = (tokens: readonly Token[], at: number): boolean =>
   /^(?:the|my|our|your|their|this)$/.test(tokens[at - 1]?.lower ?? '') &&
@@ -119,7 +122,7 @@ export const complaintsIn = (tokens: readonly Token[]): Complaints => {
   }
   read(MERIT, MERIT_VALENCE)
   for (const at of tokens.keys()) add(at, at + 1, absentTrouble(tokens, at))
-  read(FAULT, FAULT_VALENCE)
+  for (const pattern of FAULTS) read(pattern, FAULT_VALENCE)
   return { opinions: opinions.sort((a, b) => a.at - b.at), tokens: taken }
 }
 
