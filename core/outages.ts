@@ -62,6 +62,7 @@ export class Outages {
   readonly #now: () => number
   readonly #outages = new Map<string, Outage>()
   readonly #checks = new Map<string, () => Promise<unknown>>()
+  readonly #available = new Set<string>()
 
   constructor(log: Log, options: OutageOptions = {}) {
     this.#log = log
@@ -95,13 +96,16 @@ export class Outages {
     if (check && !outage.isChecked) void this.#poll(component, outage, check)
   }
 
-  /** Components that fail now, and those that failed before. */
+  /** Components that are known to work or have failed. */
   states(): readonly { readonly component: string; readonly failing: boolean }[] {
-    return [...this.#outages].map(([component, { isOver }]) => ({ component, failing: !isOver }))
+    const isFailing = (component: string) => this.#outages.get(component)?.isOver === false
+    const known = new Set([...this.#checks.keys(), ...this.#available, ...this.#outages.keys()])
+    return [...known].map((component) => ({ component, failing: isFailing(component) }))
   }
 
   /** Records that a component is available; call it where `addCheck` is not used. */
   succeed(component: string): void {
+    this.#available.add(component)
     const outage = this.#outages.get(component)
     if (!outage || outage.isOver || outage.ending) return
     outage.availableAt = this.#now()

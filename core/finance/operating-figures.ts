@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { type Lag, subscriberLags } from '../ledger/outbox/subscriber.ts'
 
 /** Last runs of a job, over all processes. */
 export interface JobFigures {
@@ -28,6 +29,14 @@ export interface OperatingFigures {
   /** Age of the last backup and drill; before the first, that of the installation. */
   readonly backups: readonly { readonly kind: 'backup' | 'drill'; readonly ageSeconds: number }[]
   readonly exceptions: { readonly open: bigint; readonly oldestSeconds: number }
+  /** Journal entries that a subscriber has not handled, by its name. */
+  readonly subscribers: ReadonlyMap<string, bigint>
+  /** Bytes of the log that a replica of the database has not confirmed, by its replication slot. */
+  readonly replicas: readonly {
+    readonly replica: string
+    readonly connected: boolean
+    readonly behindBytes: bigint
+  }[]
   /** Share of the money in the ledger that is matched with the chain, by age of its entries. */
   readonly matched: readonly { readonly within: string; readonly ratio: number }[]
 }
@@ -47,7 +56,8 @@ const QUEUES = `
     SELECT 'mail' AS queue, created_at AS since FROM hub.mail
     UNION ALL SELECT 'webhooks', at FROM hub.webhook_delivery WHERE state = 'pending'
     UNION ALL SELECT 'payouts', started_at FROM hub.payout WHERE state = 'started'
-    UNION ALL SELECT unnest(ARRAY['mail', 'webhooks', 'payouts']), NULL) q
+    UNION ALL SELECT 'exports', asked_at FROM hub.export WHERE state = 'waiting'
+    UNION ALL SELECT unnest(ARRAY['mail', 'webhooks', 'payouts', 'exports']), NULL) q
   GROUP BY queue ORDER BY queue`
 
 const RECONCILED = `
@@ -65,6 +75,15 @@ const EXCEPTIONS = `
   SELECT count(*) AS open, coalesce(${AGE('min(found_at)')}, 0) AS "oldestSeconds"
   FROM hub.reconciliation_exception WHERE resolved_at IS NULL`
 
+/** A slot that nobody reads any more fills the disk of the database. */
+const REPLICAS = `
+  SELECT slot_name AS replica, active AS connected, greatest(0, pg_wal_lsn_diff(
+      CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
+      coalesce(confirmed_flush_lsn, restart_lsn)))::bigint AS "behindBytes"
+  FROM pg_replication_slots
+  WHERE NOT temporary AND coalesce(confirmed_flush_lsn, restart_lsn) IS NOT NULL
+  ORDER BY slot_name`
+
 /** Entries older than the limit, of the day before it. */
 const MATCHED = `
   SELECT l.within,
@@ -75,14 +94,17 @@ const MATCHED = `
   GROUP BY l.within ORDER BY l.within`
 
 export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures> {
-  const [jobs, queues, reconciled, backups, exceptions, matched] = await Promise.all([
-    pool.query<JobFigures>(JOBS),
-    pool.query<QueueFigures>(QUEUES),
-    pool.query<OperatingFigures['reconciled'][number]>(RECONCILED),
-    pool.query<OperatingFigures['backups'][number]>(BACKUPS),
-    pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
-    pool.query<OperatingFigures['matched'][number]>(MATCHED),
-  ])
+  const [jobs, queues, reconciled, backups, exceptions, matched, replicas, lags] =
+    await Promise.all([
+      pool.query<JobFigures>(JOBS),
+      pool.query<QueueFigures>(QUEUES),
+      pool.query<OperatingFigures['reconciled'][number]>(RECONCILED),
+      pool.query<OperatingFigures['backups'][number]>(BACKUPS),
+      pool.query<OperatingFigures['exceptions']>(EXCEPTIONS),
+      pool.query<OperatingFigures['matched'][number]>(MATCHED),
+      pool.query<OperatingFigures['replicas'][number]>(REPLICAS),
+      subscriberLags(pool),
+    ])
   return {
     jobs: jobs.rows,
     queues: queues.rows,
@@ -90,5 +112,14 @@ export async function readOperatingFigures(pool: Pool): Promise<OperatingFigures
     backups: backups.rows,
     exceptions: exceptions.rows[0]!,
     matched: matched.rows,
+    replicas: replicas.rows,
+    subscribers: sumByName(lags),
   }
+}
+
+/** Adds up the shards of each subscriber. */
+function sumByName(lags: readonly Lag[]): ReadonlyMap<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const { name, behind } of lags) sums.set(name, (sums.get(name) ?? 0n) + behind)
+  return sums
 }

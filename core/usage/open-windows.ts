@@ -32,6 +32,7 @@ export class FallbackWindows implements Windows {
   constructor(shared: Windows, log: Log) {
     this.#shared = shared
     this.#log = log
+    outagesOf(log).succeed(COMPONENT) // it has connected
   }
 
   async count(key: string, seconds: number): Promise<WindowCount> {

@@ -104,9 +104,16 @@ function paymentGauges({ open, paused, outflow }: Snapshot): readonly GaugeValue
     }),
   )
   const age = Math.max(0, ...open.map(({ oldestSeconds }) => oldestSeconds))
+  const sum = (of: (group: OpenPaymentGroup) => bigint): bigint =>
+    open.reduce((total, group) => total + of(group), 0n)
+  const byAge = [
+    [{ age: '1h' }, sum(({ hourOld }) => hourOld)],
+    [{ age: '24h' }, sum(({ dayOld }) => dayOld)],
+  ] as const
   const outflowHelp = 'Signed for sellers this UTC day, less unused payments.'
   return [
     ['hub_unresolved_payments', 'Payments whose outcome or finality is pending.', states],
+    ['hub_unresolved_payments_older', 'Unresolved payments that are at least this old.', byAge],
     ['hub_unresolved_payment_oldest_seconds', 'Age of the oldest unresolved payment.', age],
     ['hub_outgoing_paused', '1 if payments to sellers are paused.', paused ? 1 : 0],
     ['hub_outflow_today_microdollars', outflowHelp, outflow],

@@ -9,17 +9,34 @@ export const operatingGauges = ({
   backups,
   exceptions,
   matched,
+  replicas,
+  subscribers,
 }: OperatingFigures): readonly GaugeValues[] => [
   ...jobGauges(jobs),
   [
     'hub_queue_pending',
-    'Pending mails, webhook deliveries and payouts.',
+    'Pending mails, webhook deliveries, payouts and exports.',
     queues.map(({ queue, pending }) => [{ queue }, pending] as const),
   ],
   [
     'hub_queue_oldest_seconds',
     'Age of the oldest of them.',
     queues.map(({ queue, oldestSeconds }) => [{ queue }, oldestSeconds] as const),
+  ],
+  [
+    'hub_subscriber_behind_entries',
+    'Journal entries that a subscriber has not handled.',
+    [...subscribers].map(([name, behind]) => [{ name }, behind] as const),
+  ],
+  [
+    'hub_replica_connected',
+    '1 if a replica of the database reads its replication slot.',
+    replicas.map(({ replica, connected }) => [{ replica }, connected ? 1 : 0] as const),
+  ],
+  [
+    'hub_replica_behind_bytes',
+    'Bytes of the database log that a replica has not confirmed; the database stores them.',
+    replicas.map(({ replica, behindBytes }) => [{ replica }, behindBytes] as const),
   ],
   [
     'hub_reconciled_seconds',

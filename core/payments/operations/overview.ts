@@ -88,6 +88,9 @@ export interface OpenPaymentGroup {
   readonly amount: bigint
   /** Age of the oldest one. */
   readonly oldestSeconds: number
+  /** Number of those that have been open for an hour, and for a day. */
+  readonly hourOld: bigint
+  readonly dayOld: bigint
 }
 
 /** Selects all open payments of both directions. */
@@ -102,7 +105,9 @@ export async function summarizeOpenPayments(pool: Pool): Promise<readonly OpenPa
   const { rows } = await pool.query<OpenPaymentGroup>(
     `SELECT direction, state, count(*) AS count, sum(amount)::bigint AS amount,
        greatest(0, floor(extract(epoch FROM clock_timestamp() - min(since))))::integer
-         AS "oldestSeconds"
+         AS "oldestSeconds",
+       count(*) FILTER (WHERE since <= clock_timestamp() - interval '1 hour') AS "hourOld",
+       count(*) FILTER (WHERE since <= clock_timestamp() - interval '1 day') AS "dayOld"
      FROM (${OPEN_PAYMENTS_SQL}) p GROUP BY direction, state ORDER BY direction, state`,
   )
   return rows

@@ -83,6 +83,10 @@ the routes and services in the dashboard; look at the other alerts first.</p>
 <p><strong>Requests wait for database connections.</strong> The database is slow, or its
 connections are too few. Look for long queries in <code>pg_stat_activity</code>, and at the disk
 of the database.</p>
+<h2 id="hub-replica-behind">HubReplicaBehind</h2>
+<p><strong>A replica of the database is away or far behind.</strong> The database stores the log
+that the replication slot has not confirmed, until its disk is full. Repair the replica; if it is
+gone for good, remove its slot with <code>SELECT pg_drop_replication_slot('…')</code>.</p>
 <h2 id="hub-backup-old">HubBackupOld</h2>
 <p><strong>The last backup is older than 36 hours.</strong> The timer that runs <code>npm run
 backup</code> has stopped, or the command fails; it says why in one sentence. Run it by hand: a

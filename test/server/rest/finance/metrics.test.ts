@@ -43,6 +43,8 @@ describe('metrics', () => {
       'hub_unresolved_payments{direction="in",state="settled"}': 1,
       'hub_unresolved_payments{direction="out",state="unresolved"}': 1,
       'hub_unresolved_payments{direction="out",state="paid"}': 2,
+      'hub_unresolved_payments_older{age="1h"}': 0,
+      'hub_queue_pending{queue="exports"}': 0,
       'hub_wallet_usdc_microdollars{wallet="treasury"}': 5_000_000,
       'hub_wallet_usdc_microdollars{wallet="spend"}': 49_980_000,
       'hub_ledger_wallet_microdollars{wallet="spend"}': 50_000_000,
@@ -58,6 +60,38 @@ describe('metrics', () => {
     expect(metrics.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
     expect(metrics.get('hub_ledger_entries')).to.be.greaterThan(3)
     expect(metrics.get('process_resident_memory_bytes')).to.be.greaterThan(1_000_000)
+  })
+
+  it('tell how many payments have been open for an hour and for a day', async () => {
+    const { admin: owner, pool } = hub().database
+    await owner.query(
+      `ALTER TABLE hub.payment_intent DISABLE TRIGGER USER;
+       UPDATE hub.payment_intent SET created_at = created_at - CASE state
+         WHEN 'unresolved' THEN interval '25 hours' ELSE interval '61 minutes' END;
+       ALTER TABLE hub.payment_intent ENABLE TRIGGER USER`,
+    )
+    const metrics = parse(await collectGauges({ ...ports(), pool }))
+    expect(metrics.get('hub_unresolved_payments_older{age="1h"}')).to.equal(3)
+    expect(metrics.get('hub_unresolved_payments_older{age="24h"}')).to.equal(1)
+  })
+
+  it('tell what a subscriber and a replica of the database lack', async () => {
+    const { admin: owner, pool } = hub().database
+    const slot = `replica_${process.pid}`
+    await owner.query('SELECT pg_create_physical_replication_slot($1, true)', [slot])
+    try {
+      await owner.query(
+        "INSERT INTO hub.cursor (name, shard, seq) SELECT 'slow', shard, seq - 1 FROM ledger.head WHERE seq > 0",
+      )
+      const { rows } = await owner.query('SELECT FROM ledger.head WHERE seq > 0')
+      await owner.query("SELECT pg_logical_emit_message(false, 'a test', repeat('x', 100000))")
+      const metrics = parse(await collectGauges({ ...ports(), pool }))
+      expect(metrics.get('hub_subscriber_behind_entries{name="slow"}')).to.equal(rows.length)
+      expect(metrics.get(`hub_replica_connected{replica="${slot}"}`)).to.equal(0)
+      expect(metrics.get(`hub_replica_behind_bytes{replica="${slot}"}`)).to.be.at.least(100_000)
+    } finally {
+      await owner.query('SELECT pg_drop_replication_slot($1)', [slot])
+    }
   })
 
   it('are read once for concurrent requests', async () => {
