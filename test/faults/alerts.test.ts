@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
+import { requirePrograms } from '../support/skip.ts'
 
 const FOLDER = 'server/deploy/prometheus'
 /** Jobs run once a minute; reconciliation waits for final blocks. */
@@ -79,7 +80,7 @@ describe('a real Prometheus with the rules of the kit', function () {
   let hub: TestHub
 
   before(async function () {
-    if (spawnSync('prometheus', ['--version']).status !== 0) this.skip() // Debian: prometheus
+    requirePrograms(this, 'prometheus')
     nock.restore()
     hub = await startTestHub()
     await prometheus.start(new URL(hub.url).host)

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { requirePrograms, skip } from '../support/skip.ts'
 import { Machine, run, whyNoMachine } from './deployment/machine.ts'
 
 const PAGE = readFileSync('server/deploy/README.md', 'utf8')
@@ -74,10 +75,7 @@ describe('the page for operators', function () {
 
   it('leads from an empty Debian to two hubs that upgrades do not interrupt', function () {
     const reason = whyNoMachine()
-    if (reason !== undefined) {
-      process.stdout.write(`      skipped: ${reason}\n`)
-      this.skip()
-    }
+    if (reason !== undefined) skip(this, reason)
     const machine = new Machine()
     try {
       const [, packages = '', ...blocks] = blocksOf('A Debian machine')
@@ -119,7 +117,7 @@ describe('the page for operators', function () {
   })
 
   it('has units that systemd finds sound, and exposed by at most 2.5', function () {
-    if (spawnSync('systemd-analyze', ['--version']).status !== 0) this.skip() // Debian: systemd
+    requirePrograms(this, 'systemd-analyze')
     const root = mkdtempSync(join(tmpdir(), 'agenthub-test-'))
     try {
       cpSync('server/deploy/systemd', join(root, 'etc/systemd/system'), { recursive: true })

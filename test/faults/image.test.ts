@@ -10,6 +10,7 @@ import { freePort } from '../../core/runtime/net.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { skip } from '../support/skip.ts'
 import { type Container, ImageBuilder } from './deployment/image.ts'
 import { run, whyNoMachine } from './deployment/machine.ts'
 
@@ -23,10 +24,7 @@ describe('the container image', function () {
 
   before(async function () {
     const reason = whyNoMachine('buildah')
-    if (reason !== undefined) {
-      process.stdout.write(`      skipped: ${reason}\n`)
-      this.skip()
-    }
+    if (reason !== undefined) skip(this, reason)
     nock.restore()
     builder = new ImageBuilder()
     database = await freshDatabase('image', { empty: true })

@@ -20,7 +20,10 @@ describe('a release', function () {
         execFileSync('npm', ['run', 'release', '--', at(name), at('key.pem')], { stdio: 'ignore' })
         return readdirSync(at(name))
       })
-      expect(names[0]).to.have.length(5)
+      const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+      const packages = ['', 'cli-'].map((kind) => `agenthub-${kind}${version}.tgz`)
+      const others = ['NOTES.md', 'SHA256SUMS', 'SHA256SUMS.sig', 'sbom.cdx.json']
+      expect(names[0]).to.have.members([...packages, ...others])
       expect(names[1]).to.deep.equal(names[0])
       for (const name of names[0]!) {
         const same = readFileSync(at('first', name)).equals(readFileSync(at('second', name)))
@@ -40,5 +43,9 @@ describe('a release', function () {
     expect(notesOf(changelog, '1.0.0')).to.equal('# AgentHub 1.0.0\n\n- First.\n')
     expect(notesOf(changelog, '2.0.0')).to.include('- Next.')
     expect(() => notesOf('# C\n', '1.0.0')).to.throw('no section')
+    const own = notesOf(readFileSync('.github/CHANGELOG.md', 'utf8'), '0.0.0')
+    for (const heading of ['Downtime', 'New variables', 'Irreversible']) {
+      expect(own).to.match(new RegExp(`^- ${heading}: `, 'm'))
+    }
   })
 })

@@ -6,8 +6,9 @@ import { realSockets } from '../core/egress/fixture.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../support/hub.ts'
-import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
+import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { requirePrograms } from '../support/skip.ts'
 
 const USER = 'hub_web_of_a_test'
 const BARE = 'hub_bare_of_a_test'
@@ -35,7 +36,7 @@ describe('a hub behind PgBouncer in transaction mode', function () {
   }
 
   before(async function () {
-    if (!hasPgBouncer()) this.skip() // Debian: pgbouncer
+    requirePrograms(this, 'pgbouncer')
     database = await freshDatabase()
     await database.admin.query(LOGIN)
     await database.admin.query(`CREATE ROLE ${BARE} LOGIN PASSWORD '${PASSWORD}'`)

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -10,9 +10,6 @@ import { eventually } from './eventually.ts'
 /** Path of the program on Debian. */
 const PATH = '/usr/sbin:/usr/bin:/bin'
 const NOBODY = 65_534
-
-export const hasPgBouncer = (): boolean =>
-  spawnSync('pgbouncer', ['--version'], { env: { PATH } }).status === 0
 
 /** Real PgBouncer with transaction pooling. */
 export interface PgBouncer {

@@ -4,8 +4,8 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join, resolve } from 'node:path'
 
 /**
- * Makes the files of a release in an empty folder: the npm package, the SBOM, the notes from the
- * changelog, `SHA256SUMS`, and with a key (PEM, Ed25519) its signature. The same commit gives the
+ * Makes the files of a release in an empty folder: the npm package, the package with the command
+ * line that each hub serves at /downloads, the SBOM, the notes from the changelog, `SHA256SUMS`, and with a key (PEM, Ed25519) its signature. The same commit gives the
  * same bytes. `npm run release -- FOLDER [KEY]`; verify with `openssl pkeyutl -verify -rawin
  * -pubin -inkey release.pub -in SHA256SUMS -sigfile SHA256SUMS.sig`.
  */
@@ -28,6 +28,9 @@ function release(folder: string, keyFile: string | undefined): void {
   writeFileSync(join(folder, 'NOTES.md'), notesOf(changelog, version))
   execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT })
   copyFileSync(join(ROOT, 'dist/sbom.cdx.json'), join(folder, 'sbom.cdx.json'))
+  const served = ['--no-warnings', join(ROOT, 'server/downloads/main.ts')]
+  const bundle = execFileSync(process.execPath, served, { maxBuffer: 1 << 28 })
+  writeFileSync(join(folder, `agenthub-cli-${version}.tgz`), bundle)
   const hash = (name: string): string =>
     createHash('sha256')
       .update(readFileSync(join(folder, name)))

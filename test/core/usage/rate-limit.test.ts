@@ -10,6 +10,7 @@ import { RedisWindows } from '../../../core/usage/windows-redis.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { type RedisServer, redisProgram, startRedis } from '../../support/redis.ts'
+import { skip } from '../../support/skip.ts'
 
 let callers = 0n
 const caller = (more: Partial<Caller> = {}): Caller => {
@@ -217,7 +218,7 @@ describe('rate limits in Redis', function () {
   const lines: string[] = []
   const log = createLog('warn', { write: (line) => lines.push(line) })
   before(function () {
-    if (!redisProgram()) this.skip() // Debian: redis-server
+    if (!redisProgram()) skip(this, "needs Debian's redis-server or valkey-server")
   })
   const open = async () => {
     redis ??= await startRedis()

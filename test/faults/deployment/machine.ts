@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isInstalled } from '../../support/skip.ts'
 
 /** Installed once; each test has a copy. */
 const BASE = join(homedir(), '.cache/agenthub/debian-bookworm')
@@ -18,9 +19,7 @@ export const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 /** Reason why this machine cannot make an empty Debian; undefined: it can. */
 export function whyNoMachine(...programs: readonly string[]): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root'
-  const missing = ['debootstrap', 'unshare', ...programs].filter(
-    (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0,
-  )
+  const missing = ['debootstrap', 'unshare', ...programs].filter((name) => !isInstalled(name))
   return missing.length > 0 ? `needs Debian's ${missing.join(', ')}` : undefined
 }
 

@@ -3,6 +3,7 @@ import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type RedisServer, redisProgram, startRedis } from '../../support/redis.ts'
+import { skip } from '../../support/skip.ts'
 import { ProcessHub } from '../../support/workers.ts'
 import { type Answer, send } from '../http.ts'
 
@@ -174,7 +175,7 @@ describe('limits over two processes that count in Redis', function () {
   let redis: RedisServer
   let hub: ProcessHub
   before(async function () {
-    if (!redisProgram()) this.skip() // Debian: redis-server
+    if (!redisProgram()) skip(this, "needs Debian's redis-server or valkey-server")
     redis = await startRedis()
     hub = await ProcessHub.start({ HUB_WORKERS: '2', REDIS_URL: redis.url })
   })
