@@ -48,8 +48,12 @@ for (const [program, start] of Object.entries(PROXIES)) {
       session = connect(`https://${NAME}`, {
         createConnection: () =>
           connectTls({
-            ...{ host: '127.0.0.1', port, ca, localAddress: CLIENT },
-            ...{ servername: NAME, ALPNProtocols: ['h2'] },
+            host: '127.0.0.1',
+            port,
+            ca,
+            localAddress: CLIENT,
+            servername: NAME,
+            ALPNProtocols: ['h2'],
           }),
       })
     })
