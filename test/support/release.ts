@@ -5,9 +5,10 @@ import { join, resolve } from 'node:path'
 
 /**
  * Makes the files of a release in an empty folder: the npm package, the package with the command
- * line that each hub serves at /downloads, the SBOM, the notes from the changelog, `SHA256SUMS`, and with a key (PEM, Ed25519) its signature. The same commit gives the
- * same bytes. `npm run release -- FOLDER [KEY]`; verify with `openssl pkeyutl -verify -rawin
- * -pubin -inkey release.pub -in SHA256SUMS -sigfile SHA256SUMS.sig`.
+ * line that each hub serves at /downloads, the SBOM, the notes from the changelog, `SHA256SUMS`,
+ * and with a key (PEM, Ed25519) its signature. The same commit gives the same bytes. `npm run
+ * release -- FOLDER [KEY]`; verify with `openssl pkeyutl -verify -rawin -pubin -inkey release.pub
+ * -in SHA256SUMS -sigfile SHA256SUMS.sig`.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 

@@ -81,7 +81,8 @@ describe('metrics', () => {
     await owner.query('SELECT pg_create_physical_replication_slot($1, true)', [slot])
     try {
       await owner.query(
-        "INSERT INTO hub.cursor (name, shard, seq) SELECT 'slow', shard, seq - 1 FROM ledger.head WHERE seq > 0",
+        `INSERT INTO hub.cursor (name, shard, seq)
+         SELECT 'slow', shard, seq - 1 FROM ledger.head WHERE seq > 0`,
       )
       const { rows } = await owner.query('SELECT FROM ledger.head WHERE seq > 0')
       await owner.query("SELECT pg_logical_emit_message(false, 'a test', repeat('x', 100000))")
