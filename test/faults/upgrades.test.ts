@@ -104,7 +104,7 @@ describe('a data directory of an earlier version', function () {
     })
   }
   for (const [i, version] of versions.entries()) {
-    it(`of ${version.slice(0, 12)} keeps its keys, calls and credits, and a sound ledger`, async () => {
+    it(`of ${version.slice(0, 12)} keeps keys, calls and credits, and a sound ledger`, async () => {
       const place = join(folder, `version-${i}`)
       const dataDir = join(folder, `data-${i}`)
       install(version, place)

@@ -45,17 +45,9 @@ for (const [program, start] of Object.entries(PROXIES)) {
     })
     beforeEach(() => {
       const { port, certificate: ca } = proxy!
-      session = connect(`https://${NAME}`, {
-        createConnection: () =>
-          connectTls({
-            host: '127.0.0.1',
-            port,
-            ca,
-            localAddress: CLIENT,
-            servername: NAME,
-            ALPNProtocols: ['h2'],
-          }),
-      })
+      const address = { host: '127.0.0.1', port, localAddress: CLIENT }
+      const options = { ...address, ca, servername: NAME, ALPNProtocols: ['h2'] }
+      session = connect(`https://${NAME}`, { createConnection: () => connectTls(options) })
     })
     afterEach(() => session.destroy())
     after(async () => {
