@@ -106,10 +106,13 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
   return (await isReachable(url)) ? url : undefined
 }
 
+/** A server that is down refuses at once; one on a busy machine may need seconds to respond. */
+const RESPONSE_TIMEOUT_MS = 20_000
+
 async function isReachable(connectionString: string): Promise<boolean> {
   try {
     const client = await connectClient(connectionString, 'agenthub', {
-      connectionTimeoutMillis: 2_000,
+      connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
     })
     await client.end().catch(() => {})
     return true

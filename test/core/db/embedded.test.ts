@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { startEmbedded } from '../../../core/db/embedded.ts'
-import { openDatabase } from '../../../core/db/open.ts'
+import { joinDatabase, openDatabase } from '../../../core/db/open.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { eventually } from '../../support/eventually.ts'
 import { postmasterOf } from '../../support/postmaster.ts'
@@ -139,6 +139,20 @@ describe('the embedded PostgreSQL', function () {
     expect(failure).to.include(`${dataDir} is in use by process ${process.pid}. Stop that process`)
     expect(await query(server.url, 'SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
     await server.stop()
+  })
+
+  it('is used by a command even if it responds slowly, as on a busy machine', async () => {
+    const server = await startEmbedded({ dataDir, durable: false })
+    const postmaster = await postmasterOf(dataDir)
+    process.kill(postmaster, 'SIGSTOP')
+    const joined = joinDatabase({ dataDir })
+    try {
+      await sleep(2_500)
+      process.kill(postmaster, 'SIGCONT')
+      expect((await joined).adminUrl).to.equal(server.url)
+    } finally {
+      await server.stop()
+    }
   })
 
   it('is restarted at the same address after a crash, with a warning', async () => {
