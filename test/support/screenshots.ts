@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import nock from 'nock'
 import { openTestSites } from '../core/catalog/fixture.ts'
 import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { openAccount } from '../server/web/account-fixture.ts'
@@ -22,6 +23,7 @@ const VARIANTS = {
 const selected = process.argv.slice(2)
 
 /** Takes screenshots of every page in light, dark and phone width: `npm run screenshots`. */
+nock.restore() // the fixtures load it; its interceptors would break the guarded egress
 const sites = await openTestSites()
 const admin = createAdmin()
 const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
