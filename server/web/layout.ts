@@ -1,16 +1,18 @@
 import { ICON, STYLESHEET } from './assets.ts'
-import { Html, html } from './html.ts'
-import { MAIN_LINKS, type TabGroup } from './navigation.ts'
+import { type Html, html } from './html.ts'
+import type { TabGroup } from './navigation.ts'
+import { footer, header, sidebar } from './shell.ts'
+import type { Visitor } from './visitor.ts'
 
 export interface PageContent {
   readonly title: string
   readonly main: Html
   /** For search engines and link previews. */
   readonly description?: string
-  /** Current link of the main navigation. @defaultValue 'Account' on pages with tabs */
+  /** Current link of the main navigation. @defaultValue 'Account' on pages with a sidebar */
   readonly section?: string
   readonly tabs?: TabGroup
-  /** Name of the current tab. @defaultValue the title */
+  /** Name of the current page in the sidebar. @defaultValue the title */
   readonly tab?: string
   /** Paths of first-party scripts. */
   readonly scripts?: readonly string[]
@@ -37,14 +39,6 @@ export const CSP = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const CURRENT_PAGE = new Html(' aria-current="page"')
-
-const linkList = (links: Readonly<Record<string, string>>, current: string | undefined): Html =>
-  html`<ul>${Object.entries(links).map(
-    ([name, path]) =>
-      html`<li><a href="${path}"${name === current && CURRENT_PAGE}>${name}</a></li>`,
-  )}</ul>`
-
 /** Canonical link and Open Graph tags. */
 function previewTags({ title, description, canonical = '' }: PageContent, baseUrl: string): Html {
   const url = `${baseUrl}${canonical}`
@@ -61,10 +55,11 @@ function previewTags({ title, description, canonical = '' }: PageContent, baseUr
   )}`
 }
 
-/** Complete HTML document of a page. */
-export function layout(content: PageContent, site: Site): Html {
+/** Complete HTML document of a page. @param visitor undefined on public pages */
+export function layout(content: PageContent, site: Site, visitor?: Visitor): Html {
   const { title, main, description, tabs, tab = title, scripts = [] } = content
   const { section = tabs && 'Account' } = content
+  const hasSidebar = tabs !== undefined
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -77,22 +72,8 @@ export function layout(content: PageContent, site: Site): Html {
     (src) => html`<script src="${src}" type="module"></script>`,
   )}</head>
 <body><a class="skip" href="#main">Skip to content</a>
-<header class="header"><nav class="main-nav" aria-label="Main"><a class="brand" href="/">
-<img src="${ICON}" width="24" height="24" alt="">AgentHub</a>${linkList(
-    MAIN_LINKS,
-    section,
-  )}</nav></header>${
-    site.sandbox &&
-    html`<aside class="banner" aria-label="Sandbox"><p>This is a sandbox. It uses test money; real
-wallets cannot pay here.</p></aside>`
-  }
-${
-  tabs && html`<nav class="tabs" aria-label="${tabs.label}">${linkList(tabs.pages, tab)}</nav>`
-}<main id="main">${main}</main>
-<footer class="footer"><a href="/docs/agents">For agents</a>
-<a href="/docs/providers">For providers</a><a href="/docs/finance">For finance</a>
-<a href="/docs">API reference</a>
-<a href="/docs/problems">Error codes</a>
-<a href="/openapi.json">OpenAPI</a><a href="/llms.txt">llms.txt</a>
-<a href="/.well-known/x402">x402</a></footer></body></html>`
+${header({ sandbox: site.sandbox, section, hasSidebar, visitor })}<div class="frame">${
+    tabs && sidebar(tabs, tab, visitor)
+  }<main id="main">${main}</main></div>
+${footer}</body></html>`
 }

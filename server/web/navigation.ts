@@ -1,7 +1,11 @@
-/** Group of pages that share a tab bar. */
+import type { Role } from '../../core/identity/roles.ts'
+import type { IconName } from './icons.ts'
+
+/** Group of pages in the sidebar. */
 export interface TabGroup {
   readonly label: string
-  /** Paths by tab name. */
+  readonly icon: IconName
+  /** Paths by name. */
   readonly pages: Readonly<Record<string, string>>
 }
 
@@ -15,6 +19,7 @@ export const MAIN_LINKS = {
 
 export const DOCS_TABS: TabGroup = {
   label: 'Docs',
+  icon: 'book-open',
   pages: {
     'API reference': '/docs',
     'For agents': '/docs/agents',
@@ -27,7 +32,8 @@ export const DOCS_TABS: TabGroup = {
 }
 
 export const ACCOUNT_TABS: TabGroup = {
-  label: 'Account',
+  label: 'Build',
+  icon: 'command-line',
   pages: {
     Overview: '/account',
     Keys: '/account/keys',
@@ -36,24 +42,24 @@ export const ACCOUNT_TABS: TabGroup = {
     Webhooks: '/account/webhooks',
     Wallets: '/account/wallets',
     Sessions: '/account/sessions',
-    Selling: '/provider',
   },
 }
 
 export const SELLING_TABS: TabGroup = {
-  label: 'Selling',
+  label: 'Sell',
+  icon: 'building-storefront',
   pages: {
     Overview: '/provider',
     APIs: '/provider/services',
     Domains: '/provider/domains',
     Statistics: '/provider/statistics',
     Payouts: '/provider/payouts',
-    Buying: '/account',
   },
 }
 
 export const FINANCE_TABS: TabGroup = {
   label: 'Finance',
+  icon: 'scale',
   pages: {
     Overview: '/finance',
     Reports: '/finance/reports',
@@ -70,19 +76,25 @@ export const FINANCE_TABS: TabGroup = {
     Periods: '/finance/periods',
     Exports: '/finance/exports',
     'Audit log': '/finance/audit',
-    Administration: '/admin',
   },
 }
 
 export const ADMIN_TABS: TabGroup = {
-  label: 'Administration',
+  label: 'Admin',
+  icon: 'shield-check',
   pages: {
     Services: '/admin',
     Keys: '/admin/keys',
     Roles: '/admin/roles',
     'Access review': '/admin/access',
     Retention: '/admin/retention',
-    'Audit log': '/finance/audit',
-    Finance: '/finance',
   },
 }
+
+/** Areas of the sidebar by role; anyone signed in may buy and sell. */
+export const areasOf = (role: Role | undefined): readonly TabGroup[] => [
+  ACCOUNT_TABS,
+  SELLING_TABS,
+  ...(role === undefined ? [] : [FINANCE_TABS]),
+  ...(role === 'admin' ? [ADMIN_TABS] : []),
+]

@@ -22,8 +22,9 @@ import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
 import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
 import { type SiteFile, type SiteFileDeps, siteFiles } from './site-files.ts'
 import { dropKeptForm, keepForm, readKeptForm } from './submission-cookie.ts'
+import { readVisitor, type Visitor, type VisitorDeps } from './visitor.ts'
 
-export interface PageRouterDeps extends SessionDeps, SiteFileDeps {
+export interface PageRouterDeps extends SessionDeps, SiteFileDeps, VisitorDeps {
   readonly site: Site
   readonly limits: Pick<RateLimits, 'address'>
   readonly log: Log
@@ -83,7 +84,8 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   else {
     const messages = { done: readQuery(ctx)['done'], secret, resumed: submission !== undefined }
     const canonical = page.access === 'public' ? ctx.path : undefined
-    sendPage(ctx, { canonical, ...withMessages(content, page, messages) }, deps.site)
+    const visitor = await readVisitor(request.session, deps)
+    sendPage(ctx, { canonical, ...withMessages(content, page, messages) }, deps.site, visitor)
   }
   ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
 }
@@ -139,13 +141,14 @@ async function showFormAgain(
   page: AnyPage,
   request: PageRequest,
   { above, status, submission }: FormRepeat,
-  { site }: PageRouterDeps,
+  deps: PageRouterDeps,
 ): Promise<void> {
   const query = page.query && parse(page.query, readQuery(ctx))
   const content = await page.render({ ...request, query, submission })
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
-  sendPage(ctx, { ...content, main: html`${above(content.main)}${content.main}`, status }, site)
+  const main = html`${above(content.main)}${content.main}`
+  sendPage(ctx, { ...content, main, status }, deps.site, await readVisitor(request.session, deps))
 }
 
 const isPersonal = ({ access, actions }: AnyPage): boolean =>
@@ -163,7 +166,7 @@ async function openRequest(
   ctx.set({ ...(await limits.address(ctx.ip)).headers })
   const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
   assertNames(params)
-  const session = isPersonal(page) ? await findVisitor(ctx, deps) : undefined
+  const session = isPersonal(page) ? await findSession(ctx, deps) : undefined
   const requestId = requestIdOf(ctx)
   return {
     path: ctx.path,
@@ -185,8 +188,8 @@ async function openRequest(
   }
 }
 
-/** Finds the visitor's session. A network with too many failures has none: it may sign in again. */
-async function findVisitor(ctx: Context, deps: PageRouterDeps): Promise<Session | undefined> {
+/** Finds the session, if any. A network with too many failures has none: it may sign in again. */
+async function findSession(ctx: Context, deps: PageRouterDeps): Promise<Session | undefined> {
   try {
     return await sessionFromCookie(ctx, deps)
   } catch (error) {
@@ -255,9 +258,9 @@ function redirectTo(ctx: Context, path: string): void {
   ctx.status = SEE_OTHER
 }
 
-function sendPage(ctx: Context, content: PageContent, site: Site): void {
+function sendPage(ctx: Context, content: PageContent, site: Site, visitor?: Visitor): void {
   ctx.status = content.status ?? 200
-  ctx.body = Buffer.from(layout(content, site).text)
+  ctx.body = Buffer.from(layout(content, site, visitor).text)
   ctx.type = 'text/html; charset=utf-8'
   ctx.set('Content-Security-Policy', CSP)
   // With `no-referrer`, browsers send `Origin: null` with forms: the same-origin check rejects it.

@@ -109,6 +109,20 @@ export function readInputFields(
   return fields[0]?.member === null ? read[0]?.[1] : Object.fromEntries(read)
 }
 
+/** Returns the submitted input, or an example of it if nothing readable was submitted. */
+export function submittedInput(
+  schema: unknown,
+  values: Readonly<Record<string, unknown>> | undefined,
+): unknown {
+  const example = isJsonObject(schema) ? exampleOf(schema) : {}
+  if (!values) return example
+  try {
+    return readInputFields(inputFieldsOf(schema), values)
+  } catch {
+    return example
+  }
+}
+
 /** Converts text to the declared type; what cannot be converted is left to the schema's check. */
 function valueOf(field: InputField, text: string): unknown {
   const { kind, schema } = field

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../core/json.ts'
 import { exampleOf } from '../../core/testing/example.ts'
-import { type Html, html } from './html.ts'
+import { codeTabs } from './code-tabs.ts'
+import type { Html } from './html.ts'
 
 /** Call of a hosted service, ready to paste. */
 export interface ServiceCall {
@@ -38,14 +39,17 @@ interface FilledCall extends ServiceCall, EntryPoints {
   readonly rest: Readonly<Record<string, unknown>>
 }
 
-/** The call via curl, command line, MCP and TypeScript; each reads the key from `HUB_API_KEY`. */
+/** The call in five languages; each reads the key from `HUB_API_KEY`. */
 export function serviceSnippets(call: ServiceCall, entryPoints: EntryPoints): Html {
   const filled = { ...call, ...entryPoints, ...fillPath(call) }
-  return snippetList(`for ${call.method} ${call.path}`, {
+  const { slug, method, path } = call
+  const id = `${slug}-${method}${path}`.replaceAll(/[^\w]+/g, '-').toLowerCase()
+  return codeTabs(id, `for ${method} ${path}`, {
     curl: curlSnippet(filled),
-    'Command line': cliSnippet(filled),
-    'MCP, by curl': mcpSnippet(filled),
     TypeScript: typescriptSnippet(filled),
+    Python: pythonSnippet(filled),
+    CLI: cliSnippet(filled),
+    MCP: mcpSnippet(filled),
   })
 }
 
@@ -57,37 +61,23 @@ export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Ht
   const flag = method === undefined ? '' : ` -X ${method}`
   const data = body === undefined ? '' : ` \\\n  -d ${shellQuote(formatJson(body))}`
   const input = { ...request, max_price_usd: call.price }
-  return snippetList(`for ${call.method} ${call.url}`, {
+  return codeTabs('external', `for ${call.method} ${call.url}`, {
     curl: [
       `curl -i ${shellQuote(`${proxyUrl}/external`)}`,
       AUTH_HEADER,
       JSON_HEADER,
       `-d ${shellQuote(formatJson(request))}`,
     ].join(' \\\n  '),
-    'Command line': `${command} call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
-    'MCP, by curl': toolCallSnippet('hub_call_external', input, mcpUrl),
     TypeScript: `import { HubClient } from 'agenthub/client'
 
 const hub = new HubClient({ baseUrl: '${baseUrl}', apiKey: process.env.HUB_API_KEY })
 const { body, charged } = await hub.external(${formatJson(request)})
 console.log(body, charged)`,
+    Python: pythonRequest(`${proxyUrl}/external`, 'POST', request),
+    CLI: `${command} call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
+    MCP: toolCallSnippet('hub_call_external', input, mcpUrl),
   })
 }
-
-/** Collapsible snippets, the first one open. @param about names the call for the buttons */
-const snippetList = (about: string, snippets: Readonly<Record<string, string>>): Html =>
-  html`${Object.entries(snippets).map(
-    ([name, text], i) =>
-      html`<details${i === 0 && html` open`}><summary>${name}</summary>${copyableText(
-        text,
-        `Copy: ${name} ${about}`,
-      )}</details>`,
-  )}`
-
-/** Code block. Its copy button appears if scripts run. */
-export const copyableText = (text: string, label: string): Html =>
-  html`<div class="snippet"><pre tabindex="0"><code>${text}</code></pre>
-<button type="button" class="plain" data-copy aria-label="${label}" hidden>Copy</button></div>`
 
 function fillPath({ path, input }: ServiceCall): Pick<FilledCall, 'address' | 'rest'> {
   const rest = { ...((input ?? {}) as Record<string, unknown>) }
@@ -202,4 +192,30 @@ const typescriptSnippet = ({ slug, method, address, rest, baseUrl }: FilledCall)
 const hub = new HubClient({ baseUrl: '${baseUrl}', apiKey: process.env.HUB_API_KEY })
 const { body, charged } = await hub.call('${slug}', '${address}', ${formatJson(rest)}${options})
 console.log(body, charged)`
+}
+
+const pythonSnippet = (call: FilledCall): string => {
+  const { slug, method, address, rest, proxyUrl } = call
+  const url = `${proxyUrl}/${slug}${address}`
+  return hasQuery(call)
+    ? pythonRequest(`${url}${queryString(call)}`, method)
+    : pythonRequest(url, method, rest)
+}
+
+/** Request with the standard library of Python. */
+function pythonRequest(url: string, method: string, body?: unknown): string {
+  const hasBody = body !== undefined
+  // A JSON text within a JSON text is a string literal of Python, too.
+  const data = hasBody ? `\n    data=${JSON.stringify(JSON.stringify(body))}.encode(),` : ''
+  const type = hasBody ? `\n        "Content-Type": "application/json",` : ''
+  return `import os, urllib.request
+
+request = urllib.request.Request(
+    ${JSON.stringify(url)},
+    method="${method}",${data}
+    headers={
+        "Authorization": f"Bearer {os.environ['HUB_API_KEY']}",${type}
+    },
+)
+print(urllib.request.urlopen(request).read().decode())`
 }

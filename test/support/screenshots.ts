@@ -17,7 +17,7 @@ const FOLDER = join(import.meta.dirname, '../../.screenshots')
 const VARIANTS = {
   light: { width: 1_200, scheme: 'light' },
   dark: { width: 1_200, scheme: 'dark' },
-  phone: { width: 390, scheme: 'light' },
+  phone: { width: 320, scheme: 'light' },
 }
 /** Selects pages by parts of their file names: `npm run screenshots -- account`. */
 const selected = process.argv.slice(2)

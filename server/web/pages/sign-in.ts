@@ -6,6 +6,7 @@ import { signInCookies } from '../../rest/device-cookie.ts'
 import { form, formFields } from '../form.ts'
 import { html } from '../html.ts'
 import type { Site } from '../layout.ts'
+import { successMessage } from '../messages.ts'
 import { type AnyPage, formAction, page, requireSession } from '../page.ts'
 import { SIGN_IN, SIGN_IN_AGAIN } from '../page-router.ts'
 
@@ -39,24 +40,26 @@ const requestPage = ({ site, command }: SignInDeps): AnyPage =>
         fields: z.object({ email: z.string().trim() }),
         run: async ({ api }, body) => {
           await api('POST /v1/account/sign-in', { body })
-          return { to: `${SIGN_IN}?done=sent` }
+          return {
+            message: successMessage(html`<strong>Check your email.</strong> We sent a sign-in link
+to <strong>${body.email}</strong>. It works once and expires in ${MINUTES} minutes. No email? Check
+the address and your spam folder, then send it again.`),
+          }
         },
       }),
-    },
-    notices: {
-      sent: html`<strong>Check your email.</strong> We sent you a sign-in link. It works once and
-expires in ${MINUTES} minutes. No email? Check your spam folder, or request a new link below.`,
     },
     render: async ({ session, submission }) => {
       if (session) return { to: '/account' }
       const fields = formFields('ask', submission)
+      const isSent = submission !== undefined && submission.message === ''
       return {
         title: 'Sign in',
         section: 'Account',
         main: html`<h1>Sign in or sign up</h1><p class="lead">We email you a sign-in link, no
 password needed. Your first link creates your account.</p>${form({
           act: 'ask',
-          submit: 'Email me a link',
+          submit: isSent ? 'Send it again' : 'Email me a link',
+          ...(isSent && { kind: 'plain' }),
           fields: [
             fields.text({
               name: 'email',

@@ -17,6 +17,7 @@ import type { CallRequest } from '../../proxy/call-types.ts'
 import { parseMaxPrice } from '../../proxy/quote.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import type { ListPage } from '../../rest/paging.ts'
+import { COPY_SCRIPT } from '../assets.ts'
 import { callResult } from '../call-result.ts'
 import { filterBar, form, formFields, selectFilter } from '../form.ts'
 import { formatDollars } from '../format.ts'
@@ -29,12 +30,22 @@ import {
   type PageRequest,
   page,
 } from '../page.ts'
-import { inputFieldsOf, inputFormFields, readInputFields, withFieldIssues } from '../schema-form.ts'
+import {
+  inputFieldsOf,
+  inputFormFields,
+  readInputFields,
+  submittedInput,
+  withFieldIssues,
+} from '../schema-form.ts'
+import { serviceSnippets } from '../snippets.ts'
 import { withQuery } from '../table.ts'
 
 export interface TryDeps {
   readonly pool: Pool
+  readonly baseUrl: () => string
   readonly proxyUrl: () => string
+  readonly mcpUrl: () => string
+  readonly command: () => string
   /** Makes a call, with the rate limit of its caller. */
   readonly call: (request: CallRequest) => Promise<HttpResponse>
 }
@@ -73,19 +84,40 @@ export const tryPage = (deps: TryDeps): AnyPage =>
       return {
         title: `Try ${listing.name}`,
         section: 'Services',
+        scripts: [COPY_SCRIPT],
         main: html`<p class="breadcrumb"><a href="/services">Services</a> ›
 <a href="/services/${slug}">${listing.name}</a></p><h1>Try ${listing.name}</h1>
 <p class="lead">Fill in the form and make a real call.</p>${[
           endpoints.length > 1 && endpointChoice(slug, endpoints, endpoint),
           html`<h2><code>${nameOf(endpoint)}</code></h2><p>${endpoint.summary}</p>`,
           priceText(endpoint, listing.freeCallsPerMonth),
+        ]}<div class="beside"><section>${
           keys.length > 0 || endpoint.price === 0n
             ? runForm(request, endpoint, keys)
-            : nextStep(request),
-        ]}`,
+            : nextStep(request)
+        }</section><section><h3>The same call in code</h3>${codeOf(
+          deps,
+          slug,
+          endpoint,
+          request,
+        )}</section></div>`,
       }
     },
   })
+
+/** Code of the call with the submitted input, else with an example. */
+function codeOf(
+  { baseUrl, proxyUrl, mcpUrl, command }: TryDeps,
+  slug: string,
+  { method, path, inputSchema }: ServiceEndpoint,
+  { submission }: PageRequest,
+): Html {
+  const input = submittedInput(inputSchema, submission?.values)
+  return serviceSnippets(
+    { slug, method, path, input },
+    { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl(), command: command() },
+  )
+}
 
 async function serviceOf(pool: Pool, slug: string) {
   const found = await findService(pool, slug)

@@ -18,7 +18,7 @@ const ENTRY_POINTS = {
 
 /** First snippets of a page, or of a part of it, by name. */
 function textsOf(page: string, part = ''): Readonly<Record<string, string>> {
-  const pattern = /<summary>([^<]+)<\/summary><div class="snippet"><pre[^>]*><code>([^<]*)<\/code>/g
+  const pattern = /data-name="([^"]+)">\n<pre[^>]*><code>([^<]*)<\/code>/g
   const decoded = (text: string) =>
     text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
   return Object.fromEntries(
@@ -42,9 +42,11 @@ describe('snippets on pages', () => {
   async function paste(text: string): Promise<string> {
     const here = text.replace(/^npx \S+\.tgz/, `"${process.execPath}" server/cli/hub.mjs`)
     const program = ['--input-type=module-typescript', '-e', text]
-    const { stdout } = text.startsWith('import')
-      ? await run(process.execPath, program, { env, cwd: ROOT })
-      : await run('/bin/sh', ['-c', here], { env, cwd: ROOT })
+    const { stdout } = text.startsWith('import os')
+      ? await run('python3', ['-c', text], { env })
+      : text.startsWith('import')
+        ? await run(process.execPath, program, { env, cwd: ROOT })
+        : await run('/bin/sh', ['-c', here], { env, cwd: ROOT })
     return stdout
   }
 
@@ -54,13 +56,14 @@ describe('snippets on pages', () => {
     'an external API': ['listing of /shout', /shouted/],
   } as const
   for (const [what, [page, answer]] of Object.entries(PAGES)) {
-    it(`call ${what} in each of four ways`, async function () {
+    it(`call ${what} in each of five ways`, async function () {
       this.timeout(60_000)
-      const hasCurl = await run('curl', ['--version']).then(
-        () => true,
+      const programs = ['curl', 'python3'].map((program) => run(program, ['--version']))
+      const isMissing = await Promise.all(programs).then(
         () => false,
+        () => true,
       )
-      if (!hasCurl) this.skip()
+      if (isMissing) this.skip()
       const { rows } = await hub().database.admin.query<{ id: string }>(
         `SELECT id FROM hub.listing WHERE url LIKE '%/shout'`,
       )
@@ -68,7 +71,7 @@ describe('snippets on pages', () => {
       const { text } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
       const [, part] = page.split('#')
       const texts = textsOf(text, part && `id="${part}"`)
-      expect(Object.keys(texts)).to.have.length(4)
+      expect(Object.keys(texts)).to.have.length(5)
       await Promise.all(
         Object.values(texts).map(async (pasted) => {
           expect(await paste(pasted), pasted).to.match(answer)

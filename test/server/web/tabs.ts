@@ -22,7 +22,8 @@ const CLIPPED_TABLES = `[...document.querySelectorAll('.table-box')].filter((tab
 const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth'
 
 /** Interactive elements that are visible in print. */
-const PRINTED_CONTROLS = `[...document.querySelectorAll(':is(.main-nav, .tabs) ul, form, button')]
+const PRINTED_CONTROLS = `[...document.querySelectorAll(
+  ':is(.main-nav, .sidebar) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
 /** Width of A4 without margins, in CSS pixels. */

@@ -17,7 +17,7 @@ export const keyPage = (): AnyPage =>
   page('/account/keys/{id}', {
     actions: { ...secretActions, ...changeActions },
     notices: {
-      made: 'Key created. It works immediately.',
+      made: html`Key created. It works immediately. <a href="/account">Next step</a>`,
       rotated: 'New secret created.',
       renamed: 'Key renamed.',
       limited: 'Limits changed.',
@@ -144,8 +144,8 @@ const forms = (key: KeyJson, { submission }: PageRequest): Html =>
 type Fields = ReturnType<typeof formFields>
 
 const subKeyForm = (fields: Fields): Html =>
-  html`<h2>Create a sub-key</h2><p>A sub-key spends the credits of this key within its
-limits.</p>${form({
+  html`<h2 id="create-sub-key">Create a sub-key</h2><p>A sub-key spends the credits of this key
+within its limits.</p>${form({
     act: 'child',
     submit: 'Create sub-key',
     fields: [fields.text({ name: 'name', label: 'Name', max: 100 }), ...limitInputs(fields)],

@@ -12,19 +12,20 @@ import { cardTable, pager } from '../../table.ts'
 
 const PAGE_SIZE = '100'
 
+/** Creates a main key and shows its secret once. */
+export const createKey = formAction({
+  fields: z.object({ name: optionalText(100) }),
+  run: async ({ api }, body) => {
+    const created = await api<SecretJson>('POST /v1/keys', { body })
+    return { to: `/account/keys/${created.key_id}?done=made`, secret: created.api_key }
+  },
+})
+
 /** `/account/keys`: all keys of the account as a tree, and the form that creates a main key. */
 export const keysPage = (): AnyPage =>
   page('/account/keys', {
     query: z.object({ cursor: z.string().max(500).optional() }),
-    actions: {
-      make: formAction({
-        fields: z.object({ name: optionalText(100) }),
-        run: async ({ api }, body) => {
-          const created = await api<SecretJson>('POST /v1/keys', { body })
-          return { to: `/account/keys/${created.key_id}?done=made`, secret: created.api_key }
-        },
-      }),
-    },
+    actions: { make: createKey },
     render: async (request) => {
       const { cursor } = request.query
       const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', {

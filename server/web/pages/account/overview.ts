@@ -1,8 +1,13 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import {
+  listServices,
+  type PublishedService,
+} from '../../../../core/catalog/services/published-services.ts'
 import type { Clock } from '../../../../core/clock.ts'
+import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
-import { findRole, type Role } from '../../../../core/identity/roles.ts'
+import { cachedFor } from '../../../../core/runtime/cache.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
 import { viewSwitch } from '../../form.ts'
 import { alignedFormatter, formatCount, formatDollars, lastDays, pluralize } from '../../format.ts'
@@ -12,69 +17,89 @@ import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, page, requireSession } from '../../page.ts'
 import { stackedBars } from '../../stacked-bars.ts'
 import { metrics, table, withQuery } from '../../table.ts'
+import { checklist } from './checklist.ts'
+import { createKey } from './keys.ts'
 
 export interface OverviewDeps {
   readonly pool: Pool
   readonly clock: Clock
-  /** Wallets of administrators by configuration, in lowercase. */
-  readonly admins: readonly string[]
 }
 
+const CACHE_MS = 30_000
+const MAX_SUGGESTIONS = 50
+/** Days whose spending predicts when the credits run out. */
+const PACE_DAYS = 7
+const MAX_RUN_OUT_DAYS = 365n
 /** Longer ranges show one bar per week. */
 const MAX_DAILY_BARS = 100
 const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '1 year' } as const
 
 /** `/account`: credits and spending. */
-export const overviewPage = ({ pool, clock, admins }: OverviewDeps): AnyPage =>
-  page('/account', {
+export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
+  const suggested = cachedFor(CACHE_MS, async () => ({ service: await suggestService(pool) }))
+  return page('/account', {
+    actions: { make: createKey },
     query: z.object({ days: z.enum(['7', '30', '90', '365']).default('30') }),
     render: async (request) => {
-      const { principals, email } = requireSession(request)
+      const { principals } = requireSession(request)
       const { days: range } = request.query
       const days = lastDays(clock.now(), Number(range))
       const step = days.length > MAX_DAILY_BARS ? 7 : 1
-      const [roots, spent, role] = await Promise.all([
+      const week = lastDays(clock.now(), PACE_DAYS)
+      const [roots, spent, pace, steps, { service }] = await Promise.all([
         sumMainKeys(pool, principals),
         readDailySpending(pool, principals, { from: days[0]!, to: days.at(-1)!, step }),
-        findRole(pool, principals, admins),
+        readDailySpending(pool, principals, { from: week[0]!, to: week.at(-1)!, step: PACE_DAYS }),
+        readFirstSteps(pool, principals),
+        suggested(),
       ])
+      const { submission } = request
       return {
         title: 'Account',
         tabs: ACCOUNT_TABS,
         tab: 'Overview',
-        main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.
-<a class="small" href="/account/sessions">Sign out</a></p>${
-          role !== undefined && staffLinks(role)
-        }${
-          roots.count === 0 ? firstSteps() : accountMetrics(roots, spent, RANGES[range])
-        }${(roots.count > 0 || spent.length > 0) && spending(days, spent, { range, step })}`,
+        main: html`<h1>Overview</h1>${checklist({
+          steps: { ...steps, hasCredits: roots.credits > 0n },
+          service,
+          keyId: roots.keyId ?? undefined,
+          submission,
+        })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[range])}${
+          (roots.count > 0 || spent.length > 0) && spending(days, spent, { range, step })
+        }`,
       }
     },
   })
+}
 
-/** Links for finance staff and administrators. */
-const staffLinks = (role: Role): Html =>
-  html`<p class="actions"><a class="button plain" href="/finance">Finance</a>${
-    role === 'admin' && html`<a class="button plain" href="/admin">Administration</a>`
-  }</p>`
+/** Suggests a service for the first call: one with free calls, if there is one. */
+async function suggestService(pool: Pool): Promise<PublishedService | undefined> {
+  const services = await listServices(pool, { limit: MAX_SUGGESTIONS, after: undefined })
+  return services.find(({ freeCallsPerMonth }) => freeCallsPerMonth > 0) ?? services[0]
+}
 
-const firstSteps = (): Html =>
-  emptyState(
-    'No keys yet. Agents call with a key, which holds credits.',
-    html`<p><a class="button" href="/account/keys#make">Create a key</a>
-<a class="button plain" href="/account/wallets">Link a wallet</a></p>`,
-  )
+const sumSpent = (spent: readonly DailySpending[]): bigint =>
+  spent.reduce((sum, each) => sum + each.spent, 0n)
+
+/** Days until the credits run out at the spending of the last days. */
+function runOut(credits: bigint, pace: readonly DailySpending[]): string {
+  const spent = sumSpent(pace)
+  if (spent <= 0n) return '–'
+  const days = (credits * BigInt(PACE_DAYS)) / spent
+  return days > MAX_RUN_OUT_DAYS ? 'over a year' : pluralize(days, 'day')
+}
 
 function accountMetrics(
   { count: roots, credits, keyId }: MainKeyTotals,
   spent: readonly DailySpending[],
+  pace: readonly DailySpending[],
   range: string,
 ): Html {
   const total = (amountOf: (each: DailySpending) => bigint) =>
     spent.reduce((sum, each) => sum + amountOf(each), 0n)
   return html`${metrics({
     Credits: formatDollars(credits),
-    [`Spent, ${range}`]: formatDollars(total(({ spent }) => spent)),
+    [`Last for, by the past ${PACE_DAYS} days`]: runOut(credits, pace),
+    [`Spent, ${range}`]: formatDollars(sumSpent(spent)),
     Calls: formatCount(total(({ calls }) => calls)),
     'Failed, not charged': formatCount(total(({ failed }) => failed)),
     'Main keys': formatCount(roots),

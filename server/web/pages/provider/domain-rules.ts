@@ -7,6 +7,7 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
 import { cardTable, withQuery } from '../../table.ts'
+import { OUTCOME_TEXTS, previewForm } from './domain-preview.ts'
 
 /** Query of the page of a domain. */
 export const DomainQuery = z.object({
@@ -229,15 +230,11 @@ caching</summary> <div class="stack">${[
   ]}</div></details>`
 }
 
-const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
-  malformed_url: 'This is not a valid URL.',
-  domain_not_registered: 'This page is not on this domain.',
-  page_not_for_sale: 'No rule matches this page: it is not sold.',
-  page_denied: 'A rule excludes this page from sale.',
-}
-
-/** Price lookup: the rule that applies to a page. */
-export async function priceLookup({ api, params, query: { url }, path }: Request): Promise<Html> {
+/** Price lookup: the rule that applies to a page. @param canPreview false before verification */
+export async function priceLookup(
+  { api, params, query: { url }, path }: Request,
+  canPreview: boolean,
+): Promise<Html> {
   const result =
     url === undefined || url === ''
       ? undefined
@@ -255,6 +252,6 @@ price</button></form>${
         ? html`<strong>${formatDollars(result.rule.price_microdollars ?? 0)}</strong> by the rule
 <code>${result.rule.path}</code>.`
         : (OUTCOME_TEXTS[result.outcome] ?? result.outcome)
-    }</p></div>`
+    }</p>${result.rule && canPreview && previewForm(url ?? '')}</div>`
   }`
 }

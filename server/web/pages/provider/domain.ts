@@ -14,6 +14,7 @@ import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
 import { reviewNotice } from '../../review.ts'
 import { cardTable, definitionList, metrics } from '../../table.ts'
+import { previewAction } from './domain-preview.ts'
 import { DomainQuery, priceLookup, ruleActions, rulesPart } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
 import { earningsChart } from './statistics.ts'
@@ -54,6 +55,7 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
     },
   }),
   ...ruleActions,
+  preview: previewAction,
 }
 
 /** `/provider/domains/{id}`: proof of ownership, prices and earnings of a domain. */
@@ -86,7 +88,7 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
 <h1>${domain.domain} ${domainBadge(domain)}</h1>${reviewPart(domain)}${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)
-        }${rulesPart(rules, request)}${await priceLookup(request)}${
+        }${rulesPart(rules, request)}${await priceLookup(request, domain.state === 'verified')}${
           domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)
         }${settings(domain, request)}`,
       }

@@ -1,0 +1,77 @@
+import type { PublishedService } from '../../../../core/catalog/services/published-services.ts'
+import type { FirstSteps } from '../../../../core/identity/first-steps.ts'
+import { form, formFields } from '../../form.ts'
+import { formatCount } from '../../format.ts'
+import { Html, html } from '../../html.ts'
+import type { Submission } from '../../page.ts'
+import { withQuery } from '../../table.ts'
+
+export interface ChecklistContent {
+  readonly steps: FirstSteps & { readonly hasCredits: boolean }
+  /** Service for the first call. */
+  readonly service: PublishedService | undefined
+  /** A main key, if there is one. */
+  readonly keyId: string | undefined
+  readonly submission: Submission | undefined
+}
+
+interface Step {
+  readonly title: string
+  readonly isDone: boolean
+  readonly body: Html
+}
+
+/** Steps of a new account; undefined once all are done. */
+export function checklist(content: ChecklistContent): Html | undefined {
+  const steps = stepsOf(content)
+  const next = steps.findIndex(({ isDone }) => !isDone)
+  if (next === -1) return undefined
+  const done = steps.filter(({ isDone }) => isDone).length
+  return html`<section class="box"><h2>Get started</h2>
+<p class="muted">${done} of ${steps.length} steps done.</p><ol class="checklist">${steps.map(
+    ({ title, isDone, body }, i) =>
+      html`<li${isDone ? DONE : i === next && NEXT}><strong>${title}</strong>${
+        isDone && html` <span class="badge good">done</span>`
+      }${i === next && body}</li>`,
+  )}</ol></section>`
+}
+
+const DONE = new Html(' class="done"')
+const NEXT = new Html(' aria-current="step"')
+
+function stepsOf({ steps, service, keyId, submission }: ChecklistContent): readonly Step[] {
+  const key = keyId ?? ''
+  return [
+    { title: 'Create a key', isDone: steps.hasKey, body: keyForm(submission) },
+    { title: 'Make your first call', isDone: steps.hasCalled, body: callStep(service) },
+    {
+      title: 'Add credits',
+      isDone: steps.hasCredits,
+      body: html`<p>Free calls end after a number per month. Credits pay for all others.</p>
+<p><a class="button" href="${withQuery('/topup', { key_id: key })}">Add credits</a></p>`,
+    },
+    {
+      title: 'Limit what an agent can spend',
+      isDone: steps.hasLimits,
+      body: html`<p>Give each agent a sub-key with a limit per call, per day or in total.</p>
+<p><a class="button" href="/account/keys/${key}#create-sub-key">Create a sub-key</a></p>`,
+    },
+  ]
+}
+
+const keyForm = (submission: Submission | undefined): Html =>
+  html`<p>Agents call with a key, which holds credits. Have a wallet with a key already?
+<a href="/account/wallets">Link it</a>.</p>${form({
+    act: 'make',
+    submit: 'Create key',
+    fields: [formFields('make', submission).text({ name: 'name', label: 'Name', max: 100 })],
+  })}`
+
+const callStep = (service: PublishedService | undefined): Html =>
+  service === undefined
+    ? html`<p><a class="button" href="/services">Browse services</a></p>`
+    : html`<p>${service.name}: ${service.summary}${
+        service.freeCallsPerMonth > 0 &&
+        ` ${formatCount(service.freeCallsPerMonth)} calls per month are free.`
+      }</p><p><a class="button" href="/services/${service.slug}/try">Try ${service.name}</a>
+<a class="button plain" href="/services">Browse services</a></p>`

@@ -1,0 +1,80 @@
+import { ICON } from './assets.ts'
+import { formatDollars } from './format.ts'
+import { Html, html } from './html.ts'
+import { icon } from './icons.ts'
+import { areasOf, MAIN_LINKS, type TabGroup } from './navigation.ts'
+import type { Visitor } from './visitor.ts'
+
+const CURRENT_PAGE = new Html(' aria-current="page"')
+
+const linkList = (links: Readonly<Record<string, string>>, current: string | undefined): Html =>
+  html`<ul>${Object.entries(links).map(
+    ([name, path]) =>
+      html`<li><a href="${path}"${name === current && CURRENT_PAGE}>${name}</a></li>`,
+  )}</ul>`
+
+/** Parts of the header that depend on the page and its visitor. */
+interface HeaderContent {
+  readonly sandbox: boolean
+  /** Name of the current main link. */
+  readonly section: string | undefined
+  readonly hasSidebar: boolean
+  readonly visitor: Visitor | undefined
+}
+
+/** Header of every page. Its menus are popovers, which need no script. */
+export const header = ({ sandbox, section, hasSidebar, visitor }: HeaderContent): Html =>
+  html`<header class="header"><nav class="main-nav" aria-label="Main">${
+    hasSidebar &&
+    html`<button type="button" class="menu-button" popovertarget="sidebar" aria-label="Menu">${icon(
+      'bars-3',
+    )}</button>`
+  }<a class="brand" href="/"><img src="${ICON}" width="24" height="24" alt="">AgentHub</a>${
+    sandbox && TEST_MODE
+  }${linkList(MAIN_LINKS, section)}${visitor && accountMenu(visitor)}</nav></header>`
+
+const TEST_MODE = html`<button type="button" class="badge fair" popovertarget="test-mode">Test mode
+</button><div id="test-mode" class="popover" popover>This is a sandbox. It uses test money; real
+wallets cannot pay here.</div>`
+
+const accountMenu = ({ email, credits }: Visitor): Html =>
+  html`<button type="button" class="menu-button account-button" popovertarget="account-menu"
+aria-label="Account menu, ${formatDollars(credits)} credits">${icon('user-circle')}${formatDollars(
+    credits,
+  )}</button><div id="account-menu" class="popover" popover><p>Signed in as<br>
+<strong>${email}</strong></p><p class="muted">${formatDollars(credits)} credits</p><ul>
+<li><a href="/topup">Add credits</a></li><li><a href="/account/keys">Keys</a></li>
+<li><a href="/account/history">History</a></li>
+<li><a href="/account/sessions">${icon('arrow-right-start-on-rectangle')}Sign out</a></li>
+</ul></div>`
+
+/** Areas of up to this number of links in all are open, not only the current one. */
+const MAX_OPEN_LINKS = 14
+
+/** Pages of the areas that a visitor may enter. A popover on narrow screens. */
+export function sidebar(current: TabGroup, tab: string, visitor: Visitor | undefined): Html {
+  const areas = visitor ? areasOf(visitor.role) : [current]
+  const shown = areas.includes(current) ? areas : [current, ...areas]
+  const count = shown.reduce((sum, { pages }) => sum + Object.keys(pages).length, 0)
+  return html`<nav id="sidebar" class="sidebar" popover aria-label="${current.label}">${linkList(
+    MAIN_LINKS,
+    undefined,
+  )}${shown.map(
+    (area) =>
+      html`<details${(area === current || count <= MAX_OPEN_LINKS) && OPEN}><summary>${icon(
+        area.icon,
+      )}${area.label}</summary>${linkList(
+        area.pages,
+        area === current ? tab : undefined,
+      )}</details>`,
+  )}</nav>`
+}
+
+const OPEN = new Html(' open')
+
+export const footer = html`<footer class="footer"><a href="/docs/agents">For agents</a>
+<a href="/docs/providers">For providers</a><a href="/docs/finance">For finance</a>
+<a href="/docs">API reference</a>
+<a href="/docs/problems">Error codes</a>
+<a href="/openapi.json">OpenAPI</a><a href="/llms.txt">llms.txt</a>
+<a href="/.well-known/x402">x402</a></footer>`
