@@ -1,4 +1,6 @@
-import { createHash, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { leafHash, rootFrom, sha256 } from './merkle-path.ts'
+import { isSigned, ProofError, readReceipt } from './receipt.ts'
 
 /** Evidence about a call, as `GET /v1/calls/{id}/proof` returns it. */
 export interface CallProof {
@@ -31,13 +33,6 @@ export interface ProvenCall {
   }[]
 }
 
-/** Proof that does not hold; the message names the part. */
-export class ProofError extends Error {
-  override readonly name = 'ProofError'
-}
-
-const RECEIPT_TYPE = 'agenthub-receipt+jws'
-
 /**
  * Verifies offline that the hub signed the receipt of a call, and that the entries which the
  * receipt names are in the journal whose root the hub signed, with the charged amount.
@@ -46,7 +41,7 @@ const RECEIPT_TYPE = 'agenthub-receipt+jws'
  */
 export function verifyCallProof(proof: CallProof, keys: readonly JsonWebKey[]): ProvenCall {
   const trusted = keys.map((key) => createPublicKey({ key, format: 'jwk' }))
-  const claims = readReceipt(proof.receipt, trusted)
+  const { claims } = readReceipt(proof.receipt, trusted)
   const entries = proof.entries.map((entry) => verifyEntry(entry, trusted))
   if (entries.length === 0) throw new ProofError('It proves no entry.')
   if (entries.some(({ id }) => id !== claims['ledger_entry'])) {
@@ -59,29 +54,12 @@ export function verifyCallProof(proof: CallProof, keys: readonly JsonWebKey[]): 
   return { claims, entries: shown }
 }
 
-function readReceipt(receipt: string, keys: readonly KeyObject[]): Record<string, unknown> {
-  const [head = '', body = '', signature = '', ...rest] = receipt.split('.')
-  const signed = Buffer.from(`${head}.${body}`)
-  if (rest.length > 0 || !isSigned(signed, Buffer.from(signature, 'base64url'), keys)) {
-    throw new ProofError('The receipt is not signed by the hub.')
-  }
-  const { typ } = parsePart(head)
-  if (typ !== RECEIPT_TYPE) throw new ProofError('What the hub signed is not a receipt.')
-  return parsePart(body)
-}
-
-const parsePart = (part: string): Record<string, unknown> =>
-  JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-
-const isSigned = (data: Buffer, signature: Buffer, keys: readonly KeyObject[]): boolean =>
-  keys.some((key) => verify(null, data, key, signature))
-
 function verifyEntry({ leaf_index: index, row, path, checkpoint }: EntryProof, keys: KeyObject[]) {
   const { shard, size, root, at } = readCheckpoint(checkpoint, keys)
   const data = Buffer.from(row, 'base64')
   const siblings = path.map((hash) => Buffer.from(hash, 'base64'))
-  const leaf = sha256(LEAF, sha256(data))
-  if (!rootFrom(leaf, { index, size, siblings })?.equals(root)) {
+  const place = { index, size, siblings }
+  if (!rootFrom(leafHash(sha256(data)), place)?.equals(root)) {
     throw new ProofError('The path does not lead from the entry to the root of the checkpoint.')
   }
   const entry = readEntry(data)
@@ -108,36 +86,6 @@ function readCheckpoint(note: string, keys: readonly KeyObject[]) {
     throw new ProofError('A checkpoint is not signed by the hub, or has no root.')
   }
   return { shard: Number(shard), size: Number(size), root: Buffer.from(root, 'base64'), at }
-}
-
-const LEAF = Buffer.of(0)
-const NODE = Buffer.of(1)
-const sha256 = (...parts: readonly Buffer[]): Buffer =>
-  createHash('sha256').update(Buffer.concat(parts)).digest()
-const half = (value: number): number => Math.floor(value / 2)
-
-/** Root to which a path leads (RFC 9162, section 2.1.3.2); undefined if its length is wrong. */
-function rootFrom(
-  leaf: Buffer,
-  { index, size, siblings }: { index: number; size: number; siblings: readonly Buffer[] },
-): Buffer | undefined {
-  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return undefined
-  let position = index
-  let last = size - 1
-  let root = leaf
-  for (const sibling of siblings) {
-    if (last === 0) return undefined
-    if (position % 2 === 1 || position === last) {
-      root = sha256(NODE, sibling, root)
-      while (position % 2 === 0 && position !== 0) {
-        position = half(position)
-        last = half(last)
-      }
-    } else root = sha256(NODE, root, sibling)
-    position = half(position)
-    last = half(last)
-  }
-  return last === 0 ? root : undefined
 }
 
 const COLUMNS = 21

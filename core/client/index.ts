@@ -15,10 +15,10 @@ export { usd } from '../money.ts'
 export {
   type CallProof,
   type EntryProof,
-  ProofError,
   type ProvenCall,
   verifyCallProof,
 } from './call-proof.ts'
+export { ProofError, type VerifiedReceipt, verifyReceipt } from './receipt.ts'
 export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
 /** A wallet that signs registrations and payments. */

@@ -6,10 +6,10 @@ import {
   hkdfSync,
   type KeyObject,
   randomUUID,
+  sign,
 } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Signer } from './signer.ts'
 
 /** Ed25519 key of the hub, which signs receipts and checkpoints. */
 export interface SigningKey {
@@ -17,8 +17,8 @@ export interface SigningKey {
   readonly id: string
   /** Public key, 32 bytes (RFC 8032). */
   readonly publicKey: Buffer
-  /** Returns the 64-byte signature. Batches are signed in a worker thread. */
-  sign(bytes: Uint8Array): Promise<Buffer>
+  /** Returns the 64-byte signature. */
+  sign(bytes: Uint8Array): Buffer
   /** Private key in PKCS#8 (DER). */
   readonly privateBytes: Buffer
   /** Derives a 32-byte secret for a purpose (HKDF, RFC 5869). */
@@ -58,12 +58,11 @@ export async function loadSigningKeys({
 /** Wraps an Ed25519 private key. */
 export function signingKeyOf(key: KeyObject): SigningKey {
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
-  const signer = new Signer(key)
   const thumbprint = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x })
   return Object.freeze({
     id: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: Buffer.from(x, 'base64url'),
-    sign: (bytes: Uint8Array) => signer.sign(bytes),
+    sign: (bytes: Uint8Array) => sign(null, bytes, key),
     get privateBytes() {
       return key.export({ format: 'der', type: 'pkcs8' })
     },

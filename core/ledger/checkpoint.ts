@@ -62,7 +62,7 @@ const ED25519 = 0x01
 const checkpointOrigin = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
   `${ORIGIN}/${ledger}/${shard}`
 
-export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): Promise<string> {
+export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
   const origin = checkpointOrigin(checkpoint)
   const seal = checkpoint.hash.toString('base64')
   const root = checkpoint.root?.toString('base64')
@@ -74,7 +74,7 @@ export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): P
     (audit ? `audit ${audit.lines} ${audit.hash.toString('base64')}\n` : '')
   const signature = Buffer.concat([
     keyHash(origin, key.publicKey),
-    await key.sign(Buffer.from(text, 'utf8')),
+    key.sign(Buffer.from(text, 'utf8')),
   ])
   return `${text}\n— ${origin} ${signature.toString('base64')}\n`
 }

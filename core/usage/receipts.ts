@@ -1,6 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
+import { BatchSigner, readPlace } from '../crypto/batch-signer.ts'
 import { canonicalJson } from '../crypto/canonical-json.ts'
+import { leafHash, rootFromPath } from '../crypto/merkle.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
@@ -45,7 +47,10 @@ export interface Jwk {
 export type ReceiptVerification =
   | { readonly valid: true; readonly claims: ReceiptClaims }
   | { readonly valid: false; readonly reason: 'malformed' | 'unknown_key' | 'bad_signature' }
-const TYPE = 'agenthub-receipt+jws'
+/** Signed by itself, or with the receipts of other calls that ended at the same time. */
+export type ReceiptForm = 'jws' | 'batch'
+
+const TYPES = { jws: 'agenthub-receipt+jws', batch: 'agenthub-receipt+merkle' } as const
 const KEYS_MS = 10_000
 
 /** Hashes endpoint, line feed and input as canonical JSON; callers can compute it too. */
@@ -53,15 +58,24 @@ export const hashRequest = (endpoint: string, input: unknown): Buffer =>
   sha256(`${endpoint}\n${canonicalJson(input)}`)
 
 /**
- * Signs and verifies receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) about calls. Ed25519 is
- * deterministic, so a record gives the same receipt until the key is rotated. Rotated keys stay
- * published, so that old receipts remain verifiable.
+ * Signs and verifies receipts about calls (Ed25519). A receipt by itself is a compact JWS (RFC
+ * 7515, RFC 8037). Receipts of calls that end together share a signature:
+ *
+ *     <header>.<claims>.<place>.<signature>     parts in base64url
+ *     header      {"alg":"EdDSA","kid":…,"typ":"agenthub-receipt+merkle"}
+ *     place       index and size of the batch, 2 bytes each, and the path: at most 10 hashes
+ *     signature   of `<header>.<root>`, a JWS whose payload is the root
+ *
+ * The root is that of the Merkle tree (RFC 6962) whose leaf number `index` is the part `claims`.
+ * Ed25519 is deterministic, so a record gives the same JWS until the key is rotated. Rotated keys
+ * stay published, so that old receipts remain verifiable.
  */
 export class Receipts {
   readonly #pool: Pool
   readonly #key: () => SigningKey
   readonly #issuer: () => string
   readonly #keys: () => Promise<ReadonlyMap<string, Jwk>>
+  readonly #batches: BatchSigner
 
   /** @param key returns the key that signs now */
   constructor(pool: Pool, key: () => SigningKey, issuer: () => string) {
@@ -69,14 +83,22 @@ export class Receipts {
     this.#key = key
     this.#issuer = issuer
     this.#keys = cachedFor(KEYS_MS, () => this.#readKeys())
+    this.#batches = new BatchSigner(key, (signer, root) =>
+      Buffer.from(`${headOf(signer).batch}.${root.toString('base64url')}`),
+    )
   }
 
   /** @param endpoint `POST /echo/say` */
-  async sign(record: CallRecord, endpoint: string): Promise<string> {
+  async sign(record: CallRecord, endpoint: string, form: ReceiptForm = 'jws'): Promise<string> {
+    const claims = encodePart(claimsOf(record, endpoint, this.#issuer()))
+    if (form === 'batch') {
+      const { key, place, signature } = await this.#batches.sign(Buffer.from(claims))
+      const parts = [headOf(key).batch, claims, place.toString('base64url')]
+      return `${parts.join('.')}.${signature.toString('base64url')}`
+    }
     const key = this.#key()
-    const signed = `${headOf(key)}.${encodePart(claimsOf(record, endpoint, this.#issuer()))}`
-    const signature = await key.sign(Buffer.from(signed))
-    return `${signed}.${signature.toString('base64url')}`
+    const signed = `${headOf(key).jws}.${claims}`
+    return `${signed}.${key.sign(Buffer.from(signed)).toString('base64url')}`
   }
 
   /** Lists all keys that have ever signed for this hub, oldest first. */
@@ -85,19 +107,11 @@ export class Receipts {
   }
 
   async verify(receipt: string): Promise<ReceiptVerification> {
-    const [, head = '', body = '', signature = ''] = COMPACT_JWS.exec(receipt) ?? []
-    const { alg, typ, kid } = (decodePart(head) ?? {}) as {
-      alg?: string
-      typ?: string
-      kid?: string
-    }
-    const claims = decodePart(body)
-    const isReceipt = alg === 'EdDSA' && typ === TYPE && typeof kid === 'string' && claims
-    if (!isReceipt) return { valid: false, reason: 'malformed' }
+    const { kid, claims, signed, signature } = parseReceipt(receipt) ?? {}
+    if (!kid || !claims || !signature) return { valid: false, reason: 'malformed' }
     const jwk = (await this.#keys()).get(kid)
     if (!jwk) return { valid: false, reason: 'unknown_key' }
-    const bytes = Buffer.from(signature, 'base64url')
-    const isValid = verify(null, Buffer.from(`${head}.${body}`), toKeyObject(jwk), bytes)
+    const isValid = signed !== undefined && verify(null, signed, toKeyObject(jwk), signature)
     if (!isValid) return { valid: false, reason: 'bad_signature' }
     return { valid: true, claims: claims as ReceiptClaims }
   }
@@ -117,15 +131,44 @@ export class Receipts {
 export const publishSigningKey = (pool: Pool, { id, publicKey }: SigningKey): Promise<unknown> =>
   pool.query('SELECT ledger.add_signing_key($1, $2)', [id, publicKey])
 
-const COMPACT_JWS = /^([\w-]{1,500})\.([\w-]{1,6000})\.([\w-]{86})$/
+const RECEIPT = /^([\w-]{1,500})\.([\w-]{1,6000})\.(?:([\w-]{6,433})\.)?([\w-]{86})$/
+
+/**
+ * Parses a receipt of either form. `signed` is what its signature must be of; undefined if the path
+ * of a batch does not fit its size. Returns undefined if the receipt is malformed.
+ */
+function parseReceipt(receipt: string) {
+  const [, head = '', body = '', place, signature = ''] = RECEIPT.exec(receipt) ?? []
+  const { alg, typ, kid } = (decodePart(head) ?? {}) as Readonly<Record<string, unknown>>
+  const claims = decodePart(body)
+  const type = place === undefined ? TYPES.jws : TYPES.batch
+  if (alg !== 'EdDSA' || typ !== type || typeof kid !== 'string' || !claims) return undefined
+  if (![head, body, place ?? '', signature].every(isCanonical)) return undefined
+  const payload = place === undefined ? body : rootOf(body, Buffer.from(place, 'base64url'))
+  const signed = payload === undefined ? undefined : Buffer.from(`${head}.${payload}`)
+  return { kid, claims, signed, signature: Buffer.from(signature, 'base64url') }
+}
+
+/** Returns true if no other text encodes the same bytes: the last character may have unused bits. */
+const isCanonical = (part: string): boolean =>
+  Buffer.from(part, 'base64url').toString('base64url') === part
+
+/** Root of the batch to which a place leads from the claims, in base64url. */
+function rootOf(claims: string, bytes: Buffer): string | undefined {
+  const place = readPlace(bytes)
+  const leaf = leafHash(Buffer.from(claims))
+  const root = place && rootFromPath(place.size, { ...place, leaf })
+  return root && Buffer.from(root).toString('base64url')
+}
 
 const encodePart = (value: unknown): string =>
   Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Encoded JWS header, the same for every receipt of a key. */
-const headOf = memoizeByObject(({ id: kid }: SigningKey) =>
-  encodePart({ alg: 'EdDSA', kid, typ: TYPE }),
-)
+/** Encoded headers, the same for all receipts of a key. */
+const headOf = memoizeByObject(({ id: kid }: SigningKey) => ({
+  jws: encodePart({ alg: 'EdDSA', kid, typ: TYPES.jws }),
+  batch: encodePart({ alg: 'EdDSA', kid, typ: TYPES.batch }),
+}))
 
 function decodePart(text: string): unknown {
   try {

@@ -103,7 +103,7 @@ function addReceiptCommands(program: Command, run: Run): void {
     .description("verify a receipt, or a proof that the ledger has it, with the hub's public keys")
     .action(
       run(async (context, flags: object, receipt: string) =>
-        (await import('./commands/receipts.ts')).verifyReceipt(context, receipt, flags),
+        (await import('./commands/receipts.ts')).checkReceipt(context, receipt, flags),
       ),
     )
   receipts

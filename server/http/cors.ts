@@ -18,6 +18,7 @@ const ALLOWED_HEADERS = [
   'SIGN-IN-WITH-X',
   'traceparent',
   'X-Accept-Pay-To',
+  'Accept-Receipt',
   'X-API-Key',
   'X-Dry-Run',
   'X-Max-Price',

@@ -2,12 +2,14 @@ import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
 import { Fault } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
+import type { ReceiptForm } from '../../core/usage/receipts.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import type { CallDeps } from './call-deps.ts'
 import { bytesOf, endpointName, recordOf } from './call-record.ts'
 import type {
   CallOutcome,
+  CallRequest,
   Charge,
   PricedCall,
   ReplayableResponse,
@@ -54,7 +56,7 @@ export async function replay(
     'X-Payment-Source': source,
     ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
     'X-Call-Id': response.call,
-    'X-Receipt': await deps.receipts.sign(record, name),
+    'X-Receipt': await deps.receipts.sign(record, name, receiptForm(priced.request)),
   }
   return { status: response.status, headers, body: response.body }
 }
@@ -81,8 +83,12 @@ export async function signReceipt(
   else if ((await deps.calls.insert(record)).outcome === 'failed') {
     throw withRefund(new Fault('response_lost'), priced, funds)
   }
-  return deps.receipts.sign(record, endpointName(priced.offering))
+  return deps.receipts.sign(record, endpointName(priced.offering), receiptForm(priced.request))
 }
+
+/** A receipt shares its signature with those of other calls, unless the caller asks for a JWS. */
+const receiptForm = ({ headers }: CallRequest): ReceiptForm =>
+  headers?.['accept-receipt'] === 'jws' ? 'jws' : 'batch'
 
 /** Headers of the handler that it may set, and those of every call. */
 export const responseHeaders = (

@@ -116,7 +116,7 @@ async function callProof(
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const head = part({ alg: 'EdDSA', kid: key.id, typ: 'agenthub-receipt+jws' })
   const signed = `${head}.${part({ ledger_entry: id, charged_microdollars: 0 })}`
-  const signature = await key.sign(Buffer.from(signed))
+  const signature = key.sign(Buffer.from(signed))
   const entry = {
     leaf_index: index,
     row: row.toString('base64'),

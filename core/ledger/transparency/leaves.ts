@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { HASH_BYTES, leafHash } from './merkle.ts'
+import { HASH_BYTES, leafHash } from '../../crypto/merkle.ts'
 import type { TreeBuilder } from './tree-builder.ts'
 
 /** Leaves in memory at once: 512 kB. */

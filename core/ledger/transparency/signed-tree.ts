@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import type { TreeHead } from '../../crypto/merkle.ts'
 import { parseNote } from '../checkpoint.ts'
-import type { TreeHead } from './merkle.ts'
 
 /** Root that a checkpoint signs, and the checkpoint: a C2SP signed note. */
 export interface SignedTree extends TreeHead {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { HASH_BYTES } from './merkle.ts'
+import { HASH_BYTES } from '../../crypto/merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, type Tile } from './tile.ts'
 import type { TileReader } from './tree.ts'
 

@@ -1,4 +1,4 @@
-import { quotient } from './merkle.ts'
+import { quotient } from '../../crypto/merkle.ts'
 
 /** Hashes of a full tile, as C2SP tlog-tiles fixes it. */
 export const TILE_WIDTH = 256

@@ -1,4 +1,4 @@
-import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from './merkle.ts'
+import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from '../../crypto/merkle.ts'
 import { lastTile, TILE_LEVEL_MAX, TILE_WIDTH, type Tile, TREE_SIZE_MAX } from './tile.ts'
 
 const TILE_BYTES = TILE_WIDTH * HASH_BYTES

@@ -1,4 +1,4 @@
-import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from './merkle.ts'
+import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from '../../crypto/merkle.ts'
 import { TILE_HEIGHT, TILE_WIDTH, type Tile, TREE_SIZE_MAX, tileOf } from './tile.ts'
 
 /** Reads the tiles of one tree. */

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
+import { HASH_BYTES } from '../../crypto/merkle.ts'
 import { type Note, parseNote } from '../checkpoint.ts'
 import { appendEntries, LEAVES_PER_PAGE, readLeafHashes } from '../transparency/leaves.ts'
-import { HASH_BYTES } from '../transparency/merkle.ts'
 import { StoredTree } from '../transparency/stored-tree.ts'
 import { TILE_WIDTH, tilePath } from '../transparency/tile.ts'
 import { readRoot } from '../transparency/tree.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { leafHash } from '../../crypto/merkle.ts'
 import type { Note } from '../checkpoint.ts'
 import type { JournalEntry } from '../entry.ts'
-import { leafHash } from '../transparency/merkle.ts'
 import { TreeBuilder } from '../transparency/tree-builder.ts'
 import { SIGNED } from './checkpoints.ts'
 import type { SealLine } from './export-line.ts'

@@ -34,7 +34,7 @@ export async function addCheckpoint(
   const hasGrown = to > signing.from || (audit?.lines ?? 0n) > (newest?.audit?.lines ?? 0n)
   if (!hasGrown || to === 0n) return undefined
   const state = await readSignedState(signing)
-  const note = await signCheckpoint({ ledger, shard, seq: to, root, ...state, audit }, key)
+  const note = signCheckpoint({ ledger, shard, seq: to, root, ...state, audit }, key)
   await retained?.prepare(note)
   await storeCheckpoint(client, parseNote(note)!, key)
   return note

@@ -79,7 +79,7 @@ export class OfferSigner {
       kid: `${didOf(this.#origin())}#${key.id}`,
       format: 'jws',
       algorithm: 'EdDSA',
-      sign: async (bytes) => (await key.sign(bytes)).toString('base64url'),
+      sign: async (bytes) => key.sign(bytes).toString('base64url'),
     }
   }
 }

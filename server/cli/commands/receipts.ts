@@ -1,14 +1,15 @@
-import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import type { JsonWebKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { type CallProof, ProofError, verifyCallProof } from '../../../core/client/index.ts'
+import {
+  type CallProof,
+  ProofError,
+  verifyCallProof,
+  verifyReceipt,
+} from '../../../core/client/index.ts'
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, table } from '../terminal.ts'
 import { parseLimit } from './search.ts'
-
-interface Jwk extends JsonWebKey {
-  readonly kid?: string
-}
 
 interface ChargedCall {
   readonly id: string
@@ -50,7 +51,7 @@ export async function listReceipts(
 }
 
 const CALL_ID = /^[0-9a-f-]{36}$/
-const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/
+const RECEIPT = /^[\w-]+\.[\w-]+(?:\.[\w-]+){1,2}$/
 
 /** Prints a proof that the ledger has a call, after verifying it. */
 export async function proveReceipt(context: Context, call: string): Promise<void> {
@@ -66,15 +67,15 @@ export async function proveReceipt(context: Context, call: string): Promise<void
 }
 
 /** Verifies a receipt, or the proof of one, locally with the hub's public keys. */
-export async function verifyReceipt(
+export async function checkReceipt(
   context: Context,
   given: string,
   { keys: file }: { readonly keys?: string } = {},
 ): Promise<void> {
   const text = given.trim()
   const keys = await readKeys(context, file)
-  if (CALL_ID.test(text)) return verifyJws(context, await fetchReceipt(context, text), keys)
-  if (COMPACT_JWS.test(text)) return verifyJws(context, text, keys)
+  if (CALL_ID.test(text)) return verifyOne(context, await fetchReceipt(context, text), keys)
+  if (RECEIPT.test(text)) return verifyOne(context, text, keys)
   const proven = checkProof((await readJson(text)) as CallProof, keys)
   await context.terminal.result({ valid: true, ...proven }, () =>
     [
@@ -88,22 +89,25 @@ export async function verifyReceipt(
   )
 }
 
-function checkProof(proof: CallProof, keys: readonly Jwk[]) {
+const checkProof = (proof: CallProof, keys: readonly JsonWebKey[]) =>
+  checked(() => verifyCallProof(proof, keys), 'invalid_proof')
+
+function checked<T>(verify: () => T, code: string): T {
   try {
-    return verifyCallProof(proof, keys)
+    return verify()
   } catch (error) {
-    const text = error instanceof ProofError ? error.message : 'The file is not a proof.'
-    throw new Failure('error', text, undefined, { code: 'invalid_proof' })
+    const text = error instanceof ProofError ? error.message : 'This is not a proof or receipt.'
+    throw new Failure('error', text, undefined, { code })
   }
 }
 
 /** Reads the keys from a file, or from the hub. */
-async function readKeys(context: Context, file?: string): Promise<readonly Jwk[]> {
+async function readKeys(context: Context, file?: string): Promise<readonly JsonWebKey[]> {
   const body =
     file === undefined
       ? (await context.client().send('/.well-known/jwks.json')).body
       : await readJson(file)
-  const { keys } = body as unknown as { readonly keys?: readonly Jwk[] }
+  const { keys } = body as unknown as { readonly keys?: readonly JsonWebKey[] }
   if (Array.isArray(keys)) return keys
   throw new Failure('usage', `${file ?? context.hub} has no keys (JWKS).`)
 }
@@ -119,29 +123,14 @@ async function readJson(file: string): Promise<object> {
   }
 }
 
-async function verifyJws(context: Context, receipt: string, keys: readonly Jwk[]): Promise<void> {
-  const [head = '', payload = '', signature = '', ...rest] = receipt.split('.')
-  const header = parse(head)
-  const claims = parse(payload)
-  if (header === undefined || claims === undefined || rest.length > 0) {
-    throw new Failure('usage', 'Not a receipt: a compact JWS, or the id of a call.')
-  }
-  if (header['alg'] !== 'EdDSA') throw new Failure('error', 'The receipt has another algorithm.')
-  const jwk = keys.find(({ kid }) => kid === header['kid'])
-  if (!jwk) throw new Failure('error', `${context.hub} has no key ${String(header['kid'])}.`)
-  const key = createPublicKey({ key: jwk, format: 'jwk' })
-  const isValid = verify(
-    null,
-    Buffer.from(`${head}.${payload}`),
-    key,
-    Buffer.from(signature, 'base64url'),
-  )
-  if (!isValid)
-    throw new Failure('error', 'The signature is not that of the hub.', undefined, {
-      code: 'invalid_receipt',
-    })
-  await context.terminal.result({ valid: true, kid: header['kid'], claims }, () =>
-    [`Valid: signed by ${context.hub}.`, JSON.stringify(claims, null, 2)].join('\n'),
+async function verifyOne(
+  context: Context,
+  receipt: string,
+  keys: readonly JsonWebKey[],
+): Promise<void> {
+  const verified = checked(() => verifyReceipt(receipt, keys), 'invalid_receipt')
+  await context.terminal.result({ valid: true, ...verified }, () =>
+    [`Valid: signed by ${context.hub}.`, JSON.stringify(verified.claims, null, 2)].join('\n'),
   )
 }
 
@@ -151,12 +140,4 @@ async function fetchReceipt(context: Context, call: string): Promise<string> {
   )
   if (typeof body['receipt'] === 'string') return body['receipt']
   throw new Failure('error', `The call ${call} has no receipt.`)
-}
-
-function parse(part: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

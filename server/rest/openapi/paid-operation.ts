@@ -39,6 +39,11 @@ const CALL_PARAMETERS = (
       'true: returns the price and payment source without charging, like ?dry_run.',
       { type: 'string', enum: ['true', 'false'] },
     ],
+    [
+      'Accept-Receipt',
+      'jws: X-Receipt is a JWS (RFC 7515) with a signature of its own.',
+      { type: 'string', enum: ['jws'] },
+    ],
     ['PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.', text],
     [
       'Payment-Authorization',
@@ -76,7 +81,10 @@ const RESPONSE_HEADERS = {
   'X-Payment-Source': describe('Payment source.', { enum: ['free', 'credits', 'x402', 'none'] }),
   'PAYMENT-RESPONSE': describe('Payments per request: signed receipt of x402.'),
   'Payment-Receipt': describe('Payments by MPP: their receipt.'),
-  'X-Receipt': describe('JWS of request, response and charge; keys: /.well-known/jwks.json.'),
+  'X-Receipt': describe(
+    'Signed hashes of request and response, and the charge: header, claims, place in the batch ' +
+      '(RFC 6962) and signature. POST /v1/receipts/verify and the client library verify it.',
+  ),
 } as const
 
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'] as const

@@ -57,7 +57,7 @@ describe('shipped checkpoints', () => {
   async function retain(seq: bigint, at = '2026-11-21T06:04:32.123456Z'): Promise<string> {
     const hash = Buffer.alloc(32, Number(seq))
     const state = { ledger: LEDGER, shard: 0, seq, hash, at, balances: hash }
-    const note = await signCheckpoint(state, key)
+    const note = signCheckpoint(state, key)
     await retained.retain(note)
     return note
   }

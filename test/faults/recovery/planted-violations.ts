@@ -158,11 +158,11 @@ export const PLANTED_VIOLATIONS: Readonly<Record<string, Planted>> = {
   },
   'a receipt that was changed': {
     plant: answer(isCredits, (attempt) => {
-      const [head, payload = '', signature] = attempt.headers!['x-receipt']!.split('.')
+      const [head, payload = '', ...rest] = attempt.headers!['x-receipt']!.split('.')
       const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
       const text = JSON.stringify({ ...claims, charged_microdollars: 999 })
       const changed = Buffer.from(text).toString('base64url')
-      return withHeader(attempt, 'x-receipt', [head, changed, signature].join('.'))
+      return withHeader(attempt, 'x-receipt', [head, changed, ...rest].join('.'))
     }),
     finds: /^receipt \S+ of credits .* is not signed by the hub/m,
   },

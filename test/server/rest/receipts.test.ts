@@ -1,18 +1,18 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
+import { ProofError, verifyReceipt } from '../../../core/client/index.ts'
 import { canonicalJson } from '../../../core/crypto/canonical-json.ts'
 import { usd } from '../../../core/plugin/index.ts'
-import { type ApiResponse, ask } from '../../support/ask.ts'
+import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
+import { claimsOf } from '../../support/receipt-claims.ts'
 import { useHub } from '../../support/suite.ts'
 import { variablePriceService } from './variable-price-service.ts'
 
 const WORK = '/proxy/moving/work'
 const sha = (data: string): string => createHash('sha256').update(data).digest('base64url')
-const claimsOf = (receipt: unknown) =>
-  JSON.parse(
-    Buffer.from(String(receipt).split('.')[1]!, 'base64url').toString(),
-  ) as ApiResponse['body']
+/** Asks for a receipt with a signature of its own. */
+const JWS = { 'accept-receipt': 'jws' }
 
 describe('receipts', () => {
   const hub = useHub({ plugins: [variablePriceService] })
@@ -28,7 +28,7 @@ describe('receipts', () => {
 
   describe('a receipt', () => {
     it('states request, response and charge, and is verified by the JWKS', async () => {
-      const { headers, text } = await call(WORK, { n: 7 })
+      const { headers, text } = await call(WORK, { n: 7 }, JWS)
       const receipt = String(headers['x-receipt'])
       const [head = '', body = '', signature = ''] = receipt.split('.')
       const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString())
@@ -59,8 +59,26 @@ describe('receipts', () => {
       expect(receipt.length, 'fits into any header').to.be.below(2_000)
     })
 
+    it('shares one signature with those of calls that end at the same time', async () => {
+      const { body: jwks } = await ask(hub().url, '/.well-known/jwks.json')
+      const keys = jwks['keys'] as Parameters<typeof verifyReceipt>[1]
+      const numbers = [...Array(40).keys()]
+      const answers = await Promise.all(numbers.map((n) => call(WORK, { n })))
+      const receipts = answers.map(({ headers }) => String(headers['x-receipt']))
+      const signatures = new Set(receipts.map((receipt) => receipt.split('.')[3]))
+      expect(signatures.size, 'signatures').to.be.below(receipts.length)
+      for (const [n, receipt] of receipts.entries()) {
+        expect(verifyReceipt(receipt, keys).claims).to.include({
+          jti: answers[n]!.headers['x-call-id'],
+          response_sha256: sha(answers[n]!.text),
+        })
+        expect((await verdict(receipt)).body).to.include({ valid: true })
+        expect(receipt.length, 'fits into any header').to.be.below(2_000)
+      }
+    })
+
     it('is returned with the call, its state and charge', async () => {
-      const { headers } = await call(WORK, { n: 8 })
+      const { headers } = await call(WORK, { n: 8 }, JWS)
       const { status, body } = await callOf(headers['x-call-id'])
       expect(status).to.equal(200)
       expect(body).to.include({
@@ -83,18 +101,42 @@ describe('receipts', () => {
     })
 
     it('is invalid after any change', async () => {
-      const receipt = String((await call(WORK, { n: 1 })).headers['x-receipt'])
+      const { body: jwks } = await ask(hub().url, '/.well-known/jwks.json')
+      const keys = jwks['keys'] as Parameters<typeof verifyReceipt>[1]
+      const jws = String((await call(WORK, { n: 1 }, JWS)).headers['x-receipt'])
+      const [alone, among] = await Promise.all([WORK, WORK].map((path) => call(path, { n: 1 })))
+      for (const receipt of [jws, alone!.headers['x-receipt'], among!.headers['x-receipt']]) {
+        const parts = String(receipt).split('.')
+        for (const [n, part] of parts.entries()) {
+          for (const at of [0, Math.floor(part.length / 2), part.length - 1]) {
+            const changed = `${part.slice(0, at)}${part[at] === 'A' ? 'B' : 'A'}${part.slice(at + 1)}`
+            const text = parts.with(n, changed).join('.')
+            expect((await verdict(text)).body, text).to.include({ valid: false })
+            expect(() => verifyReceipt(text, keys), text).to.throw(ProofError)
+          }
+        }
+      }
+    })
+
+    it('is refused with the reason', async () => {
+      const receipt = String((await call(WORK, { n: 1 }, JWS)).headers['x-receipt'])
+      const shared = String((await call(WORK, { n: 1 })).headers['x-receipt'])
       const [head, body, signature = ''] = receipt.split('.')
-      const other = Buffer.from(JSON.stringify({ ...claimsOf(receipt), charged_microdollars: 1 }))
+      const [batch, claims, place = '', root] = shared.split('.')
+      const encode = (text: string) => Buffer.from(text).toString('base64url')
+      const header = (kid: string, typ: string, alg = 'EdDSA') =>
+        encode(JSON.stringify({ alg, kid, typ }))
+      const other = encode(JSON.stringify({ ...claimsOf(receipt), charged_microdollars: 1 }))
+      const second = Buffer.from(place, 'base64url')
+      second.writeUInt16BE(1, 0)
       const forged: Readonly<Record<string, string>> = {
-        [`${head}.${other.toString('base64url')}.${signature}`]: 'bad_signature',
-        [`${head}.${body}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`]:
-          'bad_signature',
-        [`${Buffer.from('{"alg":"none"}').toString('base64url')}.${body}.${signature}`]:
-          'malformed',
-        [`${Buffer.from('{"alg":"EdDSA","kid":"other","typ":"agenthub-receipt+jws"}').toString(
-          'base64url',
-        )}.${body}.${signature}`]: 'unknown_key',
+        [`${head}.${other}.${signature}`]: 'bad_signature',
+        [`${batch}.${other}.${place}.${root}`]: 'bad_signature',
+        [`${batch}.${claims}.${second.toString('base64url')}.${root}`]: 'bad_signature',
+        [`${batch}.${claims}.${root}`]: 'malformed',
+        [`${head}.${body}.${place}.${signature}`]: 'malformed',
+        [`${encode('{"alg":"none"}')}.${body}.${signature}`]: 'malformed',
+        [`${header('other', 'agenthub-receipt+jws')}.${body}.${signature}`]: 'unknown_key',
         'no receipt': 'malformed',
       }
       for (const [text, reason] of Object.entries(forged)) {

@@ -1,4 +1,4 @@
-import { leafHash } from '../../../../core/ledger/transparency/merkle.ts'
+import { leafHash } from '../../../../core/crypto/merkle.ts'
 import { lastTile, type Tile, tilePath } from '../../../../core/ledger/transparency/tile.ts'
 import type { TileReader } from '../../../../core/ledger/transparency/tree.ts'
 import { type FilledTile, TileBuilder } from '../../../../core/ledger/transparency/tree-builder.ts'

@@ -5,7 +5,7 @@ import {
   leafHash,
   verifyConsistency,
   verifyInclusion,
-} from '../../../../core/ledger/transparency/merkle.ts'
+} from '../../../../core/crypto/merkle.ts'
 import { TILE_WIDTH, tileOf } from '../../../../core/ledger/transparency/tile.ts'
 import {
   readConsistencyProof,

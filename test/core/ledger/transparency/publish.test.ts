@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { verifyConsistency } from '../../../../core/crypto/merkle.ts'
 import { parseNote } from '../../../../core/ledger/checkpoint.ts'
 import { extendTrees } from '../../../../core/ledger/transparency/extend-trees.ts'
-import { verifyConsistency } from '../../../../core/ledger/transparency/merkle.ts'
 import { type Tile, tilePath } from '../../../../core/ledger/transparency/tile.ts'
 import {
   readConsistencyProof,

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { verifyConsistency } from '../../../../core/crypto/merkle.ts'
 import {
   exportCheckpoints,
   type Note,
@@ -8,7 +9,6 @@ import {
 import { exportLedger } from '../../../../core/ledger/export/writer.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import { extendTrees } from '../../../../core/ledger/transparency/extend-trees.ts'
-import { verifyConsistency } from '../../../../core/ledger/transparency/merkle.ts'
 import { StoredTree } from '../../../../core/ledger/transparency/stored-tree.ts'
 import { readConsistencyProof } from '../../../../core/ledger/transparency/tree.ts'
 import { linesOf, verifyExport } from '../../../../core/ledger/verify/export-verifier.ts'
@@ -103,7 +103,7 @@ describe('the Merkle tree in the verification of the ledger', () => {
   it('continues after checkpoints without a root, which stay valid', async () => {
     await since()
     const [{ root: _, ...old }] = (await notes()) as [Note]
-    const text = await signCheckpoint(old, key)
+    const text = signCheckpoint(old, key)
     expect(text).not.to.include('\nseal ')
     await database.admin.query('ALTER TABLE ledger.checkpoint DISABLE TRIGGER append_only')
     await database.admin.query('UPDATE ledger.checkpoint SET note = $1', [text])
@@ -196,7 +196,7 @@ describe('the Merkle tree in the verification of the ledger', () => {
       )
     const keys = [pinned(key)]
     expect(broken(await verifyExport(lines(), { keys }))).to.deep.equal({})
-    const checkpoints = await signCheckpoint({ ...note, root: Buffer.alloc(32, 1) }, key)
+    const checkpoints = signCheckpoint({ ...note, root: Buffer.alloc(32, 1) }, key)
     const found = broken(await verifyExport(lines(), { keys, checkpoints }))
     expect(found).to.deep.equal({
       [TREE]: `shard 0 checkpoint of seq ${note.seq}: it signs another root`,

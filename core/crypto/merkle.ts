@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { sha256 } from '../../crypto/sha256.ts'
+import { sha256 } from './sha256.ts'
 
 /** Bytes of a hash. */
 export const HASH_BYTES = 32
@@ -50,16 +50,25 @@ export interface Inclusion {
 
 /** Returns true if the path leads from the leaf hash to the root (RFC 9162, section 2.1.3.2). */
 export function verifyInclusion({ size, root }: TreeHead, proof: Inclusion): boolean {
-  const { index, leaf, path } = proof
-  if (!isCount(index) || !isCount(size) || index >= size) return false
-  if (![root, leaf, ...path].every(isHash)) return false
+  const reached = rootFromPath(size, proof)
+  return reached !== undefined && areEqual(reached, root)
+}
+
+/** Root of the tree of `size` leaves to which a path leads; undefined if it does not fit. */
+export function rootFromPath(
+  size: number,
+  { index, leaf, path }: Inclusion,
+): Uint8Array | undefined {
+  if (!isCount(index) || !isCount(size) || index >= size) return undefined
+  if (![leaf, ...path].every(isHash)) return undefined
   const isLeft = siblingSides(index, size - 1, path.length)
-  if (!isLeft) return false
-  const reached = path.reduce(
-    (hash, sibling, n) => (isLeft[n] ? nodeHash(sibling, hash) : nodeHash(hash, sibling)),
-    leaf,
+  return (
+    isLeft &&
+    path.reduce(
+      (hash, sibling, n) => (isLeft[n] ? nodeHash(sibling, hash) : nodeHash(hash, sibling)),
+      leaf,
+    )
   )
-  return areEqual(reached, root)
 }
 
 /** Returns true if the first tree is a prefix of the second (RFC 9162, section 2.1.4.2). */
