@@ -34,7 +34,8 @@ export function createApp(deps: AppDeps): RequestHandler {
   const app = new Koa({ proxy: deps.proxies > 0, maxIpsCount: deps.proxies })
   const router = new Router({ strict: true, sensitive: true })
   for (const route of deps.routes) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    const named = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    const path = route.hasDeepPath ? named.replace(/:(\w+)$/, '*$1') : named
     router.register(path, [route.method.toLowerCase()], serveRest(route, deps))
   }
   const shared = new Set(deps.routes.filter((route) => route.shared).map(({ path }) => path))
@@ -49,7 +50,9 @@ export function createApp(deps: AppDeps): RequestHandler {
     const found = router.match(ctx.path, ctx.method).path
     const allowed = found.flatMap(({ methods }) => methods)
     if (allowed.length === 0) throw new Fault('not_found', `Nothing is at ${ctx.path}.`)
-    const isOpen = found.some(({ path }) => shared.has(String(path).replaceAll(/:(\w+)/g, '{$1}')))
+    const isOpen = found.some(({ path }) =>
+      shared.has(String(path).replaceAll(/[:*](\w+)/g, '{$1}')),
+    )
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx.path, allowed)
     ctx.status = 204
     ctx.set(optionsHeaders(allowed, isOpen))

@@ -149,7 +149,7 @@ function parseReceipt(receipt: string) {
   return { kid, claims, signed, signature: Buffer.from(signature, 'base64url') }
 }
 
-/** Returns true if no other text encodes the same bytes: the last character may have unused bits. */
+/** Returns true if no other text encodes the same bytes; the last character may have spare bits. */
 const isCanonical = (part: string): boolean =>
   Buffer.from(part, 'base64url').toString('base64url') === part
 

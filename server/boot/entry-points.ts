@@ -41,6 +41,7 @@ import { audienceDocument, openApiDocument, serviceDocument } from '../rest/open
 import { domainRoutes } from '../rest/provider/domains/index.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
+import { treeRoutes } from '../rest/trees.ts'
 import { payTestCredits } from '../sandbox/test-credits.ts'
 import type { Site } from '../web/docs/agent-documents.ts'
 import { docsRoutes } from '../web/docs/index.ts'
@@ -231,6 +232,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
   const routes: readonly AnyRoute[] = [
     ...createRoutes(core, options, callDeps, services),
     ...checkpointRoutes({ pool }),
+    ...treeRoutes({ pool }),
     ...docsRoutes({
       catalog,
       site,

@@ -51,6 +51,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly acceptsForm?: boolean
   /** True if the response is the same for everyone: open to CORS, cached for 30 s, with ETag. */
   readonly shared?: boolean
+  /** True if the last parameter of the path may contain slashes. */
+  readonly hasDeepPath?: boolean
   /** Announces the end of the route with every response. */
   readonly deprecated?: Deprecation
   /** For a POST: true if repetitions change nothing more, or the member of the body by which. */

@@ -109,7 +109,8 @@ describe('receipts', () => {
         const parts = String(receipt).split('.')
         for (const [n, part] of parts.entries()) {
           for (const at of [0, Math.floor(part.length / 2), part.length - 1]) {
-            const changed = `${part.slice(0, at)}${part[at] === 'A' ? 'B' : 'A'}${part.slice(at + 1)}`
+            const other = part[at] === 'A' ? 'B' : 'A'
+            const changed = `${part.slice(0, at)}${other}${part.slice(at + 1)}`
             const text = parts.with(n, changed).join('.')
             expect((await verdict(text)).body, text).to.include({ valid: false })
             expect(() => verifyReceipt(text, keys), text).to.throw(ProofError)

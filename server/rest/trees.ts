@@ -1,0 +1,126 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { HASH_BYTES } from '../../core/crypto/merkle.ts'
+import { Fault } from '../../core/errors.ts'
+import { findSignedTree } from '../../core/ledger/transparency/signed-tree.ts'
+import { StoredTree } from '../../core/ledger/transparency/stored-tree.ts'
+import { parseTilePath } from '../../core/ledger/transparency/tile.ts'
+import { readConsistencyProof, readInclusionProof } from '../../core/ledger/transparency/tree.ts'
+import { type AnyRoute, route } from './route.ts'
+
+/** Tiles never change: whatever is at a path stays there. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
+const SHARD = /^(?:0|[1-9]\d{0,3})$/
+
+const size = z.coerce.number().pipe(z.int().min(1).max(Number.MAX_SAFE_INTEGER))
+const Hashes = z.array(z.string().meta({ description: 'Base64.' }))
+
+/** Signed Merkle trees of the journal (RFC 6962), as files of C2SP tlog-tiles, and their proofs. */
+export const treeRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  ...fileRoutes(pool),
+  ...proofRoutes(pool),
+]
+
+const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
+  route('GET /v1/ledger/trees/{shard}/checkpoint', {
+    summary: 'Returns the newest signed root of the Merkle tree of a ledger shard.',
+    auth: 'none',
+    shared: true,
+    response: { status: 200, type: 'text/plain', schema: z.string() },
+    faults: ['not_found'],
+    handle: async ({ params }) => {
+      const { note } = await signedTree(pool, readShard(params.shard))
+      return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: Buffer.from(note) }
+    },
+  }),
+  route('GET /v1/ledger/trees/{shard}/tile/{tile}', {
+    summary: 'Returns a tile of hashes, such as `tile/0/x001/234`, or `….p/56` with 56 of them.',
+    auth: 'none',
+    shared: true,
+    hasDeepPath: true,
+    response: { status: 200, type: 'application/octet-stream', schema: z.string() },
+    faults: ['not_found'],
+    handle: async ({ params }) => {
+      const tile = parseTilePath(`tile/${params.tile}`)
+      if (!tile) throw new Fault('not_found', 'This is not a path of C2SP tlog-tiles.')
+      const tree = new StoredTree(pool, readShard(params.shard))
+      const [hashes] = await tree.readTiles([tile])
+      if (hashes?.length !== tile.width * HASH_BYTES) {
+        throw new Fault('not_found', 'The tree does not have this tile yet.')
+      }
+      const headers = { 'Content-Type': 'application/octet-stream', 'Cache-Control': FOR_EVER }
+      return { headers, body: hashes }
+    },
+  }),
+]
+
+const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
+  route('GET /v1/ledger/trees/{shard}/consistency', {
+    summary: 'Proves that the tree of `to` entries begins with that of `from` (RFC 6962, 2.1.2).',
+    auth: 'none',
+    shared: true,
+    query: z.object({
+      from: size.meta({ description: 'Entries of an earlier checkpoint.' }),
+      to: size.optional().meta({ description: 'Entries of a later one. Default: the newest.' }),
+    }),
+    response: {
+      status: 200,
+      schema: z.object({ from: z.int(), to: z.int(), hashes: Hashes }),
+    },
+    faults: ['not_found'],
+    handle: async ({ params, query: { from, to: wanted } }) => {
+      const shard = readShard(params.shard)
+      const to = await coveredSize(pool, shard, wanted)
+      if (from > to) throw new Fault('validation_failed', `from: must be at most ${to}.`)
+      const hashes = await readConsistencyProof(new StoredTree(pool, shard), from, to)
+      return { body: { from, to, hashes: hashes.map(base64) } }
+    },
+  }),
+  route('GET /v1/ledger/trees/{shard}/inclusion', {
+    summary: 'Proves that a leaf is in the tree of `size` entries (RFC 6962, section 2.1.1).',
+    auth: 'none',
+    shared: true,
+    query: z.object({
+      leaf_index: z.coerce.number().pipe(z.int().min(0).max(Number.MAX_SAFE_INTEGER)),
+      size: size.optional().meta({ description: 'Entries of a checkpoint. Default: the newest.' }),
+    }),
+    response: {
+      status: 200,
+      schema: z.object({ leaf_index: z.int(), size: z.int(), path: Hashes }),
+    },
+    faults: ['not_found'],
+    handle: async ({ params, query: { leaf_index: index, size: wanted } }) => {
+      const shard = readShard(params.shard)
+      const covered = await coveredSize(pool, shard, wanted)
+      if (index >= covered) {
+        throw new Fault('validation_failed', `leaf_index: must be below ${covered}.`)
+      }
+      const path = await readInclusionProof(new StoredTree(pool, shard), index, covered)
+      return { body: { leaf_index: index, size: covered, path: path.map(base64) } }
+    },
+  }),
+]
+
+const base64 = (hash: Buffer): string => hash.toString('base64')
+
+/** @throws Fault `not_found` */
+function readShard(text: string): number {
+  if (!SHARD.test(text)) throw new Fault('not_found', 'This is not the number of a ledger shard.')
+  return Number(text)
+}
+
+/** @throws Fault `not_found` */
+async function signedTree(pool: Pool, shard: number) {
+  const signed = await findSignedTree(pool, shard)
+  if (!signed) throw new Fault('not_found', `Shard ${shard} has no signed checkpoint yet.`)
+  return signed
+}
+
+/** A size that the newest checkpoint covers. @throws Fault `not_found`, `validation_failed` */
+async function coveredSize(pool: Pool, shard: number, wanted: number | undefined): Promise<number> {
+  const { size: newest } = await signedTree(pool, shard)
+  if (wanted !== undefined && wanted > newest) {
+    throw new Fault('validation_failed', `The newest checkpoint has ${newest} entries.`)
+  }
+  return wanted ?? newest
+}
