@@ -7,6 +7,7 @@ import {
 } from '../payments/wallets/wallet-source.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Environment } from './environment.ts'
+import { productionVariables, REQUIRED } from './production-variables.ts'
 import { findUnsafeSettings } from './unsafe-settings.ts'
 
 /** Chain, wallets and payment settlement of a hub that handles real money. */
@@ -31,24 +32,13 @@ export interface RemoteFacilitator {
   readonly authModule?: string
 }
 
-const REQUIRED = ['RPC_URL', 'TREASURY_ADDRESS'] as const
-const SELECTING = [
-  ...REQUIRED,
-  'SPEND_WALLET_KEY',
-  'SPEND_WALLET_KEY_FILE',
-  'SPEND_WALLET_SIGNER',
-  'X402_FACILITATOR_URL',
-  'GAS_WALLET_KEY',
-  'GAS_WALLET_KEY_FILE',
-  'GAS_WALLET_SIGNER',
-] as const
-
 /**
  * Returns the production settings; undefined for a sandbox.
  * @throws ConfigError that names all missing variables and all values not safe with real money
  */
 export function productionOf(e: Environment): ProductionChain | undefined {
-  if (SELECTING.every((name) => e[name] === undefined)) return undefined
+  const selecting = productionVariables(e)
+  if (selecting.length === 0) return undefined
   const wallets = walletsOf(e)
   const missing: string[] = REQUIRED.filter((name) => e[name] === undefined)
   if (!wallets.spend) missing.push(anyOf('SPEND_WALLET'))
@@ -61,7 +51,7 @@ export function productionOf(e: Environment): ProductionChain | undefined {
   if (!e.X402_FACILITATOR_URL && wallets.gas && e.HUB_ETH_PRICE === undefined) {
     missing.push('HUB_ETH_PRICE')
   }
-  const set = SELECTING.filter((name) => e[name] !== undefined).join(', ')
+  const set = selecting.join(', ')
   const unsafe = findUnsafeSettings(e)
   const faults = [
     ...(missing.length > 0

@@ -1,6 +1,10 @@
 import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { INHERITED_FD } from '../http/inherited-socket.ts'
+import type { SandboxPlace } from '../sandbox/start.ts'
+import type { FirstProcessMessage, WorkerMessage } from './worker-messages.ts'
 
 /** A worker, and what it has said before anybody listened. */
 interface ForkedWorker {
@@ -18,12 +22,26 @@ const early: ForkedWorker[] = []
 export const countEarly = (workers: number): number =>
   Math.min(workers, Math.max(1, availableParallelism() - 1))
 
+/** Results of the first process that workers need before they serve. */
+interface Prepared {
+  readonly sandbox: SandboxPlace | undefined
+}
+
+/** Milliseconds after which the first process loads even if no worker serves. */
+const SERVING_MS = 10_000
+
 /**
- * Forks the first workers of a hub before its first process has loaded its own code, so that all
- * load at the same time. The configuration is not read yet: `forkWorker` makes up for what this
- * leaves out.
+ * Forks the first workers of a hub before its first process has loaded its own code. The
+ * configuration is not read yet: `forkWorker` makes up for what this leaves out.
+ *
+ * Where workers need nothing that the first process prepares, it leaves the processors to them and
+ * loads when one serves. Otherwise, all load at the same time.
+ * @param prepared what is prepared already
  */
-export function forkEarly(env: Readonly<Record<string, string | undefined>>): void {
+export async function forkEarly(
+  env: Readonly<Record<string, string | undefined>>,
+  prepared?: Prepared,
+): Promise<void> {
   const count = Number(env['HUB_WORKERS'] ?? 1)
   if (cluster.isWorker || !Number.isInteger(count) || count < 2 || count > WORKERS_MAX) return
   configureCluster(env['LISTEN_FDS'] === '1' && env['LISTEN_PID'] === String(process.pid))
@@ -33,6 +51,36 @@ export function forkEarly(env: Readonly<Record<string, string | undefined>>): vo
     worker.on('message', (message) => missed.push(message))
     early.push({ worker, missed })
   }
+  if (!prepared) return
+  process.once('SIGTERM', drainEarly)
+  const serving = early.map(({ worker }) => letServe(worker, prepared))
+  await Promise.race([...serving, sleep(SERVING_MS, undefined, { ref: false })])
+}
+
+/** Answers the requests of a worker. Resolves when it serves or cannot. */
+function letServe(worker: Worker, { sandbox }: Prepared): Promise<void> {
+  return new Promise((resolve) => {
+    worker.once('exit', () => resolve())
+    worker.on('message', ({ hub }: WorkerMessage) => {
+      if (hub === 'hello') sendTo(worker, { hub: 'place', sandbox })
+      else if (hub === 'opened') sendTo(worker, { hub: 'listen' })
+      else if (hub === 'ready' || hub === 'failed') resolve()
+    })
+  })
+}
+
+/** Ends a hub whose first process cannot stop its workers yet. */
+async function drainEarly(): Promise<void> {
+  const ends = early.map(async ({ worker }) => {
+    worker.process.kill('SIGTERM')
+    if (!worker.isDead()) await once(worker, 'exit')
+  })
+  await Promise.all(ends)
+  process.exit(0)
+}
+
+export function sendTo(worker: Worker, message: FirstProcessMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {})
 }
 
 /** Shares one socket among the workers, so that no connection is lost if one dies. */
@@ -43,8 +91,9 @@ export function configureCluster(inheritsSocket: boolean): void {
   }
 }
 
-/** Returns a worker that was forked early and lives, else a new one. */
+/** Returns a worker that was forked early and lives, else a new one. Its caller stops it. */
 export function forkWorker(): ForkedWorker {
+  process.off('SIGTERM', drainEarly)
   const forked = early.shift()
   if (!forked) return { worker: cluster.fork(), missed: [] }
   return forked.worker.isDead() ? forkWorker() : forked

@@ -11,28 +11,15 @@ import {
   unhandledErrorMetrics,
 } from '../observability/unhandled-errors.ts'
 import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
-import { configureCluster, countEarly, forkWorker } from './fork-workers.ts'
+import { configureCluster, countEarly, forkWorker, sendTo } from './fork-workers.ts'
 import { type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
+import type { FirstProcessMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
  * Several processes on one port. The first one runs the jobs and the sandbox and does not listen;
  * the others, its workers, serve requests. They share only the database, and Redis if configured,
  * so that processes on other machines are no different.
  */
-
-type WorkerMessage =
-  | { readonly hub: 'hello' }
-  | { readonly hub: 'opened' }
-  | { readonly hub: 'ready'; readonly port: number }
-  | { readonly hub: 'failed'; readonly message: string; readonly misconfigured: boolean }
-  | { readonly hub: 'counted?'; readonly question: number }
-  | { readonly hub: 'failing'; readonly origin: NodeJS.UncaughtExceptionOrigin }
-
-type FirstProcessMessage =
-  | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
-  | { readonly hub: 'listen' }
-  | { readonly hub: 'counted'; readonly question: number; readonly text: string }
-  | { readonly hub: 'replaced' }
 
 /** Milliseconds before a worker is replaced, by the number of exits in the last minute. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 15_000] as const
@@ -127,8 +114,10 @@ class WorkerPool implements Servers {
         if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
         else if (said.hub === 'opened') void this.#letListen(worker)
         else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
-        else if (said.hub === 'ready') resolve(said.port)
-        else if (said.hub === 'failed') {
+        else if (said.hub === 'ready') {
+          this.#listening.add(worker)
+          resolve(said.port)
+        } else if (said.hub === 'failed') {
           reject(said.misconfigured ? new ConfigError(said.message) : new Error(said.message))
         }
       })
@@ -187,10 +176,6 @@ class WorkerPool implements Servers {
     const text = `${merged}\n${await unhandledErrorMetrics()}`
     sendTo(worker, { hub: 'counted', question, text })
   }
-}
-
-function sendTo(worker: Worker, message: FirstProcessMessage): void {
-  if (worker.isConnected()) worker.send(message, () => {})
 }
 
 /** Returns true if this process is a worker, which calls `runWorker`. */

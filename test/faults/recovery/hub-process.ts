@@ -1,7 +1,9 @@
 import { forkEarly } from '../../../server/boot/fork-workers.ts'
+import { resolveModulesFaster } from '../../../server/boot/resolve-modules.ts'
 import type { RecoveryHubOptions } from './hub-program.ts'
 
-/** Program: loads the hub of `hub-program.ts` and its workers at once, like `server/main.ts`. */
-const { mode } = JSON.parse(process.argv[2]!) as RecoveryHubOptions
-if (mode === 'serve') forkEarly(process.env)
+/** Program: lets the workers of `hub-program.ts` load first, like `server/main.ts`. */
+const { mode, place } = JSON.parse(process.argv[2]!) as RecoveryHubOptions
+resolveModulesFaster()
+if (mode === 'serve') await forkEarly(process.env, { sandbox: place })
 await import('./hub-program.ts')
