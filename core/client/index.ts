@@ -53,6 +53,8 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Pays a 402 by x402 from the wallet, up to this amount in microdollars. */
   readonly payUpTo?: bigint | undefined
+  /** Without a key: signs the challenge of a 402 to spend credits of the wallet, up to this. */
+  readonly signInUpTo?: bigint | undefined
   /** Unique name of this call, which is then charged once and retried after a lost response. */
   readonly idempotencyKey?: string | undefined
   /** Returns the price and the paying source without calling or charging. */
@@ -84,6 +86,8 @@ export const newIdempotencyKey = (): string => randomUUID()
 interface SendOptions extends HubRequest {
   /** Maximum price of a 402 offer, in microdollars; without it a 402 is an error. */
   readonly payUpTo?: bigint | undefined
+  /** Maximum price that is signed for, to spend credits of the wallet, in microdollars. */
+  readonly signInUpTo?: bigint | undefined
   /** True if the request may safely be sent again. */
   readonly retries?: boolean
 }
@@ -186,31 +190,33 @@ export class HubClient {
 
   /**
    * Sends one request. With `payUpTo`, pays the offer of a 402 once and sends it again, repeatedly
-   * with the same payment until the response is final.
+   * with the same payment until the response is final. With `signInUpTo`, signs its challenge, and
+   * a new one for each repetition.
    * @throws HubError for a problem or any status other than 2xx
    */
   async send(path: string, order: SendOptions = {}): Promise<HubResponse> {
-    const { payUpTo, retries = false, ...message } = order
+    const { payUpTo, signInUpTo, retries = false, ...message } = order
     const { waitMs = WAIT_MS, onWait } = this.#options
     const request = (payment?: Readonly<Record<string, string>>): Promise<HubResponse> => {
       const headers = { ...message.headers, ...payment }
-      const once = () => this.#exchange(path, { ...message, headers })
+      const once = () =>
+        this.#signedIn(path, { ...message, headers }, payment ? undefined : signInUpTo)
       if (!retries && !payment) return once()
       return sendWithRetries(once, { waitMs, onWait, signal: message.signal })
     }
     const first = await request()
-    const isOffer = first.status === 402 && OFFER_HEADER in first.headers && payUpTo !== undefined
+    const isOffer = isOffering(first) && payUpTo !== undefined
     const payment = isOffer && (await this.#paymentHeader(first, path, payUpTo))
     const response = payment ? await request(payment) : first
     const { status, headers } = response
-    // A problem may have status 202: a pending payment has bought nothing yet.
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
+    // Also with status 202: a pending payment has bought nothing yet.
     if (isProblem || status < 200 || status > 299) throw new HubError(status, response.body)
     return response
   }
 
   #call(target: string, message: HubRequest, options: CallOptions): Promise<HubResponse> {
-    const { maxPrice, idempotencyKey, payUpTo, dryRun, signal, headers = {} } = options
+    const { maxPrice, idempotencyKey, payUpTo, signInUpTo, dryRun, signal, headers = {} } = options
     const { baseUrl, proxyUrl = `${baseUrl}/proxy` } = this.#options
     const url = new URL(`${proxyUrl}${target}`)
     if (dryRun) url.searchParams.set('dry_run', 'true')
@@ -222,6 +228,7 @@ export class HubClient {
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': `"${idempotencyKey}"` }),
       },
       payUpTo,
+      signInUpTo,
       retries: idempotencyKey !== undefined,
       signal,
     })
@@ -230,6 +237,22 @@ export class HubClient {
   #exchange(path: string, message: HubRequest): Promise<HubResponse> {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
     return sendRequest({ baseUrl, apiKey, timeoutMs }, path, message)
+  }
+
+  /** Sends a request, again with its challenge signed if the response has one. */
+  async #signedIn(
+    path: string,
+    message: HubRequest,
+    maximum: bigint | undefined,
+  ): Promise<HubResponse> {
+    const first = await this.#exchange(path, message)
+    if (maximum === undefined || !isOffering(first)) return first
+    const { account } = await this.#wallet()
+    const { createSignInHeader } = await import('./sign-in.ts') // lazy: signing is slow to load
+    const url = new URL(path, this.#options.baseUrl)
+    const signed = await createSignInHeader(account, first, url, maximum)
+    if (!signed) return first
+    return this.#exchange(path, { ...message, headers: { ...message.headers, ...signed } })
   }
 
   /** Signs a challenge of this hub. @throws Error if it names another host */
@@ -265,6 +288,9 @@ export class HubClient {
     return wallet
   }
 }
+
+const isOffering = ({ status, headers }: HubResponse): boolean =>
+  status === 402 && OFFER_HEADER in headers
 
 function queryString(input: unknown): string {
   const query = new URLSearchParams(input as Record<string, string> | undefined)

@@ -154,7 +154,11 @@ function addCallCommands(program: Command, run: Run): void {
     .option('--accept-pay-to <address>', 'pay an x402 API at this address although it had another')
     .option('--dry-run', 'show the price and the source of payment without calling')
     .option('--idempotency-key <name>', 'idempotency key: charged once, even if repeated')
-    .option('--pay <how>', 'credits, x402 (from the wallet), or auto', 'auto')
+    .option(
+      '--pay <how>',
+      'credits, siwx (credits of the wallet, without a key), x402 (from the wallet), or auto',
+      'auto',
+    )
     .option(...KEYSTORE)
     .option('-o, --output <file>', 'write the response to a file')
     .option('-i, --include', 'also print the response headers')

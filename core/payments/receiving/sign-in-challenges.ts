@@ -6,9 +6,10 @@ import type {
   SIWxPayload,
 } from '@x402/extensions/sign-in-with-x'
 import { type Clock, systemClock } from '../../clock.ts'
-import { decimal, type Micros, usd } from '../../money.ts'
+import type { Micros } from '../../money.ts'
 import { ttlCache } from '../../runtime/cache.ts'
 import type { PurposeKeys } from '../../secret-keys/purpose-keys.ts'
+import { maximumOf, statementOf } from './sign-in-statement.ts'
 
 /** Name of the extension, and of the header with the signed challenge. */
 export const SIGN_IN = 'sign-in-with-x'
@@ -22,11 +23,6 @@ const HEADER_MAX = 4_096
 const CHECKED_MAX = 20_000
 const RANDOM_BYTES = 16
 const MAC_BYTES = 16
-/** Statement of a message: the maximum that a person sees when signing, in dollars. */
-const STATEMENT =
-  /^Spend up to (\d{1,12}\.\d{6}) USD of the credits of this wallet on one request\.$/
-const statementOf = (maximum: bigint): string =>
-  `Spend up to ${decimal(maximum)} USD of the credits of this wallet on one request.`
 const NONCE = /^[0-9a-f]{64}$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** Signature of an externally owned account: 65 bytes. */
@@ -127,17 +123,16 @@ export class SignInChallenges {
     const verification = await verifySIWxSignature(payload).catch(() => undefined)
     if (!verification) return 'invalid_siwx_signature'
     if (!verification.isValid) return verification.invalidReason
-    const [, maximum = '0'] = STATEMENT.exec(payload.statement!)!
     return {
       wallet: address.toLowerCase(),
       nonce: Buffer.from(nonce, 'hex'),
       expiresAt: new Date(payload.expirationTime!),
-      maximum: usd(maximum),
+      maximum: maximumOf(payload.statement)!,
     }
   }
 
   #isIssued(payload: SIWxPayload, request: SignedRequest): boolean {
-    if (!NONCE.test(payload.nonce) || !STATEMENT.test(payload.statement ?? '')) return false
+    if (!NONCE.test(payload.nonce) || maximumOf(payload.statement) === undefined) return false
     const nonce = Buffer.from(payload.nonce, 'hex')
     const random = nonce.subarray(0, RANDOM_BYTES)
     const mac = nonce.subarray(RANDOM_BYTES)

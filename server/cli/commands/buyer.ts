@@ -23,7 +23,7 @@ export interface PaymentFlags {
   readonly acceptPayTo?: string
 }
 
-const PAYMENT_MODES = ['auto', 'credits', 'x402']
+const PAYMENT_MODES = ['auto', 'credits', 'siwx', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
 /** Makes calls, paid by free calls and credits, or else by the wallet if the user confirms. */
@@ -34,6 +34,7 @@ export async function createBuyer(
   const { pay = 'auto' } = flags
   if (!PAYMENT_MODES.includes(pay))
     throw new Failure('usage', `Not a way to pay: ${pay}`, PAYMENT_MODES.join(', '))
+  if (pay === 'siwx') return (call) => signInFromWallet(context, call, flags)
   const client = pay === 'x402' ? undefined : await clientWithKey(context)
   return async (call) => {
     if (!client) return payFromWallet(context, call, flags)
@@ -80,6 +81,23 @@ async function confirmWalletPayment({ terminal }: Context, { body }: HubError): 
   return (await terminal.confirm(question)) === true
 }
 
+/** Spends credits of the wallet, which signs for this call instead of using a key. */
+async function signInFromWallet(
+  context: Context,
+  call: Call,
+  { keystore, acceptPayTo }: PaymentFlags,
+): Promise<HubResponse> {
+  const wallet = await openOwnWallet(context, keystore)
+  const options = { ...call.options, signInUpTo: call.options.maxPrice ?? 0n }
+  return send(context.client({ wallet }), { ...call, options }, acceptPayTo)
+}
+
+async function openOwnWallet(context: Context, keystore: string | undefined) {
+  const wallet = await openWallet(context, await isSandbox(context), keystore)
+  if (wallet) return wallet
+  throw new Failure('error', 'There is no wallet to pay with.', 'Create one with `hub register`.')
+}
+
 async function payFromWallet(
   context: Context,
   call: Call,
@@ -87,10 +105,7 @@ async function payFromWallet(
 ): Promise<HubResponse> {
   const { target, input, query, options } = call
   const sandbox = await isSandbox(context)
-  const wallet = await openWallet(context, sandbox, keystore)
-  if (!wallet) {
-    throw new Failure('error', 'There is no wallet to pay with.', 'Create one with `hub register`.')
-  }
+  const wallet = await openOwnWallet(context, keystore)
   const payUpTo = options.maxPrice ?? 0n
   if (target.kind === 'external')
     return payDirect(wallet, toProxyRequest(target, input, query, options), payUpTo)

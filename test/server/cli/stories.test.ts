@@ -88,6 +88,8 @@ describe('hub', function () {
       const [{ id } = { id: '' }] = listed['data'] as readonly { id: string }[]
       expect(await ada.json('receipts', 'verify', id)).to.include({ valid: true })
       expect((await ada.hub(['receipts', 'list'])).out).to.include(`hub receipts verify ${id}`)
+      const signed = await ada.json('call', 'echo/say', ...SAY, '--pay', 'siwx')
+      expect(signed).to.include({ status: 200, source: 'credits' })
       await ada.json('--yes', 'call', 'echo/say', ...SAY, '--pay', 'x402')
       const { data } = await ada.json('receipts', 'list')
       const paid = data as readonly { id: string; endpoint: string; source: string }[]
