@@ -18,7 +18,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => P
     (await import('./provider-statistics.ts')).providerStatistics(),
   receipts: async (_, entries) => (await import('./receipts.ts')).receipts(entries),
   rendering: async () => (await import('./rendering.ts')).rendering(),
-  search: async () => (await import('./search.ts')).search(),
+  search: async (data) => (await import('./search.ts')).search(data),
   tenders: async (data) => (await import('./tenders.ts')).tenders(data),
   upstream: async () => (await import('./upstream.ts')).upstream(),
   web: async () => (await import('./web.ts')).web(),

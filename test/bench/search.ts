@@ -5,6 +5,7 @@ import { load, rounded } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
 import { bm25 } from './search/bm25.ts'
 import { type Find, insertCatalog, miniSearch, ours, plainFullText } from './search/engines.ts'
+import { measureRealListings, type RealListings } from './search/real-listings.ts'
 import { measure, type Quality, type Relevance, readRelevance } from './search/relevance.ts'
 import { insertListings } from './search/synthetic.ts'
 
@@ -18,13 +19,19 @@ type Engines = Readonly<Record<'hub' | 'full_text' | 'bm25' | 'minisearch', Find
  * Ranking quality on the relevance set, compared with plain PostgreSQL full text search and two
  * BM25 libraries; then search and write speed with 100,000 listings derived from the same catalog.
  */
-export async function search(): Promise<Report> {
+export async function search(data?: string): Promise<Report> {
   const relevance = readRelevance()
   const figures: Record<string, number> = {}
   try {
     const table = await quality(relevance, figures)
+    const real = data === undefined ? undefined : await realListings(data)
     await speed(relevance, figures)
-    return { name: 'search', figures, tables: [table], targets: targets(figures) }
+    return {
+      name: 'search',
+      figures: { ...figures, ...real?.figures },
+      tables: [table],
+      targets: [...targets(figures), ...(real?.targets ?? [])],
+    }
   } finally {
     await stopSharedCluster()
   }
@@ -61,6 +68,14 @@ async function quality(relevance: Relevance, figures: Record<string, number>): P
   const title = `relevance: ${relevance.development.length} and ${relevance.heldOut.length} queries`
   const columns = ['engine', 'nDCG@10 development', 'MRR', 'nDCG@10 held out', 'MRR held out']
   return { title, columns, rows }
+}
+
+async function realListings(folder: string): Promise<RealListings> {
+  let measured: RealListings | undefined
+  await inDatabase(async (database) => {
+    measured = await measureRealListings(database, folder)
+  })
+  return measured!
 }
 
 function record(figures: Record<string, number>, name: string, { ndcg, mrr }: Quality): void {

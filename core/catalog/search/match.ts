@@ -77,7 +77,7 @@ const sumOf = (values: readonly number[]): number => values.reduce((sum, value) 
 /** Returns a function that scores one document after the other. */
 export function createMatcher({ parts, idf }: QueryTerms): (candidate: Candidate) => Match {
   const numbers = numberTerms(parts)
-  const plans = parts.map((part) => planPart(part, idf, numbers))
+  const plans = withoutRepetition(parts).map((part) => planPart(part, idf, numbers))
   const pairs = findPairs(parts, idf, numbers)
   const total = sumOf(plans.map(({ weight, mass }) => weight * mass))
   return (candidate) => {
@@ -97,6 +97,18 @@ export function createMatcher({ parts, idf }: QueryTerms): (candidate: Candidate
     const score = text * (1 - COVERAGE_WEIGHT + COVERAGE_WEIGHT * covered) * named
     return { score, variants }
   }
+}
+
+/** Removes alternatives that another part asks for: `quote` of `stock price` in `price quote`. */
+function withoutRepetition(parts: readonly QueryPart[]): QueryPart[] {
+  const literal = parts.map(({ words }) => words.flatMap(([variant]) => variant?.terms ?? []))
+  return parts.map((part, own) => {
+    const others = new Set(literal.flatMap((terms, i) => (i === own ? [] : terms)))
+    const alternatives = part.alternatives.filter(
+      ({ terms }) => !terms.every((term) => others.has(term)),
+    )
+    return { ...part, alternatives }
+  })
 }
 
 function numberTerms(parts: readonly QueryPart[]): ReadonlyMap<string, number> {

@@ -1,11 +1,14 @@
 import { type Micros, micros, usd } from '../../money.ts'
+import { wordVectors } from './meaning/word-vectors.ts'
 import { withoutRequestPhrase } from './request-phrase.ts'
 import { type Alternative, findSynonyms } from './synonyms.ts'
-import { tokenize } from './tokenize.ts'
+import { translateQuery } from './translate-query.ts'
 
 /** Adjacent words of a query that form one phrase. */
 export interface QuerySpan {
   readonly words: readonly string[]
+  /** Words as written in the query, if they were translated. */
+  readonly asked?: string
   /** Low for words that many queries contain. */
   readonly weight: number
   readonly alternatives: readonly Alternative[]
@@ -23,13 +26,16 @@ export interface Query {
 }
 
 const WORDS_MAX = 32
-/** Words that many queries contain and that fit nearly every document. */
+/** Words that many queries contain and that fit nearly every document, or say when and where. */
 const FILLERS = new Set(
   (
     'api apis service services endpoint endpoints tool tools app agent need want wants looking ' +
     'find give get please help using use based simple best good great provider platform ' +
     'solution data ' +
-    'online via info information'
+    'online via info information ' +
+    'make made turn let know tell like ' +
+    'today tomorrow yesterday tonight now current currently latest recent next last ' +
+    'near nearby around here me given new long large'
   ).split(' '),
 )
 const FILLER_WEIGHT = 0.25
@@ -59,11 +65,11 @@ export function readQuery(text: string): Query {
   const spelled = withDigits(text)
   const price = PRICE_PATTERN.exec(spelled)
   const rest = price ? spelled.replace(price[0], ' ') : text
-  const all = withoutRequestPhrase(tokenize(rest)).slice(0, WORDS_MAX)
-  const topics = all.filter((word) => !Object.hasOwn(WISH_WORDS, word))
+  const all = queryWords(rest).slice(0, WORDS_MAX)
+  const topics = all.filter(({ word }) => !Object.hasOwn(WISH_WORDS, word))
   const words = topics.length > 0 ? topics : all
   const wishes = new Set(
-    all.flatMap((word) => (Object.hasOwn(WISH_WORDS, word) ? WISH_WORDS[word]! : [])),
+    all.flatMap(({ word }) => (Object.hasOwn(WISH_WORDS, word) ? WISH_WORDS[word]! : [])),
   )
   return {
     text,
@@ -103,18 +109,42 @@ const withDigits = (text: string): string =>
     return `${AMOUNTS[amount.toLowerCase()]} ${isDollars ? 'dollars' : 'cents'}`
   })
 
+/** Word of a query in English. */
+interface QueryWord {
+  readonly word: string
+  /** What it was translated from, at the first word of a translation. */
+  readonly original?: string | undefined
+  /** Meaning in another language. */
+  readonly meaning?: readonly string[] | undefined
+}
+
+/** Returns the words of a query in English, without the phrase that begins the request. */
+function queryWords(text: string): QueryWord[] {
+  const words = translateQuery(text).flatMap(({ words: all, original, meaning }) =>
+    all.map((word, i): QueryWord => ({ word, original: i === 0 ? original : undefined, meaning })),
+  )
+  const kept = withoutRequestPhrase(words.map(({ word }) => word))
+  return words.slice(words.length - kept.length)
+}
+
 /** Splits words into spans from left to right, preferring the longest phrase with synonyms. */
-function splitIntoSpans(words: readonly string[]): QuerySpan[] {
+function splitIntoSpans(all: readonly QueryWord[]): QuerySpan[] {
   const spans: QuerySpan[] = []
+  const words = all.map(({ word }) => word)
   for (let at = 0; at < words.length; ) {
     const { length, alternatives } = findSynonyms(words, at)
     const phrase = words.slice(at, at + length)
     const weight = phrase.every((word) => FILLERS.has(word)) ? FILLER_WEIGHT : 1
+    const originals = all.slice(at, at + length).flatMap(({ original }) => original ?? [])
+    const meanings = all.slice(at, at + length).flatMap(({ meaning }) => (meaning ? [meaning] : []))
     spans.push({
       words: phrase,
+      ...(originals.length > 0 ? { asked: originals.join(' ') } : {}),
       weight,
       alternatives: [
         ...alternatives,
+        ...originals.map((original) => ({ words: original.split(' '), weight: 1 })),
+        ...meanings.map((meaning) => ({ words: meaning, weight: MEANING_WEIGHT })),
         ...joinedWords(words, at, length),
         ...(length === 1 ? [...splitWord(words[at]!), ...swapLetters(words[at]!)] : []),
       ],
@@ -123,6 +153,9 @@ function splitIntoSpans(words: readonly string[]): QuerySpan[] {
   }
   return spans
 }
+
+/** Weight of a word's meaning in another language. */
+const MEANING_WEIGHT = 0.9
 
 /** Splits a word that may be written as two: `qrcode`. */
 function splitWord(word: string): Alternative[] {
@@ -139,6 +172,7 @@ const SPLIT = { lengthMin: 6, lengthMax: 20, partMin: 2 } as const
 /** Swaps each two adjacent letters of a word that may be mistyped: `wetaher`. */
 function swapLetters(word: string): Alternative[] {
   if (word.length < SWAP.lengthMin || word.length > SWAP.lengthMax) return []
+  if (wordVectors().rankOf(word) !== undefined) return []
   const swapped = Array.from(
     { length: word.length - 1 },
     (_, i) => `${word.slice(0, i)}${word[i + 1]}${word[i]}${word.slice(i + 2)}`,

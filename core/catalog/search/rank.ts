@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Candidate } from './check-draft.ts'
 import { spreadSellers, withoutImitations } from './fair-order.ts'
 import { createMatcher } from './match.ts'
+import { documentMeaning, meaningSimilarity, queryMeaning } from './meaning/text-meaning.ts'
 import type { Wish } from './query.ts'
 import type { ScoredCandidate } from './scored-candidate.ts'
 import type { Similarity } from './semantic/semantic-ranker.ts'
@@ -34,6 +35,9 @@ const FEATURED_DEPTH = 30
 const FEATURED_SCORE_SHARE = 0.5
 /** Full semantic similarity doubles the score. */
 const SEMANTIC_WEIGHT = 1
+/** Weight of the word vectors, and the number of hits that they compare. */
+const CLOSENESS_WEIGHT = 0.4
+const COMPARED_MAX = 30
 const SIMILARITY_SHOWN_FROM = 0.3
 /** Fewer calls are not significant. */
 const CALLS_SHOWN_FROM = 10
@@ -50,20 +54,41 @@ export function rankCandidates(
   candidates: readonly Candidate[],
   query: RankingQuery,
 ): ScoredCandidate[] {
-  const ranked = candidates
+  const scored = candidates
     .map(createScorer(query))
     .filter(({ score }) => score > 0)
-    .toSorted(
-      (a, b) =>
-        Number(b.candidate.exact) - Number(a.candidate.exact) ||
-        b.score - a.score ||
-        a.candidate.price - b.candidate.price ||
-        (a.candidate.id < b.candidate.id ? -1 : 1),
-    )
+    .toSorted(compareHits)
+  const ranked = weighByMeaning(scored, query)
   if (isAddress(query.text)) return ranked
   const listsAll = query.terms.parts.length === 0
   if (listsAll) return spreadSellers(ranked)
   return spreadSellers(featureNewListing(withoutImitations(ranked), query))
+}
+
+const compareHits = (a: ScoredCandidate, b: ScoredCandidate): number =>
+  Number(b.candidate.exact) - Number(a.candidate.exact) ||
+  b.score - a.score ||
+  a.candidate.price - b.candidate.price ||
+  (a.candidate.id < b.candidate.id ? -1 : 1)
+
+/**
+ * Reorders the first hits by the similarity of their meaning to the query, by the word vectors.
+ * Similarities of an embedding API are part of the scores already, and count instead.
+ */
+function weighByMeaning(
+  hits: readonly ScoredCandidate[],
+  { terms, similarity }: RankingQuery,
+): ScoredCandidate[] {
+  const meaning = queryMeaning(terms)
+  if (!meaning) return [...hits]
+  const weight = similarity ? 0 : CLOSENESS_WEIGHT
+  const weighed = hits.slice(0, COMPARED_MAX).map((hit) => {
+    const closeness = meaningSimilarity(meaning, documentMeaning(hit.candidate))
+    return { ...hit, closeness, score: hit.score * (1 + weight * Math.max(closeness, 0)) }
+  })
+  const scale = 1 + weight * Math.min(...weighed.map(({ closeness }) => Math.max(closeness, 0)))
+  const rest = hits.slice(COMPARED_MAX).map((hit) => ({ ...hit, score: hit.score * scale }))
+  return [...weighed, ...rest].toSorted(compareHits)
 }
 
 /** Returns true for a host or URL, whose listings are shown one by one. */

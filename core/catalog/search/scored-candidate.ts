@@ -8,6 +8,8 @@ export interface ScoredCandidate extends Match {
   readonly isFeatured: boolean
   /** Number of near-duplicates of the same seller that it stands for. */
   readonly similar?: number | undefined
-  /** Semantic similarity to the query, −1 to 1, if known. */
+  /** Similarity to the query by the embedding API, −1 to 1, if known. */
   readonly similarity?: number | undefined
+  /** Similarity to the query by the word vectors, −1 to 1, if known. */
+  readonly closeness?: number | undefined
 }

@@ -1,4 +1,5 @@
 import { distance } from 'fastest-levenshtein'
+import { wordVectors } from './meaning/word-vectors.ts'
 
 /** Edits up to which a word of this length counts as misspelled; short words allow fewer. */
 const editsAllowed = (length: number): number =>
@@ -27,18 +28,51 @@ export interface Correction {
   readonly weight: number
 }
 
-/** Returns up to three corrections: the nearest terms, the most frequent first. */
-export function correctSpelling(word: string, near: readonly SimilarTerm[]): Correction[] {
+/** Returns how well a term fits the other words of the query; undefined if it cannot be told. */
+export type Fit = (term: string) => number | undefined
+
+/** Cosine from which another spelling of an English word is the same word. */
+const SAME_WORD_MIN = 0.5
+/** Cosine to the other words below which a correction is doubtful. */
+const FIT_MIN = 0.15
+const UNFITTING_FACTOR = 0.4
+
+/**
+ * Returns up to three corrections of a word that no document contains: the nearest terms, those
+ * that fit the other words of the query first. A correct English word is no other word misspelled.
+ */
+export function correctSpelling({
+  word,
+  term: asked,
+  near,
+  fit,
+}: {
+  readonly word: string
+  readonly term: string
+  readonly near: readonly SimilarTerm[]
+  readonly fit: Fit
+}): Correction[] {
+  const vectors = wordVectors()
+  const isEnglish = vectors.rankOf(word) !== undefined
   return near
-    .map((each) => ({
-      ...each,
-      edits: Math.min(distance(word, each.term), stemDistance(word, each.term)),
-    }))
-    .filter(({ term, edits }) => edits <= editsAllowed(Math.min(word.length, term.length)))
+    .filter(({ term }) => !isEnglish || vectors.similarity(word, term) >= SAME_WORD_MIN)
+    .map(({ term, documents }) => {
+      const edits = Math.min(distance(asked, term), stemDistance(asked, term))
+      const isDoubtful = (fit(term) ?? 1) < FIT_MIN
+      return { term, documents, edits, isDoubtful }
+    })
+    .filter(({ term, edits }) => edits <= editsAllowed(Math.min(asked.length, term.length)))
     .toSorted(
-      (a, b) => a.edits - b.edits || b.documents - a.documents || (a.term < b.term ? -1 : 1),
+      (a, b) =>
+        a.edits - b.edits ||
+        Number(a.isDoubtful) - Number(b.isDoubtful) ||
+        b.documents - a.documents ||
+        (a.term < b.term ? -1 : 1),
     )
     .filter(({ edits }, _, [best]) => edits <= best!.edits)
     .slice(0, 3)
-    .map(({ term, edits }) => ({ term, weight: 1 - (0.5 * edits) / Math.max(word.length, 4) }))
+    .map(({ term, edits, isDoubtful }) => ({
+      term,
+      weight: (1 - (0.5 * edits) / Math.max(asked.length, 4)) * (isDoubtful ? UNFITTING_FACTOR : 1),
+    }))
 }

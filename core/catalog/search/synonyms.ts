@@ -1,7 +1,7 @@
 import { tokenize } from './tokenize.ts'
 import { ABBREVIATIONS } from './vocabulary/abbreviations.ts'
 import { EQUIVALENTS } from './vocabulary/equivalents.ts'
-import { FOREIGN, NARROWER } from './vocabulary/one-way.ts'
+import { NARROWER } from './vocabulary/one-way.ts'
 
 /** Alternative phrase; a match must contain all of its words. */
 export interface Alternative {
@@ -12,7 +12,7 @@ export interface Alternative {
   readonly ifAbsent?: true
 }
 
-const WEIGHTS = { abbreviation: 0.95, foreign: 0.95, equivalent: 0.7, narrower: 0.5 } as const
+const WEIGHTS = { abbreviation: 0.95, equivalent: 0.7, narrower: 0.5 } as const
 
 /** Reduces singular and plural, and forms of a verb, to the same root. */
 function wordRoot(word: string): string {
@@ -52,16 +52,11 @@ function buildTable(): ReadonlyMap<string, Alternative[]> {
       for (const from of phrases) for (const to of phrases) add(from, to, weight)
     }
   }
-  for (const [text, weight] of [
-    [FOREIGN, WEIGHTS.foreign],
-    [NARROWER, WEIGHTS.narrower],
-  ] as const) {
-    for (const [to, ...others] of parseVocabulary(text)) {
-      for (const from of others) {
-        const further = table.get(phraseKey(to!)) ?? []
-        add(from, to!, weight)
-        for (const other of further) add(from, other.words, weight * other.weight)
-      }
+  for (const [to, ...others] of parseVocabulary(NARROWER)) {
+    for (const from of others) {
+      const further = table.get(phraseKey(to!)) ?? []
+      add(from, to!, WEIGHTS.narrower)
+      for (const other of further) add(from, other.words, WEIGHTS.narrower * other.weight)
     }
   }
   return table

@@ -1,6 +1,7 @@
 import { ALL_DOCUMENTS, type IndexCache, type Reader } from './index-cache.ts'
+import { wordVectors } from './meaning/word-vectors.ts'
 import type { Query, QuerySpan } from './query.ts'
-import { correctSpelling } from './spelling.ts'
+import { correctSpelling, type Fit } from './spelling.ts'
 import { lookUpWords, type VocabularyTerm } from './word-lookup.ts'
 
 /** Set of indexed terms that match a part of the query if a document contains all of them. */
@@ -26,11 +27,13 @@ export interface QueryTerms {
   readonly parts: readonly QueryPart[]
   /** Inverse document frequency by term; 0 if no document contains it. */
   readonly idf: ReadonlyMap<string, number>
+  /** Inverse document frequency that a term of no document would have. */
+  readonly absentIdf: number
   /** Versions of the terms of the query's words, and of the whole vocabulary. */
   readonly versions: ReadonlyMap<string, string>
 }
 
-const NO_TERMS: QueryTerms = { parts: [], idf: new Map(), versions: new Map() }
+const NO_TERMS: QueryTerms = { parts: [], idf: new Map(), absentIdf: 0, versions: new Map() }
 
 /** Shorter stems are shown instead of the word, because words may share them: `io` of `ios`. */
 const STEM_SHOWN_MIN = 4
@@ -51,8 +54,10 @@ export async function findTerms(
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])
   const idf = new Map(counts.map((row) => [row.term, computeIdf(row.documents, total)]))
   const versions = new Map(rows.map(({ term, version }) => [term, version]))
-  const parts = asked.map((span) => capVariantWeights(buildPart(span, byWord), idf))
-  return { parts, idf, versions }
+  const parts = asked.map((span) =>
+    capVariantWeights(buildPart(span, byWord, fitOf(spans, span)), idf),
+  )
+  return { parts, idf, absentIdf: Math.log(2 * total + 2), versions }
 }
 
 /** Looks up the words of spans; alternatives for absent words only of spans that are absent. */
@@ -72,10 +77,23 @@ async function lookUpSpans(reader: Reader, cache: IndexCache, spans: readonly Qu
     const own = rows.filter((row) => row.word === word)
     return own.length > 0 && own.every(({ documents }) => documents === 0)
   }
-  const asked = spans.map((span, i) => (span.words.every(isAbsent) ? span : usual[i]!))
-  const isWider = asked.some(({ alternatives }) => alternatives.some(({ ifAbsent }) => ifAbsent))
-  return { asked, rows: isWider ? await lookUp(asked) : rows }
+  const absent = spans.map(({ words }) => words.every(isAbsent))
+  const asked = spans.map((span, i) => (absent[i] ? withRelatedWords(span) : usual[i]!))
+  return { asked, rows: absent.includes(true) ? await lookUp(asked) : rows }
 }
+
+/** Adds words of similar meaning to a span that no document contains. */
+function withRelatedWords(span: QuerySpan): QuerySpan {
+  const [word, second] = span.words
+  if (word === undefined || second !== undefined) return span
+  const related = wordVectors()
+    .relatedTo(word, RELATED)
+    .map((other) => ({ words: [other.word], weight: RELATED.weight * other.similarity }))
+  return { ...span, alternatives: [...span.alternatives, ...related] }
+}
+
+/** Cosine from which a word may stand for another one. */
+const RELATED = { min: 0.68, limit: 6, weight: 0.6 } as const
 
 /** Returns the most significant terms with the factors for their postings. */
 export function termWeights({ parts, idf }: QueryTerms): ReadonlyMap<string, number> {
@@ -95,11 +113,22 @@ export function termWeights({ parts, idf }: QueryTerms): ReadonlyMap<string, num
 const computeIdf = (documents: number, total: number): number =>
   documents === 0 ? 0 : Math.log(1 + (total - documents + 0.5) / (documents + 0.5))
 
+/** Returns how well a term fits the other words of a query; undefined if it cannot be told. */
+function fitOf(spans: readonly QuerySpan[], own: QuerySpan): Fit {
+  const others = spans.filter((span) => span !== own).flatMap(({ words }) => words)
+  return (term) => {
+    const vectors = wordVectors()
+    const known = others.filter((word) => vectors.rankOf(word) !== undefined)
+    if (known.length === 0 || vectors.rankOf(term) === undefined) return undefined
+    return Math.max(...known.map((word) => vectors.similarity(term, word)))
+  }
+}
+
 function buildPart(
-  { words, weight, alternatives }: QuerySpan,
+  { words, weight, alternatives, asked = words.join(' ') }: QuerySpan,
   byWord: ReadonlyMap<string, readonly VocabularyTerm[]>,
+  fit: Fit,
 ): QueryPart {
-  const asked = words.join(' ')
   const variants = alternatives.flatMap((other): MatchVariant[] => {
     const terms = other.words.flatMap((word) => (byWord.get(word) ?? []).map(({ term }) => term))
     if (terms.length === 0) return []
@@ -108,7 +137,7 @@ function buildPart(
   return {
     weight,
     alternatives: variants,
-    words: words.map((word) => wordVariants(word, byWord.get(word) ?? [])),
+    words: words.map((word) => wordVariants(word, byWord.get(word) ?? [], fit)),
   }
 }
 
@@ -125,14 +154,14 @@ function capVariantWeights(part: QueryPart, idf: QueryTerms['idf']): QueryPart {
 }
 
 /** Returns the word itself, followed by its spelling corrections if no document contains it. */
-function wordVariants(word: string, rows: readonly VocabularyTerm[]): MatchVariant[] {
+function wordVariants(word: string, rows: readonly VocabularyTerm[], fit: Fit): MatchVariant[] {
   const own: MatchVariant[] = rows.map(({ term }) => ({
     terms: [term],
     weight: 1,
     reading: { asked: word, as: term.length < STEM_SHOWN_MIN ? term : word },
   }))
   const corrected = rows.flatMap(({ term, near }) =>
-    correctSpelling(term, near ?? []).map((correction) => ({
+    correctSpelling({ word, term, near: near ?? [], fit }).map((correction) => ({
       terms: [correction.term],
       weight: correction.weight,
       reading: { asked: word, as: correction.term },

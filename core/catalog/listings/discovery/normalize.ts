@@ -4,7 +4,8 @@ import { imitatesPlatform } from '../../review/impersonation.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListingCandidate, ListingMethod } from '../store.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
-import { categoryOf, cleanTags, nameOfUrl, storable } from './clean-text.ts'
+import { classify } from './categories.ts'
+import { cleanTags, nameOfUrl, storable } from './clean-text.ts'
 import { checkOffers } from './offers.ts'
 
 /** Result of normalizing a row: a candidate, or the reason for refusing it. */
@@ -67,7 +68,14 @@ export function listingCandidate(
     method,
     name,
     description,
-    category: categoryOf(category, tags.join(' '), `${name} ${nameOfUrl(url)}`, description),
+    category: classify([
+      { text: name, weight: given === '' ? 0 : 3 },
+      { text: pathOf(url), weight: 2 },
+      { text: description, weight: 1.5 },
+      { text: tags.join(' '), weight: 1 },
+      { text: category, weight: 1 },
+      { text: fieldNames(resource.inputSchema, resource.outputSchema), weight: 0.4 },
+    ]),
     tags,
     provider: cleanText(resource.provider, 100) || hostname.replace(/^(?:www|api|x402)\./, ''),
     offers,
@@ -76,6 +84,18 @@ export function listingCandidate(
     named: given !== '',
   }
 }
+
+/** Words of a path; `api` and versions say nothing about a resource. */
+const pathOf = (url: string): string => new URL(url).pathname.replaceAll(/\b(?:api|v\d+)\b/g, ' ')
+
+/** Names of members in schemas or examples, as one text. */
+const fieldNames = (...schemas: readonly unknown[]): string =>
+  schemas
+    .flatMap((schema) =>
+      isJsonObject(schema) ? Object.keys(objectMember(schema, 'properties')) : [],
+    )
+    .slice(0, 40)
+    .join(' ')
 
 /** Input and output of a resource, from its offer or row. */
 interface Usage {

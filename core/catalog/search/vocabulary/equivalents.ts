@@ -22,7 +22,7 @@ notification, alert, push
 chat, conversation, dialogue
 bot, robot, agent
 translate, translation, translator
-summarize, summary, summarization, shorten, tldr, tl dr, digest, condense, abstract
+summarize, summary, summarization, shorten, shorter, tldr, tl dr, digest, condense, abstract
 classify, classification, categorize, label, categorise
 extract, extraction, parse, parser, parsing, pull, read
 detect, detection, recognize, recognition, identify, find
@@ -161,7 +161,7 @@ salary, compensation, wage, pay
 lead, prospect, sales contact
 customer, client, buyer
 supplier, vendor
-product, item, goods, article
+product, item, goods
 parcel, package, shipment
 shipping, delivery, freight
 coupon, discount code, voucher, promo code

@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs'
+import { wordVectors } from './meaning/word-vectors.ts'
+import { tokenize } from './tokenize.ts'
+
+/** Words of a query in English. */
+export interface TranslatedWords {
+  readonly words: readonly string[]
+  /** Words as written in the query, if they were translated. */
+  readonly original?: string
+  /** Meaning in another language, if the word is English too. */
+  readonly meaning?: readonly string[]
+}
+
+/** Scripts whose words are not separated by spaces, or carry particles. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}ー]/u
+const UNSPACED_RUN = new RegExp(`${UNSPACED.source}+`, 'gu')
+
+/** Articles, prepositions, pronouns and polite words of other languages. */
+const FUNCTION_WORDS = new Set(
+  tokenize(
+    'de del la las el los un una uno unos unas y e o u en al con para por que como mi tu su se es ' +
+      'le les des du une et ou au aux dans pour avec sur par qui est je me mon ma mes ton sa ses ' +
+      'der das dem den des ein eine einen einem einer eines und oder im zum zur von vom mit für auf ' +
+      'aus bei nach ist wie ich mich mir mein meine meinen il lo gli i uno della dello delle dei ' +
+      'degli di da dal dalla nel nella per tra fra che sono mio mia os as um uma do dos das no na ' +
+      'nos nas ao em com sem meu minha het een van voor met op te en of mijn na z do w we i u dla ' +
+      'od po przez jak moj w na s po dlya iz и в во на с со из по для от до к ко о об как что это ' +
+      'мой моя мне ve ile bir bu icin ben och att det den ett till av och for en et og til dan ' +
+      'untuk dari ke di yang va cua cho tu mot quiero necesito puedes je veux besoin ' +
+      'ich brauche voglio ho bisogno preciso quero хочу нужен нужно api servicio dienst',
+  ),
+)
+
+/** Shared beginning of two forms of a word, by the length of the longer one. */
+const INFLECTION = { prefixMin: 4, share: 0.7, lengthMin: 5 } as const
+/** Shortest part of a compound. */
+const PART_MIN = 4
+/** Letters that join the parts of a German compound. */
+const LINKS = ['', 's', 'n', 'en', 'es']
+/** Letters that mark a form or an alphabet which English does not have. */
+const FOREIGN_LETTER = /[^\p{ASCII}\p{P}\p{S}\s]/u
+
+interface Translations {
+  /** English words by plain foreign words. */
+  readonly phrases: ReadonlyMap<string, readonly string[]>
+  /** Foreign words by their first letters. */
+  readonly byPrefix: ReadonlyMap<string, readonly string[]>
+  /** English words of unspaced scripts. */
+  readonly unspaced: ReadonlyMap<string, string>
+  readonly unspacedMax: number
+  readonly phraseMax: number
+}
+
+const plain = (text: string): string => tokenize(text).join(' ')
+
+function readTranslations(): Translations {
+  const file = readFileSync(new URL('./vocabulary/translations.txt', import.meta.url), 'utf8')
+  const phrases = new Map<string, readonly string[]>()
+  const unspaced = new Map<string, string>()
+  for (const line of file.trim().split('\n')) {
+    const [english, foreign] = line.split(' = ') as [string, string]
+    for (const text of foreign.split(', ')) {
+      if (UNSPACED.test(text)) {
+        const key = text.normalize('NFKC').toLowerCase().replaceAll(' ', '')
+        if (!unspaced.has(key)) unspaced.set(key, english)
+      } else if (!phrases.has(plain(text))) phrases.set(plain(text), english.split(' '))
+    }
+  }
+  const single = [...phrases.keys()].filter(
+    (key) => !key.includes(' ') && key.length >= INFLECTION.lengthMin,
+  )
+  return {
+    phrases,
+    byPrefix: Map.groupBy(single, (key) => key.slice(0, INFLECTION.prefixMin)),
+    unspaced,
+    unspacedMax: Math.max(...[...unspaced.keys()].map((key) => key.length)),
+    phraseMax: Math.max(...[...phrases.keys()].map((key) => key.split(' ').length)),
+  }
+}
+
+let loaded: Translations | undefined
+const translations = (): Translations => (loaded ??= readTranslations())
+
+/**
+ * Reads a query in English: words of other languages are translated by the vocabulary, with their
+ * inflections and compounds, and function words are removed. A query in English stays as it is,
+ * even if some of its words exist in another language.
+ */
+export function translateQuery(text: string): readonly TranslatedWords[] {
+  const spaced = text.normalize('NFKC').replace(UNSPACED_RUN, translateRun)
+  const words = tokenize(spaced)
+  const units = matchPhrases(words)
+  const isForeign = units.some(({ isEvidence }) => isEvidence) || hasForeignForm(text, words, units)
+  if (!isForeign) return units.map(({ original, english }) => keepWord(original, english, words))
+  return units
+    .filter(({ original, english }) => english || !FUNCTION_WORDS.has(original))
+    .map(({ original, english }) =>
+      english ? { words: english, original } : { words: [original] },
+    )
+}
+
+/** A word alone may be of either language. */
+const keepWord = (
+  original: string,
+  english: readonly string[] | undefined,
+  { length }: readonly string[],
+): TranslatedWords => ({
+  words: original.split(' '),
+  ...(english && length === 1 ? { meaning: english } : {}),
+})
+
+interface Unit {
+  readonly original: string
+  readonly english: readonly string[] | undefined
+  /** True if no English query would contain it. */
+  readonly isEvidence: boolean
+}
+
+/** True if a word of the vocabulary stands beside function words or letters of other languages. */
+const hasForeignForm = (text: string, words: readonly string[], units: readonly Unit[]): boolean =>
+  units.some(({ english }) => english) &&
+  (FOREIGN_LETTER.test(text) ||
+    words.some((word) => FUNCTION_WORDS.has(word) && wordVectors().rankOf(word) === undefined))
+
+/** Splits words into the longest phrases that can be translated, and single words. */
+function matchPhrases(words: readonly string[]): Unit[] {
+  const { phrases, phraseMax } = translations()
+  const units: Unit[] = []
+  for (let at = 0; at < words.length; ) {
+    let length = Math.min(phraseMax, words.length - at)
+    while (length > 1 && !phrases.has(words.slice(at, at + length).join(' '))) length--
+    const original = words.slice(at, at + length).join(' ')
+    const isEnglish = length === 1 && wordVectors().rankOf(original) !== undefined
+    const english = phrases.get(original) ?? (isEnglish ? undefined : translateForm(original))
+    units.push({ original, english, isEvidence: english !== undefined && !isEnglish })
+    at += length
+  }
+  return units
+}
+
+/** Translates another form of a known word, or a compound of two known words. */
+function translateForm(word: string): readonly string[] | undefined {
+  const { phrases } = translations()
+  const form = findForm(word)
+  if (form !== undefined) return phrases.get(form)
+  for (let end = word.length - PART_MIN; end >= PART_MIN; end--) {
+    const [left, right] = [word.slice(0, end), word.slice(end)]
+    const head = LINKS.filter((link) => left.endsWith(link))
+      .map((link) => phrases.get(left.slice(0, left.length - link.length)))
+      .find((english) => english)
+    const tail = phrases.get(right) ?? phrases.get(findForm(right) ?? '')
+    if (head && tail) return [...head, ...tail]
+  }
+  return undefined
+}
+
+/** Finds the word of the vocabulary with the longest common beginning, if it is long enough. */
+function findForm(word: string): string | undefined {
+  if (word.length < INFLECTION.lengthMin) return undefined
+  const forms = translations().byPrefix.get(word.slice(0, INFLECTION.prefixMin)) ?? []
+  const shares = forms.map((form) => {
+    const length = Math.max(form.length, word.length)
+    let common = 0
+    while (common < length && form[common] === word[common]) common++
+    return { form, share: common / length }
+  })
+  return shares
+    .filter(({ share }) => share >= INFLECTION.share)
+    .toSorted((a, b) => b.share - a.share)[0]?.form
+}
+
+/** Translates a text without spaces, longest words first; the rest is dropped if any is known. */
+function translateRun(run: string): string {
+  const { unspaced, unspacedMax } = translations()
+  const found: string[] = []
+  const text = run.toLowerCase()
+  for (let at = 0; at < text.length; ) {
+    let length = Math.min(unspacedMax, text.length - at)
+    while (length > 0 && !unspaced.has(text.slice(at, at + length))) length--
+    if (length > 0) found.push(unspaced.get(text.slice(at, at + length))!)
+    at += Math.max(length, 1)
+  }
+  return found.length > 0 ? ` ${found.join(' ')} ` : run
+}
