@@ -18,7 +18,7 @@ const UNSPACED_RUN = new RegExp(`${UNSPACED.source}+`, 'gu')
 /** Articles, prepositions, pronouns and polite words of other languages. */
 const FUNCTION_WORDS = new Set(
   tokenize(
-    'de del la las el los un una uno unos unas y e o u en al con para por que como mi tu su se es ' +
+    'a de del la las el los un una uno unos unas y e o u en al con para por que como mi tu su se es ' +
       'le les des du une et ou au aux dans pour avec sur par qui est je me mon ma mes ton sa ses ' +
       'der das dem den des ein eine einen einem einer eines und oder im zum zur von vom mit für auf ' +
       'aus bei nach ist wie ich mich mir mein meine meinen il lo gli i uno della dello delle dei ' +
@@ -31,8 +31,13 @@ const FUNCTION_WORDS = new Set(
   ),
 )
 
+/** Function words of English that other languages have too. */
+const ENGLISH_FUNCTION_WORDS = new Set(
+  'a i me my do as is no of on in an at so am was to'.split(' '),
+)
+
 /** Shared beginning of two forms of a word, by the length of the longer one. */
-const INFLECTION = { prefixMin: 4, share: 0.7, lengthMin: 5 } as const
+const INFLECTION = { prefixMin: 4, share: 0.75, lengthMin: 5 } as const
 /** Shortest part of a compound. */
 const PART_MIN = 4
 /** Letters that join the parts of a German compound. */
@@ -119,8 +124,10 @@ interface Unit {
 /** True if a word of the vocabulary stands beside function words or letters of other languages. */
 const hasForeignForm = (text: string, words: readonly string[], units: readonly Unit[]): boolean =>
   units.some(({ english }) => english) &&
-  (FOREIGN_LETTER.test(text) ||
-    words.some((word) => FUNCTION_WORDS.has(word) && wordVectors().rankOf(word) === undefined))
+  (FOREIGN_LETTER.test(text) || words.some((word) => FUNCTION_WORDS.has(word) && !isEnglish(word)))
+
+const isEnglish = (word: string): boolean =>
+  ENGLISH_FUNCTION_WORDS.has(word) || wordVectors().rankOf(word) !== undefined
 
 /** Splits words into the longest phrases that can be translated, and single words. */
 function matchPhrases(words: readonly string[]): Unit[] {
@@ -130,9 +137,9 @@ function matchPhrases(words: readonly string[]): Unit[] {
     let length = Math.min(phraseMax, words.length - at)
     while (length > 1 && !phrases.has(words.slice(at, at + length).join(' '))) length--
     const original = words.slice(at, at + length).join(' ')
-    const isEnglish = length === 1 && wordVectors().rankOf(original) !== undefined
-    const english = phrases.get(original) ?? (isEnglish ? undefined : translateForm(original))
-    units.push({ original, english, isEvidence: english !== undefined && !isEnglish })
+    const isKnown = length === 1 && isEnglish(original)
+    const english = phrases.get(original) ?? (isKnown ? undefined : translateForm(original))
+    units.push({ original, english, isEvidence: english !== undefined && !isKnown })
     at += length
   }
   return units

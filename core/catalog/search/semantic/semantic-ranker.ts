@@ -60,16 +60,24 @@ export class SemanticRanker {
     }
   }
 
-  /** Reads the vectors of the candidates and compares them with that of a query. */
-  async compareWith(vector: Float32Array, candidates: readonly Candidate[]): Promise<Similarity> {
+  /**
+   * Reads the vectors of the candidates and compares them with that of a query. Returns undefined
+   * if none is embedded by this model.
+   */
+  async compareWith(
+    vector: Float32Array,
+    candidates: readonly Candidate[],
+  ): Promise<Similarity | undefined> {
     const { pool, embedder } = this.#deps
     const { rows } = await pool.query<{ key: string; vector: Buffer }>(SELECT_VECTORS, [
       embedder.model,
       candidates.map(({ kind }) => kind),
       candidates.map(({ id }) => id),
     ])
-    const known = new Map(rows.map((row) => [row.key, cosineSimilarity(vector, row.vector)]))
-    const mean = [...known.values()].reduce((sum, each) => sum + each, 0) / (known.size || 1)
+    const comparable = rows.filter((row) => row.vector.length === vector.length)
+    if (comparable.length === 0) return undefined
+    const known = new Map(comparable.map((row) => [row.key, cosineSimilarity(vector, row.vector)]))
+    const mean = [...known.values()].reduce((sum, each) => sum + each, 0) / known.size
     return ({ kind, id }) => known.get(`${kind} ${id}`) ?? mean
   }
 }
