@@ -6,7 +6,7 @@ import { freshDatabase, stopSharedCluster } from './postgres.ts'
 /**
  * Writes the word vectors of search from those of the plugin `analysis`: one vector per stem of
  * PostgreSQL's English dictionary, because the search index holds stems. Run it after
- * `plugins/analysis/train` has written other vectors: `node test/support/train-word-vectors.ts`.
+ * `plugins/analysis/train` has written other vectors: `npm run word-vectors`.
  */
 
 const ROOT = join(import.meta.dirname, '../..')

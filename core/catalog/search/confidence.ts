@@ -9,7 +9,7 @@ const SHARE_MIN = 0.5
 /** Cosine of query and hit from which their meanings are close, and its weight. */
 const CLOSE_FROM = 0.7
 const MEANING_WEIGHT = 0.5
-/** Factor for the rarity of a word that no document contains, and its English rank at half of it. */
+/** Factor for the rarity of a word of no document; half of it at this English rank. */
 const ABSENT = { factor: 1.6, halfRank: 1_500 } as const
 /** Factor for a word that matches only as another spelling. */
 const CORRECTED_FACTOR = 0.75

@@ -112,7 +112,7 @@ const withDigits = (text: string): string =>
 /** Word of a query in English. */
 interface QueryWord {
   readonly word: string
-  /** What it was translated from, at the first word of a translation. */
+  /** Words it was translated from, at the first word of a translation. */
   readonly original?: string | undefined
   /** Meaning in another language. */
   readonly meaning?: readonly string[] | undefined

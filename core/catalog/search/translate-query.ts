@@ -12,22 +12,23 @@ export interface TranslatedWords {
 }
 
 /** Scripts whose words are not separated by spaces, or carry particles. */
-const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}ー]/u
-const UNSPACED_RUN = new RegExp(`${UNSPACED.source}+`, 'gu')
+const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/
+const UNSPACED_RUN = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+/g
 
 /** Articles, prepositions, pronouns and polite words of other languages. */
 const FUNCTION_WORDS = new Set(
   tokenize(
-    'a de del la las el los un una uno unos unas y e o u en al con para por que como mi tu su se es ' +
-      'le les des du une et ou au aux dans pour avec sur par qui est je me mon ma mes ton sa ses ' +
-      'der das dem den des ein eine einen einem einer eines und oder im zum zur von vom mit für auf ' +
-      'aus bei nach ist wie ich mich mir mein meine meinen il lo gli i uno della dello delle dei ' +
-      'degli di da dal dalla nel nella per tra fra che sono mio mia os as um uma do dos das no na ' +
-      'nos nas ao em com sem meu minha het een van voor met op te en of mijn na z do w we i u dla ' +
-      'od po przez jak moj w na s po dlya iz и в во на с со из по для от до к ко о об как что это ' +
-      'мой моя мне ve ile bir bu icin ben och att det den ett till av och for en et og til dan ' +
-      'untuk dari ke di yang va cua cho tu mot quiero necesito puedes je veux besoin ' +
-      'ich brauche voglio ho bisogno preciso quero хочу нужен нужно api servicio dienst',
+    'a de del la las el los un una uno unos unas y e o u en al con para por que como mi tu ' +
+      'su se es le les des du une et ou au aux dans pour avec sur par qui est je me mon ma ' +
+      'mes ton sa ses der das dem den des ein eine einen einem einer eines und oder im zum ' +
+      'zur von vom mit für auf aus bei nach ist wie ich mich mir mein meine meinen il lo gli ' +
+      'i uno della dello delle dei degli di da dal dalla nel nella per tra fra che sono mio ' +
+      'mia os as um uma do dos das no na nos nas ao em com sem meu minha het een van voor met ' +
+      'op te en of mijn na z do w we i u dla od po przez jak moj w na s po dlya iz и в во на ' +
+      'с со из по для от до к ко о об как что это мой моя мне ve ile bir bu icin ben och att ' +
+      'det den ett till av och for en et og til dan untuk dari ke di yang va cua cho tu mot ' +
+      'quiero necesito puedes je veux besoin ich brauche voglio ho bisogno preciso quero хочу ' +
+      'нужен нужно api servicio dienst',
   ),
 )
 
@@ -43,7 +44,7 @@ const PART_MIN = 4
 /** Letters that join the parts of a German compound. */
 const LINKS = ['', 's', 'n', 'en', 'es']
 /** Letters that mark a form or an alphabet which English does not have. */
-const FOREIGN_LETTER = /[^\p{ASCII}\p{P}\p{S}\s]/u
+const FOREIGN_LETTER = /[\u00c0-\u024f\u0370-\u07ff\u0900-\u0dff\u1e00-\u1fff]/
 
 interface Translations {
   /** English words by plain foreign words. */

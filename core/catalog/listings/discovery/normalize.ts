@@ -69,7 +69,7 @@ export function listingCandidate(
     name,
     description,
     category: classify([
-      { text: name, weight: given === '' ? 0 : 3 },
+      { text: given, weight: 3 },
       { text: pathOf(url), weight: 2 },
       { text: description, weight: 1.5 },
       { text: tags.join(' '), weight: 1 },
@@ -85,8 +85,12 @@ export function listingCandidate(
   }
 }
 
-/** Words of a path; `api` and versions say nothing about a resource. */
-const pathOf = (url: string): string => new URL(url).pathname.replaceAll(/\b(?:api|v\d+)\b/g, ' ')
+/** Path of a resource; `api` and versions say nothing about it. */
+const pathOf = (url: string): string =>
+  new URL(url).pathname
+    .split('/')
+    .filter((part) => part !== 'api' && !/^v\d/i.test(part))
+    .join(' ')
 
 /** Names of members in schemas or examples, as one text. */
 const fieldNames = (...schemas: readonly unknown[]): string =>
