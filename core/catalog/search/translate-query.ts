@@ -44,7 +44,8 @@ const PART_MIN = 4
 /** Letters that join the parts of a German compound. */
 const LINKS = ['', 's', 'n', 'en', 'es']
 /** Letters that mark a form or an alphabet which English does not have. */
-const FOREIGN_LETTER = /[\u00c0-\u024f\u0370-\u07ff\u0900-\u0dff\u1e00-\u1fff]/
+const FOREIGN_LETTER =
+  /[\u00c0-\u024f\u0386-\u0481\u048a-\u052f\u0620-\u064a\u0904-\u0939\u1e00-\u1fff]/
 
 interface Translations {
   /** English words by plain foreign words. */
