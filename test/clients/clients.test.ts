@@ -88,7 +88,7 @@ const CALLING: Readonly<Record<string, readonly [name: string, code: string]>> =
 const describeClients = installed === undefined ? describe.skip : describe
 
 describeClients('programs of others', function () {
-  this.timeout(60_000)
+  this.timeout(600_000)
   const hub = useHub()
   const home = mkdtempSync(join(tmpdir(), 'agenthub-clients-'))
   after(() => rmSync(home, { recursive: true, force: true }))

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { installed } from './installed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const TIMEOUT_MS = 45_000
+const TIMEOUT_MS = 180_000
 
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>

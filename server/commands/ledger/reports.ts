@@ -68,7 +68,9 @@ balance after it, closing balance; by value date, credit-positive`,
     do {
       const page = await statement(pool, account, { ...period, after, limit: PAGE })
       if (!page) {
-        await context.write(`There is no account ${account}.\n`)
+        await context.write(
+          `There is no account ${account}. Run "ledger -- balances" for the names.\n`,
+        )
         return EXIT_FAILED
       }
       if (after === undefined) await context.write(form.head(page))

@@ -94,7 +94,7 @@ describe('npm run ledger', () => {
     })
     expect(await run('statement', 'assets:none')).to.deep.equal({
       code: 1,
-      said: 'There is no account assets:none.\n',
+      said: 'There is no account assets:none. Run "ledger -- balances" for the names.\n',
     })
   })
 
