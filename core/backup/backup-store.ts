@@ -102,11 +102,18 @@ async function bucketStore(
   const key = (path: string): string => (prefix === '' ? path : `${prefix}/${path}`)
   const address = endpoint === undefined ? {} : { endpoint, forcePathStyle: true }
   const client = new s3.S3Client({ ...settings, ...address })
-  /** Names of the objects below a path. */
+  /** Names of the objects below a path. @throws ConfigError if the bucket cannot be listed */
   async function keysBelow(path: string): Promise<string[]> {
     const keys: string[] = []
-    for await (const page of s3.paginateListObjectsV2({ client }, { Bucket, Prefix: key(path) })) {
-      keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []))
+    try {
+      const query = { Bucket, Prefix: key(path) }
+      for await (const page of s3.paginateListObjectsV2({ client }, query)) {
+        keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []))
+      }
+    } catch (cause) {
+      const { message, name } = cause as Error
+      const why = `${message || name}. Check HUB_BACKUP_ENDPOINT, AWS_REGION and the credentials.`
+      throw new ConfigError(`The bucket of ${root} cannot be listed: ${why}`, { cause })
     }
     return keys
   }

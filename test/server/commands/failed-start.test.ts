@@ -105,17 +105,47 @@ describe('npm run', function () {
     expect(running).to.have.members([...Object.keys(COMMANDS), ...OTHERS])
   })
 
-  it('ends with 1 while the database hangs, and logs rejections that no code handles', async () => {
-    await proxy.fail('hangs')
-    const url = new URL(database.url)
-    url.port = String(proxy.port)
-    const env = { ...REAL_MONEY, DATABASE_URL: url.href }
-    const names = Object.keys(COMMANDS)
-    const all = names.map((name) => spawnHub(COMMANDS[name]!, env, ['--import', LEAK]).ended)
-    for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
-      expect(code, `${names[i]}: ${output}`).to.equal(1)
-      expect(output, names[i]).to.match(/^The database cannot be reached: timeout expired/m)
-      expect(output, names[i]).to.include('"origin":"unhandledRejection"').and.include('planted')
+  for (const [mode, reason] of [
+    ['hangs', 'timeout expired'],
+    ['refuses', 'connect ECONNREFUSED'],
+  ] as const) {
+    it(`ends with 1 while the database ${mode}, and logs rejections that no code handles`, async () => {
+      await proxy.fail(mode)
+      const url = new URL(database.url)
+      url.port = String(proxy.port)
+      const env = { ...REAL_MONEY, DATABASE_URL: url.href }
+      const names = Object.keys(COMMANDS)
+      const all = names.map((name) => spawnHub(COMMANDS[name]!, env, ['--import', LEAK]).ended)
+      for (const [i, { code, output }] of (await Promise.all(all)).entries()) {
+        expect(code, `${names[i]}: ${output}`).to.equal(1)
+        expect(output, names[i])
+          .to.match(/^The database cannot be reached: /m)
+          .and.include(reason)
+        if (mode === 'refuses') continue // the process may end before the module has planted it
+        expect(output, names[i]).to.include('"origin":"unhandledRejection"').and.include('planted')
+      }
+    })
+  }
+
+  it('backup and restore end with 1 and one sentence without their bucket', async () => {
+    const bucket = {
+      HUB_BACKUP_ENDPOINT: NOBODY,
+      AWS_ACCESS_KEY_ID: 'a',
+      AWS_SECRET_ACCESS_KEY: 'b',
+    }
+    const env = { ...REAL_MONEY, ...bucket, DATABASE_URL: database.url }
+    const target = 's3://backups/hub'
+    const restored = ['restore', target, '--to', `${dataDir}/restored`]
+    const region = { AWS_REGION: 'eu-central-1' }
+    for (const [command, own, reason] of [
+      [['backup', target], {}, 'Region is missing'],
+      [['backup', target], region, 'ECONNREFUSED'],
+      [restored, region, 'ECONNREFUSED'],
+    ] as const) {
+      const { code, output } = await spawnHub(command, { ...env, ...own }).ended
+      expect(code, output).to.equal(1)
+      expect(output).to.match(/^The bucket of s3:\S+ cannot be listed: .{10,300}\n$/)
+      expect(output).to.include(reason)
     }
   })
 
