@@ -109,7 +109,7 @@ describe('npm run', function () {
     ['hangs', 'timeout expired'],
     ['refuses', 'connect ECONNREFUSED'],
   ] as const) {
-    it(`ends with 1 while the database ${mode}, and logs rejections that no code handles`, async () => {
+    it(`ends with 1 while the database ${mode}, and logs unhandled rejections`, async () => {
       await proxy.fail(mode)
       const url = new URL(database.url)
       url.port = String(proxy.port)
