@@ -70,13 +70,12 @@ function letServe(worker: Worker, { sandbox }: Prepared): Promise<void> {
 }
 
 /** Ends a hub whose first process cannot stop its workers yet. */
-async function drainEarly(): Promise<void> {
+function drainEarly(): void {
   const ends = early.map(async ({ worker }) => {
     worker.process.kill('SIGTERM')
     if (!worker.isDead()) await once(worker, 'exit')
   })
-  await Promise.all(ends)
-  process.exit(0)
+  void Promise.all(ends).then(() => process.exit(0))
 }
 
 export function sendTo(worker: Worker, message: FirstProcessMessage): void {

@@ -15,10 +15,9 @@ const send = (message: WorkerMessage): void => void process.send!(message)
 const REQUEST_MS = 500
 
 function serve(): void {
-  const server = createServer(async (_, response) => {
+  const server = createServer((_, response) => {
     print('asked')
-    await sleep(REQUEST_MS)
-    response.end('answered')
+    void sleep(REQUEST_MS).then(() => response.end('answered'))
   })
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo
