@@ -11,6 +11,7 @@ import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { breakableHex, cardTable, definitionList, pager, withQuery } from '../../table.ts'
 import { entryPath, reason, reasonField } from './components.ts'
+import { bulkAction, kindOf, triage } from './exception-triage.ts'
 import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/exceptions'
@@ -36,6 +37,7 @@ export const exceptionsPage = (): AnyPage =>
       cursor: z.string().max(500).optional(),
     }),
     actions: {
+      bulk: bulkAction,
       resolve: formAction({
         fields: z.object({
           id: z.string().max(20),
@@ -90,20 +92,9 @@ ${viewSwitch('State', { open: 'Open', all: 'All' }, state, (view) =>
 const openExceptions = (request: PageRequest, open: readonly ExceptionJson[]): Html =>
   open.length === 0
     ? emptyState('No open exceptions.')
-    : html`<div class="list">${open.map((each) => exceptionCard(request, each))}</div>`
-
-/** Headings by kind of exception. */
-const KINDS: Readonly<Record<string, string>> = {
-  unknown_deposit: 'Unexplained deposit',
-  unknown_withdrawal: 'Unexplained withdrawal',
-  missing_on_chain: 'In the ledger, but not on the chain',
-  amount_differs: 'Posted with a different amount',
-  booked_twice: 'Posted twice',
-  no_transaction: 'Posted without a transaction',
-  balance_differs: 'Wallet balance differs',
-  reorganised: 'Removed by a chain reorganization',
-}
-const kindOf = (kind: string): string => KINDS[kind] ?? kind.replaceAll('_', ' ')
+    : html`${open.length > 1 && triage(open, request)}<div class="list">${open.map((each) =>
+        exceptionCard(request, each),
+      )}</div>`
 
 function exceptionCard({ submission }: PageRequest, each: ExceptionJson): Html {
   const { exception_id: id, amount_microdollars: amount } = each
