@@ -17,7 +17,7 @@ interface PreviewJson {
   readonly robots_allowed: boolean | null
   readonly directives: readonly string[]
   readonly read_by: string | null
-  readonly page: Readonly<Record<string, unknown>> | null
+  readonly page: { readonly title?: string | null; readonly markdown?: string } | null
   readonly problem: { readonly code: string; readonly detail: string } | null
 }
 
@@ -61,11 +61,11 @@ function previewResult(url: string, { rule, page, problem, ...found }: PreviewJs
 charged.</p>${facts}`,
     )
   }
-  const text = String(page['markdown'] ?? '')
+  const text = page.markdown ?? ''
   return flashMessage(
     'good',
     html`<p><strong>This is what agents get.</strong> The preview is free and not a sale.</p>
-<div class="beside"><section>${facts}</section><section><h2>${String(page['title'] ?? '')}</h2>
+<div class="beside"><section>${facts}</section><section><h2>${page.title ?? ''}</h2>
 <pre tabindex="0" class="wrapped"><code>${text.slice(0, SHOWN_CHARS)}</code></pre>${
       text.length > SHOWN_CHARS && html`<p class="small muted">Only the beginning is shown.</p>`
     }</section></div>`,
