@@ -1,5 +1,6 @@
 import { type Element, isTag, type ParentNode, Element as Tag } from 'domhandler'
 import type { Kind } from './kind.ts'
+import { isListedArticle } from './links.ts'
 import { INLINE, type Measures, measure, measureOf } from './measure.ts'
 import { isBodyName } from './names.ts'
 
@@ -10,7 +11,12 @@ const HALF = 0.5
 /** Shares of the prose required to trust an element as the body; clearer markup needs less. */
 const SHARE = { articleBody: 0.2, main: 0.3, name: 0.45 }
 /** Share from which a lead belongs to the text; a shorter one is a subtitle. */
-const LEAD_SHARE = { article: 0.15, listing: 0.15, forum: 0.02 }
+const LEAD_SHARE = {
+  article: 0.15,
+  documentation: 0.005,
+  listing: 0.15,
+  forum: 0.02,
+}
 
 const elementsOf = ({ children }: ParentNode): Element[] => children.filter((child) => isTag(child))
 
@@ -21,7 +27,9 @@ const isMainPart = ({ name, attribs }: Element): boolean =>
   name === 'main' || attribs['role'] === 'main'
 
 const isMain = (element: Element): boolean =>
-  isMainPart(element) || element.name === 'article' || element.attribs['role'] === 'article'
+  isMainPart(element) ||
+  ((element.name === 'article' || element.attribs['role'] === 'article') &&
+    !isListedArticle(element))
 
 /** Share of the richest candidate's prose that other candidates need. */
 const GOOD_PART = 0.3
@@ -86,14 +94,15 @@ function narrow(root: ParentNode, measures: Measures): ParentNode {
 
 /**
  * Adds the text before the body within `main` if it is long enough to be its lead.
- * @param enough minimum characters of its prose
+ * @param share minimum share of its prose
  */
 function withLead(
   body: ParentNode,
   main: ParentNode,
   measures: Measures,
-  enough = LEAD_SHARE.article * (measures.get(body)?.prose ?? 0),
+  share: number,
 ): ParentNode {
+  const enough = share * (measures.get(body)?.prose ?? 0)
   const leads: Element[] = []
   for (let node = body; node !== main && node.parent; node = node.parent) {
     const before = elementsOf(node.parent).slice(
@@ -115,7 +124,8 @@ export function bodyOf(root: ParentNode, kind: Kind): ParentNode {
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??
     common(articleOf(main, measures, (each) => isBodyName(each), SHARE.name)) ??
     main
-  return withLead(narrow(named, measures), main, measures)
+  const share = kind === 'documentation' ? LEAD_SHARE.documentation : LEAD_SHARE.article
+  return withLead(narrow(named, measures), main, measures, share)
 }
 
 /** Returns the smallest element that holds all items: each may be an `article` with a headline. */
@@ -123,6 +133,5 @@ function itemsOf(root: ParentNode, kind: 'listing' | 'forum'): ParentNode {
   const measures = measure(root, { countsAll: kind === 'listing' })
   const main = common(articleOf(root, measures, isMainPart, SHARE.main)) ?? root
   const items = narrow(main, measures)
-  const enough = LEAD_SHARE[kind] * (measures.get(items)?.prose ?? 0)
-  return withLead(items, root, measure(root), enough)
+  return withLead(items, root, measure(root), LEAD_SHARE[kind])
 }

@@ -2,6 +2,7 @@ import { type ChildNode, type Element, isComment, isTag, type ParentNode } from 
 import { alertOf } from './admonitions.ts'
 import type { Kind } from './kind.ts'
 import { HIDDEN_NAME, isComments, isWhole, layoutNames, rememberNames } from './layout.ts'
+import { elementBefore } from './links.ts'
 import { type Measure, type Measures, measure, measureOf } from './measure.ts'
 import {
   aroundProductName,
@@ -38,8 +39,22 @@ export function removeAround(root: ParentNode, unwanted: (node: ChildNode) => bo
     if (isTag(child) && !isWhole(child)) removeAround(child, unwanted)
 }
 
+/** Share of the text of a chapter from which its table of contents is its text. */
+const CONTENTS_SHARE = 0.5
+/** Maximum depth of the heading of a chapter within its title page. */
+const HEADING_DEPTH = 5
+
 /** Share of the prose that protects an element from removal by name. */
 const PROSE_SHARE = 0.4
+
+/** Maximum depth of a button within the heading of what it opens. */
+const BUTTON_DEPTH = 3
+
+const hasButton = (node: ChildNode | undefined, depth = BUTTON_DEPTH): boolean =>
+  node !== undefined &&
+  isTag(node) &&
+  ('aria-expanded' in node.attribs ||
+    (depth > 0 && node.children.some((child) => hasButton(child, depth - 1))))
 
 /** Returns true for what is not shown, unless it opens when its heading is pressed. */
 const isHidden = (element: Element): boolean => {
@@ -47,10 +62,14 @@ const isHidden = (element: Element): boolean => {
   if (!('hidden' in attribs) && !HIDDEN.test(attribs['style'] ?? '')) return false
   return (
     attribs['role'] !== 'tabpanel' &&
+    !hasButton(elementBefore(element)) &&
     !isCollapsible(element) &&
     !(parent !== null && isTag(parent) && isCollapsible(parent))
   )
 }
+
+/** Returns true for what covers the page until it is closed. */
+const isModal = ({ attribs }: Element): boolean => attribs['aria-modal'] === 'true'
 
 const isNoscript = (node: ChildNode): boolean => isTag(node) && node.name === 'noscript'
 
@@ -71,7 +90,9 @@ function isTool(element: Element): boolean {
 export function removeHidden(root: ParentNode): void {
   removeAll(
     root,
-    (node) => isComment(node) || (isTag(node) && (HIDDEN_ELEMENTS.has(node.name) || isTool(node))),
+    (node) =>
+      isComment(node) ||
+      (isTag(node) && (HIDDEN_ELEMENTS.has(node.name) || isModal(node) || isTool(node))),
   )
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
@@ -82,6 +103,25 @@ const proseIn = (measures: Measures, element: Element): number => measureOf(meas
 
 /** Returns true for a pull quote, which repeats a sentence of the article. */
 const isPullQuote = ({ text, linked }: Measure): boolean => linked === 0 && text > 20 && text < 300
+
+/** Returns true for a box about a person, such as the author. */
+const isPerson = ({ attribs }: Element): boolean =>
+  /\bauthor\b/.test(attribs['itemprop'] ?? '') || (attribs['itemtype'] ?? '').endsWith('/Person')
+
+/** Returns true for a table of contents that is most of what stands under the heading beside it. */
+function isOwnContents(element: Element, measures: Measures): boolean {
+  const { parent } = element
+  if (!parent || !isTag(parent) || !/\btoc\b/.test(element.attribs['class'] ?? '')) return false
+  if (isOwnContents(parent, measures)) return true
+  const share = measureOf(measures, element).text / (measureOf(measures, parent).text || 1)
+  return share >= CONTENTS_SHARE && holdsHeading(elementBefore(element), HEADING_DEPTH)
+}
+
+const holdsHeading = (node: ChildNode | undefined, depth: number): boolean =>
+  node !== undefined &&
+  isTag(node) &&
+  (/^h[1-6]$/.test(node.name) ||
+    (depth > 0 && node.children.some((child) => holdsHeading(child, depth - 1))))
 
 const isLandmark = ({ name, attribs }: Element): boolean =>
   name === 'h1' || name === 'main' || /\b(articleBody|headline)\b/.test(attribs['itemprop'] ?? '')
@@ -131,8 +171,11 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
   const whole = measures.get(root)?.prose ?? 0
   const nameOf = rememberNames((node) => {
     if (isHidden(node)) return HIDDEN_NAME
+    if (kind !== 'forum' && isPerson(node)) return 'person'
     if (node.name === 'body' || kept.has(node)) return undefined
+    if (node.name === 'footer') return 'footer'
     const name = removableName(node)
+    if (kind === 'documentation' && isOwnContents(node, measures)) return undefined
     if (name !== undefined || node.name === 'article') return name
     return proseIn(measures, node) > PROSE_SHARE * whole ? undefined : surroundingName(node)
   })
@@ -141,6 +184,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     if (!isTag(node)) return false
     const name = nameOf(node)
     const { prose, text, linked } = measureOf(measures, node)
+    if (isWhole(node)) return isHidden(node) && prose <= whole / 2
     if (name !== undefined && !(kind === 'forum' && isComments(name))) {
       return !layout.has(name) || (prose === 0 && linked * 2 > text)
     }

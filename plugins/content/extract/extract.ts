@@ -6,14 +6,14 @@ import { bodyOf } from './body.ts'
 import { removeAll, removeHidden, removeSurroundings } from './clean.ts'
 import { removeCopies } from './copies.ts'
 import { parse, wrapNodes } from './dom.ts'
-import { declaredKind, isTablePage, type Kind, kindWithin } from './kind.ts'
+import { declaredKind, isTablePage, kindWithin } from './kind.ts'
 import { markdownOf } from './markdown.ts'
 import { absolute, metadataOf } from './metadata.ts'
 import { normalizeNotation } from './notation.ts'
 import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outline.ts'
 import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
-import { trim } from './trim.ts'
+import { type PageFacts, trim } from './trim.ts'
 import { countWords, wordsIn } from './words.ts'
 
 /** Share of a declared text below which a body does not contain it. */
@@ -27,10 +27,10 @@ interface Body {
   readonly text: string
 }
 
-function bodyWithin(page: ParentNode, kind: Kind, title: string): Body {
-  const root = bodyOf(page, kind)
-  removeCopies(root, kind)
-  const marginal = trim(root, title, kind)
+function bodyWithin(page: ParentNode, facts: PageFacts): Body {
+  const root = bodyOf(page, facts.kind)
+  removeCopies(root, facts.kind)
+  const marginal = trim(root, facts)
   return { root, text: textOf(root, marginal) }
 }
 
@@ -89,7 +89,12 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const whole = declared === 'product' ? textOf(root) : ''
   removeSurroundings(root, declared)
   const kind = kindWithin(root, declared)
-  const found = bodyWithin(root, kind, title)
+  const found = bodyWithin(root, {
+    title,
+    kind,
+    host: new URL(url).hostname,
+    byline: metadata.byline,
+  })
   const replacement =
     data?.type === 'product'
       ? data.description &&

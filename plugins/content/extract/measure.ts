@@ -20,6 +20,11 @@ export const INLINE: ReadonlySet<string> = new Set(
   nobr q rb rp rt ruby s samp small span strike strong sub sup time tt u var wbr`.split(/\s+/),
 )
 
+/** Returns true for a block without nested blocks. */
+export const isLeaf = (element: Element): boolean =>
+  !INLINE.has(element.name) &&
+  element.children.every((child) => !isTag(child) || INLINE.has(child.name))
+
 /** Minimum unlinked characters of a block of prose. */
 const PROSE_MIN = 60
 const SENTENCE = /[.!?…。！？؟।:;,،、][\s"'”’»)\]]|[.!?…。！？؟।]["'”’»)\]]*$/u

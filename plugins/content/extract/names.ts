@@ -1,4 +1,5 @@
-import type { Element } from 'domhandler'
+import { type Element, isTag } from 'domhandler'
+import { textOf } from './text.ts'
 
 /**
  * Finds the name of a page part among the words, pairs and triples of a class or id
@@ -39,22 +40,25 @@ const surrounding = named(`
   mostread, mostpopular, most read, most popular, most viewed, similar, you may like, may like,
   more on, more from, more news, more stories, more articles, more posts, also read, also like,
   read also, read next, read more, readmore, readnext, up next, nextclick, next up, trending,
-  popular, crp, promoted, promo, promos, teaser list, teasers, mehr zum thema, weitere artikel,
-  siehe auch, lesen sie auch, te puede interesar, leia mais, leia tambem, veja mais, veja
+  recent posts, recent articles, popular, crp, promoted, promo, promos, teaser list, teasers,
+    mehr zum thema, weitere artikel, siehe auch, lesen sie auch, te puede interesar, leia mais,
+  leia tambem, veja mais, veja
   tambem, lea mas, lire aussi, a lire, voir aussi, sur le meme sujet, leggi anche, polecane,
   czytaj tez, czytaj dalej, lees ook, pohozhie, chitayte, share, shares, sharing, sharebar,
   sharebox, sharetools, sharelinks, sharethis, sharer, follow, follow us, likes, like box,
   jetpack likes, teilen, condividi, udostepnij, delen, signup, sign up, mailing list, mailchimp,
   optin, opt in, cta, call to action, donate, donation, ad, ads, adslot, adunit, adbox, ad
   container, ad wrapper, dfp, gpt, banner, banners, regwall, piano, paywall, pager, page links,
-  nav, navbar, navigation, menu, submenu, skip link, screen reader text, sr only, visually
-  hidden, visuallyhidden, noprint, print only, printonly, print header, toolbar, tools, author
+  nav, navbar, navigation, menu, submenu, navheader, navfooter, skip link, screen reader
+    text, sr only, visually hidden, visuallyhidden, noprint, print only, printonly, print header,
+  toolbar, tools, author
   bio, author box, author card, author info, author about, author profile, author description,
   about author, about the author, bio, taglist, tagcloud, tag list, tags list, tag links, tags
   links, post tags, entry tags, article tags, tags, topics, labels, categories, cat links, filed
   under, side bar, toc, toc container, table of contents, print button, print buttons, widget
   title, widget recent entries, factbox, rail, right
-  rail, widget area, stars, poll, quiz, survey, modal, popup, pop up, overlay, tooltip, toast,
+  rail, widget area, stars, poll, quiz, survey, modal, popup, pop up, overlay, tooltip, tool tip,
+  toast,
   snackbar, trust badge, key points, app promo, download app, copyright
 `)
 
@@ -141,10 +145,25 @@ const HEADING_WORDS = 5
 function wordsOf(element: Element): string[] {
   const { class: names = '', id = '' } = element.attribs
   const ofClass = toWords(names)
-  const ofId = toWords(id)
+  const ofId = isOwnHeading(element) ? [] : toWords(id)
   const isOfHeading = isSection(element) || ofId.length >= HEADING_WORDS
   if (isOfHeading) return [...phrasesOf(ofClass), ofId.join(' ')]
   return phrasesOf([...ofClass, ...ofId])
+}
+
+/**
+ * Returns true for a section within another whose id repeats its heading: the outline of a
+ * document, in which names say what sections are about.
+ */
+function isOwnHeading({ name, attribs, children, parent }: Element): boolean {
+  if (name !== 'section' || !attribs['id']) return false
+  if (!parent || !isTag(parent) || parent.name !== name || !parent.attribs['id']) return false
+  const heading = children.find((child): child is Element =>
+    /^h[1-6]$/.test((child as Element).name),
+  )
+  return (
+    heading !== undefined && toWords(textOf(heading)).join(' ') === toWords(attribs['id']).join(' ')
+  )
 }
 
 const phrasesOf = (words: readonly string[]): string[] =>

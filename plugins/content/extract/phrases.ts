@@ -20,7 +20,12 @@ const BEGINNINGS = `
   |voir aussi|publicité$|lea también|lee también|le puede interesar|te puede interesar|ver también
   |publicidad$|leia também|leia mais|veja também|saiba mais|leggi anche|guarda anche|pubblicità$
   |czytaj też|czytaj także|zobacz też|reklama$|lees ook|читайте также|смотрите также|подробнее
-  |реклама$
+  |реклама$|already (?:have an account|a (?:subscriber|member))
+  |unlock this (?:article|story|post|piece)|become a (?:paid )?(?:subscriber|member)
+  |this (?:article|story|content|post) is (?:exclusive|only available|available only)
+  |this (?:article|story|content|post) is for (?:paid )?(?:subscribers|members)
+  |(?:subscribe|sign in|register|log in) to (?:continue|read|unlock|keep)
+  |to (?:continue|keep) reading
 `
 /** Beginnings of lines that name the source of a picture or text. */
 const CREDITS = `
@@ -44,9 +49,29 @@ const BUTTONS = `
   |try .{1,30}(?:free|now)
   |contact us|download|explore (?:more|our|all|the)|start (?:your|a|free)|go to
 `
+/** Whole headings of parts that lead elsewhere. */
+const ELSEWHERE = `
+  related (?:articles?|posts?|stories|content|news|products?)
+  |read (?:this )?next|keep reading|what to read next|recent (?:posts?|articles?|news)
+  |(?:our )?latest (?:posts?|articles?|news|stories)
+  |more (?:articles?|stories|posts?|news|like this|to explore|to read)
+  |(?:you|others) (?:may|might) (?:also )?(?:like|enjoy|be interested in)
+  |(?:most )?popular(?: (?:posts?|articles?|stories))?|similar (?:posts?|articles?)
+  |featured (?:posts?|articles?|stories)|(?:more from|recent posts (?:from|by|on)) .{1,40}
+  |recommended(?: (?:for you|articles?|posts?|reading|stories))?
+  |share(?: this(?: \\w+)?)?|leave a (?:comment|reply)|comments?|subscribe
+  |(?:join|subscribe to) (?:our|the) (?:\\w+ )?newsletter|follow .{1,30}
+  |stay (?:up to date|informed|in the loop)
+`
+/** Headings of what is said of the author or publisher. */
+const ABOUT = 'about (?:the )?(?:authors?|us|writers?|contributors?)|meet the (?:author|writer)s?'
 const SHORT_CREDITS = 'getty images|file photo'
 const begins = (phrases: string): RegExp =>
   new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
+const asWhole = (phrases: string): RegExp =>
+  new RegExp(`^(?:${phrases.replace(/\s*\n\s*/g, '').trim()})[:!?.…]?$`, 'iu')
+const IS_ELSEWHERE = asWhole(ELSEWHERE)
+const IS_ABOUT = asWhole(ABOUT)
 const BEGINS = begins(BEGINNINGS)
 const BEGINS_SHORT = begins(SHORT)
 const BEGINS_BUTTON = begins(BUTTONS)
@@ -65,6 +90,11 @@ export function isBoilerplateLine(line: string, linkShare: number): boolean {
   if (linkShare > 0.9 && line.length <= SHORT_MAX && BEGINS_BUTTON.test(line)) return true
   return startsWith(BEGINS, BEGINS_SHORT, line, linkShare) || BYLINE.test(line)
 }
+
+/** Returns true for the heading of a part that lists other pages or asks to subscribe. */
+export const isElsewhereHeading = (line: string): boolean => IS_ELSEWHERE.test(line)
+/** Returns true for the heading of what is said of the author or publisher. */
+export const isAboutHeading = (line: string): boolean => IS_ABOUT.test(line)
 
 /** Returns true for a line that names the source of a picture or text. */
 export const isCreditLine = (line: string, linkShare: number): boolean =>

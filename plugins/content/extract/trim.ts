@@ -10,9 +10,11 @@ import { removeAround } from './clean.ts'
 import { dateOf } from './dates.ts'
 import type { Kind } from './kind.ts'
 import { isWhole, layoutNames, rememberNames } from './layout.ts'
-import { collapseSpaces, INLINE, type Measures, measure, measureOf } from './measure.ts'
+import { isListedArticle, leadsOutside } from './links.ts'
+import { collapseSpaces, INLINE, isLeaf, type Measures, measure, measureOf } from './measure.ts'
 import { annotationName, isCaptionName } from './names.ts'
 import { isBoilerplateLine, isCreditLine } from './phrases.ts'
+import { removeBios, removeSections } from './sections.ts'
 import { holdsAny } from './tables.ts'
 import { textOf } from './text.ts'
 
@@ -43,11 +45,6 @@ function isImageOnly(node: ChildNode): boolean {
   )
 }
 
-/** Returns true for a block without nested blocks. */
-const isLeaf = (element: Element): boolean =>
-  !INLINE.has(element.name) &&
-  element.children.every((child) => !isTag(child) || INLINE.has(child.name))
-
 /** Returns the share of the text within links. */
 const linkShare = (measures: Measures, element: Element): number => {
   const { text, linked } = measureOf(measures, element)
@@ -77,7 +74,7 @@ const headingsOf = (root: ParentNode): Element[] =>
     !isTag(child) ? [] : HEADING.test(child.name) ? [child] : headingsOf(child),
   )
 
-function isUnwanted(element: Element, measures: Measures, title: string): boolean {
+function isUnwanted(element: Element, measures: Measures, title: string, host: string): boolean {
   const { text, prose } = measureOf(measures, element)
   if (text === 0) return false
   const share = linkShare(measures, element)
@@ -85,10 +82,10 @@ function isUnwanted(element: Element, measures: Measures, title: string): boolea
     const words = collapseSpaces(textOf(element))
     return words === title || isBoilerplateLine(words, share)
   }
-  if (LISTS.has(element.name) && prose === 0 && share > 0.7) return true
+  if (LISTS.has(element.name) && prose === 0 && share > 0.7) return !leadsOutside(element, host)
   if (element.name === 'article' && isTeaser(element, measures)) return true
   if (!isLeaf(element)) return false
-  if (element.name === 'p' && share > 0.9 && text > 12) return true
+  if (element.name === 'p' && share > 0.9 && text > 12 && !leadsOutside(element, host)) return true
   const words = collapseSpaces(textOf(element))
   return isBoilerplateLine(words, share)
 }
@@ -119,13 +116,14 @@ function removeUnwanted(
   root: ParentNode,
   measures: Measures,
   title: string,
+  host: string,
   marginal: Set<ChildNode>,
 ): void {
   const gone = new Set<ChildNode>()
   root.children.forEach((child, at) => {
     if (!isTag(child) || marginal.has(child)) return
     if (isMarginalLine(child, measures)) marginal.add(child)
-    else if (isUnwanted(child, measures, title)) gone.add(child)
+    else if (isUnwanted(child, measures, title, host)) gone.add(child)
     else return
     const before = textBefore(root.children, at)
     if (LISTS.has(child.name) && isLeadIn(before)) gone.add(before)
@@ -133,8 +131,16 @@ function removeUnwanted(
   root.children = root.children.filter((child) => !gone.has(child))
   for (const child of root.children)
     if (isTag(child) && !isWhole(child) && !marginal.has(child)) {
-      removeUnwanted(child, measures, title, marginal)
+      removeUnwanted(child, measures, title, host, marginal)
     }
+}
+
+/** Facts about a page, by which its text is trimmed. */
+export interface PageFacts {
+  readonly title: string
+  readonly kind: Kind
+  readonly host: string
+  readonly byline: string | null
 }
 
 /** Kinds whose lists of links are content. */
@@ -145,7 +151,10 @@ const LISTS_LINKS: ReadonlySet<Kind> = new Set<Kind>(['documentation', 'wiki', '
  * authors and dates.
  * @returns marginal elements, which are not part of the text: captions, sources, authors and dates
  */
-export function trim(root: ParentNode, title: string, kind: Kind): ReadonlySet<ChildNode> {
+export function trim(
+  root: ParentNode,
+  { title, kind, host, byline }: PageFacts,
+): ReadonlySet<ChildNode> {
   const marginal = new Set<ChildNode>()
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
@@ -175,10 +184,31 @@ export function trim(root: ParentNode, title: string, kind: Kind): ReadonlySet<C
     return false
   })
   for (const node of annotated) removeText(node, marginal)
-  if (!LISTS_LINKS.has(kind)) removeUnwanted(root, measures, title, marginal)
+  if (!LISTS_LINKS.has(kind)) {
+    if (kind !== 'forum') {
+      removeListedArticles(root, measures)
+      removeSections(root, measures)
+      removeBios(root, byline)
+    }
+    removeUnwanted(root, measures, title, host, marginal)
+  }
   removeEmptyHeadings(root)
   while (dropLastHeading(root, marginal)) removeEmptyHeadings(root)
   return marginal
+}
+
+/** Share of the prose from which articles with linked headings are the text. */
+const LISTED_SHARE = 0.6
+
+/** Removes articles that stand elsewhere, unless the page has little else. */
+function removeListedArticles(root: ParentNode, measures: Measures): void {
+  const listedProse = (node: ParentNode): number =>
+    node.children.reduce((sum, child) => {
+      if (!isTag(child)) return sum
+      return sum + (isListedArticle(child) ? measureOf(measures, child).prose : listedProse(child))
+    }, 0)
+  if (listedProse(root) >= LISTED_SHARE * (measures.get(root)?.prose ?? 0)) return
+  removeAround(root, (node) => isTag(node) && isListedArticle(node))
 }
 
 function removeEmptyHeadings(root: ParentNode): void {

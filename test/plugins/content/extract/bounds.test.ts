@@ -41,6 +41,7 @@ describe('a hostile page', () => {
     ),
     'closing tags of nothing': `${'<b>'.repeat(300)}${fill('</i>')}${PARAGRAPHS}`,
     'bold within bold within bold': `${'<b>'.repeat(390)}${fill('words, ')}`,
+    'spaces within bold within bold': `${'<b>'.repeat(390)}${fill(' \n')}x`,
     'quotes within quotes': `${'<blockquote>'.repeat(390)}${fill('<p>Words, words, words.')}`,
     'one word of back quotes': `<p>${fill('`')}`,
     'nothing but spaces': `<p>${fill(' \n')}x`,

@@ -1,0 +1,97 @@
+import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
+import { removeAround } from './clean.ts'
+import { isWhole } from './layout.ts'
+import { collapseSpaces, isLeaf, type Measures, measureOf } from './measure.ts'
+import { isAboutHeading, isElsewhereHeading } from './phrases.ts'
+import { textOf } from './text.ts'
+
+/** Maximum share of the prose in a section that leads elsewhere. */
+const PROSE_SHARE = 0.25
+
+const isHeading = (node: ParentNode): node is Element => isTag(node) && /^h[1-6]$/.test(node.name)
+
+/** Finds the headings that open elements, the lengths of texts and the prose, by the measures. */
+class Sections {
+  readonly #measures: Measures
+  readonly #empty = new Map<ChildNode, boolean>()
+
+  constructor(measures: Measures) {
+    this.#measures = measures
+  }
+
+  /** Returns true if there is no text in a node. Asked for at each depth, and computed once. */
+  #isEmpty(node: ChildNode): boolean {
+    let isEmpty = this.#empty.get(node)
+    if (isEmpty === undefined) {
+      isEmpty = isText(node)
+        ? node.data.trim() === ''
+        : !isTag(node) || node.children.every((child) => this.#isEmpty(child))
+      this.#empty.set(node, isEmpty)
+    }
+    return isEmpty
+  }
+
+  proseOf(node: ChildNode): number {
+    return isTag(node) ? measureOf(this.#measures, node).prose : 0
+  }
+
+  /** Returns the first heading of an element if no text stands before it. */
+  heading(node: ParentNode): Element | undefined {
+    if (isHeading(node)) return node
+    const first = node.children.find((child) => !this.#isEmpty(child))
+    return first && isTag(first) ? this.heading(first) : undefined
+  }
+
+  /**
+   * Returns the index after the section that opens at `at`: the next heading of its level, or the
+   * next prose unless the section ends the text.
+   */
+  endOf(siblings: readonly ChildNode[], at: number, level: string, holdsProse: boolean): number {
+    let firstProse: number | undefined
+    let end = at + 1
+    for (; end < siblings.length; end++) {
+      const node = siblings[end]!
+      const heading = isTag(node) ? this.heading(node) : undefined
+      if (heading !== undefined && heading.name <= level) break
+      if (isTag(node) ? this.proseOf(node) > 0 : !this.#isEmpty(node)) firstProse ??= end
+    }
+    return holdsProse || end === siblings.length ? end : (firstProse ?? end)
+  }
+}
+
+/** Removes sections whose heading says that they lead elsewhere or are about the author. */
+export function removeSections(root: ParentNode, measures: Measures): void {
+  const most = PROSE_SHARE * (measures.get(root)?.prose ?? 0)
+  const sections = new Sections(measures)
+  const walk = (node: ParentNode): void => {
+    const gone = new Set<ChildNode>()
+    node.children.forEach((child, at) => {
+      if (!isTag(child) || isWhole(child) || gone.has(child)) return
+      const heading = sections.heading(child)
+      const words = heading && collapseSpaces(textOf(heading))
+      const isAbout = words !== undefined && isAboutHeading(words)
+      if (heading === undefined || !(isAbout || isElsewhereHeading(words!))) return walk(child)
+      const isWrapper = measureOf(measures, child).text > measureOf(measures, heading).text
+      const end = isWrapper ? at + 1 : sections.endOf(node.children, at, heading.name, isAbout)
+      const section = node.children.slice(at, end)
+      if (section.reduce((sum, each) => sum + sections.proseOf(each), 0) > most) return walk(child)
+      for (const each of section) gone.add(each)
+    })
+    node.children = node.children.filter((child) => !gone.has(child))
+  }
+  walk(root)
+}
+
+/** Continues a sentence that begins with somebody's name. */
+const ABOUT_PERSON =
+  /^,? (?:is|was|has|writes|covers|works|leads|founded|started|brings|joined|specializes)\b/
+
+/** Removes paragraphs that say who the author is. */
+export function removeBios(root: ParentNode, byline: string | null): void {
+  const names = (byline ?? '').split(/, | and | & /).filter((name) => /\S \S/.test(name))
+  const isBio = (text: string): boolean =>
+    names.some((name) => text.startsWith(name) && ABOUT_PERSON.test(text.slice(name.length)))
+  if (names.length > 0) {
+    removeAround(root, (node) => isTag(node) && isLeaf(node) && isBio(collapseSpaces(textOf(node))))
+  }
+}
