@@ -40,26 +40,23 @@ const surrounding = named(`
   mostread, mostpopular, most read, most popular, most viewed, similar, you may like, may like,
   more on, more from, more news, more stories, more articles, more posts, also read, also like,
   read also, read next, read more, readmore, readnext, up next, nextclick, next up, trending,
-  recent posts, recent articles, popular, crp, promoted, promo, promos, teaser list, teasers,
-    mehr zum thema, weitere artikel, siehe auch, lesen sie auch, te puede interesar, leia mais,
-  leia tambem, veja mais, veja
-  tambem, lea mas, lire aussi, a lire, voir aussi, sur le meme sujet, leggi anche, polecane,
-  czytaj tez, czytaj dalej, lees ook, pohozhie, chitayte, share, shares, sharing, sharebar,
-  sharebox, sharetools, sharelinks, sharethis, sharer, follow, follow us, likes, like box,
-  jetpack likes, teilen, condividi, udostepnij, delen, signup, sign up, mailing list, mailchimp,
-  optin, opt in, cta, call to action, donate, donation, ad, ads, adslot, adunit, adbox, ad
-  container, ad wrapper, dfp, gpt, banner, banners, regwall, piano, paywall, pager, page links,
-  nav, navbar, navigation, menu, submenu, navheader, navfooter, skip link, screen reader
-    text, sr only, visually hidden, visuallyhidden, noprint, print only, printonly, print header,
-  toolbar, tools, author
-  bio, author box, author card, author info, author about, author profile, author description,
-  about author, about the author, bio, taglist, tagcloud, tag list, tags list, tag links, tags
-  links, post tags, entry tags, article tags, tags, topics, labels, categories, cat links, filed
-  under, side bar, toc, toc container, table of contents, print button, print buttons, widget
-  title, widget recent entries, factbox, rail, right
-  rail, widget area, stars, poll, quiz, survey, modal, popup, pop up, overlay, tooltip, tool tip,
-  toast,
-  snackbar, trust badge, key points, app promo, download app, copyright
+  recent posts, recent articles, popular, crp, promoted, promo, promos, teaser list, teasers, mehr
+  zum thema, weitere artikel, siehe auch, lesen sie auch, te puede interesar, leia mais, leia
+  tambem, veja mais, veja tambem, lea mas, lire aussi, a lire, voir aussi, sur le meme sujet,
+  leggi anche, polecane, czytaj tez, czytaj dalej, lees ook, pohozhie, chitayte, share, shares,
+  sharing, sharebar, sharebox, sharetools, sharelinks, sharethis, sharer, follow, follow us,
+  likes, like box, jetpack likes, teilen, condividi, udostepnij, delen, signup, sign up, mailing
+  list, mailchimp, optin, opt in, cta, call to action, donate, donation, ad, ads, adslot, adunit,
+  adbox, ad container, ad wrapper, dfp, gpt, banner, banners, regwall, piano, paywall, pager, page
+  links, nav, navbar, navigation, menu, submenu, navheader, navfooter, skip link, screen reader
+  text, sr only, visually hidden, visuallyhidden, noprint, print only, printonly, print header,
+  toolbar, tools, author bio, author box, author card, author info, author about, author profile,
+  author description, about author, about the author, bio, taglist, tagcloud, tag list, tags list,
+  tag links, tags links, post tags, entry tags, article tags, tags, topics, labels, categories,
+  cat links, filed under, side bar, toc, toc container, table of contents, print button, print
+  buttons, widget title, widget recent entries, factbox, rail, right rail, widget area, stars,
+  poll, quiz, survey, modal, popup, pop up, overlay, tooltip, tool tip, toast, snackbar, trust
+  badge, key points, app promo, download app, copyright
 `)
 
 /** Names of what stands around the description of a product: opinions, terms and other products. */
