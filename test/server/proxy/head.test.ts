@@ -1,5 +1,6 @@
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { expect } from 'chai'
+import { Challenge } from 'mppx'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
@@ -18,14 +19,16 @@ describe('HEAD on a paid GET', () => {
     const offered = await ask(hub().url, FEED)
     const { status, headers, text } = await head(FEED)
     expect([status, text]).to.deep.equal([402, ''])
-    for (const name of ['content-type', 'www-authenticate'] as const) {
-      expect(headers[name], name).to.equal(offered.headers[name])
-    }
+    expect(headers['content-type']).to.equal(offered.headers['content-type'])
+    const [challenge, ofTheGet] = [headers, offered.headers].map(
+      (each) => Challenge.deserialize(String(each['www-authenticate'])).request,
+    )
+    expect(challenge).to.deep.equal(ofTheGet)
     const [shown, ofGet] = [headers, offered.headers].map((each) =>
       decodePaymentRequiredHeader(String(each['payment-required'])),
     )
     expect(shown!.accepts).to.deep.equal(ofGet!.accepts)
-    // Each challenge to sign in is new.
+    // Each challenge is new.
     expect(Object.keys(shown!.extensions!)).to.deep.equal(Object.keys(ofGet!.extensions!))
   })
 

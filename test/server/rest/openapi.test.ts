@@ -182,7 +182,8 @@ describe('/openapi.json', () => {
       const { price, protocols } = operation['x-payment-info'] as { price: Json; protocols: Json[] }
       expect(price['mode'], path).to.be.oneOf(['fixed', 'dynamic'])
       expect(price['amount'] ?? price['max'], path).to.match(/^\d+\.\d{6}$/)
-      if (path !== '/proxy/external') expect(protocols).to.have.length(1)
+      const names = protocols.map((each) => Object.keys(each)[0])
+      if (path !== '/proxy/external') expect(names, path).to.deep.equal(['x402', 'mpp'])
     }
     const sentiment = document.paths['/proxy/analysis/sentiment']?.['post']
     expect(sentiment?.['x-payment-info']).to.deep.include({

@@ -11,20 +11,26 @@ import { useHub } from '../../support/suite.ts'
 
 /** Clients as their own documentation uses them: each defines `pay(secret)`, a paying fetch. */
 const CLIENTS = {
-  '@x402/fetch': `
+  '@x402/fetch': {
+    receipt: 'payment-response',
+    script: `
     import { ExactEvmScheme } from '@x402/evm/exact/client'
     import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
     import { privateKeyToAccount } from 'viem/accounts'
     globalThis.pay = (secret) =>
       wrapFetchWithPayment(fetch, new x402Client().register('eip155:8453',
         new ExactEvmScheme(privateKeyToAccount(secret))))`,
-  mppx: `
+  },
+  mppx: {
+    receipt: 'payment-receipt',
+    script: `
     import { evm, Mppx } from 'mppx/client'
     import { privateKeyToAccount } from 'viem/accounts'
     globalThis.pay = (secret) => {
-      const methods = [evm({ account: privateKeyToAccount(secret) })]
+      const methods = [evm({ account: privateKeyToAccount(secret), currencies: [evm.assets.base.USDC] })]
       return Mppx.create({ methods, polyfill: false }).fetch
     }`,
+  },
 }
 
 interface Paying {
@@ -53,17 +59,17 @@ describe('a page of another site that pays with', () => {
     site.close()
   })
 
-  for (const [name, contents] of Object.entries(CLIENTS)) {
+  for (const [name, { receipt, script }] of Object.entries(CLIENTS)) {
     it(`${name} gets the response and the receipt`, async () => {
       const secret = generatePrivateKey()
       const { address } = privateKeyToAccount(secret)
       await fund(hub().sandbox!.rpcUrl, address, { usdc: usd('1') })
       const page: Page = await browser.newPage()
       await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
-      await page.addScriptTag({ content: await bundle(contents) })
+      await page.addScriptTag({ content: await bundle(script) })
       const sold = await page.evaluate(buy, `${hub().url}/proxy/echo/say`, secret)
       expect(sold.status).to.equal(200)
-      expect(sold.headers).to.include.keys('payment-response', 'x-receipt', 'x-call-id')
+      expect(sold.headers).to.include.keys(receipt, 'x-receipt', 'x-call-id')
     })
   }
 })
