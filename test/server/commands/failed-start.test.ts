@@ -176,6 +176,7 @@ describe('npm run', function () {
   })
 
   it('start ends with 1 if its port is taken', async () => {
+    await proxy.fail('hangs') // listens
     const env = { ...REAL_MONEY, DATABASE_URL: database.url, HUB_PORT: String(proxy.port) }
     const { code, output } = await spawnHub(['serve'], env).ended
     expect([code, output]).to.deep.equal([1, output])
