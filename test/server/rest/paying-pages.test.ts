@@ -27,7 +27,8 @@ const CLIENTS = {
     import { evm, Mppx } from 'mppx/client'
     import { privateKeyToAccount } from 'viem/accounts'
     globalThis.pay = (secret) => {
-      const methods = [evm({ account: privateKeyToAccount(secret), currencies: [evm.assets.base.USDC] })]
+      const account = privateKeyToAccount(secret)
+      const methods = [evm({ account, currencies: [evm.assets.base.USDC] })]
       return Mppx.create({ methods, polyfill: false }).fetch
     }`,
   },
