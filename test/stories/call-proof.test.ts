@@ -7,6 +7,7 @@ import {
   ProofError,
   verifyCallProof,
 } from '../../core/client/index.ts'
+import { sleep } from '../../core/clock.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
@@ -114,10 +115,10 @@ describe('the proof of a call', function () {
   it('is printed by the command line, and verified by it offline', async () => {
     const ada = await customer()
     const { call_id: id } = await ada.json('call', 'echo/say', '-d', '{"words":"a"}')
-    const early = await ada.hub(['receipts', 'prove', String(id)])
-    expect(early.err).to.include('No signed checkpoint covers')
+    const printing = ada.hub(['receipts', 'prove', String(id)])
+    await sleep(1_000) // it waits for the checkpoint
     await sign()
-    const printed = await ada.hub(['receipts', 'prove', String(id)])
+    const printed = await printing
     expect(printed.exit, printed.err).to.equal(0)
     const [file, jwks] = [join(ada.home, 'call.json'), join(ada.home, 'jwks.json')]
     writeFileSync(file, printed.out)

@@ -53,17 +53,39 @@ export async function listReceipts(
 const CALL_ID = /^[0-9a-f-]{36}$/
 const RECEIPT = /^[\w-]+\.[\w-]+(?:\.[\w-]+){1,2}$/
 
-/** Prints a proof that the ledger has a call, after verifying it. */
+/** Longest wait for a checkpoint that covers a call: one is signed about once a minute. */
+const CHECKPOINT_TIMEOUT_MS = 150_000
+const POLL_MS = 2_000
+
+/** Prints a proof that the ledger has a call, after verifying it. Waits for its checkpoint. */
 export async function proveReceipt(context: Context, call: string): Promise<void> {
+  const keys = await readKeys(context)
+  const waiting = 'waiting for the next signed checkpoint'
+  const proof = await context.terminal.withSpinner(waiting, fetchProof(context, call, keys))
+  checkProof(proof, keys)
+  await context.terminal.result(proof, () => JSON.stringify(proof, null, 2))
+}
+
+async function fetchProof(
+  context: Context,
+  call: string,
+  keys: readonly JsonWebKey[],
+): Promise<CallProof> {
+  const client = await clientWithKey(context)
   const path = `/v1/calls/${encodeURIComponent(call)}/proof`
-  const { body } = await (await clientWithKey(context)).send(path)
-  const proof = body as unknown as CallProof
-  if (proof.entries.length === 0) {
-    const hint = 'A checkpoint is signed about once a minute. Calls without a charge have no entry.'
-    throw new Failure('error', 'No signed checkpoint covers an entry of this call yet.', hint)
+  const deadline = performance.now() + CHECKPOINT_TIMEOUT_MS
+  while (performance.now() < deadline) {
+    const { body } = await client.send(path)
+    const proof = body as unknown as CallProof
+    if (proof.entries.length > 0) return proof
+    const claims = proof.receipt && verifyReceipt(proof.receipt, keys).claims
+    if (claims && claims['ledger_entry'] === null) {
+      throw new Failure('error', 'This call has no entry in the ledger: it was not charged.')
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  checkProof(proof, await readKeys(context))
-  await context.terminal.result(body, () => JSON.stringify(body, null, 2))
+  const hint = 'Try again in a few minutes.'
+  throw new Failure('error', 'No signed checkpoint covers this call yet.', hint)
 }
 
 /** Verifies a receipt, or the proof of one, locally with the hub's public keys. */
