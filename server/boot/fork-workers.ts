@@ -34,7 +34,7 @@ const SERVING_MS = 10_000
  * Forks the first workers of a hub before its first process has loaded its own code. The
  * configuration is not read yet: `forkWorker` makes up for what this leaves out.
  *
- * Where workers need nothing that the first process prepares, it leaves the processors to them and
+ * If workers need nothing that the first process prepares, it leaves the processors to them and
  * loads when one serves. Otherwise, all load at the same time.
  * @param prepared what is prepared already
  */
