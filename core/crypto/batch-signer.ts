@@ -1,4 +1,4 @@
-import { leafHash, nodeHash } from './merkle.ts'
+import { HASH_BYTES, leafHash, nodeHash } from './merkle.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** Most texts under one signature: a path then has at most 10 hashes. */
@@ -22,7 +22,7 @@ interface Pending {
 
 /**
  * Signs the texts of one turn of the event loop together: one signature of the root of the Merkle
- * tree (RFC 6962) whose leaves they are. Calls that settle in one transaction end in one turn.
+ * tree (RFC 6962) whose leaves they are.
  */
 export class BatchSigner {
   readonly #key: () => SigningKey
@@ -69,9 +69,12 @@ export class BatchSigner {
 
 /** Reads a place. Returns undefined if it is malformed. */
 export function readPlace(place: Buffer) {
-  if (place.length < PLACE_BYTES || (place.length - PLACE_BYTES) % 32 !== 0) return undefined
+  const pathBytes = place.length - PLACE_BYTES
+  if (pathBytes < 0 || pathBytes % HASH_BYTES !== 0) return undefined
   const path: Buffer[] = []
-  for (let at = PLACE_BYTES; at < place.length; at += 32) path.push(place.subarray(at, at + 32))
+  for (let at = PLACE_BYTES; at < place.length; at += HASH_BYTES) {
+    path.push(place.subarray(at, at + HASH_BYTES))
+  }
   return { index: place.readUInt16BE(0), size: place.readUInt16BE(2), path }
 }
 
