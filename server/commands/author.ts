@@ -1,6 +1,5 @@
 import { userInfo } from 'node:os'
 import { type Actor, operator } from '../../core/audit/record.ts'
-import type { Decision } from '../../core/ledger/reverse.ts'
 import { type OptionValues, optional } from './command.ts'
 
 /** Returns the author of a command: `--author`, or the user of the operating system. */
@@ -10,13 +9,7 @@ export const authorOf = (values: OptionValues): Actor =>
 /** Actor of a command, with the user of the operating system for the audit log. */
 export const actorNamed = (name: string): Actor => operator(name, currentUser())
 
-/** Decision of a command as the ledger records it, with the user of the operating system. */
-export const attributed = ({ author, reason }: Decision): Decision => ({
-  author: `${author} (os:${currentUser()})`,
-  reason,
-})
-
-export function currentUser(): string {
+function currentUser(): string {
   try {
     return userInfo().username
   } catch {

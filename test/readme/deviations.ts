@@ -12,14 +12,9 @@ export const SKIPPED_FILES: Readonly<Record<string, string>> = {
 
 /** Commands for which a new sandbox has no occasion, and what they say instead. */
 export const REFUSED: readonly (readonly [command: RegExp, output: RegExp])[] = [
-  [/ledger -- resolve/, /^Not resolved: /m],
   [/ledger -- periods/, /^missing {2}over: /m],
   [/ledger -- accept-restore/, /^Not accepted: The database has all entries/m],
 ]
-
-/** The credits of a key, which the hub of the README has. */
-const CREDITS =
-  "$(npm run -s ledger -- balances | grep -oEm1 'liabilities:agents:key_\\w+:credits')"
 
 /** A placeholder for something of the reader's own, and a shell expression for it. */
 export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: string])[] = [
@@ -27,13 +22,10 @@ export const PLACEHOLDERS: readonly (readonly [placeholder: RegExp, value: strin
   [/https:\/\/api\.example\/weather/g, 'http://seller.test/weather'],
   [/FILE\|URL/g, 'checkpoints'],
   [/\bACCOUNT\b/g, 'assets:usdc:base:treasury'],
-  [/--debit A --credit B/g, `--debit expenses:free-tier --credit ${CREDITS}`],
   [
     /\bCALL-ID\b/g,
     "$(hub --json receipts list | grep -oE '01[0-9a-f]{6}-[0-9a-f-]{27}' | sed -n 1p)",
   ],
-  [/\bCALL\b/g, '"$CALL"'],
-  [/\bID(?= --as )/g, '1'],
   [/\bKEY-ID\b/g, `$(hub --json keys list | grep -oE '"key_id": ?"key_\\w+' | sed 's/.*"//;$!d')`],
   [/Bearer …/g, 'Bearer secret'],
   [/\bPURPOSE\b/g, 'receipts'],

@@ -72,8 +72,8 @@ function outgoingStep({ state, status, reason, key }: PaymentDetails, blocks: bi
   if (state !== 'confirmed' || reason === null) return undefined
   return (
     `The seller took the money and delivered nothing${cause}; the caller was charged. You can ` +
-    'ask the seller for a refund and compensate the caller: npm run ledger -- adjust --debit ' +
-    `expenses:x402-loss --credit ${creditsOf(key ?? '')}.`
+    'ask the seller for a refund and compensate the caller at /finance/adjustments, ' +
+    `from expenses:x402-loss to ${creditsOf(key ?? '')}.`
   )
 }
 

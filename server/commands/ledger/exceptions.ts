@@ -1,28 +1,10 @@
 import type { Pool } from 'pg'
-import { withAudit } from '../../../core/audit/record.ts'
-import { ledgerInTransaction } from '../../../core/ledger/in-transaction.ts'
-import { creditsOf } from '../../../core/ledger/postings.ts'
 import { decimal } from '../../../core/money.ts'
 import {
   listExceptions,
   type ReconciliationException,
 } from '../../../core/reconciliation/exceptions.ts'
-import {
-  NotResolvable,
-  type Resolution,
-  resolveException,
-} from '../../../core/reconciliation/resolve.ts'
-import { actorNamed, attributed } from '../author.ts'
-import {
-  type Command,
-  EXIT_FAILED,
-  type OptionValues,
-  optional,
-  required,
-  toJson,
-  UsageError,
-} from '../command.ts'
-import { decisionOf } from './post-entries.ts'
+import { type Command, EXIT_FAILED, toJson } from '../command.ts'
 
 export const exceptionsCommand: Command = {
   usage: '[--all] [--json]',
@@ -41,73 +23,6 @@ every minute); exit code 1 if any is open; --all includes resolved ones`,
       )
     return found.some(({ resolvedAt }) => resolvedAt === null) ? EXIT_FAILED : 0
   },
-}
-
-export const resolveCommand: Command = {
-  usage: 'ID --as surplus|shortfall|identified|explained --author WHO --reason WHY',
-  description: `resolve an exception: post a surplus (to suspense), a shortfall (as an expense) or a
-deposit identified as credits of a key [--key KEY_ID]; or name the exceptions it cancels out
-with [--with ID,ID], which posts nothing`,
-  options: {
-    as: { type: 'string' },
-    key: { type: 'string' },
-    with: { type: 'string' },
-    author: { type: 'string' },
-    reason: { type: 'string' },
-  },
-  words: 1,
-  async run(context, values, [word]) {
-    const id = parseExceptionId(required(word, 'ID'))
-    const resolution = parseResolution(values)
-    const decision = decisionOf(values)
-    const ledger = await context.ledger()
-    const { author, reason } = decision
-    try {
-      const outcome = await withAudit(
-        await context.pool(),
-        actorNamed(author),
-        reason,
-        async (client, note) => {
-          const ports = { client, ledger: ledgerInTransaction(ledger, client) }
-          const ended = await resolveException(ports, id, resolution, attributed(decision))
-          if (ended === 'resolved') {
-            note({ act: 'exception.resolve', subject: String(id), after: resolution })
-          }
-          return ended
-        },
-      )
-      await context.write(
-        outcome === 'resolved' ? 'Resolved.\n' : 'Already resolved in this way.\n',
-      )
-      return 0
-    } catch (error) {
-      if (!(error instanceof NotResolvable)) throw error
-      await context.write(`Not resolved: ${error.message}\n`)
-      return EXIT_FAILED
-    }
-  },
-}
-
-function parseResolution(values: OptionValues): Resolution {
-  const decision = required(values['as'], '--as')
-  if (decision === 'surplus' || decision === 'shortfall') return { decision }
-  if (decision === 'identified') {
-    return { decision, credits: creditsOf(required(values['key'], '--key')) }
-  }
-  if (decision !== 'explained')
-    throw new UsageError(
-      `--as must be surplus, shortfall, identified or explained, not ${decision}`,
-    )
-  const together = optional(values['with'])
-  return {
-    decision,
-    ...(together === undefined ? {} : { together: together.split(',').map(parseExceptionId) }),
-  }
-}
-
-function parseExceptionId(text: string): bigint {
-  if (!/^\d{1,18}$/.test(text)) throw new UsageError(`not an exception id: ${text}`)
-  return BigInt(text)
 }
 
 interface ReconciliationRun {

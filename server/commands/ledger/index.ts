@@ -4,11 +4,10 @@ import { type Program, runProgram } from '../run-program.ts'
 import { acceptRestoreCommand } from './accept-restore.ts'
 import { conversionCommand } from './conversion.ts'
 import { documentsCommand } from './documents.ts'
-import { exceptionsCommand, resolveCommand } from './exceptions.ts'
+import { exceptionsCommand } from './exceptions.ts'
 import { exportCommand } from './export.ts'
 import { statementReport } from './financial-reports.ts'
 import { periodsCommand } from './periods.ts'
-import { adjustCommand, refundCommand, transferCommand } from './post-entries.ts'
 import { publishCommand } from './publish.ts'
 import { rebuildCommand } from './rebuild.ts'
 import { balancesCommand, statementCommand } from './reports.ts'
@@ -30,11 +29,7 @@ const LEDGER: Program = {
     documents: documentsCommand,
     export: exportCommand,
     periods: periodsCommand,
-    adjust: adjustCommand,
-    refund: refundCommand,
-    transfer: transferCommand,
     exceptions: exceptionsCommand,
-    resolve: resolveCommand,
     rebuild: rebuildCommand,
     'accept-restore': acceptRestoreCommand,
     retention: retentionCommand,

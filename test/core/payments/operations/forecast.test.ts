@@ -86,7 +86,9 @@ describe('the forecast of a payment', () => {
     }
     expect(forecastPayment(bought({ state: 'failed' }), 1n).nextStep).to.equal(undefined)
     const taken = forecastPayment(sold({ state: 'confirmed', reason: 'upstream_error' }), 1n)
-    expect(taken.nextStep).to.match(/^The seller took the money.*ledger -- adjust .*key_1:credits/)
+    expect(taken.nextStep).to.match(
+      /^The seller took the money.*finance.adjustments.*key_1:credits/,
+    )
     const owed = forecastPayment(bought({ state: 'confirmed', delivered: false }), 1n)
     expect(owed.nextStep).to.match(/same request with the same payment/)
   })
