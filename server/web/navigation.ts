@@ -37,6 +37,7 @@ export const ACCOUNT_TABS: TabGroup = {
   pages: {
     Overview: '/account',
     Keys: '/account/keys',
+    Calls: '/account/calls',
     History: '/account/history',
     Documents: '/account/documents',
     Webhooks: '/account/webhooks',

@@ -5,11 +5,12 @@ import type { Caller } from '../../../core/identity/keys.ts'
 import { findVisibleKeys } from '../../../core/identity/sub-keys.ts'
 import { type ProvenEntry, proveEntries } from '../../../core/ledger/transparency/entry-proofs.ts'
 import { json } from '../../../core/money.ts'
-import { type CallListRow, listCalls } from '../../../core/usage/call-list.ts'
+import { CALL_OUTCOMES, type CallListRow, listCalls } from '../../../core/usage/call-list.ts'
 import { CALL_STATES, callState } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
 import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
+import { dayBounds, dayFields } from '../days.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 import { type CallKey, type CallRow, findCall, isFinal } from './call-row.ts'
@@ -100,10 +101,15 @@ const ListedCall = z.object({
   at: z.iso.datetime(),
   endpoint: z.string(),
   source: z.enum(['free', 'credits', 'x402', 'none']),
-  charged_microdollars: amount.meta({
-    description: 'GET /v1/calls/{id} says what was refunded after the charge.',
+  charged_microdollars: amount.meta({ description: 'Charged, before refunds.' }),
+  refunded_microdollars: amount.meta({ description: 'Refunded to credits after the charge.' }),
+  outcome: z.enum(CALL_OUTCOMES).meta({
+    description: 'failed: not charged. pending: the outcome decides whether it is charged.',
   }),
   status: z.int(),
+  reason: z.string().nullable().meta({ description: 'Reason for failure.' }),
+  latency_ms: z.int(),
+  key_id: z.string().nullable().meta({ description: 'null: paid by x402 without a key.' }),
 })
 
 export type CallJson = z.infer<typeof Call>
@@ -126,17 +132,23 @@ export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
       charged: z.enum(['true', 'false']).default('false').meta({
         description: 'true: only calls that were charged, to credits or by x402.',
       }),
+      outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'Only these calls.' }),
+      service: z.string().min(1).max(100).optional().meta({ description: 'Only its calls.' }),
+      ...dayFields,
     }),
     response: { status: 200, schema: pageSchema(ListedCall) },
     handle: async (request) => {
-      const { limit, cursor, charged } = request.query
+      const { limit, cursor, charged, outcome, service } = request.query
       await deps.calls.flush() // records of calls just served by this process
       const caller = callerOf(request)
-      const rows = await listCalls(deps.pool, spenderOf(caller), {
+      const rows = await listCalls(deps.pool, [spenderOf(caller)], {
         limit: limit + 1,
-        wallet: walletOf(caller),
+        wallets: [walletOf(caller) ?? []].flat(),
         after: readCursor(cursor, callCursor),
         isCharged: charged === 'true',
+        outcome,
+        service,
+        ...dayBounds(request.query),
       })
       return toPage(rows, limit, request.url, ({ id, at }) => [at.toISOString(), id], showListed)
     },
@@ -177,13 +189,18 @@ const callKeyOf = async (pool: Pool, caller: Caller): Promise<CallKey> => ({
 const walletOf = ({ limits, wallet }: Caller): string | null =>
   limits.length === 0 ? wallet : null
 
-const showListed = ({ id, at, endpoint, source, charged, status }: CallListRow) => ({
-  id,
-  at: at.toISOString(),
-  endpoint,
-  source,
-  charged_microdollars: json(charged),
-  status,
+const showListed = (row: CallListRow): z.infer<typeof ListedCall> => ({
+  id: row.id,
+  at: row.at.toISOString(),
+  endpoint: row.endpoint,
+  source: row.source,
+  charged_microdollars: json(row.charged),
+  refunded_microdollars: json(row.refunded),
+  outcome: row.outcome,
+  status: row.status,
+  reason: row.reason,
+  latency_ms: row.latencyMs,
+  key_id: row.keyId,
 })
 
 /** Reads a call that the key made or its credits paid. @throws Fault `not_found` */

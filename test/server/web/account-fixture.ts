@@ -63,6 +63,8 @@ export async function openAccount(hub: TestHub, sites: TestSites) {
     '/account/transfer',
     `/account/history?key=${keyId}`,
     `/account/history?key=${keyId}&service=nothing`,
+    '/account/calls',
+    '/account/calls?outcome=pending',
     `/account/calls/${call}`,
     '/account/documents',
     `/account/documents?kind=call&id=${call}`,

@@ -23,9 +23,8 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
       return {
         title: 'Call',
         tabs: ACCOUNT_TABS,
-        tab: 'History',
-        main: html`<p class="breadcrumb"><a href="${withQuery('/account/history', { key })}">
-History</a></p><h1>Call ${badge(call)}</h1>${[
+        tab: 'Calls',
+        main: html`<p class="breadcrumb"><a href="/account/calls">Calls</a></p><h1>Call ${badge(call)}</h1>${[
           about(call),
           documentsPart(call),
           paymentPart(call),

@@ -68,7 +68,8 @@ export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         title: 'History',
         tabs: ACCOUNT_TABS,
         main: html`<h1>History</h1><p class="lead">All changes to the credits of a key, newest
-first. Each call is one line with its final cost.</p>
+first. Free and failed calls, which change none, are among the
+<a href="/account/calls">calls</a>.</p>
 ${main}`,
       })
       if (query.key === '') return frame(emptyState('No history yet: create a key first.'))

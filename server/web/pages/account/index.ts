@@ -1,6 +1,7 @@
 import type { CallDeps } from '../../../rest/account/calls.ts'
 import type { AnyPage } from '../../page.ts'
 import { callPages } from './call.ts'
+import { callListPages } from './calls.ts'
 import { documentsPage } from './documents.ts'
 import { historyPage } from './history.ts'
 import { keyPage } from './key.ts'
@@ -22,6 +23,7 @@ export const accountPages = (deps: AccountDeps): readonly AnyPage[] => [
   keysPage(),
   keyPage(),
   historyPage(deps),
+  ...callListPages(deps),
   ...callPages(deps),
   documentsPage(deps),
   webhooksPage(),

@@ -1,0 +1,277 @@
+import { z } from 'zod'
+import { dayName } from '../../../../core/clock.ts'
+import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
+import { csvLine } from '../../../../core/ledger/export/csv.ts'
+import { dollars, json } from '../../../../core/money.ts'
+import { type KnownBalance, readCallBalances } from '../../../../core/usage/call-balances.ts'
+import {
+  CALL_OUTCOMES,
+  type CallListRow,
+  type ListedOutcome,
+  listCalls,
+  walletsOf,
+} from '../../../../core/usage/call-list.ts'
+import type { CallDeps } from '../../../rest/account/calls.ts'
+import type { KeyJson } from '../../../rest/account/keys.ts'
+import { dayBounds } from '../../../rest/days.ts'
+import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
+import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
+import { optionalDay } from '../../form-schemas.ts'
+import { alignedFormatter, formatCount, formatDuration, formatTime } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { emptyState } from '../../messages.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
+import { type Column, cardTable, pager, withQuery } from '../../table.ts'
+
+const PAGE_SIZE = 50
+/** Rows of a CSV file. */
+const CSV_MAX = 10_000
+
+const OUTCOME_TEXTS: Readonly<Record<ListedOutcome, string>> = {
+  paid: 'Paid',
+  free: 'Free',
+  failed: 'Failed, not charged',
+  pending: 'Pending',
+}
+const BADGES: Readonly<Record<ListedOutcome, string>> = {
+  paid: 'good',
+  free: 'good',
+  failed: 'fair',
+  pending: '',
+}
+
+const FILTERS = {
+  key: z.string().max(40).default(''),
+  outcome: z.enum(['', ...CALL_OUTCOMES]).default(''),
+  service: z.string().trim().max(100).default(''),
+  from: optionalDay,
+  to: optionalDay,
+}
+const Filters = z.object(FILTERS)
+type Filters = z.infer<typeof Filters>
+const Query = z.object({ ...FILTERS, cursor: z.string().max(500).optional() })
+/** Position after a call, with the balance of credits after it if the list shows balances. */
+const Cursor = z.tuple([z.iso.datetime(), z.uuid(), z.int().nullable()])
+
+/** `/account/calls`: every call of an account, also free and failed ones, and its CSV. */
+export const callListPages = (deps: CallDeps): readonly AnyPage[] => [
+  page('/account/calls', {
+    query: Query,
+    render: async (request) => {
+      const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
+      const agents = keys.data.filter(({ role }) => role === 'agent')
+      const list = await readPage(deps, request, agents)
+      return {
+        title: 'Calls',
+        tabs: ACCOUNT_TABS,
+        main: html`<h1>Calls</h1><p class="lead">Every call of your keys, newest first, also free and
+failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}${
+          list.rows.length === 0 ? emptyState(...emptyText(request.query)) : callTable(list)
+        }${pager('/account/calls', request.query, list.next)}${
+          list.rows.length > 0 && csvLink(request.query)
+        }`,
+      }
+    },
+  }),
+  page('/account/calls.csv', {
+    query: Filters,
+    render: async (request) => {
+      const rows = await readRows(deps, request, request.query, CSV_MAX)
+      const file = `calls-${dayName(new Date())}.csv`
+      return {
+        file,
+        type: 'text/csv',
+        text: [CSV_HEADER, ...rows.map(csvCells)].map(csvLine).join(''),
+      }
+    },
+  }),
+]
+
+interface CallList {
+  readonly rows: readonly CallListRow[]
+  /** Undefined if rows are left out in between, or are paid from several balances. */
+  readonly balances: ReadonlyMap<string, bigint> | undefined
+  readonly next: string | null
+}
+
+async function readPage(
+  deps: CallDeps,
+  request: PageRequest<z.infer<typeof Query>>,
+  keys: readonly KeyJson[],
+): Promise<CallList> {
+  const { query } = request
+  const [at, id, balance = null] = readCursor(query.cursor, Cursor) ?? []
+  const after = at === undefined ? undefined : ([at, id!] as const)
+  const found = await readRows(deps, request, query, PAGE_SIZE + 1, after)
+  const rows = found.slice(0, PAGE_SIZE)
+  const last = rows.at(-1)
+  const mainKey = balanceKey(keys, query)
+  const isContinued = id === undefined || balance !== null
+  const known = id === undefined ? undefined : { call: id, balance: BigInt(balance ?? 0) }
+  const balances =
+    mainKey && last && isContinued
+      ? await readBalances(deps, request, { mainKey, rows, known })
+      : undefined
+  const lastBalance = last && balances?.get(last.id)
+  return {
+    rows,
+    balances,
+    next:
+      found.length > PAGE_SIZE && last
+        ? writeCursor([
+            last.at.toISOString(),
+            last.id,
+            lastBalance === undefined ? null : json(lastBalance),
+          ])
+        : null,
+  }
+}
+
+/** Main key whose balance the list shows: the chosen or the only one, and all its calls. */
+function balanceKey(keys: readonly KeyJson[], query: Filters): KeyJson | undefined {
+  if (query.outcome !== '' || query.service !== '' || query.to !== undefined) return undefined
+  const mainKeys = keys.filter(({ parent }) => parent === null)
+  if (query.key === '') return mainKeys.length === 1 ? mainKeys[0] : undefined
+  return mainKeys.find(({ key_id: id }) => id === query.key)
+}
+
+interface BalanceRequest {
+  readonly mainKey: KeyJson
+  readonly rows: readonly CallListRow[]
+  readonly known: KnownBalance | undefined
+}
+
+async function readBalances(
+  { pool }: CallDeps,
+  request: PageRequest,
+  { mainKey, rows, known }: BalanceRequest,
+): Promise<ReadonlyMap<string, bigint>> {
+  const { principals } = requireSession(request)
+  const credits = await findCreditsAccount(pool, principals, mainKey.key_id)
+  return readCallBalances(
+    pool,
+    credits,
+    rows.map(({ id }) => id),
+    known,
+  )
+}
+
+/** @throws Fault `not_found` for keys of other accounts */
+async function readRows(
+  { pool, calls }: CallDeps,
+  request: PageRequest,
+  query: Filters,
+  limit: number,
+  after?: readonly [string, string],
+): Promise<CallListRow[]> {
+  const { principals } = requireSession(request)
+  if (query.key !== '') await request.api('GET /v1/keys/{id}', { params: { id: query.key } })
+  await calls.flush() // calls that this process has just recorded
+  return listCalls(pool, query.key === '' ? principals : [query.key], {
+    limit,
+    after,
+    wallets: query.key === '' ? await walletsOf(pool, principals) : [],
+    outcome: query.outcome || undefined,
+    service: query.service || undefined,
+    ...dayBounds(query),
+  })
+}
+
+const filters = (keys: readonly KeyJson[], query: Filters): Html =>
+  filterBar('/account/calls', [
+    selectFilter('key', 'Key', keyOptions(keys, query.key), query.key),
+    selectFilter('outcome', 'Outcome', { '': 'All', ...OUTCOME_TEXTS }, query.outcome),
+    textFilter('service', 'Service', query.service, 8),
+    periodFilters(query.from, query.to),
+  ])
+
+const keyOptions = (keys: readonly KeyJson[], chosen: string) => ({
+  '': 'All keys',
+  ...(chosen === '' ? {} : { [chosen]: chosen }),
+  ...Object.fromEntries(keys.map(({ key_id: id, name }) => [id, name ?? id])),
+})
+
+const emptyText = (query: Filters): [string, Html] =>
+  Object.values(query).some(Boolean)
+    ? ['No calls match these filters.', html`<p><a href="/account/calls">Show all calls</a></p>`]
+    : ['No calls yet.', html`<p><a href="/services">Browse services</a></p>`]
+
+const csvLink = (query: Filters): Html => {
+  const { key, outcome, service, from, to } = query
+  return html`<p><a class="button plain" href="${withQuery('/account/calls.csv', {
+    key,
+    outcome,
+    service,
+    from,
+    to,
+  })}">Download CSV</a> <span class="small muted">The newest ${formatCount(CSV_MAX)} calls of these
+filters.</span></p>`
+}
+
+function callTable({ rows, balances }: CallList): Html {
+  const formatPrice = alignedFormatter(rows.map(({ charged }) => charged))
+  const formatBalance = alignedFormatter([...(balances?.values() ?? [])])
+  const balance: Column<CallListRow> = {
+    head: 'Balance after it',
+    number: true,
+    cell: (row) => row.source === 'credits' && formatBalance(balances?.get(row.id) ?? 0n),
+  }
+  return cardTable(
+    'Calls',
+    [
+      {
+        head: 'Time',
+        noWrap: true,
+        cell: ({ id, at, keyId }) =>
+          keyId === null
+            ? formatTime(at)
+            : html`<a href="/account/calls/${id}">${formatTime(at)}</a>`,
+      },
+      { head: 'Endpoint', cell: ({ endpoint }) => html`<code>${endpoint}</code>` },
+      { head: 'Outcome', cell: outcomeCell },
+      { head: 'Key', cell: ({ keyName, keyId }) => keyName ?? keyId ?? 'wallet, without a key' },
+      { head: 'Latency', number: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
+      { head: 'Price', number: true, cell: ({ charged }) => formatPrice(charged) },
+      ...(balances ? [balance] : []),
+    ],
+    rows,
+  )
+}
+
+const outcomeCell = ({ outcome, refunded, source, status, reason }: CallListRow): Html => {
+  const text = refunded > 0n ? 'Refunded' : OUTCOME_TEXTS[outcome]
+  const by = outcome === 'paid' && source === 'x402' && ' by x402'
+  const kind = refunded > 0n ? 'fair' : BADGES[outcome]
+  return html`<span class="badge ${kind}">${text}${by}</span> <span class="small muted">${status}${
+    reason !== null && ` ${reason}`
+  }</span>`
+}
+
+const CSV_HEADER = [
+  'at_utc',
+  'call_id',
+  'key_id',
+  'endpoint',
+  'outcome',
+  'paid_from',
+  'charged_usd',
+  'refunded_usd',
+  'status',
+  'reason',
+  'latency_ms',
+] as const
+
+const csvCells = (row: CallListRow): readonly string[] => [
+  row.at.toISOString(),
+  row.id,
+  row.keyId ?? '',
+  row.endpoint,
+  row.outcome,
+  row.source,
+  dollars(row.charged),
+  dollars(row.refunded),
+  String(row.status),
+  row.reason ?? '',
+  String(row.latencyMs),
+]

@@ -1,0 +1,109 @@
+import { expect } from 'chai'
+import { load } from 'cheerio'
+import { usd } from '../../../core/money.ts'
+import { flawed, gift } from '../../stories/failing-services.ts'
+import { ask } from '../../support/ask.ts'
+import type { Person } from '../../support/person.ts'
+import { useHub } from '../../support/suite.ts'
+import { signInByOutbox } from './account-fixture.ts'
+
+const CALLS = ['/flawed/works', '/gift/try', '/flawed/throws', '/flawed/works']
+
+describe('the call log of an account', function () {
+  this.timeout(60_000)
+  const hub = useHub({ plugins: [flawed, gift] })
+  let person: Person
+  let keyId: string
+  let key: string
+  before(async () => {
+    person = await signInByOutbox(hub(), 'caller@example.test')
+    const { body } = await person.ask('/v1/keys', { body: { name: 'Night shift' } })
+    keyId = String(body['key_id'])
+    key = String(body['api_key'])
+    await hub().credit(keyId, usd('5'))
+    for (const path of CALLS) await ask(hub().url, `/proxy${path}`, { key, body: {} })
+  })
+
+  const open = async (path: string, as = person) => {
+    const { text, status } = await as.ask(path, { headers: { accept: 'text/html' } })
+    const page = load(text)
+    const rows = page('table tbody tr')
+      .toArray()
+      .map((row) =>
+        page(row)
+          .find('td')
+          .toArray()
+          .map((cell) => page(cell).text().trim()),
+      )
+    return { page, status, rows }
+  }
+
+  it('has one row per call, free and failed ones too, with price and balance', async () => {
+    const { rows } = await open('/account/calls')
+    const shown = rows.map(([, endpoint, outcome, by, , price, balance]) => [
+      endpoint,
+      outcome?.replace(/\s+/g, ' '),
+      by,
+      price,
+      balance,
+    ])
+    expect(shown).to.deep.equal([
+      ['flawed POST /works', 'Paid 200', 'Night shift', '$0.001', '$4.998'],
+      ['flawed POST /throws', 'Failed, not charged 502 plugin_failed', 'Night shift', '$0.000', ''],
+      ['gift POST /try', 'Free 200', 'Night shift', '$0.000', ''],
+      ['flawed POST /works', 'Paid 200', 'Night shift', '$0.001', '$4.999'],
+    ])
+  })
+
+  it('continues balances on later pages, past other changes of the credits', async () => {
+    const spender = await signInByOutbox(hub(), 'spender@example.test')
+    const { body } = await spender.ask('/v1/keys', { body: {} })
+    await hub().credit(String(body['key_id']), usd('1'))
+    const call = () =>
+      ask(hub().url, '/proxy/flawed/works', { key: String(body['api_key']), body: {} })
+    for (let i = 0; i < 30; i++) await call()
+    await hub().credit(String(body['key_id']), usd('1'))
+    for (let i = 0; i < 30; i++) await call()
+    const first = await open('/account/calls', spender)
+    const next = String(first.page('a[rel=next]').attr('href'))
+    const second = await open(next, spender)
+    const balances = [...first.rows, ...second.rows].map((row) => row.at(-1))
+    const expected = Array.from({ length: 60 }, (_, i) => {
+      const made = 60 - i
+      return `$${(1 + (made > 30 ? 1 : 0) - made / 1_000).toFixed(3)}`
+    })
+    expect(balances).to.deep.equal(expected)
+  })
+
+  it('filters by outcome, service, key and day, and downloads the same as CSV', async () => {
+    const today = new Date().toISOString().slice(0, 10)
+    const count = async (query: string) => (await open(`/account/calls?${query}`)).rows.length
+    expect(await count('outcome=failed')).to.equal(1)
+    expect(await count('outcome=free')).to.equal(1)
+    expect(await count('service=gift')).to.equal(1)
+    expect(await count(`key=${keyId}&from=${today}&to=${today}`)).to.equal(4)
+    const { page, rows } = await open('/account/calls?to=2020-01-01')
+    expect(rows).to.deep.equal([])
+    expect(page('main').text()).to.include('No calls match these filters.')
+    const csv = await person.ask('/account/calls.csv?outcome=failed')
+    expect(csv.headers['content-disposition']).to.match(/^attachment; filename="calls-.*csv"$/)
+    const [head, line, ...rest] = csv.text.trim().split('\r\n')
+    expect(head).to.match(/^at_utc,call_id,/)
+    expect(line).to.match(/,"?flawed POST \/throws"?,failed,none,0\.00,0\.00,502,/)
+    expect(rest).to.deep.equal([])
+  })
+
+  it('shows no calls of other accounts', async () => {
+    const other = await signInByOutbox(hub(), 'other@example.test')
+    expect((await open('/account/calls', other)).page('main').text()).to.include('No calls yet.')
+    expect((await open(`/account/calls?key=${keyId}`, other)).status).to.equal(404)
+    expect((await open(`/account/calls.csv?key=${keyId}`, other)).status).to.equal(404)
+  })
+
+  it('has the same filters at GET /v1/calls', async () => {
+    const { body } = await ask(hub().url, '/v1/calls?outcome=failed&service=flawed', { key })
+    const [call, ...more] = body['data'] as readonly Record<string, unknown>[]
+    expect(call).to.include({ endpoint: 'flawed POST /throws', outcome: 'failed', key_id: keyId })
+    expect(more).to.deep.equal([])
+  })
+})
