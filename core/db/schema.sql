@@ -480,6 +480,20 @@ CREATE TABLE hub.endpoint (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
 
+CREATE TABLE hub.endpoint_test (
+  service text NOT NULL,
+  digest bytea NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  passed_at timestamp with time zone DEFAULT now() NOT NULL,
+  latency_ms integer NOT NULL,
+  CONSTRAINT endpoint_test_pkey PRIMARY KEY (service, digest),
+  CONSTRAINT endpoint_test_digest_check CHECK ((length(digest) = 32)),
+  CONSTRAINT endpoint_test_latency_ms_check CHECK ((latency_ms >= 0)),
+  CONSTRAINT endpoint_test_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug) ON DELETE CASCADE
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.endpoint_test TO hub_app;
+
 CREATE TABLE hub.export (
   id text NOT NULL,
   format text NOT NULL,
@@ -1800,6 +1814,7 @@ CREATE TABLE hub.upstream (
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   tested_at timestamp with time zone,
   tests smallint DEFAULT 0 NOT NULL,
+  tests_waived_at timestamp with time zone,
   CONSTRAINT upstream_pkey PRIMARY KEY (slug),
   CONSTRAINT upstream_base_url_check CHECK (((base_url ~ '^https?://[^/?#@\s]+(/[^?#\s]*[^/?#\s])?$'::text) AND (length(base_url) <= 500))),
   CONSTRAINT upstream_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
@@ -2728,6 +2743,17 @@ AS $function$
   SELECT id FROM event
 $function$;
 GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.endpoint_digest(p_base_url text, p_endpoint jsonb)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT sha256(convert_to(p_base_url || (p_endpoint - 'summary')::text, 'UTF8'))
+$function$;
+GRANT EXECUTE ON FUNCTION hub.endpoint_digest(text,jsonb) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.endpoint_digest(text,jsonb) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.expired_credits(p_before timestamp with time zone)
  RETURNS TABLE(principal text, amount bigint)
@@ -3892,6 +3918,24 @@ AS $function$
   SELECT ARRAY['principal:' || p.principal, 'pay_to:' || lower(p.payee), 'host:' || p.host]
 $function$;
 GRANT EXECUTE ON FUNCTION hub.unresolved_scopes(hub.payment_intent) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.untested_endpoints(p_slug text, p_content jsonb)
+ RETURNS TABLE(n bigint, method text, path text)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT x.n, x.e ->> 'method', x.e ->> 'path'
+  FROM jsonb_array_elements(p_content -> 'endpoints') WITH ORDINALITY x(e, n)
+  WHERE NOT EXISTS (SELECT FROM endpoint_test t WHERE t.service = p_slug
+      AND t.digest = endpoint_digest(p_content ->> 'baseUrl', x.e))
+    AND NOT EXISTS (SELECT FROM endpoint s JOIN outcome_day d
+        ON d.service = s.service AND d.endpoint = s.id AND d.outcome = 'delivered'
+      WHERE s.service = p_slug AND s.method = x.e ->> 'method' AND s.path = x.e ->> 'path')
+  ORDER BY x.n
+$function$;
+GRANT EXECUTE ON FUNCTION hub.untested_endpoints(text,jsonb) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.untested_endpoints(text,jsonb) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.upstream_content(p_slug text)
  RETURNS jsonb

@@ -27,6 +27,8 @@ export interface ServiceEndpoint {
   readonly price: bigint
   readonly computed: boolean
   readonly priceVersion: number
+  /** False if its provider waived the test call and no call was delivered yet. */
+  readonly tested: boolean
   readonly inputSchema: unknown
   readonly outputSchema: unknown
 }
@@ -105,9 +107,14 @@ export async function findService(
   const [listing] = rows
   if (!listing) return undefined
   const { rows: endpoints } = await pool.query<ServiceEndpoint>(
-    `SELECT e.method, e.path, e.summary, v.amount AS price, v.computed,
+    `WITH untested AS MATERIALIZED (SELECT t.method, t.path FROM hub.upstream u
+       JOIN hub.content_version c ON c.subject = u.slug AND c.state = 'approved'
+       CROSS JOIN LATERAL hub.untested_endpoints(u.slug, c.content) t
+       WHERE u.slug = $1 AND u.tests_waived_at IS NOT NULL)
+     SELECT e.method, e.path, e.summary, v.amount AS price, v.computed,
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
-       e.output_schema AS "outputSchema"
+       e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
+         WHERE u.method = e.method AND u.path = e.path) AS tested
      FROM hub.endpoint e
      JOIN LATERAL (SELECT * FROM hub.price WHERE endpoint = e.id
        ORDER BY version DESC LIMIT 1) v ON true

@@ -3,7 +3,7 @@ import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { ReviewRules } from '../review/versions.ts'
-import { missingParts } from './completeness.ts'
+import { missingDeclarations } from './completeness.ts'
 import { findUpstream, type NewUpstream, type UpstreamChange, type UpstreamInfo } from './store.ts'
 import { recordUpstreamVersion } from './versions.ts'
 
@@ -47,7 +47,7 @@ export function changeUpstream(
 }
 
 async function pauseIncomplete(client: PoolClient, slug: string): Promise<void> {
-  if ((await missingParts(client, slug)).length === 0) return
+  if ((await missingDeclarations(client, slug)).length === 0) return
   await client.query(`UPDATE hub.upstream SET state = 'paused' WHERE slug = $1`, [slug])
 }
 

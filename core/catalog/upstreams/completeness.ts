@@ -1,16 +1,40 @@
 import type { PoolClient } from 'pg'
 import { Fault } from '../../errors.ts'
+import { findUntested } from './endpoint-tests.ts'
 
 type Queryable = Pick<PoolClient, 'query'>
 
-/** Lists what a service still needs before it can be sold. */
-export async function missingParts(on: Queryable, slug: string): Promise<readonly string[]> {
+/** Lists what the declaration of a service lacks: endpoints, prices and the secret. */
+export async function missingDeclarations(on: Queryable, slug: string): Promise<readonly string[]> {
   return [...(await findMissingPrices(on, slug)), ...(await findMissingSecret(on, slug))]
 }
 
-/** @throws Fault `service_incomplete` */
-export async function assertComplete(on: Queryable, slug: string): Promise<void> {
-  const missing = await missingParts(on, slug)
+/** Lists what a service still needs before it can be sold. */
+export async function missingParts(on: Queryable, slug: string): Promise<readonly string[]> {
+  return [
+    ...(await missingDeclarations(on, slug)),
+    ...(await findMissingTests(on, slug)).map((route) => `a passing test call of ${route}`),
+  ]
+}
+
+/** Lists the untested endpoints of a service whose provider does not waive the tests. */
+export async function findMissingTests(on: Queryable, slug: string): Promise<readonly string[]> {
+  const { rows } = await on.query(
+    'SELECT FROM hub.upstream WHERE slug = $1 AND tests_waived_at IS NOT NULL',
+    [slug],
+  )
+  return rows.length > 0 ? [] : findUntested(on, slug)
+}
+
+/** @throws Fault `service_incomplete` if it lacks anything, also a test call */
+export const assertComplete = async (on: Queryable, slug: string): Promise<void> =>
+  assertNone(await missingParts(on, slug))
+
+/** @throws Fault `service_incomplete` if it lacks a declaration */
+export const assertDeclared = async (on: Queryable, slug: string): Promise<void> =>
+  assertNone(await missingDeclarations(on, slug))
+
+function assertNone(missing: readonly string[]): void {
   if (missing.length === 0) return
   throw new Fault('service_incomplete', `The service still needs: ${missing.join(', ')}.`, {
     extras: { missing },

@@ -11,6 +11,7 @@ import {
   refuseVersion,
 } from '../review/versions.ts'
 import { assertComplete, missingParts } from './completeness.ts'
+import { waiveTests } from './endpoint-tests.ts'
 import { findUpstream, lockUpstream, type UpstreamInfo, type UpstreamState } from './store.ts'
 import { deleteUnusedSecrets, recordUpstreamVersion, withdrawUpstreamVersion } from './versions.ts'
 
@@ -24,6 +25,11 @@ import { deleteUnusedSecrets, recordUpstreamVersion, withdrawUpstreamVersion } f
  * rejects every other transition.
  */
 
+export interface Activation extends ReviewRules {
+  /** True to sell endpoints without a passing test call, which buyers see. */
+  readonly waivesTests: boolean
+}
+
 /**
  * Puts a service on sale with its approved version; without one, submits it for approval.
  * @throws Fault `service_not_found`, `service_incomplete`, `service_state`
@@ -32,12 +38,16 @@ export const activate = (
   pool: Pool,
   manager: KeyManager,
   slug: string,
-  rules: ReviewRules,
+  rules: Activation,
 ): Promise<UpstreamInfo> =>
   inTransaction(pool, async (client) => {
     const info = await findUpstream(client, manager, slug, true)
     const { state } = info
-    if (state === 'active' || state === 'pending') return info
+    if (rules.waivesTests) await waiveTests(client, slug)
+    if (state === 'active' || state === 'pending') {
+      await recordUpstreamVersion(client, info, rules)
+      return findUpstream(client, manager, slug)
+    }
     assertState(state, ['draft', 'paused'], 'activate')
     await assertComplete(client, slug)
     await recordUpstreamVersion(client, { ...info, state: 'pending' }, rules)

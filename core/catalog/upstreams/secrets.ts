@@ -5,7 +5,7 @@ import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { Injected } from '../../plugin/upstreams.ts'
 import type { ReviewRules } from '../review/versions.ts'
-import { assertComplete } from './completeness.ts'
+import { assertDeclared } from './completeness.ts'
 import { findUpstream, isOffered } from './store.ts'
 import { recordUpstreamVersion } from './versions.ts'
 
@@ -105,7 +105,7 @@ export async function setSecrets(
         [slug, info.baseUrl, secret.place, secret.name, keyId, sealed],
       )
     }
-    if (isOffered(info)) await assertComplete(client, slug)
+    if (isOffered(info)) await assertDeclared(client, slug)
     await recordUpstreamVersion(client, info, rules)
   })
 }

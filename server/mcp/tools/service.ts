@@ -116,6 +116,7 @@ const endpointOf = (endpoint: ServiceEndpoint, schemas: number): JsonObject => (
   summary: endpoint.summary,
   price_usd: dollars(endpoint.price),
   ...(endpoint.computed && { price_is_maximum: true }),
+  ...(!endpoint.tested && { tested: false }),
   ...(schemas > 0 && { input: endpoint.inputSchema }),
   ...(schemas > 1 && endpoint.outputSchema !== null && { output: endpoint.outputSchema }),
 })

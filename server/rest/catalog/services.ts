@@ -22,6 +22,9 @@ const EndpointView = z.object({
   price_microdollars: z.int(),
   price_is_maximum: z.boolean(),
   price_version: z.int(),
+  tested: z.boolean().meta({
+    description: 'false: its provider waived the test call, and no call was delivered yet.',
+  }),
   coming_price: z
     .object({ price_microdollars: z.int(), effective_at: z.iso.datetime() })
     .optional()
@@ -79,6 +82,7 @@ const showEndpoint = (
   price_microdollars: json(endpoint.price),
   price_is_maximum: endpoint.computed,
   price_version: endpoint.priceVersion,
+  tested: endpoint.tested,
   ...showComingPrice(
     announced.find(({ method, path }) => method === endpoint.method && path === endpoint.path),
   ),

@@ -74,6 +74,10 @@ href="/services">Services</a></p><h1>${listing.name}</h1>
     },
   })
 
+const UNTESTED_BADGE = html` <span class="badge fair">Untested</span>`
+const UNTESTED_NOTE = html`<p class="box fair">Its provider sells this endpoint without a test call,
+and no call was delivered yet. Failed calls are not charged.</p>`
+
 /** Introduction to the endpoints, and a table that links to each. */
 const endpointOverview = (endpoints: readonly ServiceEndpoint[]): Html =>
   html`<h2>Endpoints</h2><p>Set <code>HUB_API_KEY</code> to your key
@@ -87,7 +91,9 @@ Failed calls are not charged.</p>${
         {
           head: 'Endpoint',
           cell: (each) =>
-            html`<a href="#${idOf(each)}"><code>${each.method} ${each.path}</code></a>`,
+            html`<a href="#${idOf(each)}"><code>${each.method} ${each.path}</code></a>${
+              !each.tested && UNTESTED_BADGE
+            }`,
         },
         { head: 'Description', cell: ({ summary }) => summary },
         { head: 'Price per call', number: true, cell: (each) => priceOf(each) },
@@ -122,8 +128,8 @@ function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: Entr
   const { method, path, summary, priceVersion, inputSchema, outputSchema } = endpoint
   const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
   return html`<article class="endpoint" id="${idOf(endpoint)}">
-<h3><code>${method} ${path}</code></h3>
-<p>${summary}</p><p class="facts"><span><strong>${priceOf(endpoint)}</strong> per call</span><span>
+<h3><code>${method} ${path}</code>${!endpoint.tested && UNTESTED_BADGE}</h3>
+<p>${summary}</p>${!endpoint.tested && UNTESTED_NOTE}<p class="facts"><span><strong>${priceOf(endpoint)}</strong> per call</span><span>
 Price version ${priceVersion}</span></p>${
     fieldList(inputSchema) ??
     html`<p>No

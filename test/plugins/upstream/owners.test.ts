@@ -49,7 +49,8 @@ describe('providers of APIs', () => {
     expect(await codeOf(act(slug, 'activate'))).to.deep.equal([409, 'service_incomplete'])
     const { price_microdollars: _, ...unpriced } = endpoint()
     await put(slug, [unpriced])
-    expect((await view(slug))['missing']).to.deep.equal(['a price of POST /do'])
+    const test = 'a passing test call of POST /do'
+    expect((await view(slug))['missing']).to.deep.equal(['a price of POST /do', test])
     await put(slug, [endpoint()])
     expect((await act(slug, 'activate')).body['state']).to.equal('pending')
     const calling = () => codeOf(call(slug, '/do', { body: {} }))

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { parseSealingKeys, type SealingKey } from '../../../core/crypto/sealing.ts'
 import { createAdmin } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
-import { type Body, json, useUpstream } from './fixture.ts'
+import { type Body, json, useUpstream, WAIVER } from './fixture.ts'
 
 const KEYS = parseSealingKeys(`k1:${Buffer.alloc(32, 1).toString('base64')}`) as [SealingKey]
 const HOSTILE = 'Official Hub Wallet Recovery'
@@ -122,7 +122,7 @@ describe('after approval of an API', () => {
     const about = { name: 'Own', category: 'data', summary: 'Own.', base_url: world.origin }
     await own('POST', '', { ...about, slug: 'own-api' })
     await own('PUT', '/own-api/endpoints', { endpoints: [endpoint()] })
-    const asked = await own('POST', '/own-api/activate', {})
+    const asked = await own('POST', '/own-api/activate', WAIVER)
     expect(asked.body['state'], asked.text).to.equal('pending')
     const told = await decide('own-api', 'approve', 1)
     expect([told.status, told.body['code']]).to.deep.equal([403, 'own_account'])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { parseSealingKeys, type SealingKey } from '../../../core/crypto/sealing.ts'
 import { createAdmin } from '../../server/rest/finance/fixture.ts'
-import { type Body, useUpstream } from './fixture.ts'
+import { type Body, useUpstream, WAIVER } from './fixture.ts'
 
 const KEYS = parseSealingKeys(`k1:${Buffer.alloc(32, 1).toString('base64')}`) as [SealingKey]
 
@@ -45,7 +45,7 @@ describe('without approval by administrators', () => {
     expect(made.status, made.text).to.equal(201)
     const path = '/v1/provider/services/rates-2'
     await send('PUT', `${path}/endpoints`, { endpoints: [ENDPOINT] }, other)
-    const active = await send('POST', `${path}/activate`, undefined, other)
+    const active = await send('POST', `${path}/activate`, WAIVER, other)
     expect(active.body['state']).to.equal('active')
     const held = await send('PATCH', path, { name: 'Nоrthwind  Rаtes' }, other)
     expect(held.body, held.text).to.include({ state: 'active' })

@@ -145,6 +145,8 @@ async function createActiveApi(
     response.setHeader('Content-Type', 'application/json')
     response.end('{"maps":[]}')
   })
+  const test = { endpoint: 'GET /maps' }
+  await person.ask(`/v1/provider/services/${slug}/test`, { body: test })
   await person.ask(`/v1/provider/services/${slug}/activate`, { method: 'POST' })
   for (let i = 0; i < 3; i++) {
     const { status, text } = await ask(hub.url, `/proxy/${slug}/maps`, { method: 'GET', key })

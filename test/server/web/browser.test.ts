@@ -254,4 +254,9 @@ const FOCUSED = `(() => {
 })()`
 
 /** Paths checked in other tests, or without a page of their own. */
-const CHECKED_ELSEWHERE = ['/sign-in', '/provider/payouts/id', '/account/calls/id/receipt']
+const CHECKED_ELSEWHERE = [
+  '/sign-in',
+  '/provider/payouts/id',
+  '/account/calls.csv',
+  '/account/calls/id/receipt',
+]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
 import { PATH_MAX, parameterNames, pathIssue } from '../../../../core/catalog/services/paths.ts'
 import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
-import { assertComplete } from '../../../../core/catalog/upstreams/completeness.ts'
+import { assertDeclared } from '../../../../core/catalog/upstreams/completeness.ts'
 import { HUB_STATUSES } from '../../../../core/catalog/upstreams/hub-statuses.ts'
 import { listPrices, setPrice } from '../../../../core/catalog/upstreams/prices.ts'
 import {
@@ -150,7 +150,7 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
           const amount: Micros = micros(BigInt(price))
           await setPrice(client, slug, { method, path: at, amount }, deps.listing.noticeDays)
         }
-        if (isOffered(before)) await assertComplete(client, slug)
+        if (isOffered(before)) await assertDeclared(client, slug)
         await recordUpstreamVersion(client, before, reviewRules(deps))
         return findUpstream(client, manager, slug)
       })

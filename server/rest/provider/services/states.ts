@@ -12,17 +12,30 @@ const RetirementOrder = z.strictObject({
   }),
 })
 
+const ActivationOrder = z.strictObject({
+  waive_tests: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        'true: sell endpoints without a passing test call. Buyers see which ones, until a call of ' +
+        'theirs was delivered.',
+    }),
+})
+
 /** Lifecycle of a service: activate, pause, retire. */
 export const serviceStateRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
   route('POST /v1/provider/services/{slug}/activate', {
     summary: 'Starts selling a service, or submits it for approval (state: pending).',
     auth: 'provider',
+    body: ActivationOrder,
+    example: {},
     response: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_incomplete', 'service_state'],
     handle: async (request) => {
       const { slug } = request.params
-      const owner = ownerOf(request)
-      return refreshAndShow(deps, await activate(deps.pool, owner, slug, reviewRules(deps)))
+      const rules = { ...reviewRules(deps), waivesTests: request.body.waive_tests }
+      return refreshAndShow(deps, await activate(deps.pool, ownerOf(request), slug, rules))
     },
   }),
   route('POST /v1/provider/services/{slug}/withdraw', {

@@ -4,20 +4,28 @@ import { asBuffer as bytesOf } from '../../../../core/bytes.ts'
 import { routesOf } from '../../../../core/catalog/services/publish.ts'
 import { readSuspension } from '../../../../core/catalog/services/suspension.ts'
 import {
+  type PassedTest,
+  readEndpointDigest,
+  recordPassedTest,
+} from '../../../../core/catalog/upstreams/endpoint-tests.ts'
+import {
   findUpstream,
   UPSTREAM_FAMILY,
   type UpstreamInfo,
 } from '../../../../core/catalog/upstreams/store.ts'
 import { countTestCall } from '../../../../core/catalog/upstreams/test-limit.ts'
+import { recordUpstreamVersion } from '../../../../core/catalog/upstreams/versions.ts'
 import { elapsedMs } from '../../../../core/clock.ts'
+import { inTransaction } from '../../../../core/db/transaction.ts'
 import { Fault } from '../../../../core/errors.ts'
+import type { KeyManager } from '../../../../core/identity/sub-keys.ts'
 import { uuidv7 } from '../../../../core/ids.ts'
 import { checkValue } from '../../../../core/plugin/check-value.ts'
 import { type AnyEndpoint, Reply } from '../../../../core/plugin/index.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
 import { providerFault, withDeadline } from '../../../proxy/provider-code.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import type { ServiceDeps } from './deps.ts'
+import { reviewRules, type ServiceDeps } from './deps.ts'
 
 const TestOrder = z.strictObject({
   endpoint: z
@@ -78,7 +86,14 @@ export const serviceTestRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         })
       }
       await countTestCall(deps.pool, slug)
-      return { body: await runTest(deps, slug, endpoint, input) }
+      const [method = '', path = ''] = endpointName.split(' ')
+      const digest = await readEndpointDigest(deps.pool, slug, method, path)
+      const result = await runTest(deps, slug, endpoint, input)
+      if (result.delivered && digest) {
+        const passed = { service: slug, method, path, digest, latencyMs: result.latency_ms }
+        await savePassedTest(deps, ownerOf(request), passed)
+      }
+      return { body: result }
     },
   }),
 ]
@@ -91,6 +106,20 @@ async function assertTestable({ pool }: ServiceDeps, { slug, state, provider }: 
     readSuspension(pool, 'provider', provider),
   ])
   if (suspensions.some(({ suspendedAt }) => suspendedAt)) throw new Fault('service_suspended')
+}
+
+/** Stores a passed test. A version that waited for it alone is on sale then. */
+async function savePassedTest(
+  deps: ServiceDeps,
+  owner: KeyManager,
+  test: PassedTest,
+): Promise<void> {
+  await inTransaction(deps.pool, async (client) => {
+    const info = await findUpstream(client, owner, test.service, true)
+    await recordPassedTest(client, test)
+    await recordUpstreamVersion(client, info, reviewRules(deps))
+  })
+  await deps.catalog.refresh(test.service)
 }
 
 async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, input: unknown) {

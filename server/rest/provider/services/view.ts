@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
-import { missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
+import { findMissingTests, missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
 import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
 import {
   type ImportReport,
@@ -96,6 +96,9 @@ export const ImportView = z.object({
 export const ServiceView = z.object({
   ...serviceFields,
   missing: z.array(z.string()).meta({ description: 'What is missing before it can be sold.' }),
+  untested: z.array(z.string()).meta({
+    description: 'Endpoints that need a passing test call, unless you waive it on activation.',
+  }),
   review: ReviewView.meta({
     description: 'Callers see the approved version; a newer one may await approval.',
   }),
@@ -136,8 +139,9 @@ export const showServiceRow = (info: UpstreamInfo, proxyUrl: () => string) => ({
 /** Everything that its owner may see. */
 export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: UpstreamInfo) {
   const { slug } = info
-  const [missing, endpoints, secrets, health, imported, review] = await Promise.all([
+  const [missing, untested, endpoints, secrets, health, imported, review] = await Promise.all([
     missingParts(pool, slug),
+    findMissingTests(pool, slug),
     showEndpoints(pool, slug),
     showSecrets({ pool, keys }, slug),
     readUpstreamHealth(pool, slug),
@@ -147,6 +151,7 @@ export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: U
   return {
     ...showServiceRow(info, proxyUrl),
     missing: [...missing, ...secrets.flatMap(missingSecret)],
+    untested,
     review: showReview(review),
     endpoints,
     secrets,

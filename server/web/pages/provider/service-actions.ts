@@ -12,15 +12,25 @@ const noticeRedirect = ({ path }: PageRequest, done: string) => ({ to: `${path}?
 const savedRedirect = (request: PageRequest, done: string, { state, review }: ServiceJson) =>
   noticeRedirect(request, state !== 'pending' && review.waiting ? 'submitted' : done)
 
-const stateAction = (name: 'activate' | 'pause'): FormAction =>
-  formAction({
-    run: async (request) => {
-      const { api, params } = request
-      const route = `POST /v1/provider/services/{slug}/${name}`
-      const service = await api<ServiceJson>(route, { params })
-      return noticeRedirect(request, service.state)
-    },
-  })
+const activateAction = formAction({
+  fields: z.object({ waive_tests: z.string().optional() }),
+  run: async (request, { waive_tests: waive }) => {
+    const { api, params } = request
+    const route = 'POST /v1/provider/services/{slug}/activate'
+    const body = { waive_tests: waive === 'on' }
+    const service = await api<ServiceJson>(route, { params, body })
+    return noticeRedirect(request, service.state)
+  },
+})
+
+const pauseAction = formAction({
+  run: async (request) => {
+    const { api, params } = request
+    const route = 'POST /v1/provider/services/{slug}/pause'
+    const service = await api<ServiceJson>(route, { params })
+    return noticeRedirect(request, service.state)
+  },
+})
 
 /** Parses a JSON field; undefined if empty. @throws Fault `validation_failed`, at the field */
 function parseJsonField(text: string, name: string): unknown {
@@ -167,8 +177,8 @@ ${detail}</p><pre tabindex="0"><code>${JSON.stringify(result.body, null, 2)}</co
 export const serviceActions: Readonly<Record<string, FormAction>> = {
   ...endpointActions,
   test: testAction,
-  activate: stateAction('activate'),
-  pause: stateAction('pause'),
+  activate: activateAction,
+  pause: pauseAction,
   withdraw: formAction({
     run: async (request) => {
       const { api, params } = request

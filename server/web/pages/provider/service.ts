@@ -10,6 +10,7 @@ import { cardTable, definitionList, table } from '../../table.ts'
 import { serviceActions } from './service-actions.ts'
 import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
+import { missingPart, statePart, testPart } from './service-state.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
 
 const Query = z.object({ endpoint: z.string().max(310).optional() })
@@ -60,7 +61,7 @@ export const servicePage = (): AnyPage =>
           reviewPart(service),
           reportPart(service),
           about(service),
-          stateForm(service),
+          statePart(service, request),
           endpointsPart(service, request),
           pricesPart(prices.data),
           testPart(service, request),
@@ -71,12 +72,6 @@ export const servicePage = (): AnyPage =>
       }
     },
   })
-
-const missingPart = (service: ServiceJson): Html | undefined =>
-  service.missing.length === 0
-    ? undefined
-    : html`<div class="box fair"><p><strong>Required before activation:</strong></p>
-<ul>${service.missing.map((item) => html`<li>${item}</li>`)}</ul></div>`
 
 const reviewPart = ({ review }: ServiceJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))
@@ -124,14 +119,6 @@ const healthOf = ({ up, since, latency_ms: latency, detail }: Health): Html =>
         detail !== null && html`, <span class="muted">${detail}</span>`
       }`
 
-/** Button for the next state, if there is one. */
-const stateForm = ({ state, missing }: ServiceJson): Html | undefined =>
-  (state === 'draft' || state === 'paused') && missing.length === 0
-    ? form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Resume sales' })
-    : state === 'active'
-      ? html`<p>${form({ act: 'pause', submit: 'Pause sales', kind: 'plain' })}</p>`
-      : undefined
-
 const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
   prices.length === 0
     ? undefined
@@ -167,30 +154,6 @@ function stateOfPrice({
   if (current) return html`<span class="badge good">current</span>`
   if (withdrawn !== null) return html`<span class="muted">withdrawn</span>`
   return html`<span class="muted">${effective > set ? 'announced' : 'past'}</span>`
-}
-
-function testPart(
-  { endpoints }: ServiceJson,
-  { submission }: PageRequest<unknown>,
-): Html | undefined {
-  if (endpoints.length === 0) return undefined
-  const { text, select } = formFields('test', submission)
-  const names = endpoints.map(({ method, path }) => `${method} ${path}`)
-  const fields = form({
-    act: 'test',
-    submit: 'Send test call',
-    kind: 'plain',
-    fields: [
-      select(
-        { name: 'endpoint', label: 'Endpoint', required: true, value: names[0] },
-        Object.fromEntries(names.map((name) => [name, name])),
-      ),
-      text({ name: 'input', label: 'Input (JSON)', lines: 3, placeholder: '{}' }),
-    ],
-  })
-  const intro = html`<p>Sends one unpaid call and shows whether a caller would have been
-charged.</p>`
-  return collapsible('Test', html`${intro}${fields}`, submission?.act === 'test')
 }
 
 function settings(service: ServiceJson, { submission }: PageRequest<unknown>): Html {

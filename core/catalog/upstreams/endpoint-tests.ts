@@ -1,0 +1,69 @@
+import type { PoolClient } from 'pg'
+
+type Queryable = Pick<PoolClient, 'query'>
+
+/** Passed tests that are stored per endpoint: also those of versions that await approval. */
+const TESTS_KEPT = 5
+
+/** Endpoint whose test call passed. */
+export interface PassedTest {
+  readonly service: string
+  readonly method: string
+  readonly path: string
+  /** Digest of the endpoint before the call: see `readEndpointDigest`. */
+  readonly digest: Buffer
+  readonly latencyMs: number
+}
+
+/** Lists `METHOD /path` of the endpoints that neither a test call nor a customer has proven. */
+export async function findUntested(on: Queryable, slug: string): Promise<readonly string[]> {
+  const { rows } = await on.query<{ route: string }>(
+    `SELECT t.method || ' ' || t.path AS route
+     FROM hub.untested_endpoints($1, hub.upstream_content($1)) t ORDER BY t.n`,
+    [slug],
+  )
+  return rows.map(({ route }) => route)
+}
+
+/** Digest of what a test of an endpoint proves; undefined if there is no such endpoint. */
+export async function readEndpointDigest(
+  on: Queryable,
+  slug: string,
+  method: string,
+  path: string,
+): Promise<Buffer | undefined> {
+  const { rows } = await on.query<{ digest: Buffer }>(
+    `SELECT hub.endpoint_digest(c.content ->> 'baseUrl', e) AS digest
+     FROM (SELECT hub.upstream_content($1) AS content) c,
+       jsonb_array_elements(c.content -> 'endpoints') e
+     WHERE e ->> 'method' = $2 AND e ->> 'path' = $3`,
+    [slug, method, path],
+  )
+  return rows[0]?.digest
+}
+
+/** Stores a passed test, and drops the oldest ones of the same endpoint. */
+export async function recordPassedTest(on: Queryable, test: PassedTest): Promise<void> {
+  const { service, method, path, digest, latencyMs } = test
+  await on.query(
+    `INSERT INTO hub.endpoint_test (service, method, path, digest, latency_ms)
+     VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (service, digest) DO UPDATE SET passed_at = now(), latency_ms = $5`,
+    [service, method, path, digest, latencyMs],
+  )
+  await on.query(
+    `DELETE FROM hub.endpoint_test WHERE service = $1 AND digest IN (
+       SELECT t.digest FROM hub.endpoint_test t
+       WHERE t.service = $1 AND t.method = $2 AND t.path = $3
+       ORDER BY t.passed_at DESC, t.digest OFFSET ${TESTS_KEPT})`,
+    [service, method, path],
+  )
+}
+
+/** Records that the provider sells the service without test calls. */
+export async function waiveTests(on: Queryable, slug: string): Promise<void> {
+  await on.query(
+    `UPDATE hub.upstream SET tests_waived_at = coalesce(tests_waived_at, now()) WHERE slug = $1`,
+    [slug],
+  )
+}
