@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { type KeyManager, MANAGED_KEYS } from '../identity/sub-keys.ts'
 import type { CallRecord } from './call-records.ts'
 
-/** What a call came to: `failed` calls are not charged, `pending` ones may still be. */
+/** Outcomes in a list of calls: `failed` ones are not charged, `pending` ones may still be. */
 export const CALL_OUTCOMES = ['paid', 'free', 'failed', 'pending'] as const
 export type ListedOutcome = (typeof CALL_OUTCOMES)[number]
 
@@ -35,6 +35,12 @@ export interface CallListRow
   readonly keyName: string | null
 }
 
+/** Row of a list, with the account of credits and the shard of its key. */
+type PaidCall = Omit<CallListRow, 'refunded'> & {
+  readonly credits: bigint | null
+  readonly shard: number | null
+}
+
 const OUTCOME = `CASE WHEN k.outcome = 'unresolved' THEN 'pending'
   WHEN k.outcome = 'failed' THEN 'failed' WHEN k.charged > 0 THEN 'paid' ELSE 'free' END`
 
@@ -50,12 +56,12 @@ const newest = (condition: string) => `SELECT k.*, ${OUTCOME} AS listed FROM hub
 const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status, c.reason,
     c.key_id AS "keyId", c.latency_ms AS "latencyMs", c.listed AS outcome, c.name AS "keyName",
     coalesce(e.service || ' ' || e.method || ' ' || e.path, c.service) AS endpoint,
-    (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = c.id
-      AND x.account_id = c.credits AND x.owner = c.credits AND x.phase IN (0, 3)) AS refunded
+    c.credits, c.shard
   FROM (
-    SELECT k.*, f.name, f.credits FROM family f CROSS JOIN LATERAL (${newest('k.key_id = f.id')}) k
+    SELECT k.*, f.name, f.credits, p.shard FROM family f JOIN hub.principal p ON p.id = f.principal
+      CROSS JOIN LATERAL (${newest('k.key_id = f.id')}) k
     UNION ALL
-    SELECT k.*, NULL, NULL FROM unnest($6::text[]) w(wallet) CROSS JOIN LATERAL (${newest(
+    SELECT k.*, NULL, NULL, NULL FROM unnest($6::text[]) w(wallet) CROSS JOIN LATERAL (${newest(
       "k.key_id IS NULL AND k.principal = 'x402:' || w.wallet",
     )}) k
     ORDER BY at DESC, id DESC LIMIT $5
@@ -69,7 +75,7 @@ export async function listCalls(
   query: CallListQuery,
 ): Promise<CallListRow[]> {
   const { limit, wallets, isCharged = false, after: [at = null, id = null] = [] } = query
-  const { rows } = await pool.query<CallListRow>(LIST_CALLS, [
+  const { rows } = await pool.query<PaidCall>(LIST_CALLS, [
     manager,
     isCharged,
     at,
@@ -81,8 +87,34 @@ export async function listCalls(
     query.from ?? null,
     query.to ?? null,
   ])
-  return rows
+  const refunds = await readRefunds(pool, rows)
+  return rows.map((row) => ({ ...row, refunded: refunds.get(row.id) ?? 0n }))
 }
+
+/** Reads what was refunded of calls paid by credits, from the shards of their payers. */
+async function readRefunds(
+  pool: Pool,
+  calls: readonly PaidCall[],
+): Promise<ReadonlyMap<string, bigint>> {
+  const paid = calls.filter(({ source, charged }) => source === 'credits' && charged > 0n)
+  const found = await Promise.all(
+    [...Map.groupBy(paid, ({ shard }) => shard)].map(async ([shard, all]) => {
+      const { rows } = await pool.query<{ id: string; amount: bigint }>(REFUNDS, [
+        shard,
+        [...new Set(all.map(({ credits }) => credits))],
+        all.map(({ id }) => id),
+      ])
+      return rows
+    }),
+  )
+  return new Map(found.flat().map(({ id, amount }) => [id, amount]))
+}
+
+/** Kinds: 20 external.refunded, 29 call.reversed. */
+const REFUNDS = `SELECT j.id, sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts)
+    u(account, amount) WHERE u.account = j.owner))::bigint AS amount
+  FROM ledger.journal j WHERE j.shard = $1 AND j.owner = ANY ($2::bigint[])
+    AND j.id = ANY ($3::uuid[]) AND j.kind IN (20, 29) GROUP BY j.id`
 
 /** Reads the addresses of the wallets that are or are linked to one of the principals. */
 export async function walletsOf(pool: Pool, principals: readonly string[]): Promise<string[]> {

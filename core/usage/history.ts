@@ -52,7 +52,7 @@ export interface HistoryRow {
 }
 
 /** Entry kinds that change credits other than their owner's; matches the partial index. */
-export const FOREIGN_KINDS = '31, 37, 40, 41'
+const FOREIGN_KINDS = '31, 37, 40, 41'
 const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
   AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
   AND j.at >= coalesce($8::timestamptz, '-infinity')

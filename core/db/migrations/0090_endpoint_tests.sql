@@ -1,6 +1,6 @@
 -- upgrade: expand
--- An imported API goes on sale when a test call of each endpoint has passed, or when its provider waives these
--- tests, which buyers see until a call was delivered.
+-- An imported API goes on sale when a test call of each endpoint has passed, or when its provider waives
+-- these tests, which buyers see until a call was delivered.
 CREATE TABLE hub.endpoint_test (
   service text NOT NULL REFERENCES hub.upstream ON DELETE CASCADE,
   digest bytea NOT NULL CHECK (length(digest) = 32), -- of what was tested: endpoint_digest

@@ -63,13 +63,14 @@ REST:</p>${code(
       `curl ${baseUrl}/v1/provider/services/import -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"slug":"acme-weather","url":"https://api.acme.com/openapi.json","price_microdollars":3000}'
-curl ${baseUrl}/v1/provider/services/acme-weather/test -H "Authorization: Bearer $HUB_API_KEY" \\
-  -H 'Content-Type: application/json' \\
+curl ${baseUrl}/v1/provider/services/acme-weather/test \\
+  -H "Authorization: Bearer $HUB_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"endpoint":"GET /cities/{city}/weather","input":{"city":"Oslo"}}'
 curl -X POST ${baseUrl}/v1/provider/services/acme-weather/activate \\
   -H "Authorization: Bearer $HUB_API_KEY"`,
     )}<p>An API goes on sale when a test call of each endpoint has passed. Activation with
-<code>{"waive_tests":true}</code> does without; buyers then see which endpoints are untested.</p><p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server receives the request
+<code>{"waive_tests":true}</code> does without; buyers then see which endpoints are untested.</p>
+<p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server receives the request
 with the credentials that you set, but not the identity of the payer. Callers are not charged for
 error responses, or for responses that violate your declared schema.</p>${
       sandbox && localServerHint('/')

@@ -129,8 +129,9 @@ function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: Entr
   const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
   return html`<article class="endpoint" id="${idOf(endpoint)}">
 <h3><code>${method} ${path}</code>${!endpoint.tested && UNTESTED_BADGE}</h3>
-<p>${summary}</p>${!endpoint.tested && UNTESTED_NOTE}<p class="facts"><span><strong>${priceOf(endpoint)}</strong> per call</span><span>
-Price version ${priceVersion}</span></p>${
+<p>${summary}</p>${!endpoint.tested && UNTESTED_NOTE}<p class="facts"><span>
+<strong>${priceOf(endpoint)}</strong>
+per call</span><span>Price version ${priceVersion}</span></p>${
     fieldList(inputSchema) ??
     html`<p>No
 input.</p>`

@@ -18,8 +18,8 @@ const ActivationOrder = z.strictObject({
     .default(false)
     .meta({
       description:
-        'true: sell endpoints without a passing test call. Buyers see which ones, until a call of ' +
-        'theirs was delivered.',
+        'true: sell endpoints without a passing test call. Buyers see which ones, until a call ' +
+        'of theirs was delivered.',
     }),
 })
 

@@ -24,7 +24,8 @@ export const callPages = (deps: CallDeps): readonly AnyPage[] => [
         title: 'Call',
         tabs: ACCOUNT_TABS,
         tab: 'Calls',
-        main: html`<p class="breadcrumb"><a href="/account/calls">Calls</a></p><h1>Call ${badge(call)}</h1>${[
+        main: html`<p class="breadcrumb"><a href="/account/calls">Calls</a></p>
+<h1>Call ${badge(call)}</h1>${[
           about(call),
           documentsPart(call),
           paymentPart(call),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { dayName } from '../../../../core/clock.ts'
+import { type Clock, dayName } from '../../../../core/clock.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { csvLine } from '../../../../core/ledger/export/csv.ts'
 import { dollars, json } from '../../../../core/money.ts'
-import { type KnownBalance, readCallBalances } from '../../../../core/usage/call-balances.ts'
+import { readCallBalances } from '../../../../core/usage/call-balances.ts'
 import {
   CALL_OUTCOMES,
   type CallListRow,
@@ -51,11 +51,15 @@ const FILTERS = {
 const Filters = z.object(FILTERS)
 type Filters = z.infer<typeof Filters>
 const Query = z.object({ ...FILTERS, cursor: z.string().max(500).optional() })
-/** Position after a call, with the balance of credits after it if the list shows balances. */
+/** Position after a call, with the balance before it if the list shows balances. */
 const Cursor = z.tuple([z.iso.datetime(), z.uuid(), z.int().nullable()])
 
+export interface CallListDeps extends CallDeps {
+  readonly clock: Clock
+}
+
 /** `/account/calls`: every call of an account, also free and failed ones, and its CSV. */
-export const callListPages = (deps: CallDeps): readonly AnyPage[] => [
+export const callListPages = (deps: CallListDeps): readonly AnyPage[] => [
   page('/account/calls', {
     query: Query,
     render: async (request) => {
@@ -65,8 +69,8 @@ export const callListPages = (deps: CallDeps): readonly AnyPage[] => [
       return {
         title: 'Calls',
         tabs: ACCOUNT_TABS,
-        main: html`<h1>Calls</h1><p class="lead">Every call of your keys, newest first, also free and
-failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}${
+        main: html`<h1>Calls</h1><p class="lead">Every call of your keys, newest first, also free
+and failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}${
           list.rows.length === 0 ? emptyState(...emptyText(request.query)) : callTable(list)
         }${pager('/account/calls', request.query, list.next)}${
           list.rows.length > 0 && csvLink(request.query)
@@ -77,13 +81,10 @@ failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}$
   page('/account/calls.csv', {
     query: Filters,
     render: async (request) => {
+      const { clock } = deps
       const rows = await readRows(deps, request, request.query, CSV_MAX)
-      const file = `calls-${dayName(new Date())}.csv`
-      return {
-        file,
-        type: 'text/csv',
-        text: [CSV_HEADER, ...rows.map(csvCells)].map(csvLine).join(''),
-      }
+      const text = [CSV_HEADER, ...rows.map(csvCells)].map(csvLine).join('')
+      return { file: `calls-${dayName(clock.now())}.csv`, type: 'text/csv', text }
     },
   }),
 ]
@@ -91,7 +92,7 @@ failed ones. Failed calls are not charged.</p>${filters(agents, request.query)}$
 interface CallList {
   readonly rows: readonly CallListRow[]
   /** Undefined if rows are left out in between, or are paid from several balances. */
-  readonly balances: ReadonlyMap<string, bigint> | undefined
+  readonly balances: Awaited<ReturnType<typeof readCallBalances>> | undefined
   readonly next: string | null
 }
 
@@ -101,31 +102,37 @@ async function readPage(
   keys: readonly KeyJson[],
 ): Promise<CallList> {
   const { query } = request
-  const [at, id, balance = null] = readCursor(query.cursor, Cursor) ?? []
-  const after = at === undefined ? undefined : ([at, id!] as const)
-  const found = await readRows(deps, request, query, PAGE_SIZE + 1, after)
+  const [at, id, before = null] = readCursor(query.cursor, Cursor) ?? []
+  const found = await readRows(
+    deps,
+    request,
+    query,
+    PAGE_SIZE + 1,
+    at === undefined ? undefined : [at, id!],
+  )
   const rows = found.slice(0, PAGE_SIZE)
-  const last = rows.at(-1)
   const mainKey = balanceKey(keys, query)
-  const isContinued = id === undefined || balance !== null
-  const known = id === undefined ? undefined : { call: id, balance: BigInt(balance ?? 0) }
+  const after = before === null ? undefined : { call: id!, before: BigInt(before) }
+  const isContinued = id === undefined || after !== undefined
+  const { principals } = requireSession(request)
   const balances =
-    mainKey && last && isContinued
-      ? await readBalances(deps, request, { mainKey, rows, known })
+    mainKey && isContinued
+      ? await readCallBalances(
+          deps.pool,
+          await findCreditsAccount(deps.pool, principals, mainKey.key_id),
+          rows.map((row) => row.id),
+          after,
+        )
       : undefined
-  const lastBalance = last && balances?.get(last.id)
-  return {
-    rows,
-    balances,
-    next:
-      found.length > PAGE_SIZE && last
-        ? writeCursor([
-            last.at.toISOString(),
-            last.id,
-            lastBalance === undefined ? null : json(lastBalance),
-          ])
-        : null,
-  }
+  return { rows, balances, next: nextCursor(found, balances) }
+}
+
+/** Position after the last row of a page, if there are more. */
+function nextCursor(found: readonly CallListRow[], balances: CallList['balances']): string | null {
+  const last = found.length > PAGE_SIZE ? found[PAGE_SIZE - 1] : undefined
+  if (!last) return null
+  const position = balances?.get(last.id)
+  return writeCursor([last.at.toISOString(), last.id, position ? json(position.before) : null])
 }
 
 /** Main key whose balance the list shows: the chosen or the only one, and all its calls. */
@@ -134,27 +141,6 @@ function balanceKey(keys: readonly KeyJson[], query: Filters): KeyJson | undefin
   const mainKeys = keys.filter(({ parent }) => parent === null)
   if (query.key === '') return mainKeys.length === 1 ? mainKeys[0] : undefined
   return mainKeys.find(({ key_id: id }) => id === query.key)
-}
-
-interface BalanceRequest {
-  readonly mainKey: KeyJson
-  readonly rows: readonly CallListRow[]
-  readonly known: KnownBalance | undefined
-}
-
-async function readBalances(
-  { pool }: CallDeps,
-  request: PageRequest,
-  { mainKey, rows, known }: BalanceRequest,
-): Promise<ReadonlyMap<string, bigint>> {
-  const { principals } = requireSession(request)
-  const credits = await findCreditsAccount(pool, principals, mainKey.key_id)
-  return readCallBalances(
-    pool,
-    credits,
-    rows.map(({ id }) => id),
-    known,
-  )
 }
 
 /** @throws Fault `not_found` for keys of other accounts */
@@ -211,11 +197,15 @@ filters.</span></p>`
 
 function callTable({ rows, balances }: CallList): Html {
   const formatPrice = alignedFormatter(rows.map(({ charged }) => charged))
-  const formatBalance = alignedFormatter([...(balances?.values() ?? [])])
+  const known = [...(balances?.values() ?? [])].map(({ balance }) => balance)
+  const formatBalance = alignedFormatter(known)
   const balance: Column<CallListRow> = {
     head: 'Balance after it',
     number: true,
-    cell: (row) => row.source === 'credits' && formatBalance(balances?.get(row.id) ?? 0n),
+    cell: ({ id, source }) => {
+      const after = source === 'credits' && balances?.get(id)
+      return after && formatBalance(after.balance)
+    },
   }
   return cardTable(
     'Calls',

@@ -13,7 +13,7 @@ const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 const needsOnlyTests = ({ missing, untested }: ServiceJson): boolean =>
   untested.length > 0 && missing.length === untested.length
 
-/** What a service needs before it can be sold. */
+/** Lists the parts that a service needs before it can be sold. */
 export const missingPart = (service: ServiceJson): Html | undefined =>
   service.missing.length === 0
     ? undefined
