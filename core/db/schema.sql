@@ -3518,6 +3518,18 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.remember_link() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.replace_unresolved(p_records json)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  UPDATE call c SET source = n.source, charged = n.charged, outcome = n.outcome, status = n.status,
+    latency_ms = n.latency_ms, reason = n.reason, response_hash = n.response_hash
+  FROM json_populate_recordset(NULL::call, p_records) n
+  WHERE c.id = n.id AND c.outcome = 'unresolved' AND n.outcome <> 'unresolved' $function$;
+GRANT EXECUTE ON FUNCTION hub.replace_unresolved(json) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.search_added()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -13,13 +13,20 @@ const QUEUE_MAX = 20_000
 export class CallLog {
   readonly #pool: Pool
   readonly #log: Log
+  readonly #onUnresolved: (calls: readonly string[]) => Promise<void>
   #queue: CallRecord[] = []
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
-  constructor(pool: Pool, log: Log) {
+  /** @param onUnresolved corrects records of calls that were resolved before these were written */
+  constructor(
+    pool: Pool,
+    log: Log,
+    onUnresolved: (calls: readonly string[]) => Promise<void> = async () => {},
+  ) {
     this.#pool = pool
     this.#log = log
+    this.#onUnresolved = onUnresolved
   }
 
   add(record: CallRecord): void {
@@ -47,7 +54,7 @@ export class CallLog {
   }
 
   /**
-   * Writes a record at once. A call has one record: the first one stays.
+   * Writes a record at once. A call has one record: the first one stays, unless it is unresolved.
    * @returns the record that counts
    */
   insert(record: CallRecord): Promise<CallRecord> {
@@ -57,6 +64,7 @@ export class CallLog {
         return record
       } catch (error) {
         if (!isDuplicateKey(error)) throw error
+        await this.#replaceUnresolved([record])
         return (await findRecordedCall(this.#pool, record.id))!.record
       }
     })
@@ -67,6 +75,8 @@ export class CallLog {
       const batch = this.#queue.splice(0, BATCH_MAX)
       try {
         await this.#insertValid(batch)
+        const unresolved = batch.filter(({ outcome }) => outcome === 'unresolved')
+        if (unresolved.length > 0) await this.#onUnresolved(unresolved.map(({ id }) => id))
       } catch (err) {
         const fields = { err, records: batch.length }
         logFailure(this.#log, 'error', fields, 'call records not written yet')
@@ -93,7 +103,10 @@ export class CallLog {
     }
   }
 
-  /** Skips records already inserted by an attempt whose result was lost. */
+  /**
+   * Skips records already inserted by an attempt whose result was lost. The record of a call that
+   * was continued replaces the unresolved one of its first attempt.
+   */
   async #insert(batch: readonly CallRecord[]): Promise<void> {
     try {
       await copyInto(this.#pool, CALL_COLUMNS, batch.map(toCells))
@@ -101,8 +114,26 @@ export class CallLog {
       if (!isDuplicateKey(error)) throw error
       const missing = await this.#missing(batch)
       if (missing.length === batch.length) throw error // the batch has a duplicate
+      await this.#replaceUnresolved(batch)
       if (missing.length > 0) await this.#insert(missing)
     }
+  }
+
+  /** Replaces the unresolved records of calls that have an outcome now. */
+  async #replaceUnresolved(batch: readonly CallRecord[]): Promise<void> {
+    const rows = batch.map(
+      ({ id, source, charged, outcome, status, latencyMs, reason, ...more }) => ({
+        id,
+        source,
+        charged: String(charged),
+        outcome,
+        status,
+        latency_ms: latencyMs,
+        reason,
+        response_hash: more.responseHash && `\\x${more.responseHash.toString('hex')}`,
+      }),
+    )
+    await this.#pool.query('SELECT hub.replace_unresolved($1)', [JSON.stringify(rows)])
   }
 
   async #missing(batch: readonly CallRecord[]): Promise<readonly CallRecord[]> {

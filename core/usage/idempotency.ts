@@ -78,6 +78,8 @@ export class Idempotency {
     if (done || (!busy && (await limitWait(this.#wasPaid(attempt)))))
       return await this.#replay(id, attempt)
     if (busy) throw inProgress(attempt)
+    const response = await limitWait(this.#findCharged(attempt, caller))
+    if (response) return { id, response }
     const isResumed = await this.#begun(id, attempt, () => this.#resume(id, attempt, seconds))
     if (isResumed) return { id, resumed: attempt }
     return this.#begun(id, call, async () => {
@@ -166,6 +168,17 @@ export class Idempotency {
       [call],
     )
     return rowCount !== 0
+  }
+
+  /** Finds the stored response of an attempt that credits paid, if nobody marked it as charged. */
+  async #findCharged(
+    call: string,
+    { credits: owner }: KeyCredits,
+  ): Promise<StoredResponse | undefined> {
+    const response = await this.#responses.find(call)
+    if (!response) return undefined
+    const state = await this.#deps.ledger.stateOf({ call, owner })
+    return state === 'settled' ? response : undefined
   }
 
   /** Continues an attempt of which it is unknown if its payment to a seller was sent. */

@@ -50,6 +50,13 @@ export class StoredResponses {
     return abandoned === 0
   }
 
+  /** Stores the response of a charged attempt, unless it is stored. */
+  async storeAgain(response: StoredResponse): Promise<void> {
+    const { call } = response
+    const stored = await this.#pool.query('SELECT FROM hub.kept_answer WHERE id = $1', [call])
+    if (stored.rowCount === 0) await this.store(call, response)
+  }
+
   /** Returns the number of rows inserted; undefined if the response is not stored. */
   async #insert(
     id: string,

@@ -23,7 +23,7 @@ import { Ledger } from '../../core/ledger/ledger.ts'
 import { logFailure, outagesOf } from '../../core/outages.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
-import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
+import { type ResolveDeps, recordResolved } from '../../core/payments/operations/resolve.ts'
 import { createBuyer } from '../../core/payments/paying/buyer.ts'
 import { Intents } from '../../core/payments/paying/intents.ts'
 import { ListedTermsStore } from '../../core/payments/paying/listed-terms.ts'
@@ -239,7 +239,7 @@ async function openParts(
   const pluginCatalog = await openPluginCatalog(options, sealed, host, privileges)
   const { catalog, services: plugins } = pluginCatalog
   const offers = openOffers(options, clock, secretKeys)
-  const calls = new CallLog(pool, log)
+  const calls = new CallLog(pool, log, (ids) => recordResolved(paymentDeps, ids))
   scope.defer(() => calls.flush())
   const semanticSearch = openSemanticSearch(options, { pool, clock }, userAgent)
   scope.defer(() => semanticSearch?.close())

@@ -1,7 +1,10 @@
+import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
-import { limitWait } from '../../core/ledger/retry.ts'
+import { limitWait, withRetry } from '../../core/ledger/retry.ts'
 import { json } from '../../core/money.ts'
+import { logFailure } from '../../core/outages.ts'
+import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import { discardBody } from '../http/response-stream.ts'
 import { markCharged } from './attempt.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -24,12 +27,18 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
   try {
     const isBought = deps.creditsOnly.has(priced.offering.service.slug)
     const inTime = isBought || funds.source === 'x402' ? <T>(work: Promise<T>) => work : limitWait
+    const response = { call: priced.call, ...outcome }
+    const store = () => deps.responses.storeAttempt(response)
     if (keyed && isCharged) {
-      const stored = deps.responses.storeAttempt({ call: priced.call, ...outcome })
-      if (!(await inTime(stored))) throw new HoldExpired()
+      const stored = await inTime(isBought ? withRetry(store) : store())
+      if (!stored) throw new HoldExpired()
     }
+    const start = elapsedMs()
     const charge = await inTime(funds.settle(outcome))
-    if (keyed && isCharged) await markCharged(deps, keyed, priced.call)
+    if (keyed && isCharged) {
+      if (elapsedMs() - start > CRASH_MS) await storeAgain(deps, response)
+      await markCharged(deps, keyed, priced.call)
+    }
     if (keyed) attempt.isOpen = !isCharged
     return charge
   } catch (error) {
@@ -40,6 +49,15 @@ export async function settle(deps: CallDeps, handled: HandledCall): Promise<Char
     throw fault
   }
 }
+
+/** A database that crashes and starts again takes longer. */
+const CRASH_MS = 50
+
+/** The charge is durable, but the response may have been lost with a crash before it. */
+const storeAgain = ({ responses, log }: CallDeps, response: StoredResponse): Promise<void> =>
+  responses.storeAgain(response).catch((err: unknown) => {
+    logFailure(log, 'error', { err, call: response.call }, 'failed to store a response again')
+  })
 
 /** Releases funds that were not settled, and then the Idempotency-Key for another attempt. */
 export function release(

@@ -9,6 +9,7 @@ import { type ApiResponse, ask, payFor } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { type LossTime, loseQuery } from '../support/lost-queries.ts'
+import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
 
 const PRICE = usd('0.01')
@@ -36,6 +37,8 @@ interface Order {
   readonly isPayment?: boolean
   readonly isAnonymous?: boolean
   readonly isNamed?: boolean
+  /** True if an external seller is paid. */
+  readonly isExternal?: boolean
   /** Amount that each request moves. */
   readonly amount: bigint
 }
@@ -65,7 +68,16 @@ const ORDERS: Readonly<Record<string, Order>> = {
     amount: PRICE,
   },
   'a call from credits': { path: '/proxy/works/paid', amount: PRICE },
+  'a purchase from a seller': {
+    path: '/proxy/external',
+    isNamed: true,
+    isExternal: true,
+    amount: PRICE,
+  },
 }
+
+/** Time of a restart of the database. */
+const OUTAGE_MS = 150
 
 /** Address of a network of its own, so that requests are not rate-limited together. */
 const addressOf = (n: number): string => `10.${n >> 8}.${n & 255}.1`
@@ -90,9 +102,17 @@ describe('a database connection that is lost at any statement of', () => {
     )
     return rows[0]!.sum
   }
+  /** Total that the hub has paid to sellers on the chain. */
+  const sales = async (): Promise<bigint> => {
+    const { chain } = hub().hub.paymentDeps
+    return -(await chain.balanceOf(hub().sandbox!.wallets.spend.account.address))
+  }
   /** Returns a function that sends the same request each time. */
   const prepare = async (order: Order): Promise<() => Promise<ApiResponse>> => {
-    const { path, body = {}, isAnonymous, isNamed } = order
+    const { path, isAnonymous, isNamed, isExternal } = order
+    const body = isExternal
+      ? { url: `${hub().sandbox!.sellerUrl}/weather?city=Oslo` }
+      : (order.body ?? {})
     const key = isAnonymous ? undefined : ada.apiKey
     const ip = { 'x-forwarded-for': addressOf(++addresses) }
     const send = (more = {}) => {
@@ -108,6 +128,18 @@ describe('a database connection that is lost at any statement of', () => {
     return () => send(headers)
   }
   const isServed = ({ status }: ApiResponse): boolean => status === 200 || status === 201
+  /** The seller has the money, and its response is gone: transaction and receipt say so. */
+  const isTaken = ({ headers, body }: ApiResponse): boolean => {
+    const payment = body['payment'] as Readonly<Record<string, unknown>> | undefined
+    return (
+      payment?.['state'] === 'taken' &&
+      String(payment['transaction']).startsWith('0x') &&
+      body['code'] !== 'answer_expired' &&
+      body['charged_microdollars'] === Number(PRICE) &&
+      headers['x-charged-microdollars'] === String(PRICE) &&
+      claimsOf(headers['x-receipt'])['charged_microdollars'] === Number(PRICE)
+    )
+  }
   const isPending = ({ status, body }: ApiResponse): boolean =>
     status === 202 && body['state'] === 'pending'
 
@@ -127,9 +159,9 @@ describe('a database connection that is lost at any statement of', () => {
   async function assertRepeatable(order: Order, send: () => Promise<ApiResponse>, at: string) {
     let last: ApiResponse | undefined
     await eventually(async () => {
-      if (order.isPayment) await resolvePayments(hub().hub.paymentDeps, 0)
+      if (order.isPayment || order.isExternal) await resolvePayments(hub().hub.paymentDeps, 0)
       last = await send()
-      if (isServed(last)) return true
+      if (isServed(last) || (order.isExternal && isTaken(last))) return true
       expect(last.status, `${at} ${last.text}`).to.be.oneOf([202, 409, 503])
       await sleep(POLL_MS)
       return false
@@ -138,26 +170,37 @@ describe('a database connection that is lost at any statement of', () => {
     })
   }
 
+  /** Sends a request once for each statement whose connection is lost. */
+  async function loseEach(order: Order, outageMs: number) {
+    const sent: { at: string; send: () => Promise<ApiResponse> }[] = []
+    for (const time of ['before', 'after'] as const satisfies readonly LossTime[]) {
+      for (let n = 1, isReached = true; isReached; n++) {
+        const send = await prepare(order)
+        const before = await moved(order)
+        const { result, count } = await loseQuery({ n, time, outageMs }, send)
+        const at = `statement ${n} (${time}, ${outageMs} ms):`
+        isReached = count >= n
+        if (!isServed(result) && !isPending(result))
+          assertHonest(result, (await moved(order)) > before, at)
+        sent.push({ at, send })
+        // The authorization of a seller is short: it is not left until the end.
+        if (order.isExternal) await assertRepeatable(order, send, at)
+      }
+    }
+    expect(sent.length).to.be.greaterThan(4)
+    return sent
+  }
+
   for (const [name, order] of Object.entries(ORDERS)) {
     it(`${name} misleads nobody, and the same request is paid once`, async () => {
       const start = await moved(order)
-      const sent: { at: string; send: () => Promise<ApiResponse> }[] = []
-      for (const time of ['before', 'after'] as const satisfies readonly LossTime[]) {
-        for (let n = 1, isReached = true; isReached; n++) {
-          const send = await prepare(order)
-          const before = await moved(order)
-          const { result, count } = await loseQuery(n, time, send)
-          const at = `statement ${n} (${time}):`
-          isReached = count >= n
-          if (!isServed(result) && !isPending(result))
-            assertHonest(result, (await moved(order)) > before, at)
-          sent.push({ at, send })
-        }
-      }
-      expect(sent.length).to.be.greaterThan(4)
+      const sold = await sales()
+      const sent = await loseEach(order, order.isExternal ? OUTAGE_MS : 0)
       if (!order.isPayment && !order.isNamed) return
       for (const { at, send } of sent) await assertRepeatable(order, send, at)
-      expect((await moved(order)) - start).to.equal(BigInt(sent.length) * order.amount)
+      const total = BigInt(sent.length) * order.amount
+      expect((await moved(order)) - start).to.equal(total)
+      if (order.isExternal) expect((await sales()) - sold).to.equal(total)
     })
   }
 })

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s, usd } from 'agenthub/plugin'
+import { eventually } from '../support/eventually.ts'
+import type { TestHub } from '../support/hub.ts'
 
 export const PRICE = usd('0.01')
 /** More than is stored for a repetition. */
@@ -43,3 +45,9 @@ export const gratis = defineService({
     'POST /large': { ...endpoint, handle: async () => ({ done: ++work.done, text: LARGE }) },
   },
 })
+
+/** Simulates a process that died after the charge and before it recorded the call. */
+export const loseRecordOf = ({ database }: TestHub, id: unknown): Promise<unknown> =>
+  eventually(async () => {
+    return (await database.admin.query('DELETE FROM hub.call WHERE id = $1', [id])).rowCount === 1
+  })

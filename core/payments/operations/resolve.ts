@@ -171,6 +171,20 @@ async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean
   return true
 }
 
+/** Corrects records of unresolved calls that were written after their payments were resolved. */
+export async function recordResolved(
+  { intents, ledger }: Pick<ResolveDeps, 'intents' | 'ledger'>,
+  calls: readonly string[],
+): Promise<void> {
+  for (const call of calls) {
+    const intent = await intents.find(call)
+    if (!intent) continue
+    const state = await ledger.stateOf({ call, owner: await ledger.account(intent.owner) })
+    if (state === 'settled') await intents.recordCharge(call, intent.amount)
+    else if (state === 'released' || state === 'expired') await intents.recordRefund(call)
+  }
+}
+
 /** @returns false if the hold was released although it was spent, which is the platform's loss */
 async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
   const { outcome } = await ledger.settle(hold, amount)

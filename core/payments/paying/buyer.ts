@@ -4,7 +4,7 @@ import type { Egress } from '../../egress/http.ts'
 import { Fault } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { type Micros, micros } from '../../money.ts'
-import { isDatabaseDown, logFailure, outagesOf } from '../../outages.ts'
+import { componentOf, logFailure, outagesOf } from '../../outages.ts'
 import {
   type Buyer,
   type ExternalRequest,
@@ -74,7 +74,7 @@ export function createBuyer(deps: BuyerDeps): Buyer {
 
 /** An unavailable database is a fault of the hub, not of the service that buys. */
 function throwFault(error: unknown): never {
-  if (!isDatabaseDown(error)) throw error
+  if (componentOf(error) !== 'database') throw error
   throw new Fault('service_unavailable', undefined, { cause: error })
 }
 
@@ -91,13 +91,13 @@ async function pay(
 ): ReturnType<Buyer['pay']> {
   const { egress, intents } = deps
   const start = elapsedMs()
-  const order = { id, payer, url: input.url, terms: terms as Terms }
+  const order = { id, payer, url: input.url, terms: terms as Terms, park }
   const committed = await commitPayment(deps, order)
   if (committed.isNew && elapsedMs() - start > SEND_TIMEOUT_MS) {
     await intents.conclude(id, 'unused', { reason: 'timeout' })
+    park?.(false)
     throw new Fault('timeout')
   }
-  park?.(true)
   const outcome = await sendPaid(egress, withMethod(input), committed.signed)
   if (committed.isNew && outcome.outcome === 'unresolved' && !outcome.sent) {
     await intents.conclude(id, 'unused', { reason: outcome.reason })
@@ -161,6 +161,7 @@ interface PurchaseOrder {
   readonly payer: string
   readonly url: string
   readonly terms: Terms
+  readonly park: Parameters<Buyer['pay']>[0]['park']
 }
 
 interface CommittedPayment {
@@ -183,7 +184,7 @@ async function commitPayment(
     throw new Fault('chain_unavailable', undefined, { cause: error })
   })
   const { network, address } = asset
-  const { id: call, payer, url, terms } = order
+  const { id: call, payer, url, terms, park } = order
   const sign = (earlier?: Parameters<typeof signPayment>[4]): Promise<SignedPayment> =>
     signPayment(account, terms, clock.now(), undefined, earlier).catch((error: unknown) => {
       if (!(error instanceof SignerUnavailable)) throw toPurchaseFault(error)
@@ -194,18 +195,21 @@ async function commitPayment(
   const payment = { network, asset: address, fromBlock, signed }
   const payeeAccepted = terms.payToChanged
   const incomplete = terms.cautions?.includes(INPUT_INCOMPLETE) ?? false
-  const isNew = await intents.commit(
-    { call, payer, url, payeeAccepted, incomplete, ...payment },
-    caps,
-  )
+  const intent = { call, payer, url, payeeAccepted, incomplete, ...payment }
+  park?.(true) // a payment that may be stored needs its hold, also if nobody learns that it is
+  const isNew = await intents.commit(intent, caps).catch(async (error: unknown) => {
+    const isRefused = error instanceof Fault && !(await intents.find(call, 'signed'))
+    if (isRefused) park?.(false)
+    throw error
+  })
   if (isNew) return { signed, fromBlock, isNew }
-  const intent = await intents.findSigned(call)
-  if (intent?.payee !== signed.to || intent.amount !== signed.value) {
+  const earlier = await intents.find(call, 'signed')
+  if (earlier?.payee !== signed.to || earlier.amount !== signed.value) {
     throw new Fault('upstream_payment_terms', 'The seller changed its terms after a payment.')
   }
-  const validBefore = BigInt(intent.validBefore.getTime()) / 1_000n
-  const again = await sign({ nonce: intent.nonce, validBefore })
-  return { signed: again, fromBlock: intent.fromBlock, isNew }
+  const validBefore = BigInt(earlier.validBefore.getTime()) / 1_000n
+  const again = await sign({ nonce: earlier.nonce, validBefore })
+  return { signed: again, fromBlock: earlier.fromBlock, isNew }
 }
 
 /** Stores and returns the outcome of a payment; if it cannot be stored, a job resolves it. */

@@ -1,7 +1,7 @@
 import { DatabaseError, type Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 import { HoldExpired } from '../../ledger/hold-expired.ts'
-import { isDuplicateKey } from '../../ledger/retry.ts'
+import { BEGIN_FOR_MS, isDuplicateKey, withRetry } from '../../ledger/retry.ts'
 import type { Hex } from '../chain/asset.ts'
 import { expiryOf, type SignedPayment } from './x402-client.ts'
 
@@ -71,6 +71,11 @@ export interface IntentResult {
 const INTENT_COLUMNS = `i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
   i.valid_before AS "validBefore", i.from_block AS "fromBlock"`
 
+const COMMIT = `SELECT hub.commit_payment(p, $2::bigint[])
+  FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,
+    ($1::jsonb || jsonb_build_object('owner', k.credits, 'principal', k.principal))::json) p
+  WHERE k.id = $3`
+
 /** Store of signed payments, each committed before it is sent: a signature is as good as paid. */
 export class Intents {
   readonly #pool: Pool
@@ -81,9 +86,11 @@ export class Intents {
 
   /**
    * Stores a signed payment and counts it against the caps of the day and of what is unresolved.
+   * After a lost connection it is unknown if the payment is stored: a retry finds out.
    * @throws Fault `payments_paused`; `outflow_cap_reached` or `unresolved_cap_reached` with `scope`
    * @throws Fault `service_unavailable` if the hold of the call was released meanwhile
-   * @returns false if the call already has an intent: one authorization per call
+   * @throws LedgerUnavailable if the database stays unreachable
+   * @returns false if the call has another intent already: one authorization per call
    */
   async commit(order: PaymentOrder, caps: OutflowCaps & UnresolvedCaps): Promise<boolean> {
     const { call, network, asset, payer, url, signed } = order
@@ -105,27 +112,22 @@ export class Intents {
       incomplete: order.incomplete ?? false,
     }
     try {
-      const { rowCount } = await this.#pool.query(
-        `SELECT hub.commit_payment(p, $2::bigint[])
-         FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,
-           ($1::jsonb || jsonb_build_object('owner', k.credits, 'principal', k.principal))::json) p
-         WHERE k.id = $3`,
-        [JSON.stringify(row), capValues(caps), payer],
-      )
+      const values = [JSON.stringify(row), capValues(caps), payer]
+      const { rowCount } = await withRetry(() => this.#pool.query(COMMIT, values), BEGIN_FOR_MS)
       if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
       return true
     } catch (error) {
-      if (isDuplicateKey(error)) return false
-      throw toFault(error)
+      if (!isDuplicateKey(error)) throw toFault(error)
+      return (await this.find(call, 'signed'))?.nonce === signed.nonce
     }
   }
 
-  /** Finds the intent of a call while its outcome is not known. */
-  async findSigned(call: string): Promise<Intent | undefined> {
+  /** Finds the intent of a call. @param state only in this state */
+  async find(call: string, state?: IntentState): Promise<Intent | undefined> {
     const { rows } = await this.#pool.query<Intent>(
       `SELECT ${INTENT_COLUMNS} FROM hub.payment_intent i JOIN ledger.account a ON a.id = i.owner
-       WHERE i.call = $1 AND i.state = 'signed'`,
-      [call],
+       WHERE i.call = $1 AND i.state = coalesce($2, i.state)`,
+      [call, state],
     )
     return rows[0]
   }

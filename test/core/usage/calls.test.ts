@@ -76,6 +76,32 @@ describe('call records', () => {
     expect(rows).to.deep.equal([first, second, third].map(({ id, reason }) => ({ id, reason })))
   })
 
+  it('of a call that was continued state what it came to', async () => {
+    const open: CallRecord = { ...record('timeout'), outcome: 'unresolved' }
+    const end: CallRecord = {
+      ...open,
+      outcome: 'taken',
+      charged: 5n,
+      source: 'credits',
+      status: 200,
+    }
+    const find = async () => {
+      const { rows } = await database.pool.query<RecordRow>(
+        `SELECT c.*, c.id AS call, c.status AS call_status, c.reason AS call_reason
+         FROM hub.call c WHERE c.id = $1`,
+        [open.id],
+      )
+      return recordOf(rows[0]!)
+    }
+    await write(open)
+    await write({ ...open, status: 503 })
+    expect(await find()).to.deep.equal(open)
+    expect(await write(end)).to.deep.equal([])
+    expect(await find()).to.deep.equal(end)
+    await write(open, { ...end, charged: 6n })
+    expect(await find(), 'final').to.deep.equal(end)
+  })
+
   it('are written except one that the database rejects, which is logged', async () => {
     const bad = record('no text has \u0000')
     const good = [null, 'late', 'timeout'].map(record)
