@@ -116,7 +116,7 @@ function createRoutes(
   const buying = { pool, ledger, accountStatus, claims, offers, chain, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
-    ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...platformWallets(options) }),
+    ...metricsRoutes({ ...options, ...core, ...platformWallets(options) }),
     ...registrationRoutes(signing),
     ...createCatalogRoutes(core, options, proxyUrl),
     ...upstreamRoutes(core, sealing, proxyUrl),

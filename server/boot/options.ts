@@ -104,6 +104,8 @@ export interface HubOptions {
   readonly sandbox: boolean
   /** Wallets of administrators, in lower case. */
   readonly admins: readonly string[]
+  /** Folder of keys, retained checkpoints and, if embedded, the database. */
+  readonly dataDir: string
   /** Token that grants access to `/metrics`; undefined: only this machine has access. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises'
 import { Gauge, Registry } from 'prom-client'
 import { withTimeout } from '../../core/clock.ts'
 import {
@@ -28,16 +29,24 @@ import { operatingGauges } from './operating-gauges.ts'
 /** Stays below the scrape timeout of Prometheus, 10 s. */
 const READ_TIMEOUT_MS = 6_000
 
+export interface GaugesDeps extends BalancesDeps {
+  readonly dataDir: string
+}
+
 /**
  * Reads payments, wallets and ledger, and renders them in Prometheus' text format. Omits what
  * cannot be read, because an old value would look current, and reports it by `hub_database_up` or
  * `hub_chain_up`.
  */
-export async function collectGauges(deps: BalancesDeps): Promise<string> {
-  const snapshot = await withTimeout(READ_TIMEOUT_MS, readSnapshot(deps))
+export async function collectGauges(deps: GaugesDeps): Promise<string> {
+  const [snapshot, freeSpace] = await Promise.all([
+    withTimeout(READ_TIMEOUT_MS, readSnapshot(deps)),
+    readFreeSpace(deps.dataDir),
+  ])
   const registry = new Registry()
   for (const [name, help, values] of [
     ['hub_database_up', '1 if the database responds.', snapshot ? 1 : 0] as const,
+    ['hub_disk_free_ratio', 'Free share of the disk of HUB_DATA_DIR.', freeSpace] as const,
     ...(snapshot ? gaugesOf(snapshot) : []),
   ]) {
     const samples = typeof values === 'object' ? values : ([[{}, values]] as const)
@@ -46,6 +55,12 @@ export async function collectGauges(deps: BalancesDeps): Promise<string> {
     for (const [labels, value] of samples) gauge.set({ ...labels }, Number(value))
   }
   return registry.metrics()
+}
+
+/** Share of a disk that processes without privileges may still fill, from 0 to 1. */
+async function readFreeSpace(folder: string): Promise<number> {
+  const { bavail, blocks } = await statfs(folder)
+  return bavail / blocks
 }
 
 interface Snapshot {

@@ -2,16 +2,15 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
-import type { BalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
 import type { AnyService } from '../../core/plugin/index.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
 import type { Meters } from '../observability/meters.ts'
 import { OPEN_METRICS, toOpenMetrics } from '../observability/open-metrics.ts'
-import { collectGauges } from './metrics-gauges.ts'
+import { collectGauges, type GaugesDeps } from './metrics-gauges.ts'
 import { collectPluginGauges } from './plugin-gauges.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
-export interface MetricsDeps extends BalancesDeps {
+export interface MetricsDeps extends GaugesDeps {
   /** Bearer token; if undefined, only direct requests from this machine are allowed. */
   readonly metricsToken: string | undefined
   /** Metrics collected from all server processes. */

@@ -1,74 +1,18 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import nock from 'nock'
 import { createPool } from '../../core/db/pool.ts'
-import { freePort } from '../../core/runtime/net.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
+import { Random } from '../conservation/random.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
-import { requirePrograms } from '../support/skip.ts'
-
-const FOLDER = 'server/deploy/prometheus'
-/** Jobs run once a minute; reconciliation waits for final blocks. */
-const FIRES_MS = 180_000
-
-interface Alerts {
-  readonly data: {
-    readonly alerts: readonly { readonly labels: { readonly alertname: string } }[]
-  }
-}
-
-/** A real Prometheus with the rules of the kit, which fire without a wait. */
-class Prometheus {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'agenthub-test-'))
-  #child: ChildProcess | undefined
-  #url = ''
-
-  async start(target: string): Promise<void> {
-    const port = await freePort()
-    this.#url = `http://127.0.0.1:${port}`
-    const rules = readFileSync(join(FOLDER, 'alerts.yml'), 'utf8')
-    writeFileSync(join(this.#folder, 'alerts.yml'), rules.replaceAll(/for: \d+m/g, 'for: 0s'))
-    const settings = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')
-      .replaceAll(': 15s', ': 3s')
-      .replace(/targets: .*/, `targets: ['${target}']`)
-    writeFileSync(join(this.#folder, 'prometheus.yml'), settings)
-    const args = [
-      `--config.file=${join(this.#folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(this.#folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ]
-    this.#child = spawn('prometheus', args, { stdio: 'ignore' })
-    await eventually(() =>
-      fetch(`${this.#url}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    )
-  }
-
-  async firing(): Promise<readonly string[]> {
-    const { data } = (await (await fetch(`${this.#url}/api/v1/alerts`)).json()) as Alerts
-    return data.alerts.map(({ labels }) => labels.alertname)
-  }
-
-  async fires(alert: string): Promise<void> {
-    let firing: readonly string[] = []
-    await eventually(async () => {
-      firing = await this.firing()
-      return firing.includes(alert)
-    }, FIRES_MS).catch(() => expect(firing).to.include(alert))
-  }
-
-  stop(): void {
-    this.#child?.kill('SIGKILL')
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-}
+import { requirePrograms, skip } from '../support/skip.ts'
+import { type Deployment, startAgain, startDeployment } from './recovery/deployment.ts'
+import { FIRES_MS, Prometheus } from './rig/prometheus.ts'
 
 /** The chain of the hub in this process. */
 const chainProcess = (): number =>
@@ -132,17 +76,6 @@ describe('a real Prometheus with the rules of the kit', function () {
     }
   })
 
-  it('fires when no run is recorded: no process runs jobs, or the disk is full', async () => {
-    const { admin } = hub.database
-    const jobs = "SELECT FROM hub.job_run WHERE job IN ('expire-holds', 'resolve-payments')"
-    await eventually(async () => (await admin.query(jobs)).rows.length === 2, FIRES_MS)
-    await admin.query(`BEGIN;
-      UPDATE hub.job_run SET succeeded_at = succeeded_at - interval '10 minutes';
-      ALTER TABLE hub.job_run ADD CONSTRAINT full_disk CHECK (false) NOT VALID;
-      COMMIT`)
-    await prometheus.fires('HubJobsStopped')
-  })
-
   it('fires when the database refuses connections, and when the hub is gone', async () => {
     const { url } = hub.database
     const name = new URL(url).pathname.slice(1)
@@ -161,5 +94,89 @@ describe('a real Prometheus with the rules of the kit', function () {
     }
     await hub.stop()
     await prometheus.fires('HubDown')
+  })
+})
+
+const DISK_BYTES = 1_500 * 2 ** 20
+
+/** A disk of its own for a deployment and its database, in memory. Needs root. */
+class SmallDisk {
+  readonly folder = mkdtempSync(join(tmpdir(), 'agenthub-disk-'))
+  readonly #filler = join(this.folder, 'filler')
+
+  constructor() {
+    const options = ['-o', `size=${DISK_BYTES},mode=0711`]
+    execFileSync('mount', ['-t', 'tmpfs', ...options, 'tmpfs', this.folder])
+  }
+
+  /** Fills the disk, except for a share of it. */
+  fill(freeShare: number): void {
+    const { bavail, bsize, blocks } = statfsSync(this.folder)
+    const bytes = Math.floor((bavail - blocks * freeShare) * bsize)
+    const present = statSync(this.#filler, { throwIfNoEntry: false })?.size ?? 0
+    execFileSync('fallocate', ['--length', String(present + bytes), this.#filler])
+  }
+
+  empty(): void {
+    rmSync(this.#filler)
+  }
+
+  remove(): void {
+    execFileSync('umount', ['--lazy', this.folder])
+    rmSync(this.folder, { recursive: true })
+  }
+}
+
+describe('a real Prometheus with the rules of the kit, and real processes', function () {
+  this.timeout(4 * FIRES_MS)
+  const prometheus = new Prometheus()
+  let disk: SmallDisk
+  let deployment: Deployment
+
+  before(async function () {
+    requirePrograms(this, 'prometheus', 'fallocate', 'mount')
+    if (process.getuid?.() !== 0) skip(this, 'needs root to mount a disk')
+    nock.restore()
+    disk = new SmallDisk()
+    const before = process.env['TMPDIR']
+    process.env['TMPDIR'] = disk.folder
+    deployment = await startDeployment(new Random('alerts'))
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+    await prometheus.start(new URL(deployment.url).host)
+  })
+  after(async () => {
+    prometheus.stop()
+    await deployment?.stop()
+    disk?.remove()
+    nock.activate()
+  })
+
+  const answers = async (): Promise<boolean> =>
+    fetch(`${deployment.url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+
+  it('fires when the process that runs the jobs is killed, until it is started again', async () => {
+    await deployment.jobs.kill()
+    await prometheus.fires('HubJobsStopped')
+    await startAgain(deployment.jobs)
+    await prometheus.clears('HubJobsStopped')
+  })
+
+  it('fires before a disk is full, and when it is; the hub waits for its database', async () => {
+    disk.fill(0.05)
+    await prometheus.fires('HubDiskFull')
+    expect(await answers()).to.equal(true)
+    disk.fill(0)
+    await prometheus.fires('HubDatabaseDown')
+    disk.empty()
+    const { cluster } = deployment
+    await cluster.kill()
+    await cluster.start()
+    await prometheus.clears('HubDiskFull')
+    await prometheus.clears('HubDatabaseDown')
+    await eventually(answers)
   })
 })

@@ -10,11 +10,16 @@ Prometheus.</p>
 <p><strong>The database does not respond.</strong> Calls end with 503 and charge nothing. Check
 the server, its disk and its number of connections (<code>hub_pool_connections</code>). The hub
 continues by itself when the database responds.</p>
+<h2 id="hub-disk-full">HubDiskFull</h2>
+<p><strong>The disk of <code>HUB_DATA_DIR</code> is almost full.</strong> Less than a tenth is free
+(<code>hub_disk_free_ratio</code>). Without a <code>DATABASE_URL</code> the database is there, too;
+the disk of another database needs an alert of its own. Free space or enlarge the disk: the hub
+continues by itself, and so does its database if its supervisor starts it again.</p>
 <h2 id="hub-jobs-stopped">HubJobsStopped</h2>
-<p><strong>No process runs the jobs.</strong> Open payments, payouts, verification and
-reconciliation stand still; outgoing payments pause after ten minutes. Start a process with
-<code>npm run jobs</code>, or one without <code>HUB_JOBS=off</code>. A full disk of the database
-looks the same, because no run can be recorded.</p>
+<p><strong>No process runs the jobs, or none ever did.</strong> Open payments, payouts,
+verification and reconciliation stand still; outgoing payments pause after ten minutes. Start a
+process with <code>npm run jobs</code>, or one without <code>HUB_JOBS=off</code>. A full disk of
+the database looks the same, because no run can be recorded.</p>
 <h2 id="hub-job-failing">HubJobFailing</h2>
 <p><strong>A job fails again and again.</strong> The job named in the label has failed at each run
 for five minutes. Search the log for the name of the job: the first line of the outage has the

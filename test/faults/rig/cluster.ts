@@ -135,7 +135,7 @@ export class Cluster {
     const postmaster = this.#postmaster
     if (!postmaster) return
     this.#postmaster = undefined
-    process.kill(postmaster.pid, 'SIGSTOP') // so that it starts no new process
+    sendSignal(postmaster.pid, 'SIGSTOP') // so that it starts no new process
     for (const pid of [...(await childrenOf(postmaster.pid)), postmaster.pid])
       sendSignal(pid, 'SIGKILL')
     await postmaster.exited

@@ -24,7 +24,8 @@ describe('metrics', () => {
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const ports = () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
-    return { pool: hub().hub.pool, chain, treasury, spend: spend.address, gas }
+    const { dataDir } = hub()
+    return { pool: hub().hub.pool, dataDir, chain, treasury, spend: spend.address, gas }
   }
 
   it('report pending payments, wallets and outflow in Prometheus format', async () => {
@@ -56,6 +57,7 @@ describe('metrics', () => {
       hub_database_up: 1,
       hub_chain_up: 1,
     })
+    expect(metrics.get('hub_disk_free_ratio')).to.be.within(0, 1)
     expect(metrics.get('hub_gas_gwei')).to.be.within(1, 10_000_000_000)
     expect(metrics.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
     expect(metrics.get('hub_ledger_entries')).to.be.greaterThan(3)
