@@ -4,13 +4,15 @@ import type { MatchVariant, QueryTerms } from './terms.ts'
 
 /** Hits that are examined; one that fits suffices. */
 const EXAMINED = 5
-/** Share of the query, by the rarity of its words, that the best fitting hit must contain. */
-const SHARE_MIN = 0.5
-/** Cosine of query and hit from which their meanings are close, and its weight. */
-const CLOSE_FROM = 0.7
-const MEANING_WEIGHT = 0.5
-/** Factor for the rarity of a word of no document; half of it at this English rank. */
-const ABSENT = { factor: 1.6, halfRank: 1_500 } as const
+/**
+ * Fit from which a hit counts: the share of the query that it contains, plus half of the share that
+ * its name or tags contain. Both numbers come from a logistic regression on judged queries.
+ */
+const FIT = { min: 0.7, named: 0.5 } as const
+/** English rank at which a word has half the mass of a rare one. */
+const HALF_MASS_RANK = 250
+/** Factor for the rarity of a word that no document contains. */
+const ABSENT_FACTOR = 1.4
 /** Factor for a word that matches only as another spelling. */
 const CORRECTED_FACTOR = 0.75
 
@@ -18,43 +20,62 @@ const CORRECTED_FACTOR = 0.75
 export const isLowConfidence = (hits: readonly ScoredCandidate[], terms: QueryTerms): boolean =>
   hits.length > 0 &&
   terms.parts.length > 0 &&
-  hits.slice(0, EXAMINED).every((hit) => !hit.candidate.exact && fitOf(hit, terms) < SHARE_MIN)
+  hits.slice(0, EXAMINED).every((hit) => !hit.candidate.exact && fitOf(hit, terms) < FIT.min)
 
-/** Share of the query that a hit contains, and more if its meaning is close to the query's. */
-const fitOf = (hit: ScoredCandidate, terms: QueryTerms): number =>
-  sharedWith(hit, terms) + MEANING_WEIGHT * Math.max(0, (hit.closeness ?? 0) - CLOSE_FROM)
-
-/** Share of the query that a hit contains, by weight and rarity of its words. */
-function sharedWith({ variants }: ScoredCandidate, terms: QueryTerms): number {
-  const matched = new Set<MatchVariant>(variants)
-  let total = 0
-  let shared = 0
-  for (const { weight, words, alternatives } of terms.parts) {
-    const masses = words.map((each) => massOf(each, terms))
-    const sum = masses.reduce((all, mass) => all + mass, 0)
-    const whole = alternatives.find((variant) => matched.has(variant))
-    const found = words.reduce(
-      (all, each, i) => all + masses[i]! * worth(each.find((variant) => matched.has(variant))),
-      0,
-    )
-    total += weight * sum
-    shared += weight * Math.max(whole ? sum * whole.weight : 0, found)
-  }
-  return total === 0 ? 1 : shared / total
+/** Portions of a query, by weight and mass of its words. */
+interface Portions {
+  readonly contained: number
+  /** Portion that name or tags contain. */
+  readonly named: number
 }
 
+function fitOf({ candidate, variants }: ScoredCandidate, terms: QueryTerms): number {
+  const matched = new Set<MatchVariant>(variants)
+  const isNamed = (variant: MatchVariant): boolean =>
+    variant.terms.every((term) => /[AB]/.test(candidate.places.get(term)?.fields ?? ''))
+  const portionsOf = (variant: MatchVariant | undefined, mass: number): Portions => {
+    if (variant === undefined) return NOTHING
+    const contained = mass * variant.weight * (variant.isCorrected ? CORRECTED_FACTOR : 1)
+    return { contained, named: isNamed(variant) ? contained : 0 }
+  }
+  let total = 0
+  let sum = NOTHING
+  for (const { weight, words, alternatives } of terms.parts) {
+    const masses = words.map((each) => weight * massOf(each, terms))
+    const mass = masses.reduce((all, each) => all + each, 0)
+    const whole = portionsOf(
+      alternatives.find((variant) => matched.has(variant)),
+      mass,
+    )
+    const single = words
+      .map((each, i) =>
+        portionsOf(
+          each.find((variant) => matched.has(variant)),
+          masses[i]!,
+        ),
+      )
+      .reduce(plus, NOTHING)
+    total += mass
+    sum = plus(sum, whole.contained > single.contained ? whole : single)
+  }
+  return total === 0 ? 1 : (sum.contained + FIT.named * sum.named) / total
+}
+
+const NOTHING: Portions = { contained: 0, named: 0 }
+
+const plus = (a: Portions, b: Portions): Portions => ({
+  contained: a.contained + b.contained,
+  named: a.named + b.named,
+})
+
 /**
- * Rarity of a word; 0 for a stop word, which has no terms. A word that no document contains counts
- * most, unless it is a frequent word of English.
+ * Rarity of a word among the documents, less if it is frequent in English; 0 for a stop word, which
+ * has no terms.
  */
 function massOf(variants: readonly MatchVariant[], { idf, absentIdf }: QueryTerms): number {
   const own = variants.find(({ isCorrected }) => !isCorrected)
   if (!own) return 0
-  const mass = Math.max(0, ...own.terms.map((term) => idf.get(term) ?? 0))
-  if (mass > 0) return mass
+  const rarity = Math.max(0, ...own.terms.map((term) => idf.get(term) ?? 0))
   const rank = wordVectors().rankOf(own.terms[0]!) ?? Number.MAX_SAFE_INTEGER
-  return (absentIdf * ABSENT.factor * rank) / (rank + ABSENT.halfRank)
+  return ((rarity || absentIdf * ABSENT_FACTOR) * rank) / (rank + HALF_MASS_RANK)
 }
-
-const worth = (variant: MatchVariant | undefined): number =>
-  variant === undefined ? 0 : variant.weight * (variant.isCorrected ? CORRECTED_FACTOR : 1)

@@ -1,5 +1,6 @@
-import { type Micros, micros, usd } from '../../money.ts'
+import type { Micros } from '../../money.ts'
 import { wordVectors } from './meaning/word-vectors.ts'
+import { readPricePhrase } from './price-phrase.ts'
 import { withoutRequestPhrase } from './request-phrase.ts'
 import { type Alternative, findSynonyms } from './synonyms.ts'
 import { translateQuery } from './translate-query.ts'
@@ -53,18 +54,9 @@ const WISH_WORDS: Readonly<Record<string, Wish>> = {
   stable: 'reliable',
 }
 
-const PRICE_PATTERN = new RegExp(
-  '\\b(?:under|below|less than|cheaper than|max(?:imum)?|at most|up to|no more than)\\s+' +
-    '(?:\\$\\s?(\\d{1,6}(?:\\.\\d{1,6})?)|(\\d{1,6}(?:\\.\\d{1,6})?)\\s?(?:usdc?|dollars?)\\b' +
-    '|(\\d{1,4}(?:\\.\\d{1,4})?)\\s?(?:cents?\\b|¢))(?:\\s+(?:per|a)\\s+(?:call|request))?',
-  'i',
-)
-
 /** Parses a query into words with their alternatives, wishes and a maximum price. */
 export function readQuery(text: string): Query {
-  const spelled = withDigits(text)
-  const price = PRICE_PATTERN.exec(spelled)
-  const rest = price ? spelled.replace(price[0], ' ') : text
+  const { text: rest, maxPrice } = readPricePhrase(text)
   const all = queryWords(rest).slice(0, WORDS_MAX)
   const topics = all.filter(({ word }) => !Object.hasOwn(WISH_WORDS, word))
   const words = topics.length > 0 ? topics : all
@@ -75,39 +67,9 @@ export function readQuery(text: string): Query {
     text,
     spans: splitIntoSpans(words),
     wishes,
-    maxPrice: price ? parsePrice(price) : undefined,
+    maxPrice,
   }
 }
-
-const parsePrice = ([, dollars, usdc, cents]: RegExpExecArray): Micros =>
-  cents === undefined ? usd((dollars ?? usdc)!) : micros(usd(cents) / 100n)
-
-const AMOUNTS: Readonly<Record<string, string>> = {
-  'half a': '0.5',
-  'quarter of a': '0.25',
-  'tenth of a': '0.1',
-  a: '1',
-  one: '1',
-  two: '2',
-  three: '3',
-  four: '4',
-  five: '5',
-  ten: '10',
-  twenty: '20',
-  fifty: '50',
-}
-
-const AMOUNT_PATTERN = new RegExp(
-  `\\b(?:a )?(${Object.keys(AMOUNTS).join('|')}) (cents?|penny|dollars?)\\b`,
-  'i',
-)
-
-/** Writes an amount in words with digits: `half a cent`, `five dollars`. */
-const withDigits = (text: string): string =>
-  text.replace(AMOUNT_PATTERN, (_, amount: string, unit: string) => {
-    const isDollars = unit.toLowerCase().startsWith('dollar')
-    return `${AMOUNTS[amount.toLowerCase()]} ${isDollars ? 'dollars' : 'cents'}`
-  })
 
 /** Word of a query in English. */
 interface QueryWord {

@@ -189,5 +189,5 @@ function translateRun(run: string): string {
     if (length > 0) found.push(unspaced.get(text.slice(at, at + length))!)
     at += Math.max(length, 1)
   }
-  return found.length > 0 ? ` ${found.join(' ')} ` : run
+  return ` ${found.length > 0 ? found.join(' ') : run} `
 }
