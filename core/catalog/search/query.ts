@@ -40,6 +40,8 @@ const FILLERS = new Set(
   ).split(' '),
 )
 const FILLER_WEIGHT = 0.25
+/** A foreign word in no vocabulary: often one that says little. */
+const UNTRANSLATED_WEIGHT = 0.5
 
 const WISH_WORDS: Readonly<Record<string, Wish>> = {
   cheap: 'cheap',
@@ -78,12 +80,17 @@ interface QueryWord {
   readonly original?: string | undefined
   /** Meaning in another language. */
   readonly meaning?: readonly string[] | undefined
+  /** Low for a word that may mean nothing in particular. */
+  readonly weight: number
 }
 
 /** Returns the words of a query in English, without the phrase that begins the request. */
 function queryWords(text: string): QueryWord[] {
-  const words = translateQuery(text).flatMap(({ words: all, original, meaning }) =>
-    all.map((word, i): QueryWord => ({ word, original: i === 0 ? original : undefined, meaning })),
+  const words = translateQuery(text).flatMap(({ words: all, original, meaning, isUntranslated }) =>
+    all.map((word, i): QueryWord => {
+      const weight = isUntranslated ? UNTRANSLATED_WEIGHT : FILLERS.has(word) ? FILLER_WEIGHT : 1
+      return { word, original: i === 0 ? original : undefined, meaning, weight }
+    }),
   )
   const kept = withoutRequestPhrase(words.map(({ word }) => word))
   return words.slice(words.length - kept.length)
@@ -96,7 +103,7 @@ function splitIntoSpans(all: readonly QueryWord[]): QuerySpan[] {
   for (let at = 0; at < words.length; ) {
     const { length, alternatives } = findSynonyms(words, at)
     const phrase = words.slice(at, at + length)
-    const weight = phrase.every((word) => FILLERS.has(word)) ? FILLER_WEIGHT : 1
+    const weight = Math.max(...all.slice(at, at + length).map((each) => each.weight))
     const originals = all.slice(at, at + length).flatMap(({ original }) => original ?? [])
     const meanings = all.slice(at, at + length).flatMap(({ meaning }) => (meaning ? [meaning] : []))
     spans.push({

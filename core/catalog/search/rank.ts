@@ -79,16 +79,17 @@ function weighByMeaning(
   hits: readonly ScoredCandidate[],
   { terms, similarity }: RankingQuery,
 ): ScoredCandidate[] {
-  const meaning = queryMeaning(terms)
+  const meaning = similarity ? undefined : queryMeaning(terms)
   if (!meaning) return [...hits]
-  const weight = similarity ? 0 : CLOSENESS_WEIGHT
-  const weighed = hits.slice(0, COMPARED_MAX).map((hit) => {
-    const closeness = meaningSimilarity(meaning, documentMeaning(hit.candidate))
-    return { ...hit, closeness, score: hit.score * (1 + weight * Math.max(closeness, 0)) }
+  const compared = hits.slice(0, COMPARED_MAX)
+  const factors = compared.map(({ candidate }) => {
+    const closeness = meaningSimilarity(meaning, documentMeaning(candidate))
+    return 1 + CLOSENESS_WEIGHT * Math.max(closeness, 0)
   })
-  const scale = 1 + weight * Math.min(...weighed.map(({ closeness }) => Math.max(closeness, 0)))
-  const rest = hits.slice(COMPARED_MAX).map((hit) => ({ ...hit, score: hit.score * scale }))
-  return [...weighed, ...rest].toSorted(compareHits)
+  const least = Math.min(...factors)
+  return hits
+    .map((hit, i) => ({ ...hit, score: hit.score * (factors[i] ?? least) }))
+    .toSorted(compareHits)
 }
 
 /** Returns true for a host or URL, whose listings are shown one by one. */

@@ -10,6 +10,4 @@ export interface ScoredCandidate extends Match {
   readonly similar?: number | undefined
   /** Similarity to the query by the embedding API, −1 to 1, if known. */
   readonly similarity?: number | undefined
-  /** Similarity to the query by the word vectors, −1 to 1, if known. */
-  readonly closeness?: number | undefined
 }

@@ -9,6 +9,8 @@ export interface TranslatedWords {
   readonly original?: string
   /** Meaning in another language, if the word is English too. */
   readonly meaning?: readonly string[]
+  /** True for a word of a query in another language that is in no vocabulary. */
+  readonly isUntranslated?: true
 }
 
 /** Scripts whose words are not separated by spaces, or carry particles. */
@@ -28,7 +30,8 @@ const FUNCTION_WORDS = new Set(
       'с со из по для от до к ко о об как что это мой моя мне ve ile bir bu icin ben och att ' +
       'det den ett till av och for en et og til dan untuk dari ke di yang va cua cho tu mot ' +
       'quiero necesito puedes je veux besoin ich brauche voglio ho bisogno preciso quero хочу ' +
-      'нужен нужно api servicio dienst',
+      'нужен нужно api servicio dienst ze naar mit bir için من إلى الى في على عن مع هذا هذه ' +
+      'का की के को में से पर और करें करना करो लिए',
   ),
 )
 
@@ -58,7 +61,15 @@ interface Translations {
   readonly phraseMax: number
 }
 
-const plain = (text: string): string => tokenize(text).join(' ')
+const plain = (text: string): string => tokenize(text).map(withoutArticle).join(' ')
+
+/** Removes the Arabic article, and the conjunction or preposition that is written with it. */
+const withoutArticle = (word: string): string =>
+  word.replace(/^(?:[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)(?=..)/, '')
+
+/** A vowel sign ends a word of the tokenizer, which leaves single letters. */
+const isFunctionWord = (word: string): boolean =>
+  FUNCTION_WORDS.has(word) || (word.length === 1 && FOREIGN_LETTER.test(word))
 
 function readTranslations(): Translations {
   const file = readFileSync(new URL('./vocabulary/translations.txt', import.meta.url), 'utf8')
@@ -100,10 +111,14 @@ export function translateQuery(text: string): readonly TranslatedWords[] {
   const isForeign = units.some(({ isEvidence }) => isEvidence) || hasForeignForm(text, words, units)
   if (!isForeign) return units.map(({ original, english }) => keepWord(original, english, words))
   return units
-    .filter(({ original, english }) => english || !FUNCTION_WORDS.has(original))
-    .map(({ original, english }) =>
-      english ? { words: english, original } : { words: [original] },
-    )
+    .filter(({ original, english }) => english || !isFunctionWord(original))
+    .map(({ original, english }) => {
+      if (english) return { words: english, original }
+      return {
+        words: [original],
+        ...(isEnglish(original) ? {} : { isUntranslated: true as const }),
+      }
+    })
 }
 
 /** A word alone may be of either language. */
@@ -134,13 +149,15 @@ const isEnglish = (word: string): boolean =>
 /** Splits words into the longest phrases that can be translated, and single words. */
 function matchPhrases(words: readonly string[]): Unit[] {
   const { phrases, phraseMax } = translations()
+  const keys = words.map(withoutArticle)
   const units: Unit[] = []
   for (let at = 0; at < words.length; ) {
     let length = Math.min(phraseMax, words.length - at)
-    while (length > 1 && !phrases.has(words.slice(at, at + length).join(' '))) length--
+    while (length > 1 && !phrases.has(keys.slice(at, at + length).join(' '))) length--
     const original = words.slice(at, at + length).join(' ')
+    const key = keys.slice(at, at + length).join(' ')
     const isKnown = length === 1 && isEnglish(original)
-    const english = phrases.get(original) ?? (isKnown ? undefined : translateForm(original))
+    const english = phrases.get(key) ?? (isKnown ? undefined : translateForm(key))
     units.push({ original, english, isEvidence: english !== undefined && !isKnown })
     at += length
   }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { normalizeRow } from '../../../core/catalog/listings/discovery/normalize.ts'
@@ -30,14 +30,17 @@ const readLines = <Line>(folder: string, file: string): Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line)
 
+const QUERIES_FILE = /^queries.*\.jsonl$/
 const BATCH = 500
 const PAGE = 5
 
 export interface RealListings {
   readonly figures: Readonly<Record<string, number>>
   readonly targets: readonly Target[]
-  readonly outcomes: readonly Outcome[]
+  readonly halves: Readonly<Record<Half, readonly Outcome[]>>
 }
+
+type Half = 'development' | 'held_out'
 
 /** Result of one query. */
 export interface Outcome {
@@ -51,7 +54,7 @@ export interface Outcome {
 
 /**
  * Imports the rows of a directory and spam, and searches them with judged queries. Odd lines of
- * `queries.jsonl` may be used for tuning; even lines are held out.
+ * each file of queries may be used for tuning; even lines are held out.
  */
 export async function measureRealListings(
   { admin, pool }: { readonly admin: Pool; readonly pool: Pool },
@@ -61,16 +64,19 @@ export async function measureRealListings(
   const named = rows.flatMap(normalized)
   await insertListings(admin, [...named, ...spamRows().flatMap(normalized)])
   const ids = new Map(named.map(({ resource, id }) => [resource, id]))
-  const outcomes: Outcome[] = []
-  for (const query of readLines<JudgedQuery>(folder, 'queries.jsonl')) {
-    outcomes.push(await outcomeOf(pool, query, ids))
+  const halves: Record<Half, Outcome[]> = { development: [], held_out: [] }
+  for (const file of readdirSync(folder)
+    .filter((name) => QUERIES_FILE.test(name))
+    .toSorted()) {
+    for (const [i, query] of readLines<JudgedQuery>(folder, file).entries()) {
+      halves[i % 2 === 0 ? 'development' : 'held_out'].push(await outcomeOf(pool, query, ids))
+    }
   }
   const figures: Record<string, number> = { real_rows: rows.length }
-  const half = (parity: number) => outcomes.filter((_, i) => i % 2 === parity)
-  recordHalf(figures, 'development', half(0))
-  recordHalf(figures, 'held_out', half(1))
+  recordHalf(figures, 'development', halves.development)
+  recordHalf(figures, 'held_out', halves.held_out)
   figures['category_accuracy'] = categoryAccuracy(named, readLines(folder, 'categories.jsonl'))
-  return { figures, targets: targetsOf(figures), outcomes }
+  return { figures, targets: targetsOf(figures), halves }
 }
 
 async function outcomeOf(
@@ -93,7 +99,7 @@ async function outcomeOf(
 const share = (all: readonly Outcome[], test: (one: Outcome) => boolean): number =>
   rounded(all.filter(test).length / all.length, 3)
 
-function recordHalf(figures: Record<string, number>, half: string, all: readonly Outcome[]): void {
+function recordHalf(figures: Record<string, number>, half: Half, all: readonly Outcome[]): void {
   const isAnswerable = ({ query }: Outcome) => query.kind !== 'unanswerable'
   const answerable = all.filter(isAnswerable)
   figures[`p_at_1_${half}`] = share(answerable, ({ isFirstRelevant }) => isFirstRelevant)

@@ -14,12 +14,15 @@ describe('queries in other languages', () => {
     ['traducir un documento al inglés', 'translate document english'],
     ['Wechselkursabfrage', 'exchange rate search'],
     ['qualité de l’air à Lyon', 'air quality lyon'],
-    ['прогноз погоды на завтра', 'forecast weather завтра'],
+    ['прогноз погоды на завтра', 'forecast weather tomorrow'],
     ['图片压缩', 'image compress'],
     ['翻訳ツール', 'translate'],
     ['날씨 예보', 'weather forecast'],
     ['generare immagini', 'generate image'],
     ['hava durumu tahmini', 'weather forecast'],
+    ['ترجمة النص إلى الفرنسية', 'translate text french'],
+    ['पाठ का अनुवाद करें', 'text translate'],
+    ['查询SSL证书', 'search ssl certificate'],
   ] as const) {
     it(`reads "${text}" as "${words}"`, () => {
       expect(wordsOf(text)).to.equal(words)

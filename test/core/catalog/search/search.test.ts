@@ -128,6 +128,11 @@ describe('search over the sample catalog', function () {
     ['llm completion under a tenth of a cent', 1_000],
     ['llm completion, at most 0.2 cents per call', 2_000],
     ['llm completion cheaper than one cent', 10_000],
+    ['llm completion for a tenth of a cent or less', 1_000],
+    ['llm completion costing no more than three tenths of a cent', 3_000],
+    ['llm completion, 1/20 of a cent at most', 500],
+    ['llm completion for a penny or less per call', 10_000],
+    ['llm completion up to two dollars', 2_000_000],
   ] as const) {
     it(`reads the price of "${words}"`, () =>
       expect(readQuery(words).maxPrice).to.equal(micros(price)))
