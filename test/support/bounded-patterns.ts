@@ -56,7 +56,7 @@ export const lengthLimitOf = (file: string, pattern: string): number | undefined
 export const BUILT: Readonly<Record<string, string>> = {
   'core/browser/watchdog.ts': 'reads /proc; the names are literals',
   'core/catalog/listings/discovery/canonical-url.ts': 'constant',
-  'core/catalog/search/query.ts': 'constant',
+  'core/catalog/search/price-phrase.ts': 'constant',
   'core/config.ts': 'constant',
   'core/egress/headers.ts': 'constant',
   'core/hosting/entry.ts': 'constant',

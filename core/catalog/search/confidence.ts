@@ -32,7 +32,10 @@ interface Portions {
 function fitOf({ candidate, variants }: ScoredCandidate, terms: QueryTerms): number {
   const matched = new Set<MatchVariant>(variants)
   const isNamed = (variant: MatchVariant): boolean =>
-    variant.terms.every((term) => /[AB]/.test(candidate.places.get(term)?.fields ?? ''))
+    variant.terms.every((term) => {
+      const fields = candidate.places.get(term)?.fields ?? ''
+      return fields.includes('A') || fields.includes('B')
+    })
   const portionsOf = (variant: MatchVariant | undefined, mass: number): Portions => {
     if (variant === undefined) return NOTHING
     const contained = mass * variant.weight * (variant.isCorrected ? CORRECTED_FACTOR : 1)

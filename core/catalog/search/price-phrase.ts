@@ -56,7 +56,8 @@ const BEFORE = new RegExp(
   'i',
 )
 const AFTER = new RegExp(
-  `${INTRODUCTION}${AMOUNT} (?:or (?:less|cheaper|lower|under|below)|at (?:the )?most|max(?:imum)?|tops)\\b`,
+  `${INTRODUCTION}${AMOUNT} ` +
+    '(?:or (?:less|cheaper|lower|under|below)|at (?:the )?most|max(?:imum)?|tops)\\b',
   'i',
 )
 
@@ -84,4 +85,4 @@ const withDigits = (text: string): string =>
 const numberOf = (count = 'one'): number => NUMBERS[count.toLowerCase()] ?? Number(count)
 
 const amount = (value: number, coin: string): string =>
-  `${Number(value.toFixed(6))} ${/^[db]/i.test(coin) ? 'dollars' : 'cents'}`
+  `${Number(value.toFixed(6))} ${'db'.includes(coin.charAt(0).toLowerCase()) ? 'dollars' : 'cents'}`

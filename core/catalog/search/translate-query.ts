@@ -63,9 +63,13 @@ interface Translations {
 
 const plain = (text: string): string => tokenize(text).map(withoutArticle).join(' ')
 
-/** Removes the Arabic article, and the conjunction or preposition that is written with it. */
-const withoutArticle = (word: string): string =>
-  word.replace(/^(?:[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)(?=..)/, '')
+/** Arabic articles, some with the conjunction or preposition that is written with them. */
+const ARTICLES = ['\u0648\u0627\u0644', '\u0628\u0627\u0644', '\u0627\u0644', '\u0644\u0644']
+
+const withoutArticle = (word: string): string => {
+  const article = ARTICLES.find((each) => word.startsWith(each) && word.length > each.length + 1)
+  return article === undefined ? word : word.slice(article.length)
+}
 
 /** A vowel sign ends a word of the tokenizer, which leaves single letters. */
 const isFunctionWord = (word: string): boolean =>
