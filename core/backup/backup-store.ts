@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import type { S3ClientConfig } from '@aws-sdk/client-s3'
+import { type BucketOptions, openBucket } from '../egress/bucket.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import { MANIFEST } from './manifest.ts'
 import type { PartStore } from './sealed-parts.ts'
@@ -24,20 +24,13 @@ const NAME = /^backup-\d{8}T\d{6}Z$/
 export const backupName = (at: Date): string =>
   `backup-${at.toISOString().slice(0, 19).replaceAll('-', '').replaceAll(':', '')}Z`
 
-export interface StoreOptions {
-  /** Address of an S3-compatible server; undefined: AWS. */
-  readonly endpoint?: string | undefined
-  /** @defaultValue region and credentials of the environment, as for all AWS software */
-  readonly client?: S3ClientConfig
-}
-
 /**
  * Opens the store of a place: a folder, or `s3://bucket/prefix`.
  * @returns also the name of a backup, if the place is one of a store
  */
 export async function openStore(
   place: string,
-  options: StoreOptions = {},
+  options: BucketOptions = {},
 ): Promise<{ readonly store: BackupStore; readonly name: string | undefined }> {
   const path = place.endsWith('/') ? place.slice(0, -1) : place
   const isBackup = NAME.test(basename(path))
@@ -91,56 +84,40 @@ async function writeDurably(path: string, bytes: Buffer): Promise<void> {
   await folder.sync()
 }
 
-async function bucketStore(
-  root: string,
-  { endpoint, client: settings = {} }: StoreOptions,
-): Promise<BackupStore> {
-  // Loaded only when used, so that other commands start faster.
-  const s3 = await import('@aws-sdk/client-s3')
-  const { hostname: Bucket, pathname } = new URL(root)
-  const prefix = pathname.split('/').filter(Boolean).join('/')
-  const key = (path: string): string => (prefix === '' ? path : `${prefix}/${path}`)
-  const address = endpoint === undefined ? {} : { endpoint, forcePathStyle: true }
-  const client = new s3.S3Client({ ...settings, ...address })
+async function bucketStore(root: string, options: BucketOptions): Promise<BackupStore> {
+  const bucket = await openBucket(root, options)
   /** Names of the objects below a path. @throws ConfigError if the bucket cannot be listed */
-  async function keysBelow(path: string): Promise<string[]> {
-    const keys: string[] = []
+  async function namesBelow(path: string): Promise<readonly string[]> {
     try {
-      const query = { Bucket, Prefix: key(path) }
-      for await (const page of s3.paginateListObjectsV2({ client }, query)) {
-        keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []))
-      }
+      return await bucket.list(path)
     } catch (cause) {
       const { message, name } = cause as Error
       const why = `${message || name}. Check HUB_BACKUP_ENDPOINT, AWS_REGION and the credentials.`
       throw new ConfigError(`The bucket of ${root} cannot be listed: ${why}`, { cause })
     }
-    return keys
   }
   return {
-    place: root.endsWith('/') ? root.slice(0, -1) : root,
+    place: bucket.place,
     async create(name) {
-      if ((await keysBelow(`${name}/`)).length === 0) return
+      if ((await namesBelow(`${name}/`)).length === 0) return
       throw new ConfigError(`${root}/${name} cannot be created: it exists already.`)
     },
-    async put(path, Body) {
-      const object = { Bucket, Key: key(path), Body, ChecksumAlgorithm: 'SHA256' } as const
-      await client.send(new s3.PutObjectCommand(object))
-    },
+    put: (path, bytes) => bucket.put(path, bytes),
     async get(path) {
-      const { Body } = await client.send(new s3.GetObjectCommand({ Bucket, Key: key(path) }))
-      return Buffer.from(await Body!.transformToByteArray())
+      const bytes = await bucket.get(path)
+      if (bytes) return bytes
+      throw new Error(`${bucket.place} has no object ${path}`)
     },
     async list() {
-      const manifests = (await keysBelow('backup-')).filter((each) => each.endsWith(`/${MANIFEST}`))
+      const manifests = (await namesBelow('backup-')).filter((each) =>
+        each.endsWith(`/${MANIFEST}`),
+      )
       const names = manifests.map((each) => basename(dirname(each)))
       return names.filter((name) => NAME.test(name)).sort()
     },
     async discard(name) {
-      for (const Key of await keysBelow(`${name}/`)) {
-        await client.send(new s3.DeleteObjectCommand({ Bucket, Key }))
-      }
+      for (const path of await namesBelow(`${name}/`)) await bucket.remove(path)
     },
-    close: () => client.destroy(),
+    close: () => bucket.close(),
   }
 }

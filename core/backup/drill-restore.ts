@@ -2,14 +2,15 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import { openStore, type StoreOptions } from './backup-store.ts'
+import type { BucketOptions } from '../egress/bucket.ts'
+import { openStore } from './backup-store.ts'
 import { recordBackup } from './create-backup.ts'
 import { removeRestored, restoreBackup } from './restore-backup.ts'
 import { verifyRestored } from './verify-restored.ts'
 
 const DUE_DAYS = 7
 
-export interface DrillSettings extends StoreOptions {
+export interface DrillSettings extends BucketOptions {
   readonly target: string
   readonly passphrase: string
 }

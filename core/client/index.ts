@@ -12,13 +12,7 @@ import {
 } from './transport.ts'
 
 export { usd } from '../money.ts'
-export {
-  type CallProof,
-  type EntryProof,
-  type ProvenCall,
-  verifyCallProof,
-} from './call-proof.ts'
-export { ProofError, type VerifiedReceipt, verifyReceipt } from './receipt.ts'
+export * from './proofs/index.ts'
 export { type ClientWait, HubError, type HubResponse, HubUnreachable } from './transport.ts'
 
 /** A wallet that signs registrations and payments. */

@@ -3,6 +3,9 @@ import { type Actor, withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import type { Note } from '../ledger/checkpoint.ts'
 import type { RetainedCheckpoints } from '../ledger/retained-checkpoints.ts'
+import { parseHeadsNote } from '../ledger/transparency/heads-note.ts'
+import { HEADS } from '../ledger/transparency/signed-tree.ts'
+import { StoredTree } from '../ledger/transparency/stored-tree.ts'
 import { readLedgerId } from '../ledger/verify/checkpoints.ts'
 import { verifyLedger } from '../ledger/verify.ts'
 import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
@@ -47,6 +50,10 @@ export async function acceptRestore(
     }),
   )
   await retained.abandon(ledger, ahead)
+  const heads = parseHeadsNote((await retained.readHeads(ledger)) ?? '')
+  if (heads && heads.size > (await new StoredTree(pool, HEADS).size())) {
+    await retained.abandonHeads(ledger)
+  }
   return ahead
 }
 

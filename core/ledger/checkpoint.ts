@@ -1,5 +1,5 @@
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
+import { type Keyring, parseSignedNote, type SignedText, signNote } from '../crypto/signed-note.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 
 /**
@@ -40,15 +40,13 @@ export interface AuditHead {
 }
 
 /** A checkpoint with its original text and its unverified signatures. */
-export interface Note extends Checkpoint {
+export interface Note extends Checkpoint, SignedText {
   /** The signed note as a whole. */
   readonly note: string
-  /** The part that is signed. */
-  readonly text: string
-  readonly signatures: readonly Buffer[]
 }
 
-const ORIGIN = 'agenthub-ledger'
+/** First part of the origins of checkpoints. */
+export const ORIGIN = 'agenthub-ledger'
 const HASH_PATTERN = '[A-Za-z0-9+/]{43}='
 const BODY = new RegExp(
   `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH_PATTERN})\\n` +
@@ -57,7 +55,6 @@ const BODY = new RegExp(
 )
 /** Boundary between consecutive notes, with or without empty lines. */
 const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
-const ED25519 = 0x01
 
 const checkpointOrigin = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
   `${ORIGIN}/${ledger}/${shard}`
@@ -72,26 +69,15 @@ export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string 
     `${origin}\n${seq}\n${root ?? seal}\nat ${at}\n${root ? `seal ${seal}\n` : ''}` +
     `balances ${balances}\n` +
     (audit ? `audit ${audit.lines} ${audit.hash.toString('base64')}\n` : '')
-  const signature = Buffer.concat([
-    keyHash(origin, key.publicKey),
-    key.sign(Buffer.from(text, 'utf8')),
-  ])
-  return `${text}\n— ${origin} ${signature.toString('base64')}\n`
+  return signNote(text, origin, key)
 }
 
 /** Parses a signed note without verifying its signatures; undefined if malformed. */
 export function parseNote(note: string): Note | undefined {
-  const end = note.indexOf('\n\n')
-  const text = note.slice(0, end + 1)
-  const found = BODY.exec(text)
-  const lines = note.slice(end + 2).split('\n')
-  if (end < 0 || !found || lines.pop() !== '' || lines.length === 0) return undefined
-  const [, origin, ledger, shard, seq, third, at, seal, balances, auditLines, auditHash] = found
-  const signatures = lines.flatMap((line) => {
-    const [, name, signature] = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? []
-    const bytes = toBytes(signature)
-    return name === origin && bytes.toString('base64') === signature ? [bytes] : []
-  })
+  const signed = parseSignedNote(note)
+  const found = signed && BODY.exec(signed.text)
+  if (!found) return undefined
+  const [, , ledger, shard, seq, third, at, seal, balances, auditLines, auditHash] = found
   return {
     ledger: ledger!,
     shard: Number(shard),
@@ -102,10 +88,13 @@ export function parseNote(note: string): Note | undefined {
     balances: toBytes(balances),
     ...(auditLines && { audit: { lines: BigInt(auditLines), hash: toBytes(auditHash) } }),
     note,
-    text,
-    signatures,
+    ...signed,
   }
 }
+
+/** Returns true if the checkpoint has a valid signature by one of the keys. */
+export const isSignedBy = (keys: Keyring, note: Note): boolean =>
+  keys.hasSigned(note, checkpointOrigin(note))
 
 const toBytes = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64')
 
@@ -121,44 +110,6 @@ export const splitNotes = (text: string): readonly string[] =>
     .trimStart()
     .split(BETWEEN_NOTES)
     .filter((note) => note.trim() !== '')
-
-/** Trusted Ed25519 public keys, each 32 bytes in base64. */
-export class Keyring {
-  readonly #keys: readonly { readonly bytes: Buffer; readonly key: KeyObject }[]
-
-  /** @throws RangeError for a malformed key */
-  constructor(keys: readonly string[]) {
-    this.#keys = keys.map((text) => {
-      const bytes = Buffer.from(text, 'base64')
-      if (bytes.length !== 32) throw new RangeError(`not 32 bytes of base64: ${text}`)
-      const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }
-      return { bytes, key: createPublicKey({ key: jwk, format: 'jwk' }) }
-    })
-  }
-
-  /** Returns true if the note has a valid signature by one of the keys. */
-  hasSigned(note: Note): boolean {
-    const text = Buffer.from(note.text, 'utf8')
-    const origin = checkpointOrigin(note)
-    return this.#keys.some(({ bytes, key }) => {
-      const name = keyHash(origin, bytes)
-      return note.signatures.some(
-        (signature) =>
-          signature.length === 68 &&
-          signature.subarray(0, 4).equals(name) &&
-          verify(null, text, key, signature.subarray(4)),
-      )
-    })
-  }
-}
-
-const keyHash = (origin: string, publicKey: Buffer): Buffer =>
-  createHash('sha256')
-    .update(`${origin}\n`)
-    .update(Buffer.of(ED25519))
-    .update(publicKey)
-    .digest()
-    .subarray(0, 4)
 
 const PAGE = 1_000
 

@@ -20,6 +20,7 @@ const SHIPPED = 'shipped-'
 const KEYS = 'keys'
 const ABANDONED = 'abandoned'
 const PENDING = 'pending'
+const HEADS = 'heads'
 const PART = '.part'
 const SHARD = /^\d{1,5}$/
 
@@ -27,6 +28,7 @@ const SHARD = /^\d{1,5}$/
  * Checkpoints that this hub signed, in its data directory, where the database cannot change them:
  *
  *     checkpoints/<ledger>/keys                 public keys that signed them, in base64
+ *     checkpoints/<ledger>/heads                the last root of the tree of checkpoints
  *     checkpoints/<ledger>/shipped-webhook      the last ones that a destination confirmed
  *     checkpoints/<ledger>/<shard>/2026-11-21   the last checkpoint of that day
  *     checkpoints/<ledger>/<shard>/pending      signed before it is stored in the database
@@ -80,6 +82,23 @@ export class RetainedCheckpoints {
     const all = [...new Set([...known, ...keys])]
     if (all.length === known.length) return
     await this.#write(join(this.#directory, ledger), KEYS, `${all.join('\n')}\n`)
+  }
+
+  /** Returns the last signed root of the tree of checkpoints: a signed note. */
+  async readHeads(ledger: string): Promise<string | undefined> {
+    return readFile(join(this.#directory, ledger, HEADS), 'utf8').catch(ignoreMissing)
+  }
+
+  async retainHeads(ledger: string, note: string): Promise<void> {
+    await this.#write(join(this.#directory, ledger), HEADS, note)
+  }
+
+  /** Moves the last signed root of the tree of checkpoints to the folder `abandoned`. */
+  async abandonHeads(ledger: string): Promise<void> {
+    const note = await this.readHeads(ledger)
+    if (note === undefined) return
+    await this.#write(join(this.#directory, ledger, ABANDONED), HEADS, note)
+    await rm(join(this.#directory, ledger, HEADS))
   }
 
   /** Returns what was sent to a destination last. */

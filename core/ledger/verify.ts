@@ -17,6 +17,7 @@ import {
   WHOLE_LEDGER,
 } from './verify/checks.ts'
 import { Findings, type Verification } from './verify/findings.ts'
+import { verifyHeads } from './verify/heads.ts'
 import { verifyTree } from './verify/merkle-tree.ts'
 import { checkPartitions } from './verify/partitions.ts'
 import { checkReferences } from './verify/references.ts'
@@ -57,6 +58,7 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
         await runChecks(client, journalBalancesCheck(outside), findings)
       }
     }
+    await verifyHeads(client, trust, findings)
   })
   return findings.result()
 }

@@ -2,9 +2,10 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { HASH_BYTES } from '../../core/crypto/merkle.ts'
 import { Fault } from '../../core/errors.ts'
-import { findSignedTree } from '../../core/ledger/transparency/signed-tree.ts'
+import { readBundle } from '../../core/ledger/transparency/leaves.ts'
+import { findSignedTree, HEADS, treeName } from '../../core/ledger/transparency/signed-tree.ts'
 import { StoredTree } from '../../core/ledger/transparency/stored-tree.ts'
-import { parseTilePath } from '../../core/ledger/transparency/tile.ts'
+import { parseTilePath, type Tile, type TileContent } from '../../core/ledger/transparency/tile.ts'
 import { readConsistencyProof, readInclusionProof } from '../../core/ledger/transparency/tree.ts'
 import { type AnyRoute, route } from './route.ts'
 
@@ -15,7 +16,10 @@ const SHARD = /^(?:0|[1-9]\d{0,3})$/
 const size = z.coerce.number().pipe(z.int().min(1).max(Number.MAX_SAFE_INTEGER))
 const Hashes = z.array(z.string().meta({ description: 'Base64.' }))
 
-/** Signed Merkle trees of the journal (RFC 6962), as files of C2SP tlog-tiles, and their proofs. */
+/**
+ * Signed Merkle trees (RFC 6962), as files of C2SP tlog-tiles, and their proofs: of the entries of
+ * each shard, and `heads`, of the checkpoints of all shards.
+ */
 export const treeRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   ...fileRoutes(pool),
   ...proofRoutes(pool),
@@ -23,13 +27,13 @@ export const treeRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute
 
 const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
   route('GET /v1/ledger/trees/{shard}/checkpoint', {
-    summary: 'Returns the newest signed root of the Merkle tree of a ledger shard.',
+    summary: 'Returns the newest signed root of the Merkle tree of a ledger shard, or of `heads`.',
     auth: 'none',
     shared: true,
     response: { status: 200, type: 'text/plain', schema: z.string() },
     faults: ['not_found'],
     handle: async ({ params }) => {
-      const { note } = await signedTree(pool, readShard(params.shard))
+      const { note } = await signedTree(pool, readTree(params.shard))
       return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: Buffer.from(note) }
     },
   }),
@@ -41,18 +45,31 @@ const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
     response: { status: 200, type: 'application/octet-stream', schema: z.string() },
     faults: ['not_found'],
     handle: async ({ params }) => {
-      const tile = parseTilePath(`tile/${params.tile}`)
-      if (!tile) throw new Fault('not_found', 'This is not a path of C2SP tlog-tiles.')
-      const tree = new StoredTree(pool, readShard(params.shard))
-      const [hashes] = await tree.readTiles([tile])
-      if (hashes?.length !== tile.width * HASH_BYTES) {
-        throw new Fault('not_found', 'The tree does not have this tile yet.')
-      }
+      const path = parseTilePath(`tile/${params.tile}`)
+      if (!path) throw new Fault('not_found', 'This is not a path of C2SP tlog-tiles.')
+      const body = await readFile(pool, readTree(params.shard), path)
       const headers = { 'Content-Type': 'application/octet-stream', 'Cache-Control': FOR_EVER }
-      return { headers, body: hashes }
+      return { headers, body }
     },
   }),
 ]
+
+/** Reads the hashes of a tile, or its leaves. @throws Fault `not_found` */
+async function readFile(
+  pool: Pool,
+  tree: number,
+  { tile, content }: { readonly tile: Tile; readonly content: TileContent },
+): Promise<Buffer> {
+  if (content === 'entries' && tree !== HEADS) {
+    throw new Fault('not_found', 'The entries of a shard are not public.')
+  }
+  const stored = new StoredTree(pool, tree)
+  const [hashes] = await stored.readTiles([tile])
+  if (hashes?.length !== tile.width * HASH_BYTES) {
+    throw new Fault('not_found', 'The tree does not have this tile yet.')
+  }
+  return content === 'entries' ? readBundle(pool, tile) : hashes
+}
 
 const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
   route('GET /v1/ledger/trees/{shard}/consistency', {
@@ -69,10 +86,10 @@ const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
     },
     faults: ['not_found'],
     handle: async ({ params, query: { from, to: wanted } }) => {
-      const shard = readShard(params.shard)
-      const to = await coveredSize(pool, shard, wanted)
+      const tree = readTree(params.shard)
+      const to = await coveredSize(pool, tree, wanted)
       if (from > to) throw new Fault('validation_failed', `from: must be at most ${to}.`)
-      const hashes = await readConsistencyProof(new StoredTree(pool, shard), from, to)
+      const hashes = await readConsistencyProof(new StoredTree(pool, tree), from, to)
       return { body: { from, to, hashes: hashes.map(base64) } }
     },
   }),
@@ -90,12 +107,12 @@ const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
     },
     faults: ['not_found'],
     handle: async ({ params, query: { leaf_index: index, size: wanted } }) => {
-      const shard = readShard(params.shard)
-      const covered = await coveredSize(pool, shard, wanted)
+      const tree = readTree(params.shard)
+      const covered = await coveredSize(pool, tree, wanted)
       if (index >= covered) {
         throw new Fault('validation_failed', `leaf_index: must be below ${covered}.`)
       }
-      const path = await readInclusionProof(new StoredTree(pool, shard), index, covered)
+      const path = await readInclusionProof(new StoredTree(pool, tree), index, covered)
       return { body: { leaf_index: index, size: covered, path: path.map(base64) } }
     },
   }),
@@ -103,22 +120,23 @@ const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
 
 const base64 = (hash: Buffer): string => hash.toString('base64')
 
-/** @throws Fault `not_found` */
-function readShard(text: string): number {
+/** Reads the number of a shard, or `heads`. @throws Fault `not_found` */
+function readTree(text: string): number {
+  if (text === treeName(HEADS)) return HEADS
   if (!SHARD.test(text)) throw new Fault('not_found', 'This is not the number of a ledger shard.')
   return Number(text)
 }
 
 /** @throws Fault `not_found` */
-async function signedTree(pool: Pool, shard: number) {
-  const signed = await findSignedTree(pool, shard)
-  if (!signed) throw new Fault('not_found', `Shard ${shard} has no signed checkpoint yet.`)
+async function signedTree(pool: Pool, tree: number) {
+  const signed = await findSignedTree(pool, tree)
+  if (!signed) throw new Fault('not_found', `Tree ${treeName(tree)} has no signed checkpoint yet.`)
   return signed
 }
 
 /** A size that the newest checkpoint covers. @throws Fault `not_found`, `validation_failed` */
-async function coveredSize(pool: Pool, shard: number, wanted: number | undefined): Promise<number> {
-  const { size: newest } = await signedTree(pool, shard)
+async function coveredSize(pool: Pool, tree: number, wanted: number | undefined): Promise<number> {
+  const { size: newest } = await signedTree(pool, tree)
   if (wanted !== undefined && wanted > newest) {
     throw new Fault('validation_failed', `The newest checkpoint has ${newest} entries.`)
   }

@@ -22,18 +22,31 @@ export async function extendTrees(
 ): Promise<number> {
   let total = 0
   for (const shard of await readShards(pool)) {
-    for (;;) {
-      if (stopping?.aborted) return total
-      const added = await extendTree(pool, shard, pageMax)
-      if (added === 0) break
-      total += added
-    }
+    total += await extendTree(pool, shard, pageMax, stopping)
   }
   return total
 }
 
-/** Adds a page of entries; returns their number, 0 if another process extends the tree. */
-const extendTree = (pool: Pool, shard: number, pageMax: number): Promise<number> =>
+/**
+ * Adds the missing leaves to one tree.
+ * @returns the number of leaves added
+ * @throws RangeError as `extendTrees`
+ */
+export async function extendTree(
+  pool: Pool,
+  tree: number,
+  pageMax = LEAVES_PER_PAGE,
+  stopping?: AbortSignal,
+): Promise<number> {
+  for (let total = 0; ; ) {
+    const added = stopping?.aborted ? 0 : await addPage(pool, tree, pageMax)
+    if (added === 0) return total
+    total += added
+  }
+}
+
+/** Adds a page of leaves; returns their number, 0 if another process extends the tree. */
+const addPage = (pool: Pool, shard: number, pageMax: number): Promise<number> =>
   inTransaction(
     pool,
     async (client) => {

@@ -1,19 +1,74 @@
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { HASH_BYTES, leafHash } from '../../crypto/merkle.ts'
+import { HEADS, treeName } from './signed-tree.ts'
+import { TILE_WIDTH, type Tile } from './tile.ts'
 import type { TreeBuilder } from './tree-builder.ts'
 
 /** Leaves in memory at once: 512 kB. */
 export const LEAVES_PER_PAGE = 16_384
+/** Checkpoints in memory at once, about 500 bytes each. */
+const NOTES_PER_PAGE = 1_024
+
+interface Page {
+  /** Leaves before the page. */
+  readonly from: number
+  readonly max: number
+}
 
 /**
- * Reads the leaf hashes of a page of entries of a shard, after seq `from`. The entry of seq n is
- * leaf n − 1 of the tree; its data is the `leaf` of its row.
- * @throws RangeError if the entries do not continue at `from` without a gap
+ * Reads the hashes of a page of leaves of a tree.
+ * @throws RangeError if the leaves do not continue at `from` without a gap
  */
 export async function readLeafHashes(
   client: PoolClient,
+  tree: number,
+  page: Page,
+): Promise<readonly Buffer[]> {
+  if (tree !== HEADS) return readEntryHashes(client, tree, page)
+  const notes = await readHeads(client, page)
+  return notes.map((note) => leafHash(Buffer.from(note, 'utf8')))
+}
+
+/**
+ * Reads a page of the checkpoints that are the leaves of `HEADS`.
+ * @throws RangeError if one of them is missing
+ */
+export async function readHeads(
+  client: Pick<Pool, 'query'>,
+  { from, max }: Page,
+): Promise<readonly string[]> {
+  const { rows } = await client.query<{ index: bigint; note: string }>(
+    'SELECT index, note FROM ledger.signed_head WHERE index >= $1 ORDER BY index LIMIT $2',
+    [from, Math.min(max, NOTES_PER_PAGE)],
+  )
+  return rows.map(({ index, note }, n) => {
+    if (index === BigInt(from + n)) return note
+    throw new RangeError(`${treeName(HEADS)}: the checkpoint of leaf ${from + n} is missing`)
+  })
+}
+
+/**
+ * Reads the leaves of a tile of `HEADS` as an entry bundle of C2SP tlog-tiles: each with its length
+ * in two bytes before it.
+ * @throws RangeError if a checkpoint is missing
+ */
+export async function readBundle(db: Pick<Pool, 'query'>, { index, width }: Tile): Promise<Buffer> {
+  const notes = await readHeads(db, { from: index * TILE_WIDTH, max: width })
+  return Buffer.concat(
+    notes.flatMap((note) => {
+      const data = Buffer.from(note, 'utf8')
+      const length = Buffer.alloc(2)
+      length.writeUInt16BE(data.length)
+      return [length, data]
+    }),
+  )
+}
+
+/** Leaf hashes of entries. The entry of seq n is leaf n − 1; its data is the `leaf` of its row. */
+async function readEntryHashes(
+  client: PoolClient,
   shard: number,
-  { from, max }: { readonly from: number; readonly max: number },
+  { from, max }: Page,
 ): Promise<readonly Buffer[]> {
   const { rows } = await client.query<LeafPage>(
     `SELECT count(*) AS count, min(p.seq) AS first, max(p.seq) AS last,

@@ -1,73 +1,93 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import type { Pool } from 'pg'
 import { readShards } from '../shards.ts'
-import { findSignedTree, type SignedTree, signedTreeOf } from './signed-tree.ts'
+import { readBundle } from './leaves.ts'
+import type { LogStore } from './log-store.ts'
+import { findSignedTree, HEADS, type SignedTree, signedTreeOf, treeName } from './signed-tree.ts'
 import { StoredTree } from './stored-tree.ts'
 import { newTiles, type Tile, tilePath } from './tile.ts'
 import { readRoot } from './tree.ts'
 
-/** Tree of a shard, as a folder has it now. */
+/** A tree, as the place has it now. */
 export interface PublishedTree {
-  readonly shard: number
-  /** Entries that the published checkpoint covers. */
+  /** Number of the shard, or `heads`. */
+  readonly tree: string
+  /** Leaves that the published checkpoint covers. */
   readonly size: number
-  /** Tiles written now. */
+  /** Files of hashes and leaves written now. */
   readonly tiles: number
 }
 
-/** A folder whose published tree is not the beginning of the journal. */
+/** A place whose published tree is not the beginning of the journal. */
 export class ForkError extends Error {
   override readonly name = 'ForkError'
 }
 
 const TILES_PER_READ = 64
 
+/** A tree to be published, and what is published of it. */
+interface Publication {
+  readonly stored: StoredTree
+  readonly signed: SignedTree
+  readonly before: SignedTree | undefined
+}
+
 /**
- * Writes the signed Merkle trees into a folder as static files of C2SP tlog-tiles: in a folder for
- * each shard `checkpoint`, and its tiles below `tile`. Only what was added since the last time is
- * written, the checkpoint last. Without bundles of entries, which are not public.
- * @throws ForkError if the folder has a checkpoint that the journal contradicts; nothing is written
+ * Publishes the signed Merkle trees as static files of C2SP tlog-tiles: in a folder for each shard,
+ * and one for the tree of checkpoints, `checkpoint`, and its tiles below `tile`. Only what was
+ * added since the last time is written, the checkpoint last. Without bundles of entries, which are
+ * not public; those of checkpoints are.
+ * @throws ForkError if a published checkpoint contradicts the journal; nothing is written
  */
 export async function publishTrees(
   pool: Pick<Pool, 'query'>,
-  folder: string,
+  store: LogStore,
 ): Promise<readonly PublishedTree[]> {
-  const published: PublishedTree[] = []
-  for (const shard of await readShards(pool)) {
-    const signed = await findSignedTree(pool, shard)
-    const tree = new StoredTree(pool, shard)
-    if (signed) published.push(await publishTree(tree, signed, join(folder, String(shard))))
+  // The tree of checkpoints is read first and written last: its leaves are published before it.
+  const heads = await findSignedTree(pool, HEADS)
+  const publications: Publication[] = []
+  for (const tree of [...(await readShards(pool)), HEADS]) {
+    const signed = tree === HEADS ? heads : await findSignedTree(pool, tree)
+    if (!signed) continue
+    const before = await readPublished(store, tree)
+    const stored = new StoredTree(pool, tree)
+    await assertContained(stored, before, signed.size)
+    publications.push({ stored, signed, before })
   }
+  const published: PublishedTree[] = []
+  for (const each of publications) published.push(await publishTree(pool, store, each))
   return published
 }
 
 async function publishTree(
-  tree: StoredTree,
-  { size, note }: SignedTree,
-  folder: string,
+  pool: Pick<Pool, 'query'>,
+  store: LogStore,
+  { stored, signed: { size, note }, before }: Publication,
 ): Promise<PublishedTree> {
-  const checkpoint = join(folder, 'checkpoint')
-  const before = await readPublished(checkpoint)
-  await assertContained(tree, before, size)
+  const folder = treeName(stored.shard)
   const tiles = [...newTiles(before?.size ?? 0, size)]
+  let written = 0
   for (let at = 0; at < tiles.length; at += TILES_PER_READ) {
     const some = tiles.slice(at, at + TILES_PER_READ)
-    const contents = await tree.readTiles(some)
-    await Promise.all(some.map((tile, n) => writeTile(folder, tile, contents[n]!)))
+    const contents = await stored.readTiles(some)
+    await Promise.all(
+      some.map((tile, n) => store.write(`${folder}/${tilePath(tile)}`, contents[n]!)),
+    )
+    written += some.length
   }
-  if (note !== before?.note) await writeWhole(checkpoint, note)
-  return { shard: tree.shard, size, tiles: tiles.length }
+  for (const tile of stored.shard === HEADS ? tiles.filter(({ level }) => level === 0) : []) {
+    await store.write(`${folder}/${tilePath(tile, 'entries')}`, await readBundle(pool, tile))
+    written++
+  }
+  if (note !== before?.note) await store.write(`${folder}/checkpoint`, Buffer.from(note))
+  return { tree: folder, size, tiles: written }
 }
 
-async function readPublished(file: string): Promise<SignedTree | undefined> {
-  const note = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+async function readPublished(store: LogStore, tree: number): Promise<SignedTree | undefined> {
+  const file = `${treeName(tree)}/checkpoint`
+  const note = await store.read(file)
   if (note === undefined) return undefined
-  const signed = signedTreeOf(note)
-  if (!signed) throw new ForkError(`${file} is not a checkpoint of this ledger.`)
+  const signed = signedTreeOf(note.toString('utf8'), tree)
+  if (!signed) throw new ForkError(`${store.place}/${file} is not a checkpoint of this tree.`)
   return signed
 }
 
@@ -78,21 +98,12 @@ async function assertContained(
   size: number,
 ): Promise<void> {
   if (!published) return
-  const place = `The checkpoint of ${published.size} entries that is published for shard`
+  const place = `The checkpoint of ${published.size} leaves that is published for`
+  const name = tree.shard === HEADS ? 'all shards' : `shard ${tree.shard}`
   if (published.size > size) {
-    throw new ForkError(`${place} ${tree.shard} is newer than the journal, which has ${size}.`)
+    throw new ForkError(`${place} ${name} is newer than the journal, which has ${size}.`)
   }
   if (!(await readRoot(tree, published.size)).equals(published.root)) {
-    throw new ForkError(`${place} ${tree.shard} has another root than the journal.`)
+    throw new ForkError(`${place} ${name} has another root than the journal.`)
   }
-}
-
-const writeTile = (folder: string, tile: Tile, hashes: Buffer): Promise<void> =>
-  writeWhole(join(folder, tilePath(tile)), hashes)
-
-/** Writes a file so that readers see the earlier file or the whole new one. */
-async function writeWhole(file: string, content: string | Buffer): Promise<void> {
-  await mkdir(dirname(file), { recursive: true })
-  await writeFile(`${file}.part`, content)
-  await rename(`${file}.part`, file)
 }

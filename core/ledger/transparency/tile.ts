@@ -20,26 +20,35 @@ export interface Tile {
   readonly width: number
 }
 
-const PATH = /^tile\/([0-5])\/((?:x\d{3}\/){0,4}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+const PATH = /^tile\/([0-5]|entries)\/((?:x\d{3}\/){0,4}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+
+/** Content of a file: hashes, or the leaves of a tile of level 0. */
+export type TileContent = 'hashes' | 'entries'
 
 /** Path of a tile, such as `tile/0/x001/234.p/56` (C2SP tlog-tiles). */
-export function tilePath({ level, index, width }: Tile): string {
+export function tilePath({ level, index, width }: Tile, content: TileContent = 'hashes'): string {
   let path = threeDigits(index)
   for (let rest = quotient(index, 1_000); rest > 0; rest = quotient(rest, 1_000)) {
     path = `x${threeDigits(rest)}/${path}`
   }
-  return `tile/${level}/${path}${width === TILE_WIDTH ? '' : `.p/${width}`}`
+  const folder = content === 'entries' ? content : level
+  return `tile/${folder}/${path}${width === TILE_WIDTH ? '' : `.p/${width}`}`
 }
 
 const threeDigits = (value: number): string => String(value % 1_000).padStart(3, '0')
 
 /** Parses the path of a tile; undefined unless it is the one that `tilePath` writes. */
-export function parseTilePath(path: string): Tile | undefined {
-  const [, level, groups = '', width] = PATH.exec(path) ?? []
-  if (level === undefined) return undefined
+export function parseTilePath(
+  path: string,
+): { readonly tile: Tile; readonly content: TileContent } | undefined {
+  const [, folder, groups = '', width] = PATH.exec(path) ?? []
+  if (folder === undefined) return undefined
+  const content = folder === 'entries' ? folder : 'hashes'
+  const level = content === 'entries' ? 0 : Number(folder)
   const index = Number(groups.replaceAll(/[x/]/g, ''))
-  const tile = { level: Number(level), index, width: Number(width ?? TILE_WIDTH) }
-  return tilePath(tile) === path && isWithinLimits(tile) ? tile : undefined
+  const tile = { level, index, width: Number(width ?? TILE_WIDTH) }
+  const isCanonical = tilePath(tile, content) === path && isWithinLimits(tile)
+  return isCanonical ? { tile, content } : undefined
 }
 
 const isWithinLimits = ({ level, index, width }: Tile): boolean =>

@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg'
-import { isNewer, Keyring, knownKeys, type Note, parseNote, splitNotes } from '../checkpoint.ts'
+import { Keyring } from '../../crypto/signed-note.ts'
+import { isNewer, isSignedBy, knownKeys, type Note, parseNote, splitNotes } from '../checkpoint.ts'
 import type { RetainedShard } from '../retained-checkpoints.ts'
+import { parseHeadsNote } from '../transparency/heads-note.ts'
 import type { Checks } from './checks.ts'
 import type { Findings } from './findings.ts'
 
@@ -106,6 +108,7 @@ export class CheckpointVerifier {
     const notes = splitNotes(text).flatMap((source) => {
       const note = parseNote(source)
       if (note) return shard === undefined || note.shard === shard ? [note] : []
+      if (parseHeadsNote(source)) return [] // see `verifyHeads`
       this.#findings.add(SIGNED, `not a checkpoint: ${source.slice(0, 80).trim()}`)
       return []
     })
@@ -189,7 +192,7 @@ export class CheckpointVerifier {
 
   #problemOf(note: Note, { sealed, audited }: SignedState): string | undefined {
     if (note.ledger !== this.#ledger) return 'of another ledger'
-    if (!this.#keys.hasSigned(note)) return 'not signed by a trusted key'
+    if (!isSignedBy(this.#keys, note)) return 'not signed by a trusted key'
     if (!sealed) return 'its seal is missing: history was cut off or rewritten'
     if (!sealed.equals(note.hash)) return 'the seal differs: history was rewritten'
     if (!note.audit || audited?.equals(note.audit.hash)) return undefined

@@ -23,6 +23,7 @@ import {
 import { Findings, type Verification } from './findings.ts'
 import { computeRoot } from './merkle-tree.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
+import { signNewHeads } from './sign-heads.ts'
 import { addCheckpoint, restoreCheckpoint } from './store-checkpoint.ts'
 
 export interface VerifySinceOptions extends TrustAnchors {
@@ -93,6 +94,9 @@ export async function verifySince(
     } catch (error) {
       if (!CONFLICT_STATES.has((error as { code?: string }).code ?? '')) throw error
     }
+  }
+  if (signer && findings.isSound) {
+    await signNewHeads(pool, { key: signer, retained }, findings)
   }
   return { ...findings.result(), shards }
 }

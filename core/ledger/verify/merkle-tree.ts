@@ -1,7 +1,9 @@
 import type { PoolClient } from 'pg'
 import { HASH_BYTES } from '../../crypto/merkle.ts'
 import { type Note, parseNote } from '../checkpoint.ts'
+import { parseHeadsNote } from '../transparency/heads-note.ts'
 import { appendEntries, LEAVES_PER_PAGE, readLeafHashes } from '../transparency/leaves.ts'
+import { HEADS, treeName } from '../transparency/signed-tree.ts'
 import { StoredTree } from '../transparency/stored-tree.ts'
 import { TILE_WIDTH, tilePath } from '../transparency/tile.ts'
 import { readRoot } from '../transparency/tree.ts'
@@ -13,7 +15,9 @@ export const TREE = 'the Merkle tree is that of the journal, with the signed roo
 const ENTRIES_MAX = 1_000_000
 const NOTES_PER_PAGE = 1_000
 
-type SignedRoot = Pick<Note, 'seq' | 'root'>
+export type SignedRoot = Pick<Note, 'seq' | 'root'>
+
+const label = (tree: number): string => (tree === HEADS ? treeName(tree) : `shard ${tree}`)
 
 /**
  * Computes the root that a checkpoint at `to` signs. Starts from stored tiles, and checks that they
@@ -52,7 +56,7 @@ export async function computeRoot(
 }
 
 /**
- * Builds the tree of a shard from its entries and compares it with the stored tiles and with the
+ * Builds a tree from its leaves and compares it with the stored tiles and with the
  * root of every checkpoint: those in the database, and others.
  */
 export async function verifyTree(
@@ -68,7 +72,7 @@ export async function verifyTree(
   const roots = signedRoots(client, shard, others)
   let next = await roots.next()
   const addMissing = (place: string): void =>
-    findings.add(TREE, `shard ${shard} ${place}: the journal ends before`)
+    findings.add(TREE, `${label(shard)} ${place}: the journal ends before`)
   try {
     for (;;) {
       const from = builder.size
@@ -92,7 +96,14 @@ export async function verifyTree(
   }
 }
 
-/** Yields the signed roots of a shard in the order of their sizes. */
+const SIGNED_HEADS = `SELECT c.size AS seq, 0::bigint AS audit, c.note
+  FROM ledger.heads_checkpoint c
+  WHERE $1 = ${HEADS} AND (c.size, 0::bigint) > ($2, $3) ORDER BY c.size LIMIT ${NOTES_PER_PAGE}`
+const SIGNED_SHARD = `SELECT c.seq, c.audit, c.note FROM ledger.checkpoint c
+  WHERE c.shard = $1 AND (c.seq, c.audit) > ($2, $3) ORDER BY c.seq, c.audit
+  LIMIT ${NOTES_PER_PAGE}`
+
+/** Yields the signed roots of a tree in the order of their sizes. */
 async function* signedRoots(
   client: PoolClient,
   shard: number,
@@ -102,14 +113,12 @@ async function* signedRoots(
   let last = { seq: 0n, audit: 0n }
   for (let full = true; full; ) {
     const { rows } = await client.query<typeof last & { note: string }>(
-      `SELECT c.seq, c.audit, c.note FROM ledger.checkpoint c
-       WHERE c.shard = $1 AND (c.seq, c.audit) > ($2, $3) ORDER BY c.seq, c.audit
-       LIMIT ${NOTES_PER_PAGE}`,
+      shard === HEADS ? SIGNED_HEADS : SIGNED_SHARD,
       [shard, last.seq, last.audit],
     )
     for (const { seq, note } of rows) {
       while (rest.length > 0 && rest[0]!.seq <= seq) yield rest.shift()!
-      const root = parseNote(note)?.root
+      const { root } = (shard === HEADS ? parseHeadsNote(note) : parseNote(note)) ?? {}
       if (root) yield { seq, root }
     }
     full = rows.length === NOTES_PER_PAGE
@@ -125,7 +134,7 @@ function checkRoot(
   findings: Findings,
 ): void {
   if (root?.equals(builder.root())) return
-  findings.add(TREE, `shard ${shard} checkpoint of seq ${seq}: it signs another root`)
+  findings.add(TREE, `${label(shard)} checkpoint of seq ${seq}: it signs another root`)
 }
 
 async function compareTiles(
@@ -137,7 +146,7 @@ async function compareTiles(
   for (const [n, tile] of tiles.entries()) {
     if (tile.hashes.equals(stored[n]!)) continue
     const place = tile.level === 0 ? `seq ${firstDifference(tile, stored[n]!)}` : tilePath(tile)
-    findings.add(TREE, `shard ${tree.shard} ${place}: the stored tile differs from the journal`)
+    findings.add(TREE, `${label(tree.shard)} ${place}: the stored tile differs from the journal`)
   }
 }
 

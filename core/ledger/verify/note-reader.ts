@@ -1,4 +1,6 @@
-import { Keyring, type Note, parseNote, splitNotes } from '../checkpoint.ts'
+import { Keyring } from '../../crypto/signed-note.ts'
+import { isSignedBy, type Note, parseNote, splitNotes } from '../checkpoint.ts'
+import { parseHeadsNote } from '../transparency/heads-note.ts'
 import { SIGNED, type TrustAnchors } from './checkpoints.ts'
 import type { Findings } from './findings.ts'
 
@@ -20,7 +22,8 @@ export class NoteReader {
 
   /** Returns the given checkpoints that can be trusted. */
   external(): readonly Note[] {
-    return this.#texts.flatMap((text) => this.read(text) ?? [])
+    const texts = this.#texts.filter((text) => !parseHeadsNote(text))
+    return texts.flatMap((text) => this.read(text) ?? [])
   }
 
   /** Returns a checkpoint; undefined if it is malformed, of another ledger or not signed. */
@@ -35,7 +38,7 @@ export class NoteReader {
     this.#ledger ??= note.ledger
     const name = `shard ${note.shard} checkpoint of seq ${note.seq}`
     const isSameLedger = note.ledger === this.#ledger
-    const isSigned = !this.#keyring || this.#keyring.hasSigned(note)
+    const isSigned = !this.#keyring || isSignedBy(this.#keyring, note)
     if (!isSameLedger) this.#findings.add(SIGNED, `${name}: of another ledger than the first`)
     if (!isSigned) this.#findings.add(SIGNED, `${name}: not signed by a trusted key`)
     return isSameLedger && isSigned ? note : undefined

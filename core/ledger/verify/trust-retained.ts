@@ -11,8 +11,9 @@ export async function trustRetained(
   const ledger = await readLedgerId(pool)
   const known = keys ?? (await retained.keys(ledger))
   const newest = (await retained.newest(ledger)).map(({ note }) => note)
+  const heads = (await retained.readHeads(ledger)) ?? ''
   return {
-    checkpoints: [checkpoints, ...newest].join('\n'),
+    checkpoints: [checkpoints, ...newest, heads].join('\n'),
     ...(known.length > 0 ? { keys: known } : {}),
   }
 }

@@ -3,7 +3,8 @@ import { readConfig } from '../../../core/config.ts'
 import { backupCommand } from '../../../server/commands/backup/create.ts'
 import { restoreCommand } from '../../../server/commands/backup/restore.ts'
 import { runCommand } from '../../../server/commands/run-program.ts'
-import { openBuckets, PASSPHRASE, useBackups } from './fixture.ts'
+import { openBuckets } from '../../support/buckets.ts'
+import { PASSPHRASE, useBackups } from './fixture.ts'
 
 describe('the commands for backups', () => {
   const { database, at } = useBackups()

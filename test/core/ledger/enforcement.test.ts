@@ -19,6 +19,8 @@ const APPEND_ONLY = [
   'checkpoint',
   'tile',
   'tree',
+  'signed_head',
+  'heads_checkpoint',
 ] as const
 const TABLES = [...APPEND_ONLY, 'balance', 'head', 'verified_balance'] as const
 
@@ -92,6 +94,8 @@ describe('the database', () => {
     expect(await functionsOf('hub_app')).to.deep.equal([
       'account_group',
       'add_checkpoint',
+      'add_heads_checkpoint',
+      'add_signed_head',
       'add_signing_key',
       'balances_hash',
       'by_group',

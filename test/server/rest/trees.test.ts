@@ -3,6 +3,7 @@ import { verifyConsistency, verifyInclusion } from '../../../core/crypto/merkle.
 import { parseNote } from '../../../core/ledger/checkpoint.ts'
 import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
 import { extendTrees } from '../../../core/ledger/transparency/extend-trees.ts'
+import { parseHeadsNote } from '../../../core/ledger/transparency/heads-note.ts'
 import { type Tile, tilePath } from '../../../core/ledger/transparency/tile.ts'
 import { readRoot } from '../../../core/ledger/transparency/tree.ts'
 import { verifySince } from '../../../core/ledger/verify/incremental.ts'
@@ -70,6 +71,25 @@ describe('the served Merkle trees', function () {
     expect(path).to.deep.equal(tree.path(7, first.size))
     const leaf = new NaiveTree([rows[7]!.leaf]).root()
     expect(verifyInclusion(first, { index: 7, leaf, path })).to.equal(true)
+  })
+
+  it('have one tree over the checkpoints of all shards, with its leaves and proofs', async () => {
+    const note = parseHeadsNote(await (await get('heads/checkpoint')).text())!
+    expect(note.size).to.be.above(1)
+    const { body } = await json(`heads/consistency?from=1`)
+    const bundle = Buffer.from(
+      await (await get(`heads/tile/entries/000.p/${note.size}`)).arrayBuffer(),
+    )
+    const first = bundle.subarray(2, 2 + bundle.readUInt16BE(0))
+    const shard = parseNote(first.toString())!
+    expect(shard).to.include({ shard: 0 })
+    const leaf = new NaiveTree([first]).root()
+    const proof = (body['hashes'] as string[]).map(bytes)
+    expect(verifyConsistency({ size: 1, root: leaf }, note, proof)).to.equal(true)
+    const found = await json('heads/inclusion?leaf_index=0')
+    const path = (found.body['path'] as string[]).map(bytes)
+    expect(verifyInclusion(note, { index: 0, leaf, path })).to.equal(true)
+    expect((await json('0/tile/entries/000')).status, 'entries of a shard').to.equal(404)
   })
 
   it('refuse what they do not have', async () => {

@@ -5,6 +5,9 @@ import { expect } from 'chai'
 import { verifyConsistency } from '../../../../core/crypto/merkle.ts'
 import { parseNote } from '../../../../core/ledger/checkpoint.ts'
 import { extendTrees } from '../../../../core/ledger/transparency/extend-trees.ts'
+import { parseHeadsNote } from '../../../../core/ledger/transparency/heads-note.ts'
+import { openLogStore } from '../../../../core/ledger/transparency/log-store.ts'
+import { ForkError, publishTrees } from '../../../../core/ledger/transparency/publish.ts'
 import { type Tile, tilePath } from '../../../../core/ledger/transparency/tile.ts'
 import {
   readConsistencyProof,
@@ -13,6 +16,7 @@ import {
 } from '../../../../core/ledger/transparency/tree.ts'
 import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
+import { openBuckets } from '../../../support/buckets.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { postRandomEntries } from '../history/random-ledger.ts'
 import { newSigner } from '../verify/tampering.ts'
@@ -56,6 +60,17 @@ describe('the published Merkle trees', function () {
   const noteOf = async (shard: number) =>
     parseNote(await readFile(join(folder, String(shard), 'checkpoint'), 'utf8'))!
 
+  /** Reads the leaves of an entry bundle. */
+  function bundleOf(bytes: Buffer): string[] {
+    const leaves: string[] = []
+    for (let at = 0; at < bytes.length; ) {
+      const end = at + 2 + bytes.readUInt16BE(at)
+      leaves.push(bytes.toString('utf8', at + 2, end))
+      at = end
+    }
+    return leaves
+  }
+
   async function naive(shard: number, size: number): Promise<NaiveTree> {
     const { rows } = await database.pool.query<{ leaf: Buffer }>(
       'SELECT leaf FROM ledger.journal WHERE shard = $1 AND seq <= $2 ORDER BY seq',
@@ -87,8 +102,47 @@ describe('the published Merkle trees', function () {
     expect(heads[1]!.size).to.be.above(heads[0]!.size)
     expect(verifyConsistency(heads[0]!, heads[1]!, proof)).to.equal(true)
     expect((await stat(full)).mtimeMs, 'a full tile is written once').to.equal(mtimeMs)
+    const signed = parseHeadsNote(await readFile(join(folder, 'heads', 'checkpoint'), 'utf8'))!
+    const leaves = bundleOf(await readFile(join(folder, 'heads', 'tile', 'entries', '000.p', '4')))
+    expect(leaves).to.have.length(signed.size)
+    expect(leaves.at(-2)).to.equal(second.note)
+    const tree = new NaiveTree(leaves.map((leaf) => Buffer.from(leaf)))
+    expect(tree.root()).to.deep.equal(signed.root)
     const names = await readdir(folder, { recursive: true })
     expect(names.filter((name) => name.endsWith('.part'))).to.deep.equal([])
+  })
+
+  it('are the same files in a bucket, which is not continued by a fork either', async () => {
+    await post(1)
+    await publish()
+    await using buckets = await openBuckets()
+    const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
+    const store = await openLogStore('s3://log/hub/', {
+      endpoint: buckets.endpoint,
+      client: { region: 'eu-central-1', credentials },
+    })
+    await publishTrees(database.pool, store)
+    const names = (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((each) => each.isFile())
+      .map((each) => join(each.parentPath, each.name).slice(folder.length + 1))
+    expect([...buckets.objects.keys()].sort()).to.deep.equal(
+      names.map((name) => `/log/hub/${name}`).sort(),
+    )
+    for (const name of names) {
+      const published = buckets.objects.get(`/log/hub/${name}`)
+      expect(published, name).to.deep.equal(await readFile(join(folder, name)))
+    }
+    for (const { tiles } of await publishTrees(database.pool, store)) expect(tiles).to.equal(0)
+    const note = buckets.objects.get('/log/hub/heads/checkpoint')!.toString()
+    const forged = note.replace(/\n[^\n]{43}=\n/, `\n${Buffer.alloc(32).toString('base64')}\n`)
+    buckets.objects.set('/log/hub/heads/checkpoint', Buffer.from(forged))
+    await post(2)
+    const before = new Map(buckets.objects)
+    const refused = await publishTrees(database.pool, store).catch((error: unknown) => error)
+    expect(refused).to.be.instanceOf(ForkError)
+    expect(String(refused)).to.include('for all shards has another root')
+    expect(buckets.objects, 'nothing is written').to.deep.equal(before)
+    store.close()
   })
 
   it('are written again only if something was added', async () => {

@@ -8,6 +8,12 @@ describe('the path of a tile', () => {
     expect(tilePath({ level: 0, index: 273, width: 112 })).to.equal('tile/0/273.p/112')
     expect(tilePath({ level: 0, index: 1_234, width: 56 })).to.equal('tile/0/x001/234.p/56')
     expect(tilePath({ level: 1, index: 0, width: 1 })).to.equal('tile/1/000.p/1')
+    const bundle = { level: 0, index: 273, width: 112 }
+    expect(tilePath(bundle, 'entries')).to.equal('tile/entries/273.p/112')
+    expect(parseTilePath('tile/entries/273.p/112')).to.deep.equal({
+      tile: bundle,
+      content: 'entries',
+    })
     expect(tilePath({ level: 2, index: 1_000, width: 256 })).to.equal('tile/2/x001/000')
   })
 
@@ -22,7 +28,7 @@ describe('the path of a tile', () => {
           }),
         ),
         (tile) => {
-          expect(parseTilePath(tilePath(tile))).to.deep.equal(tile)
+          expect(parseTilePath(tilePath(tile))?.tile).to.deep.equal(tile)
         },
       ),
     )
@@ -45,7 +51,8 @@ describe('the path of a tile', () => {
       'tile/0/x999/x999/x999/x999/999',
       'tile/0/000/',
       '/tile/0/000',
-      'tile/entries/000',
+      'tile/entry/000',
+      'tile/entries/0',
       '../tile/0/000',
     ]
     for (const path of refused) expect(parseTilePath(path), path).to.equal(undefined)

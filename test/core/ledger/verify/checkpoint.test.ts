@@ -1,9 +1,10 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { Keyring } from '../../../../core/crypto/signed-note.ts'
 import {
   type Checkpoint,
-  Keyring,
+  isSignedBy,
   parseNote,
   signCheckpoint,
   splitNotes,
@@ -49,7 +50,7 @@ describe('a checkpoint', () => {
     ])
     const { text: _, note: __, signatures: ___, ...read } = parseNote(rooted)!
     expect(read).to.deep.equal({ ...checkpoint, root })
-    expect(new Keyring([pinned(key)]).hasSigned(parseNote(rooted)!)).to.equal(true)
+    expect(isSignedBy(new Keyring([pinned(key)]), parseNote(rooted)!)).to.equal(true)
   })
 
   it('is parsed as written, also among others and with extra signatures', () => {
@@ -57,17 +58,18 @@ describe('a checkpoint', () => {
     expect(read).to.deep.equal(checkpoint)
     expect(signatures).to.have.length(1)
     const witnessed = `${note}— witness.example AAAAAAAA\n`
-    expect(parseNote(witnessed)!.signatures).to.have.length(1)
-    expect(new Keyring([pinned(key)]).hasSigned(parseNote(witnessed)!)).to.equal(true)
+    const names = parseNote(witnessed)!.signatures.map(({ name }) => name)
+    expect(names).to.deep.equal([signatures[0]!.name, 'witness.example'])
+    expect(isSignedBy(new Keyring([pinned(key)]), parseNote(witnessed)!)).to.equal(true)
     expect(splitNotes(`${note}\n${witnessed}${note}\n\n`)).to.deep.equal([note, witnessed, note])
   })
 
   it('is valid only if signed by a trusted key', () => {
-    expect(new Keyring([pinned(newSigner()), pinned(key)]).hasSigned(parseNote(note)!)).to.equal(
+    expect(isSignedBy(new Keyring([pinned(newSigner()), pinned(key)]), parseNote(note)!)).to.equal(
       true,
     )
-    expect(new Keyring([pinned(newSigner())]).hasSigned(parseNote(note)!)).to.equal(false)
-    expect(new Keyring([]).hasSigned(parseNote(note)!)).to.equal(false)
+    expect(isSignedBy(new Keyring([pinned(newSigner())]), parseNote(note)!)).to.equal(false)
+    expect(isSignedBy(new Keyring([]), parseNote(note)!)).to.equal(false)
     expect(() => new Keyring(['c2VjcmV0'])).to.throw(RangeError)
   })
 
@@ -78,7 +80,7 @@ describe('a checkpoint', () => {
       fc.property(change, ({ at, to }) => {
         const changed = note.slice(0, at) + to + note.slice(at + 1)
         const read = parseNote(changed)
-        if (changed === note || !read || !keys.hasSigned(read)) return
+        if (changed === note || !read || !isSignedBy(keys, read)) return
         const { text: _, note: __, signatures: ___, ...said } = read
         expect(said).to.deep.equal(checkpoint)
       }),

@@ -37,3 +37,41 @@ export function rootFrom(leaf: Buffer, { index, size, siblings }: MerklePath): B
   }
   return last === 0 ? root : undefined
 }
+
+/** Root of a tree and the number of its leaves. */
+export interface TreeHead {
+  readonly size: number
+  readonly root: Buffer
+}
+
+/** Returns true if the first tree is the beginning of the second (RFC 9162, section 2.1.4.2). */
+export function isBeginning(first: TreeHead, second: TreeHead, proof: readonly Buffer[]): boolean {
+  if (![first, second].every(({ size }) => Number.isSafeInteger(size) && size > 0)) return false
+  if (first.size >= second.size) {
+    return first.size === second.size && proof.length === 0 && first.root.equals(second.root)
+  }
+  let position = first.size - 1
+  let last = second.size - 1
+  while (position % 2 === 1) {
+    position = half(position)
+    last = half(last)
+  }
+  const [start, ...siblings] = position === 0 ? [first.root, ...proof] : proof
+  if (!start) return false
+  let older = start
+  let newer = start
+  for (const sibling of siblings) {
+    if (last === 0) return false
+    if (position % 2 === 1 || position === last) {
+      older = sha256(NODE, sibling, older)
+      newer = sha256(NODE, sibling, newer)
+      while (position % 2 === 0 && position !== 0) {
+        position = half(position)
+        last = half(last)
+      }
+    } else newer = sha256(NODE, newer, sibling)
+    position = half(position)
+    last = half(last)
+  }
+  return last === 0 && older.equals(first.root) && newer.equals(second.root)
+}

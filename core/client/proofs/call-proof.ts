@@ -1,6 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { readRoot } from './log-proof.ts'
 import { leafHash, rootFrom, sha256 } from './merkle-path.ts'
-import { isSigned, ProofError, readReceipt } from './receipt.ts'
+import { ProofError, readReceipt } from './receipt.ts'
 
 /** Evidence about a call, as `GET /v1/calls/{id}/proof` returns it. */
 export interface CallProof {
@@ -55,7 +56,7 @@ export function verifyCallProof(proof: CallProof, keys: readonly JsonWebKey[]): 
 }
 
 function verifyEntry({ leaf_index: index, row, path, checkpoint }: EntryProof, keys: KeyObject[]) {
-  const { shard, size, root, at } = readCheckpoint(checkpoint, keys)
+  const { tree, size, root, at } = readRoot(checkpoint, keys)
   const data = Buffer.from(row, 'base64')
   const siblings = path.map((hash) => Buffer.from(hash, 'base64'))
   const place = { index, size, siblings }
@@ -63,29 +64,10 @@ function verifyEntry({ leaf_index: index, row, path, checkpoint }: EntryProof, k
     throw new ProofError('The path does not lead from the entry to the root of the checkpoint.')
   }
   const entry = readEntry(data)
-  if (entry.shard !== shard || entry.seq !== index + 1) {
+  if (String(entry.shard) !== tree || entry.seq !== index + 1) {
     throw new ProofError('The entry has another place in the journal.')
   }
   return { ...entry, size, at }
-}
-
-const CHECKPOINT =
-  /^agenthub-ledger\/[\da-f-]{36}\/(\d{1,5})\n(\d{1,15})\n([\w+/]{43}=)\nat (\S{27})\nseal /
-/** Bytes of the key id before a signature in a signed note. */
-const KEY_ID_BYTES = 4
-
-function readCheckpoint(note: string, keys: readonly KeyObject[]) {
-  const end = note.indexOf('\n\n')
-  const [, shard, size, root = '', at = ''] = CHECKPOINT.exec(note.slice(0, end + 1)) ?? []
-  const signatures = note
-    .slice(end + 2)
-    .split('\n')
-    .map((line) => Buffer.from(line.split(' ')[2] ?? '', 'base64').subarray(KEY_ID_BYTES))
-  const text = Buffer.from(note.slice(0, end + 1))
-  if (shard === undefined || !signatures.some((each) => isSigned(text, each, keys))) {
-    throw new ProofError('A checkpoint is not signed by the hub, or has no root.')
-  }
-  return { shard: Number(shard), size: Number(size), root: Buffer.from(root, 'base64'), at }
 }
 
 const COLUMNS = 21

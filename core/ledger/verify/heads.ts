@@ -1,0 +1,64 @@
+import type { PoolClient } from 'pg'
+import { Keyring } from '../../crypto/signed-note.ts'
+import { knownKeys, splitNotes } from '../checkpoint.ts'
+import { readShards } from '../shards.ts'
+import { headsOrigin, parseHeadsNote } from '../transparency/heads-note.ts'
+import { HEADS } from '../transparency/signed-tree.ts'
+import { readLedgerId, type TrustAnchors } from './checkpoints.ts'
+import type { Findings } from './findings.ts'
+import { verifyTree } from './merkle-tree.ts'
+import { SIGNED_HEADS } from './sign-heads.ts'
+
+const PAGE = 1_000
+
+/**
+ * Builds the tree of checkpoints from its leaves, and compares it with the stored tiles and with
+ * every signed root: those in the database, and those stored elsewhere.
+ */
+export async function verifyHeads(
+  client: PoolClient,
+  { keys, checkpoints = '' }: TrustAnchors,
+  findings: Findings,
+): Promise<void> {
+  findings.list(SIGNED_HEADS)
+  const keyring = new Keyring(keys ?? (await knownKeys(client)))
+  const ledger = await readLedgerId(client)
+  const check = (source: string, size?: bigint): void => {
+    const note = parseHeadsNote(source)
+    const isSound =
+      note?.ledger === ledger &&
+      (size === undefined || BigInt(note.size) === size) &&
+      keyring.hasSigned(note, headsOrigin(ledger))
+    if (isSound) return
+    const name = `checkpoint of ${size ?? note?.size} leaves`
+    findings.add(SIGNED_HEADS, `${name}: malformed, or not signed by a trusted key`)
+  }
+  const others = splitNotes(checkpoints).flatMap((source) => parseHeadsNote(source) ?? [])
+  for (const { note } of others) check(note)
+  for (let last = 0n, full = true; full; ) {
+    const { rows } = await client.query<{ size: bigint; note: string }>(
+      `SELECT size, note FROM ledger.heads_checkpoint WHERE size > $1 ORDER BY size LIMIT ${PAGE}`,
+      [last],
+    )
+    for (const { size, note } of rows) check(note, size)
+    full = rows.length === PAGE
+    last = rows.at(-1)?.size ?? last
+  }
+  for (const shard of await readShards(client)) await compareLeaves(client, shard, findings)
+  const roots = others.map(({ size, root }) => ({ seq: BigInt(size), root }))
+  await verifyTree(client, HEADS, roots, findings)
+}
+
+/** Reports leaves that are not stored checkpoints of their shard. */
+async function compareLeaves(client: PoolClient, shard: number, findings: Findings): Promise<void> {
+  const { rows } = await client.query<{ index: bigint }>(
+    `SELECT h.index FROM ledger.signed_head h WHERE h.shard = $1 AND NOT EXISTS (
+       SELECT 1 FROM ledger.checkpoint c WHERE c.shard = $1 AND c.seq = h.seq
+         AND c.audit = h.audit AND c.note = h.note)
+     ORDER BY h.index LIMIT ${PAGE}`,
+    [shard],
+  )
+  for (const { index } of rows) {
+    findings.add(SIGNED_HEADS, `leaf ${index} is not a checkpoint of shard ${shard}`)
+  }
+}
