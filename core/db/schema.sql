@@ -4124,6 +4124,18 @@ CREATE TABLE ledger.head (
 ) WITH (fillfactor=20);
 GRANT SELECT ON ledger.head TO hub_app;
 
+CREATE TABLE ledger.heads_checkpoint (
+  size bigint NOT NULL,
+  note text NOT NULL,
+  key text NOT NULL,
+  CONSTRAINT heads_checkpoint_pkey PRIMARY KEY (size),
+  CONSTRAINT heads_checkpoint_key_fkey FOREIGN KEY (key) REFERENCES ledger.signing_key(id),
+  CONSTRAINT heads_checkpoint_size_check CHECK ((size > 0))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.heads_checkpoint FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.heads_checkpoint FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.heads_checkpoint TO hub_app;
+
 CREATE TABLE ledger.idempotency (
   owner bigint NOT NULL,
   key bytea NOT NULL,
@@ -4229,6 +4241,20 @@ CREATE INDEX seal_at ON ledger.seal USING btree (shard, at, seq_to);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.seal TO hub_app;
+
+CREATE TABLE ledger.signed_head (
+  index bigint NOT NULL,
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  audit bigint NOT NULL,
+  note text NOT NULL,
+  CONSTRAINT signed_head_pkey PRIMARY KEY (index),
+  CONSTRAINT signed_head_index_check CHECK ((index >= 0)),
+  CONSTRAINT signed_head_shard_seq_audit_key UNIQUE (shard, seq, audit)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.signed_head FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.signed_head FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.signed_head TO hub_app;
 
 CREATE TABLE ledger.signing_key (
   id text NOT NULL,
@@ -4450,6 +4476,41 @@ BEGIN
     VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note, p_audit);
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.add_checkpoint(smallint,bigint,bigint,bytea,timestamp with time zone,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.add_heads_checkpoint(p_size bigint, p_key text, p_note text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM FROM tree t WHERE t.shard = -1 AND t.size >= p_size;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the tree of checkpoints has less than % leaves', p_size
+      USING ERRCODE = 'check_violation';
+  END IF;
+  INSERT INTO heads_checkpoint (size, note, key) VALUES (p_size, p_note, p_key) ON CONFLICT DO NOTHING;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.add_heads_checkpoint(bigint,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.add_signed_head(p_shard smallint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  newest checkpoint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ledger.add_signed_head'));
+  SELECT * INTO newest FROM checkpoint c WHERE c.shard = p_shard ORDER BY c.seq DESC, c.audit DESC LIMIT 1;
+  IF NOT FOUND THEN RETURN; END IF;
+  INSERT INTO signed_head (index, shard, seq, audit, note)
+    VALUES ((SELECT coalesce(max(s.index), -1) + 1 FROM signed_head s), p_shard, newest.seq, newest.audit,
+      newest.note)
+    ON CONFLICT (shard, seq, audit) DO NOTHING;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.add_signed_head(smallint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.add_signing_key(p_id text, p_public_key bytea)
  RETURNS void
@@ -4890,7 +4951,11 @@ BEGIN
   INSERT INTO tree (shard) VALUES (p_shard) ON CONFLICT (shard) DO NOTHING;
   SELECT t.size INTO stored FROM tree t WHERE t.shard = p_shard FOR UPDATE;
   IF stored <> p_from THEN RETURN false; END IF;
-  SELECT h.seq INTO posted FROM head h WHERE h.shard = p_shard;
+  IF p_shard = -1 THEN
+    SELECT max(s.index) + 1 INTO posted FROM signed_head s;
+  ELSE
+    SELECT h.seq INTO posted FROM head h WHERE h.shard = p_shard;
+  END IF;
   IF p_to <= p_from OR p_to > posted IS NOT FALSE THEN
     RAISE EXCEPTION 'shard % has no entries % to %', p_shard, p_from + 1, p_to
       USING ERRCODE = 'check_violation';
