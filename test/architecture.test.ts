@@ -74,6 +74,10 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       { 'server/cli/a.ts': "import '../../core/ledger/ledger.ts'\n" },
       /server\/cli\/a\.ts may not import core\/ledger\/ledger\.ts: .*use core\/client/,
     ],
+    'the verifier of proofs on the hub': [
+      { 'core/client/proofs/a.ts': "import { b } from '../../crypto/merkle.ts'\n" },
+      /proofs\/a\.ts may not import core\/crypto\/merkle\.ts: .*no code of the hub/,
+    ],
     'the command line on a door': [
       { 'server/cli/a.ts': "import {\n  b,\n} from '../body.ts'\n" },
       /server\/cli\/a\.ts may not import server\/body\.ts/,

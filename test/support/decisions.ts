@@ -10,6 +10,11 @@ export interface Layer {
 /** Allowed imports; the first layer that contains a file applies. Each line is a decision. */
 export const LAYERS: readonly Layer[] = [
   {
+    files: /^core\/client\/proofs\//,
+    may: '^core/client/proofs/',
+    instead: 'the verifier of proofs depends on no code of the hub, so that nobody has to trust it',
+  },
+  {
     files: /^core\//,
     may: '^core/|^package[.]json$',
     instead: 'core knows no door, job or service: take what is needed as a parameter',
