@@ -4,7 +4,7 @@ import { readBundle } from './leaves.ts'
 import type { LogStore } from './log-store.ts'
 import { findSignedTree, HEADS, type SignedTree, signedTreeOf, treeName } from './signed-tree.ts'
 import { StoredTree } from './stored-tree.ts'
-import { newTiles, type Tile, tilePath } from './tile.ts'
+import { newTiles, tilePath } from './tile.ts'
 import { readRoot } from './tree.ts'
 
 /** A tree, as the place has it now. */
