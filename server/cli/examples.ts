@@ -43,6 +43,7 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: 
       'receipts prove CALL-ID > call.json',
       'that the ledger has it; then: receipts verify call.json',
     ],
+    ['receipts compare call.json', 'later: that the ledger was not rewritten since'],
   ],
   install: [
     ['install', 'all assistants on this machine'],

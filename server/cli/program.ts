@@ -115,6 +115,16 @@ function addReceiptCommands(program: Command, run: Run): void {
         (await import('./commands/receipts.ts')).proveReceipt(context, call),
       ),
     )
+  receipts
+    .command('compare')
+    .argument('<file>', 'a stored proof of a call, or a checkpoint of the ledger')
+    .option('--keys <file>', "the hub's /.well-known/jwks.json, stored with the file")
+    .description('check that the ledger still has all that a stored file covers; --json: a proof')
+    .action(
+      run(async (context, flags: object, file: string) =>
+        (await import('./commands/log-proof.ts')).compareLog(context, file, flags),
+      ),
+    )
 }
 
 function addSearchCommands(program: Command, run: Run): void {

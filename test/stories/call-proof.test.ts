@@ -10,6 +10,7 @@ import {
 import { sleep } from '../../core/clock.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
+import { parseHeadsNote, signHeads } from '../../core/ledger/transparency/heads-note.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { usd } from '../../core/money.ts'
 import { usersOf } from '../server/cli/hub.ts'
@@ -131,5 +132,45 @@ describe('the proof of a call', function () {
     expect(altered.err).to.include('The path does not lead')
     writeFileSync(file, '{}')
     expect((await ada.hub(offline)).err).to.include('not a proof')
+  })
+
+  it('lets its reader check later that the ledger was not rewritten', async () => {
+    const ada = await customer()
+    const at = (name: string): string => join(ada.home, name)
+    writeFileSync(at('call.json'), JSON.stringify(proof))
+    writeFileSync(at('jwks.json'), JSON.stringify({ keys }))
+    const heads = await (await fetch(`${hub().url}/v1/ledger/trees/heads/checkpoint`)).text()
+    writeFileSync(at('checkpoint'), heads)
+    await say(agent.apiKey)
+    await sign()
+    const trusted = ['--keys', at('jwks.json')]
+    const shown = await ada.hub(['receipts', 'compare', at('call.json'), ...trusted])
+    expect(shown.out, shown.err).to.match(/^Valid: nothing was changed.*\nEntries of shard \d+: /)
+    const compared = await ada.hub(['--json', 'receipts', 'compare', at('checkpoint'), ...trusted])
+    expect(compared.exit, compared.err).to.equal(0)
+    writeFileSync(at('log.json'), compared.out)
+    const offline = [
+      '--hub',
+      'http://127.0.0.1:1',
+      'receipts',
+      'verify',
+      at('log.json'),
+      ...trusted,
+    ]
+    expect((await ada.hub(offline)).out).to.include('Checkpoints of all shards: ')
+    writeFileSync(at('log.json'), compared.out.replaceAll('"hashes":[', '"hashes":["AAAA",'))
+    expect((await ada.hub(offline)).exit).to.equal(1)
+    const other = signHeads(
+      { ...parseHeadsNote(heads)!, root: Buffer.alloc(32, 7) },
+      hub().hub.secretKeys.signingKey(),
+    )
+    writeFileSync(at('checkpoint'), other)
+    const forked = await ada.hub(['receipts', 'compare', at('checkpoint'), ...trusted])
+    expect([forked.exit, forked.out]).to.deep.equal([1, ''])
+    expect(forked.err).to.match(/The log was (?:rewritten|forked)/)
+    writeFileSync(at('checkpoint'), 'nonsense')
+    expect((await ada.hub(['receipts', 'compare', at('checkpoint')])).err).to.include(
+      'no checkpoint',
+    )
   })
 })

@@ -2,6 +2,8 @@ import type { JsonWebKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import {
   type CallProof,
+  HubError,
+  HubUnreachable,
   ProofError,
   verifyCallProof,
   verifyReceipt,
@@ -9,6 +11,7 @@ import {
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, table } from '../terminal.ts'
+import type { LogProofs } from './log-proof.ts'
 import { parseLimit } from './search.ts'
 
 interface ChargedCall {
@@ -62,7 +65,7 @@ export async function proveReceipt(context: Context, call: string): Promise<void
   const keys = await readKeys(context)
   const waiting = 'waiting for the next signed checkpoint'
   const proof = await context.terminal.withSpinner(waiting, fetchProof(context, call, keys))
-  checkProof(proof, keys)
+  await checkProof(proof, keys)
   await context.terminal.result(proof, () => JSON.stringify(proof, null, 2))
 }
 
@@ -88,7 +91,7 @@ async function fetchProof(
   throw new Failure('error', 'No signed checkpoint covers this call yet.', hint)
 }
 
-/** Verifies a receipt, or the proof of one, locally with the hub's public keys. */
+/** Verifies a receipt, the proof of one, or those of a ledger, locally with the hub's public keys. */
 export async function checkReceipt(
   context: Context,
   given: string,
@@ -98,7 +101,9 @@ export async function checkReceipt(
   const keys = await readKeys(context, file)
   if (CALL_ID.test(text)) return verifyOne(context, await fetchReceipt(context, text), keys)
   if (RECEIPT.test(text)) return verifyOne(context, text, keys)
-  const proven = checkProof((await readJson(text)) as CallProof, keys)
+  const proof = (await readJson(text)) as CallProof | LogProofs
+  if ('proofs' in proof) return (await import('./log-proof.ts')).printLogs(context, proof, keys)
+  const proven = await checkProof(proof, keys)
   await context.terminal.result({ valid: true, ...proven }, () =>
     [
       'Valid: signed by the hub, and in its ledger.',
@@ -114,17 +119,19 @@ export async function checkReceipt(
 const checkProof = (proof: CallProof, keys: readonly JsonWebKey[]) =>
   checked(() => verifyCallProof(proof, keys), 'invalid_proof')
 
-function checked<T>(verify: () => T, code: string): T {
+/** Returns what a verification shows. @throws Failure with `code` if it fails */
+export async function checked<T>(verify: () => T | Promise<T>, code: string): Promise<T> {
   try {
-    return verify()
+    return await verify()
   } catch (error) {
+    if (error instanceof HubError || error instanceof HubUnreachable) throw error
     const text = error instanceof ProofError ? error.message : 'This is not a proof or receipt.'
     throw new Failure('error', text, undefined, { code })
   }
 }
 
 /** Reads the keys from a file, or from the hub. */
-async function readKeys(context: Context, file?: string): Promise<readonly JsonWebKey[]> {
+export async function readKeys(context: Context, file?: string): Promise<readonly JsonWebKey[]> {
   const body =
     file === undefined
       ? (await context.client().send('/.well-known/jwks.json')).body
@@ -150,7 +157,7 @@ async function verifyOne(
   receipt: string,
   keys: readonly JsonWebKey[],
 ): Promise<void> {
-  const verified = checked(() => verifyReceipt(receipt, keys), 'invalid_receipt')
+  const verified = await checked(() => verifyReceipt(receipt, keys), 'invalid_receipt')
   await context.terminal.result({ valid: true, ...verified }, () =>
     [`Valid: signed by ${context.hub}.`, JSON.stringify(verified.claims, null, 2)].join('\n'),
   )
