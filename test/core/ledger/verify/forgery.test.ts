@@ -8,7 +8,15 @@ import {
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { order, sampleLedger } from '../fixture.ts'
-import { broken, newSigner, pinned, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts'
+import {
+  broken,
+  FORGET_CHECKPOINTS,
+  newSigner,
+  pinned,
+  REWRITE,
+  REWRITE_SUMS,
+  tamper,
+} from './tampering.ts'
 
 const SIGNED = 'every checkpoint is signed and matches its seal'
 
@@ -49,7 +57,7 @@ describe('a rewritten history', () => {
     expect(broken(await verifyLedger(database.pool))[SIGNED]).to.match(rewritten)
 
     // Without checkpoints the forgery is invisible, unless somebody stored them elsewhere.
-    await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
+    await tamper(database, ...FORGET_CHECKPOINTS)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
     expect(broken(await verifyLedger(database.pool, { checkpoints: stored }))[SIGNED]).to.match(
       rewritten,
@@ -63,8 +71,7 @@ describe('a rewritten history', () => {
       database,
       'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000',
       ...REWRITE,
-      'DELETE FROM ledger.checkpoint',
-      'DELETE FROM ledger.verified_balance',
+      ...FORGET_CHECKPOINTS,
     )
     expect(broken(await verifySince(database.pool, { key: newSigner() }))).to.deep.equal({})
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})

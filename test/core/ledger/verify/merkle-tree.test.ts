@@ -20,7 +20,15 @@ import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { order, sampleLedger } from '../fixture.ts'
 import { NaiveTree } from '../transparency/naive.ts'
-import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
+import {
+  broken,
+  FORGET_CHECKPOINTS,
+  FORGET_HEADS,
+  newSigner,
+  pinned,
+  REWRITE,
+  tamper,
+} from './tampering.ts'
 
 const TREE = 'the Merkle tree is that of the journal, with the signed roots'
 /** Reverses two neighbors, by way of a number that no row has. */
@@ -29,7 +37,6 @@ const SWAP = [
   'UPDATE ledger.journal SET seq = 6 WHERE seq = 7',
   'UPDATE ledger.journal SET seq = 7 WHERE seq = -1',
 ]
-const FORGET_CHECKPOINTS = ['DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance']
 const FORGET_TREE = ['DELETE FROM ledger.tile', 'DELETE FROM ledger.tree']
 
 describe('the Merkle tree in the verification of the ledger', () => {
@@ -107,6 +114,7 @@ describe('the Merkle tree in the verification of the ledger', () => {
     expect(text).not.to.include('\nseal ')
     await database.admin.query('ALTER TABLE ledger.checkpoint DISABLE TRIGGER append_only')
     await database.admin.query('UPDATE ledger.checkpoint SET note = $1', [text])
+    await tamper(database, ...FORGET_HEADS)
     await call()
     expect((await since()).ok).to.equal(true)
     const [before, after] = await notes()
@@ -171,7 +179,7 @@ describe('the Merkle tree in the verification of the ledger', () => {
       await call()
       await tamper(
         database,
-        String.raw`UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\x00' FROM 70)`,
+        String.raw`UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\x00' FROM 70) WHERE shard = 0`,
       )
       const { seq } = (await notes())[0]!
       const result = await since()

@@ -64,3 +64,18 @@ export const REWRITE_SUMS = [
    WHERE j.seq <= (SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = j.shard)
    GROUP BY 1, 2`,
 ] as const
+
+/** Removes the tree of checkpoints. */
+export const FORGET_HEADS = [
+  'DELETE FROM ledger.signed_head',
+  'DELETE FROM ledger.heads_checkpoint',
+  'DELETE FROM ledger.tile WHERE shard = -1',
+  'DELETE FROM ledger.tree WHERE shard = -1',
+] as const
+
+/** Removes all checkpoints, like a forger without the data directory. */
+export const FORGET_CHECKPOINTS = [
+  'DELETE FROM ledger.checkpoint',
+  'DELETE FROM ledger.verified_balance',
+  ...FORGET_HEADS,
+] as const
