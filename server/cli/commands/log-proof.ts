@@ -9,7 +9,7 @@ import {
 } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { checked, readKeys } from './receipts.ts'
+import { checked, readKeys } from './proof-files.ts'
 
 /** Proofs that logs continue stored checkpoints, as `receipts compare --json` prints them. */
 export interface LogProofs {

@@ -1,17 +1,10 @@
 import type { JsonWebKey } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import {
-  type CallProof,
-  HubError,
-  HubUnreachable,
-  ProofError,
-  verifyCallProof,
-  verifyReceipt,
-} from '../../../core/client/index.ts'
+import { type CallProof, verifyCallProof, verifyReceipt } from '../../../core/client/index.ts'
 import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, table } from '../terminal.ts'
-import type { LogProofs } from './log-proof.ts'
+import { type LogProofs, printLogs } from './log-proof.ts'
+import { checked, readJson, readKeys } from './proof-files.ts'
 import { parseLimit } from './search.ts'
 
 interface ChargedCall {
@@ -102,7 +95,7 @@ export async function checkReceipt(
   if (CALL_ID.test(text)) return verifyOne(context, await fetchReceipt(context, text), keys)
   if (RECEIPT.test(text)) return verifyOne(context, text, keys)
   const proof = (await readJson(text)) as CallProof | LogProofs
-  if ('proofs' in proof) return (await import('./log-proof.ts')).printLogs(context, proof, keys)
+  if ('proofs' in proof) return printLogs(context, proof, keys)
   const proven = await checkProof(proof, keys)
   await context.terminal.result({ valid: true, ...proven }, () =>
     [
@@ -118,39 +111,6 @@ export async function checkReceipt(
 
 const checkProof = (proof: CallProof, keys: readonly JsonWebKey[]) =>
   checked(() => verifyCallProof(proof, keys), 'invalid_proof')
-
-/** Returns what a verification shows. @throws Failure with `code` if it fails */
-export async function checked<T>(verify: () => T | Promise<T>, code: string): Promise<T> {
-  try {
-    return await verify()
-  } catch (error) {
-    if (error instanceof HubError || error instanceof HubUnreachable) throw error
-    const text = error instanceof ProofError ? error.message : 'This is not a proof or receipt.'
-    throw new Failure('error', text, undefined, { code })
-  }
-}
-
-/** Reads the keys from a file, or from the hub. */
-export async function readKeys(context: Context, file?: string): Promise<readonly JsonWebKey[]> {
-  const body =
-    file === undefined
-      ? (await context.client().send('/.well-known/jwks.json')).body
-      : await readJson(file)
-  const { keys } = body as unknown as { readonly keys?: readonly JsonWebKey[] }
-  if (Array.isArray(keys)) return keys
-  throw new Failure('usage', `${file ?? context.hub} has no keys (JWKS).`)
-}
-
-async function readJson(file: string): Promise<object> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'))
-  } catch (error) {
-    throw new Failure(
-      'usage',
-      `${file} is not a readable file of JSON: ${(error as Error).message}`,
-    )
-  }
-}
 
 async function verifyOne(
   context: Context,

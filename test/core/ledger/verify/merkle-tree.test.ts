@@ -179,7 +179,8 @@ describe('the Merkle tree in the verification of the ledger', () => {
       await call()
       await tamper(
         database,
-        String.raw`UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\x00' FROM 70) WHERE shard = 0`,
+        String.raw`UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\x00' FROM 70)
+          WHERE shard = 0`,
       )
       const { seq } = (await notes())[0]!
       const result = await since()

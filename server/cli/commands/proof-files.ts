@@ -1,0 +1,39 @@
+import type { JsonWebKey } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { HubError, HubUnreachable, ProofError } from '../../../core/client/index.ts'
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+
+/** Returns what a verification shows. @throws Failure with `code` if it fails */
+export async function checked<T>(verify: () => T | Promise<T>, code: string): Promise<T> {
+  try {
+    return await verify()
+  } catch (error) {
+    if (error instanceof HubError || error instanceof HubUnreachable) throw error
+    const text = error instanceof ProofError ? error.message : 'This is not a proof or receipt.'
+    throw new Failure('error', text, undefined, { code })
+  }
+}
+
+/** Reads the keys from a file, or from the hub. */
+export async function readKeys(context: Context, file?: string): Promise<readonly JsonWebKey[]> {
+  const body =
+    file === undefined
+      ? (await context.client().send('/.well-known/jwks.json')).body
+      : await readJson(file)
+  const { keys } = body as unknown as { readonly keys?: readonly JsonWebKey[] }
+  if (Array.isArray(keys)) return keys
+  throw new Failure('usage', `${file ?? context.hub} has no keys (JWKS).`)
+}
+
+/** @throws Failure if the file is not JSON */
+export async function readJson(file: string): Promise<object> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    throw new Failure(
+      'usage',
+      `${file} is not a readable file of JSON: ${(error as Error).message}`,
+    )
+  }
+}
