@@ -84,7 +84,7 @@ async function fetchProof(
   throw new Failure('error', 'No signed checkpoint covers this call yet.', hint)
 }
 
-/** Verifies a receipt, the proof of one, or those of a ledger, locally with the hub's public keys. */
+/** Verifies a receipt, or a proof of one or of the ledger, locally with the public keys. */
 export async function checkReceipt(
   context: Context,
   given: string,
