@@ -40,6 +40,7 @@ import { metricsRoutes } from '../rest/metrics.ts'
 import { audienceDocument, openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
 import { domainRoutes } from '../rest/provider/domains/index.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
+import { providerNameRoutes } from '../rest/provider/name.ts'
 import type { AnyRoute } from '../rest/route.ts'
 import { treeRoutes } from '../rest/trees.ts'
 import { payTestCredits } from '../sandbox/test-credits.ts'
@@ -170,6 +171,7 @@ function createCatalogRoutes(
     ...externalListingRoutes(pool, clock),
     ...submissionRoutes(discovery),
     ...ownershipRoutes({ ...discovery, proofKeys }),
+    ...providerNameRoutes({ pool, approval, proxyUrl }),
     ...domainRoutes({ ...core, ...discovery, proofKeys, callerNames, proxyUrl, approval }),
   ]
 }

@@ -7,6 +7,7 @@ import { financePages } from './pages/finance/index.ts'
 import { type HomeDeps, homePage } from './pages/home.ts'
 import { listingPage } from './pages/listing.ts'
 import { type ProviderDeps, providerPages } from './pages/provider/index.ts'
+import { providerProfilePage } from './pages/provider-profile.ts'
 import { searchPage } from './pages/search.ts'
 import { type ServiceDeps, servicePage } from './pages/service.ts'
 import { servicesPage } from './pages/services.ts'
@@ -33,6 +34,7 @@ export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   searchPage(deps),
   servicesPage(deps),
   servicePage(deps),
+  providerProfilePage(deps),
   tryPage(deps),
   listingPage(deps),
   statusPage(deps),

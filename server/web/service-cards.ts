@@ -1,4 +1,5 @@
 import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
+import { providerLabel } from '../../core/catalog/review/provider-names.ts'
 import type { Hit } from '../../core/catalog/search/hits.ts'
 import type { PublishedService } from '../../core/catalog/services/published-services.ts'
 import {
@@ -20,7 +21,10 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
   )}</strong> per call</span>${
     service.freeCallsPerMonth > 0 &&
     html`<span>${formatCount(service.freeCallsPerMonth)} free calls per month</span>`
-  }<span>${pluralize(service.endpointCount, 'endpoint')}</span>
+  }<span>By ${providerLabel(service.provider, service.providerName)}</span><span>${pluralize(
+    service.endpointCount,
+    'endpoint',
+  )}</span>
 <span>${service.category}</span>${healthFacts(
     service.uptimePercentage,
     service.medianLatencyMs,

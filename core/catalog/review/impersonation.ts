@@ -99,6 +99,10 @@ export const imitatesPlatform = (name: string, description: string): boolean =>
   spellingsOf(name).some((each) => each.includes(SOFTWARE)) ||
   [name, description].some((text) => asksForSecret(text, [SOFTWARE]))
 
+/** Looks of a name, with `i` and `l` alike. */
+export const looksOf = (name: string): readonly string[] =>
+  spellingsOf(name).map((look) => look.replaceAll('i', 'l'))
+
 /**
  * Returns those of the names that are reserved: names of providers, and disguised names of services
  * on sale, such as with letters of other scripts.
@@ -107,9 +111,7 @@ export async function reservedNames(
   client: Pick<PoolClient, 'query'>,
   names: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const looks = names.flatMap((name) =>
-    spellingsOf(name).map((look) => ({ name, look: look.replaceAll('i', 'l') })),
-  )
+  const looks = names.flatMap((name) => looksOf(name).map((look) => ({ name, look })))
   const { rows } = await client.query<{ name: string }>(
     `WITH reserved AS MATERIALIZED (
        SELECT translate(plain, '01i', 'oll') AS look, plain

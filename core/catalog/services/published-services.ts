@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { approvedName } from '../review/provider-names.ts'
 
 /** Listed service, with figures from its calls of the last 30 days. */
 export interface PublishedService {
@@ -7,6 +8,8 @@ export interface PublishedService {
   readonly category: string
   readonly summary: string
   readonly provider: string
+  /** Display name that its provider chose; null without an approved one. */
+  readonly providerName: string | null
   readonly freeCallsPerMonth: number
   readonly endpointCount: number
   /** Prices of the cheapest and the most expensive endpoint, in microdollars. */
@@ -35,6 +38,7 @@ export interface ServiceEndpoint {
 
 const SERVICE_COLUMNS = `
   s.slug, s.name, s.category, s.summary, s.provider,
+  ${approvedName('s.provider')} AS "providerName",
   s.free_calls_per_month AS "freeCallsPerMonth",
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs",
@@ -63,6 +67,20 @@ export interface ServiceListQuery {
   readonly after: string | undefined
   /** @defaultValue all */
   readonly category?: string | undefined
+}
+
+/** Lists active services of a provider, sorted by slug. */
+export async function servicesOfProvider(
+  pool: Pool,
+  provider: string,
+  limit: number,
+): Promise<PublishedService[]> {
+  const { rows } = await pool.query<PublishedService>(
+    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.provider = $1
+     ORDER BY s.slug LIMIT $2`,
+    [provider, limit],
+  )
+  return rows
 }
 
 /** Lists active services, sorted by slug. */

@@ -7,6 +7,7 @@ import { earningsPrefix } from '../../../core/ledger/postings.ts'
 import { type CommissionRule, setCommission } from '../../../core/usage/commission.ts'
 import { auditReason } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
+import { providerNameAdminRoutes } from './provider-names.ts'
 
 const RuleView = z.object({
   provider: z.string(),
@@ -32,6 +33,7 @@ export type ProviderAdminDeps = Pick<FinanceDeps, 'pool' | 'clock' | 'soloAdjust
 export const providerAdminRoutes = (deps: ProviderAdminDeps): readonly AnyRoute[] => [
   ...commissionRoutes(deps),
   ownerRoute(deps),
+  ...providerNameAdminRoutes(deps.pool),
 ]
 
 const commissionRoutes = ({ pool }: Pick<FinanceDeps, 'pool'>): readonly AnyRoute[] => [

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { providerLabel } from '../../../core/catalog/review/provider-names.ts'
 import {
   findService,
   type PublishedService,
@@ -62,7 +63,10 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl, command }: Servic
         main: html`<p class="breadcrumb"><a
 href="/services">Services</a></p><h1>${listing.name}</h1>
 <p class="lead">${listing.summary}</p><p class="facts"><span>By
-<strong>${listing.provider}</strong></span><span>Category
+<a href="/providers/${listing.provider}">${providerLabel(
+          listing.provider,
+          listing.providerName,
+        )}</a></span><span>Category
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
           serviceMetrics(listing),

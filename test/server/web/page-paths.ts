@@ -13,6 +13,7 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/services',
     '/services/analysis',
     '/services/analysis/try',
+    '/providers/agenthub',
     `/listings/${rows[0]?.id}`,
     '/status',
     '/topup',

@@ -11,6 +11,7 @@ import { reviewSummary } from '../../review.ts'
 import { cardTable, definitionList, pager, withQuery } from '../../table.ts'
 import { accountLink, balancePath, reason, reasonField } from '../finance/components.ts'
 import { commissionForm, commissionHistory, formatRate, setCommission } from './commission.ts'
+import { decideName, waitingNames } from './provider-names.ts'
 
 const PATH = '/admin'
 const PAGE_SIZE = '50'
@@ -67,11 +68,15 @@ export const servicesPage = (): AnyPage =>
       'resume-provider': stageAction('provider', 'resume'),
       commission: setCommission(PATH),
       owner: setOwner,
+      'approve-name': decideName('approve'),
+      'refuse-name': decideName('refuse'),
     },
     notices: {
       approve: 'Version approved. Callers see it within a second.',
       refuse: 'Version refused. Its provider sees your reason.',
       suspend: 'Suspended. Calls are rejected within a second.',
+      'approve-name': 'Name approved. Buyers see it now.',
+      'refuse-name': 'Name refused. Its provider sees your reason.',
       resume: 'Resumed.',
       commission: 'Commission set.',
       owner: 'Owner set. New earnings go to them.',
@@ -88,20 +93,23 @@ export const servicesPage = (): AnyPage =>
   })
 
 async function listPart(
-  { api }: PageRequest,
+  request: PageRequest,
   only: keyof typeof VIEWS,
   cursor: string | undefined,
 ): Promise<Html> {
-  const found = await api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
-    query: { limit: PAGE_SIZE, only, cursor },
-  })
+  const [found, names] = await Promise.all([
+    request.api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
+      query: { limit: PAGE_SIZE, only, cursor },
+    }),
+    only === 'pending' ? waitingNames(request) : undefined,
+  ])
   return html`<h1>Services</h1>
 <p class="lead">Services of all providers.</p>
 ${viewSwitch('View', VIEWS, only, (view) => withQuery(PATH, { only: view }))}${
   found.data.length === 0
     ? emptyState(only === 'pending' ? 'No services await approval.' : 'No services in this view.')
     : serviceTable(found.data)
-}${pager(PATH, { only, cursor }, found.next_cursor)}`
+}${pager(PATH, { only, cursor }, found.next_cursor)}${names}`
 }
 
 const serviceTable = (rows: readonly AdminServiceJson[]): Html =>

@@ -2,6 +2,7 @@ import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import type { DomainJson } from '../../../rest/provider/domains/index.ts'
+import type { ProviderNameJson } from '../../../rest/provider/name.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
@@ -9,6 +10,7 @@ import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { balancePart } from './balance.ts'
 import { domainBadge } from './domains.ts'
+import { nameAction, namePart } from './name.ts'
 import { type ServiceRowJson, serviceBadge } from './services.ts'
 import { earningsPart, failedPart, totalsPart } from './statistics.ts'
 
@@ -18,13 +20,20 @@ const MAX_ROWS = '10'
 /** `/provider`: earnings, statistics, APIs and domains of a provider. */
 export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page('/provider', {
-    render: async ({ api }) => {
+    actions: { name: nameAction },
+    notices: {
+      name: 'Name saved. Buyers see it now.',
+      'name-submitted': 'Name submitted. Buyers see it once an administrator approves it.',
+    },
+    render: async (request) => {
+      const { api } = request
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
-      const [services, domains, figures, balance] = await Promise.all([
+      const [services, domains, figures, balance, name] = await Promise.all([
         api<ListPage<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: MAX_ROWS } }),
         api<ListPage<DomainJson>>('GET /v1/domains', { query: { limit: MAX_ROWS } }),
         api<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
         api<ProviderBalanceJson>('GET /v1/provider/balance'),
+        api<ProviderNameJson>('GET /v1/provider/name'),
       ])
       const {
         owed_microdollars: owed,
@@ -46,7 +55,7 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
                       figures,
                     )}`
                   : emptyState('No calls in the last 30 days.')
-              }${offerLists(services.data, domains.data)}`
+              }${offerLists(services.data, domains.data)}${namePart(name, request)}`
             : firstSteps()
         }`,
       }
