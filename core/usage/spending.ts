@@ -92,7 +92,7 @@ export async function readSpending(
 export interface DailySpending {
   /** First UTC day of the period. */
   readonly day: string
-  /** '' for spending outside the catalog. */
+  /** '' for spending outside the catalog; by key: its name or id, or '' for free calls. */
   readonly service: string
   /** Delivered calls, paid or free. */
   readonly calls: bigint
@@ -101,23 +101,32 @@ export interface DailySpending {
   readonly spent: bigint
 }
 
-/** Reads the spending of principals by service and period of `range` (in UTC days). */
+export interface DailySpendingQuery extends Pick<SpendingRange, 'from' | 'to'> {
+  /** Days per period. @defaultValue 1 */
+  readonly step?: number
+  /** @defaultValue 'service' */
+  readonly by?: 'service' | 'key'
+}
+
+/** Reads the spending of principals by service or main key, and period (in UTC days). */
 export async function readDailySpending(
   pool: Pool,
   principals: readonly string[],
-  { from, to, step = 1 }: Pick<SpendingRange, 'from' | 'to'> & { readonly step?: number },
+  { from, to, step = 1, by = 'service' }: DailySpendingQuery,
 ): Promise<readonly DailySpending[]> {
   const { rows } = await pool.query<DailySpending>(
     `SELECT ($2::date + s.n * $4::integer)::text AS day, s.service, s.calls, s.failed, s.spent
-     FROM (SELECT (s.day - $2::date) / $4::integer AS n, coalesce(e.service, '') AS service,
+     FROM (SELECT (s.day - $2::date) / $4::integer AS n, CASE $5
+         WHEN 'service' THEN coalesce(e.service, '') ELSE coalesce(k.name, k.id, '') END AS service,
        sum(s.calls + s.free_calls)::bigint AS calls, sum(s.failed)::bigint AS failed,
        sum(s.charged - s.refunded)::bigint AS spent
      FROM hub.spending s LEFT JOIN hub.endpoint e ON e.id = s.endpoint
+     LEFT JOIN hub.api_key k ON k.id = s.payer
      WHERE s.payer IN (SELECT unnest($1::text[]) UNION ALL
          SELECT k.id FROM hub.api_key k WHERE k.principal = ANY ($1) AND k.parent IS NULL)
        AND s.day BETWEEN $2 AND $3
      GROUP BY 1, 2) s ORDER BY s.n, s.service`,
-    [principals, from, to, step],
+    [principals, from, to, step, by],
   )
   return rows
 }

@@ -59,10 +59,3 @@ export function alignedColumn<Row>(
   const format = alignedFormatter(rows.map(amountOf))
   return (row) => format(amountOf(row))
 }
-
-/** Smallest round axis end at or above a value: 2, 4, 6, 8, 10, 20, … Half of it is round, too. */
-export function axisMaximum(value: bigint): bigint {
-  const unit = 10n ** BigInt(String(value).length - 1)
-  const factor = [1n, 2n, 4n, 6n, 8n].find((each) => each * unit >= value && each * unit > 1n)
-  return (factor ?? 10n) * unit
-}

@@ -1,5 +1,5 @@
-import { bar, barChart, HEIGHT, WIDTH } from './bar-chart.ts'
-import { axisMaximum, formatDuration, formatPercent } from './format.ts'
+import { chart, HEIGHT, WIDTH } from './chart.ts'
+import { formatDuration, formatPercent } from './format.ts'
 import { type Html, html } from './html.ts'
 
 /** One day of a chart; null means no measurement. */
@@ -7,62 +7,32 @@ export interface ChartDay {
   readonly day: string
   /** Percent. */
   readonly uptime: number | null
-  /** Median, in milliseconds. */
-  readonly latency: number | null
+  /** Latency percentiles by name, such as `p50`, in milliseconds. */
+  readonly latency: Readonly<Record<string, number | null>>
 }
 
 /** Uptime thresholds, in percent. */
 const GOOD_UPTIME = 99.5
 const FAIR_UPTIME = 95
 
-/** Bar heights by grade, so that color is not the only cue. */
+/** Bar heights of the strip by grade, so that color is not the only cue. */
 const HEIGHTS = { up: HEIGHT, part: 0.6 * HEIGHT, down: 0.3 * HEIGHT, none: 0.1 * HEIGHT } as const
 
 const uptimeGrade = (uptime: number | null): keyof typeof HEIGHTS =>
   uptime === null ? 'none' : uptime >= GOOD_UPTIME ? 'up' : uptime >= FAIR_UPTIME ? 'part' : 'down'
 
-const uptimeTitle = ({ day, uptime }: ChartDay): string =>
-  `${day}: ${uptime === null ? 'no traffic' : formatPercent(uptime)}`
-
 /** Compact uptime chart without axes: one bar per day, in the color and height of its grade. */
-export const uptimeStrip = (days: readonly ChartDay[], label: string): Html =>
-  html`<svg class="uptime-strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none"
-role="img" aria-label="${label}">${days.map((each, index) => {
-    const kind = uptimeGrade(each.uptime)
-    return bar({ kind, index, count: days.length, height: HEIGHTS[kind], title: uptimeTitle(each) })
+export const uptimeStrip = (days: readonly Omit<ChartDay, 'latency'>[], label: string): Html => {
+  const step = WIDTH / Math.max(1, days.length)
+  return html`<svg class="uptime-strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none"
+role="img" aria-label="${label}">${days.map(({ day, uptime }, i) => {
+    const grade = uptimeGrade(uptime)
+    return html`<rect class="${grade}" x="${i * step}" y="${HEIGHT - HEIGHTS[grade]}"
+width="${step * 0.8}" height="${HEIGHTS[grade]}"><title>${day}: ${
+      uptime === null ? 'no traffic' : formatPercent(uptime)
+    }</title></rect>`
   })}</svg>`
-
-/** Draws one bar per day, as high as the uptime. */
-const uptimeChart = (days: readonly ChartDay[], label: string): Html =>
-  barChart(
-    { label, ticks: ['100 %', '50 %', '0 %'], captions: dayRange(days) },
-    html`${days.map((each, index) => {
-      const [kind, height] = [uptimeGrade(each.uptime), Math.max(MIN_HEIGHT, each.uptime ?? 0)]
-      return bar({ kind, index, count: days.length, height, title: uptimeTitle(each) })
-    })}`,
-  )
-
-/** Keeps bars visible on days without a measurement or with a very low value. */
-const MIN_HEIGHT = 2
-
-/** Draws one bar per day with a measurement. */
-function latencyChart(days: readonly ChartDay[], slowest: number): Html {
-  const top = axisMaximum(BigInt(Math.ceil(Math.max(1, slowest))))
-  const ticks = [formatDuration(Number(top)), formatDuration(Number(top) / 2), '0']
-  const label = `Median latency by day: at most ${formatDuration(slowest)}`
-  return barChart(
-    { label, ticks, captions: dayRange(days) },
-    html`${days.map(({ day, latency }, index) => {
-      if (latency === null) return undefined
-      const height = Math.max(MIN_HEIGHT, (latency / Number(top)) * HEIGHT)
-      const title = `${day}: ${formatDuration(latency)}`
-      return bar({ kind: 's1', index, count: days.length, height, title })
-    })}`,
-  )
 }
-
-const dayRange = (days: readonly ChartDay[]): readonly string[] =>
-  [days[0], days.at(-1)].map((each) => each?.day ?? '')
 
 /** Uptime and latency; undefined if not measured. @param source basis, such as `calls` */
 export function serviceCharts(
@@ -72,12 +42,32 @@ export function serviceCharts(
 ): Html | undefined {
   const measured = days.filter(({ uptime }) => uptime !== null)
   if (measured.length === 0) return undefined
+  const periods = days.map(({ day }) => day)
   const lowest = formatPercent(Math.min(...measured.map(({ uptime }) => uptime ?? 0)))
-  const slowest = Math.max(...measured.map(({ latency }) => latency ?? 0))
-  return html`<div class="columns"><section><h2>Uptime by day</h2>${uptimeChart(
-    days,
-    `Uptime by day: ${lowest} on the worst of ${measured.length} days with ${source}`,
-  )}<p class="small muted">${note} Worst day: ${lowest}.</p></section>
-<section><h2>Latency by day</h2>${latencyChart(days, slowest)}<p class="small muted">Daily median.
-Slowest day: ${formatDuration(slowest)}.</p></section></div>`
+  const names = [...new Set(days.flatMap(({ latency }) => Object.keys(latency)))]
+  const latencies = names.map((name) => ({
+    name,
+    values: days.map(({ latency }) => latency[name] ?? null),
+  }))
+  const last = latencies.at(-1)
+  const slowest = Math.max(0, ...(last?.values ?? []).map((value) => value ?? 0))
+  const slowestDay = `Slowest day: ${last?.name} ${formatDuration(slowest)}.`
+  return html`<div class="columns"><section><h2>Uptime by day</h2>${chart({
+    label: `Uptime by day: ${lowest} on the worst of ${measured.length} days with ${source}`,
+    periods,
+    series: [{ name: 'up', values: days.map(({ uptime }) => uptime) }],
+    shape: 'bars',
+    format: formatPercent,
+    max: 100,
+    classOf: uptimeGrade,
+    empty: 'Never up in this period.',
+  })}<p class="small muted">${note} Worst day: ${lowest}.</p></section>
+<section><h2>Latency by day</h2>${chart({
+    label: `Latency by day, ${names.join(', ')}. ${slowestDay}`,
+    periods,
+    series: latencies,
+    shape: 'lines',
+    format: formatDuration,
+    empty: 'No latency measured in this period.',
+  })}<p class="small muted">${slowestDay}</p></section></div>`
 }

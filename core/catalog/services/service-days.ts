@@ -13,8 +13,46 @@ export interface ServiceDay {
   readonly calls: number
   /** Percentage of calls without a failure of the service, by caller; null without calls. */
   readonly uptime: number | null
-  /** Median latency of delivered calls, in ms; at most 3.2 % above the exact value. */
-  readonly latency: number | null
+  readonly latency: LatencyPercentiles
+}
+
+/** Latency percentiles of delivered calls, in ms; at most 3.2 % above the exact values. */
+export interface LatencyPercentiles {
+  readonly p50: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+}
+
+const percentilesOf = (latencies: LatencyHistogram): LatencyPercentiles => {
+  const sorted = latencies.sorted()
+  return {
+    p50: percentile(sorted, 0.5),
+    p95: percentile(sorted, 0.95),
+    p99: percentile(sorted, 0.99),
+  }
+}
+
+/** Returns the percentiles of each endpoint over the last days, by `METHOD /path`. */
+export async function readEndpointLatencies(
+  pool: Pool,
+  slug: string,
+  days = 30,
+): Promise<ReadonlyMap<string, LatencyPercentiles>> {
+  const { rows } = await pool.query<LatencyRow & { readonly route: string }>(
+    `SELECT e.method || ' ' || e.path AS route, ${LATENCY_COLUMNS}
+     FROM hub.outcome_day o JOIN hub.endpoint e ON e.id = o.endpoint
+     WHERE o.service = $1 AND o.outcome = 'delivered'
+       AND o.day > (now() AT TIME ZONE 'UTC')::date - $2::integer`,
+    [slug, days],
+  )
+  const byRoute = Map.groupBy(rows, ({ route }) => route)
+  return new Map(
+    [...byRoute].map(([route, all]) => {
+      const latencies = new LatencyHistogram()
+      for (const each of all) latencies.add(each)
+      return [route, percentilesOf(latencies)]
+    }),
+  )
 }
 
 /** SQL for the last UTC days up to today. */
@@ -35,7 +73,7 @@ export async function readServiceDays(pool: Pool, slug: string, days = 30): Prom
     const latencies = new LatencyHistogram()
     for (const each of endpoints) latencies.add(each)
     const { day, calls, uptime } = endpoints[0]!
-    return { day, calls, uptime, latency: percentile(latencies.sorted(), 0.5) }
+    return { day, calls, uptime, latency: percentilesOf(latencies) }
   })
 }
 
@@ -44,10 +82,10 @@ export async function readUptimeDays(
   pool: Pool,
   slugs: readonly string[],
   days = 30,
-): Promise<ReadonlyMap<string, readonly ServiceDay[]>> {
-  const { rows } = await pool.query<ServiceDay & { slug: string }>(
+): Promise<ReadonlyMap<string, readonly Omit<ServiceDay, 'latency'>[]>> {
+  const { rows } = await pool.query<Omit<ServiceDay, 'latency'> & { slug: string }>(
     `SELECT n.slug, to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
-       round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime, NULL AS latency
+       round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime
      FROM unnest($1::text[]) n(slug) CROSS JOIN ${lastDays('$2')} d
      LEFT JOIN hub.service_day s ON s.service = n.slug AND s.day = d.day ORDER BY d.day`,
     [slugs, days],

@@ -6,6 +6,10 @@ import {
   listServices,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
+import {
+  type LatencyPercentiles,
+  readEndpointLatencies,
+} from '../../../core/catalog/services/service-days.ts'
 import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstreams/prices.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
@@ -29,6 +33,13 @@ const EndpointView = z.object({
     .object({ price_microdollars: z.int(), effective_at: z.iso.datetime() })
     .optional()
     .meta({ description: 'Announced price change.' }),
+  latency_ms: z
+    .object({
+      p50: z.int().nullable(),
+      p95: z.int().nullable(),
+      p99: z.int().nullable(),
+    })
+    .meta({ description: 'Of delivered calls in 30 days. null: none was delivered.' }),
   request_schema: z.unknown(),
   response_schema: z.unknown(),
 })
@@ -63,14 +74,22 @@ export const catalogRoutes = (
       handle: async ({ params }) => {
         const found = await findService(pool, params.slug)
         if (!found) throw new Fault('service_not_found')
-        const coming = await currentPrices(pool, found.listing.slug)
-        const endpoints = found.endpoints.map((each) => showEndpoint(each, coming))
+        const [coming, latencies] = await Promise.all([
+          currentPrices(pool, found.listing.slug),
+          readEndpointLatencies(pool, found.listing.slug),
+        ])
+        const endpoints = found.endpoints.map((each) => ({
+          ...showEndpoint(each, coming),
+          latency_ms: latencies.get(`${each.method} ${each.path}`) ?? NO_LATENCY,
+        }))
         return { body: { ...show(found.listing), endpoints } }
       },
     }),
     searchRoute({ pool, clock, semanticRanker: meaning }, show),
   ]
 }
+
+const NO_LATENCY: LatencyPercentiles = { p50: null, p95: null, p99: null }
 
 const showEndpoint = (
   endpoint: ServiceEndpoint,

@@ -22,6 +22,7 @@ import {
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
+import { type PriceStep, priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
 import { type ChartDay, serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, listingSnippets } from '../snippets.ts'
@@ -74,6 +75,7 @@ export const listingPage = ({
           listing.cautions.map(cautionBox),
           listingMetrics(listing),
           serviceCharts(chartDays(history.days, now), 'probes', PROBE_NOTE),
+          priceChart(lastDays(now, PRICE_DAYS), priceSteps(listing, history)),
           callPart(listing, entryPoints),
           hostPart(endpoints),
           changePart(history),
@@ -82,6 +84,21 @@ export const listingPage = ({
       }
     },
   })
+
+/** Prices that probes or the seller have told, with the current one for all days before. */
+function priceSteps({ price, firstSeenAt }: Listing, { changes }: ListingHistory): PriceStep[] {
+  const told = changes.filter(({ field }) => field === 'price')
+  const oldest = told.at(-1)?.before ?? null
+  const first = { name: 'price', amount: oldest === null ? price : BigInt(oldest), at: firstSeenAt }
+  return [
+    first,
+    ...told.flatMap(({ after, at }) =>
+      after === null ? [] : [{ name: 'price', amount: BigInt(after), at }],
+    ),
+  ]
+}
+
+const PRICE_DAYS = 90
 
 const stateNotice = ({ state, reason }: Listing): Html | undefined => {
   if (state === 'active') return undefined
@@ -124,7 +141,7 @@ function chartDays(probed: readonly ProbeDay[], now: Date): ChartDay[] {
   return lastDays(now, DAYS).map((day) => {
     const found = known.get(day)
     const uptime = found ? Math.round((10_000 * found.up) / found.probes) / 100 : null
-    return { day, uptime, latency: found?.p50 ?? null }
+    return { day, uptime, latency: { p50: found?.p50 ?? null } }
   })
 }
 

@@ -1,11 +1,18 @@
 import type { Pool } from 'pg'
 import { providerLabel } from '../../../core/catalog/review/provider-names.ts'
+import { readPriceHistory } from '../../../core/catalog/services/price-history.ts'
 import {
   findService,
   type PublishedService,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
-import { readServiceDays, type ServiceDay } from '../../../core/catalog/services/service-days.ts'
+import {
+  type LatencyPercentiles,
+  readEndpointLatencies,
+  readServiceDays,
+  type ServiceDay,
+} from '../../../core/catalog/services/service-days.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { COPY_SCRIPT } from '../assets.ts'
@@ -14,19 +21,22 @@ import {
   formatDollars,
   formatDuration,
   formatPercent,
+  lastDays,
   pluralize,
   priceRange,
 } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
+import { priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
-import { serviceCharts } from '../service-charts.ts'
+import { type ChartDay, serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, serviceSnippets } from '../snippets.ts'
 import { cardTable, metrics } from '../table.ts'
 import { tryPath } from './try.ts'
 
 export interface ServiceDeps {
   readonly pool: Pool
+  readonly clock: Clock
   readonly baseUrl: () => string
   readonly proxyUrl: () => string
   readonly mcpUrl: () => string
@@ -37,23 +47,25 @@ export interface ServiceDeps {
 const EXTERNAL_APIS = '/search?type=external'
 
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
-export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl, command }: ServiceDeps): AnyPage =>
+export const servicePage = ({ pool, clock, ...urls }: ServiceDeps): AnyPage =>
   page('/services/{slug}', {
     access: 'public',
     render: async ({ params }) => {
       const { slug = '' } = params
-      const [found, days] = await Promise.all([
+      const [found, days, latencies, prices] = await Promise.all([
         findService(pool, slug),
         readServiceDays(pool, slug),
+        readEndpointLatencies(pool, slug),
+        readPriceHistory(pool, slug),
       ])
       if (!found && slug === 'external') return { to: EXTERNAL_APIS }
       if (!found) throw new Fault('service_not_found')
       const { listing, endpoints } = found
       const entryPoints = {
-        baseUrl: baseUrl(),
-        proxyUrl: proxyUrl(),
-        mcpUrl: mcpUrl(),
-        command: command(),
+        baseUrl: urls.baseUrl(),
+        proxyUrl: urls.proxyUrl(),
+        mcpUrl: urls.mcpUrl(),
+        command: urls.command(),
       }
       return {
         title: listing.name,
@@ -70,8 +82,9 @@ href="/services">Services</a></p><h1>${listing.name}</h1>
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
           serviceMetrics(listing),
-          serviceCharts(days, 'calls', callTotal(days)),
-          endpointOverview(endpoints),
+          serviceCharts(days.map(percentilesOf), 'calls', callTotal(days)),
+          priceChart(lastDays(clock.now(), PRICE_DAYS), prices),
+          endpointOverview(endpoints, latencies),
           endpoints.map((endpoint) => endpointPart(slug, endpoint, entryPoints)),
         ]}`,
       }
@@ -82,13 +95,28 @@ const UNTESTED_BADGE = html` <span class="badge fair">Untested</span>`
 const UNTESTED_NOTE = html`<p class="box fair">Its provider sells this endpoint without a test call,
 and no call was delivered yet. Failed calls are not charged.</p>`
 
+const PRICE_DAYS = 90
+
+const percentilesOf = (day: ServiceDay): ChartDay => ({ ...day, latency: { ...day.latency } })
+
+type Latencies = ReadonlyMap<string, LatencyPercentiles>
+
+const latencyColumn = (name: keyof LatencyPercentiles, head: string, latencies: Latencies) => ({
+  head,
+  number: true,
+  cell: ({ method, path }: ServiceEndpoint) => {
+    const value = latencies.get(`${method} ${path}`)?.[name] ?? null
+    return value === null ? '–' : formatDuration(value)
+  },
+})
+
 /** Introduction to the endpoints, and a table that links to each. */
-const endpointOverview = (endpoints: readonly ServiceEndpoint[]): Html =>
+const endpointOverview = (endpoints: readonly ServiceEndpoint[], latencies: Latencies): Html =>
   html`<h2>Endpoints</h2><p>Set <code>HUB_API_KEY</code> to your key
 (<a href="/account/keys">create one</a>), then paste any of these calls. Without the
 <code>Authorization</code> header, the response is 402 with an x402 offer that a wallet can pay.
 Failed calls are not charged.</p>${
-    endpoints.length > 1 &&
+    (endpoints.length > 1 || latencies.size > 0) &&
     cardTable(
       'Endpoints',
       [
@@ -101,6 +129,9 @@ Failed calls are not charged.</p>${
         },
         { head: 'Description', cell: ({ summary }) => summary },
         { head: 'Price per call', number: true, cell: (each) => priceOf(each) },
+        latencyColumn('p50', 'Latency, 30 days: p50', latencies),
+        latencyColumn('p95', 'p95', latencies),
+        latencyColumn('p99', 'p99', latencies),
       ],
       endpoints,
     )

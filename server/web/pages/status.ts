@@ -92,7 +92,7 @@ ${formatTime(state.at)}. External APIs are unavailable; services of this hub wor
 </div>`
     : undefined
 
-function serviceRow(service: PublishedService, days: readonly ServiceDay[]): Html {
+function serviceRow(service: PublishedService, days: readonly Omit<ServiceDay, 'latency'>[]): Html {
   const { uptimePercentage: uptime, medianLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
   const uptimeText = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`

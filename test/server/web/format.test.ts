@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { exampleOf } from '../../../core/testing/example.ts'
-import { alignedFormatter, axisMaximum, formatDollars } from '../../../server/web/format.ts'
+import { alignedFormatter } from '../../../server/web/format.ts'
 import { fieldList } from '../../../server/web/schema-fields.ts'
-import { stackedBars } from '../../../server/web/stacked-bars.ts'
 
 describe('formats of pages', () => {
   it('amounts of a column are aligned at the decimal point without rounding', () => {
@@ -19,22 +18,6 @@ describe('formats of pages', () => {
         expect(read.map((amount) => amount * unit)).to.deep.equal(all)
       }),
     )
-  })
-
-  it('an axis ends at a round, even value close above the maximum', () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: 1n, max: 10n ** 18n }), (value) => {
-        const top = axisMaximum(value)
-        expect(top >= value && top % 2n === 0n && (top < 2n * value || top === 2n)).to.equal(true)
-      }),
-    )
-  })
-
-  it('the axis of a chart without amounts ends at $1', () => {
-    const days = ['2026-11-01', '2026-11-02']
-    const options = { label: 'Nothing', format: formatDollars }
-    const { text } = stackedBars(days, [{ day: days[0]!, series: 'echo', amount: 0n }], options)
-    expect(text).to.include('<span>$1.00</span><span>$0.50</span><span>0</span>')
   })
 
   it('an example of a schema stays short for any schema', () => {

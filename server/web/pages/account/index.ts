@@ -21,7 +21,7 @@ export interface AccountDeps extends OverviewDeps, CallDeps {
 export const accountPages = (deps: AccountDeps): readonly AnyPage[] => [
   overviewPage(deps),
   keysPage(),
-  keyPage(),
+  keyPage(deps),
   historyPage(deps),
   ...callListPages(deps),
   ...callPages(deps),

@@ -9,11 +9,13 @@ import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
 import { definitionList, metrics, withQuery } from '../../table.ts'
 import { changeLimits, LIMIT_FIELDS, limitInputs, limitsBody, limitsForm } from './key-limits.ts'
+import { keySpending } from './key-spending.ts'
 import { limitsOf, stateBadge } from './keys.ts'
+import type { OverviewDeps } from './overview.ts'
 import { rateForm, requestRate } from './rate-request.ts'
 
 /** `/account/keys/{id}`: one key and the forms that manage it. */
-export const keyPage = (): AnyPage =>
+export const keyPage = (deps: OverviewDeps): AnyPage =>
   page('/account/keys/{id}', {
     actions: { ...secretActions, ...changeActions },
     notices: {
@@ -34,9 +36,10 @@ export const keyPage = (): AnyPage =>
         tabs: ACCOUNT_TABS,
         tab: 'Keys',
         main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
-<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${
-          key.revoked_at === null ? forms(key, request) : moveForm(key)
-        }`,
+<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${await keySpending(
+          deps,
+          key,
+        )}${key.revoked_at === null ? forms(key, request) : moveForm(key)}`,
       }
     },
   })

@@ -4,18 +4,19 @@ import {
   listServices,
   type PublishedService,
 } from '../../../../core/catalog/services/published-services.ts'
-import type { Clock } from '../../../../core/clock.ts'
+import { type Clock, daysBefore } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
 import { cachedFor } from '../../../../core/runtime/cache.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
+import { chart, compare } from '../../chart.ts'
+import { seriesOf } from '../../chart-series.ts'
 import { viewSwitch } from '../../form.ts'
 import { alignedFormatter, formatCount, formatDollars, lastDays, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, page, requireSession } from '../../page.ts'
-import { stackedBars } from '../../stacked-bars.ts'
 import { metrics, table, withQuery } from '../../table.ts'
 import { checklist } from './checklist.ts'
 import { createKey } from './keys.ts'
@@ -46,9 +47,21 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
       const days = lastDays(clock.now(), Number(range))
       const step = days.length > MAX_DAILY_BARS ? 7 : 1
       const week = lastDays(clock.now(), PACE_DAYS)
-      const [roots, spent, pace, steps, { service }] = await Promise.all([
+      const past = lastDays(daysBefore(clock.now(), days.length), days.length)
+      const [roots, spent, byKey, before, pace, steps, { service }] = await Promise.all([
         sumMainKeys(pool, principals),
         readDailySpending(pool, principals, { from: days[0]!, to: days.at(-1)!, step }),
+        readDailySpending(pool, principals, {
+          from: days[0]!,
+          to: days.at(-1)!,
+          step,
+          by: 'key',
+        }),
+        readDailySpending(pool, principals, {
+          from: past[0]!,
+          to: past.at(-1)!,
+          step: past.length,
+        }),
         readDailySpending(pool, principals, { from: week[0]!, to: week.at(-1)!, step: PACE_DAYS }),
         readFirstSteps(pool, principals),
         suggested(),
@@ -64,7 +77,8 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
           keyId: roots.keyId ?? undefined,
           submission,
         })}${roots.count > 0 && accountMetrics(roots, spent, pace, RANGES[range])}${
-          (roots.count > 0 || spent.length > 0) && spending(days, spent, { range, step })
+          (roots.count > 0 || spent.length > 0) &&
+          spending(days, { spent, byKey, before }, { range, step })
         }`,
       }
     },
@@ -110,14 +124,14 @@ ${html`<p class="actions"><a class="button" href="${
 }
 
 interface SpendingRange {
-  readonly range: string
+  readonly range: keyof typeof RANGES
   /** Days per bar. */
   readonly step: number
 }
 
 function spending(
   days: readonly string[],
-  spent: readonly DailySpending[],
+  { spent, byKey, before }: SpendingFigures,
   { range, step }: SpendingRange,
 ): Html {
   const ranges = viewSwitch('Range', RANGES, range, (days) => withQuery('/account', { days }))
@@ -128,9 +142,6 @@ function spending(
     )}`
   }
   const starts = days.filter((_, i) => i % step === 0)
-  const amounts = spent.map(({ day, service, spent: amount }) => {
-    return { day, series: service || EXTERNAL_SELLERS, amount }
-  })
   const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
     service,
     calls: all.reduce((sum, { calls }) => sum + calls, 0n),
@@ -139,11 +150,12 @@ function spending(
   }))
   const rows = byService.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
   const format = alignedFormatter(rows.map(({ amount }) => amount))
-  return html`<h2>Spending</h2>${ranges}${stackedBars(starts, amounts, {
-    label: `Spending by service over time: ${pluralize(rows.length, 'service')}`,
-    format: formatDollars,
-    period: step === 1 ? 'day' : 'week',
-  })}${table(
+  return html`<h2>Spending</h2>${ranges}${compare(
+    sumSpent(spent),
+    sumSpent(before),
+    formatDollars,
+    RANGES[range],
+  )}${spendingCharts(starts, { spent, byKey }, step === 1 ? 'day' : 'week')}${table(
     'Spending by service',
     [
       {
@@ -157,6 +169,58 @@ function spending(
     ],
     rows,
   )}`
+}
+
+interface SpendingFigures {
+  readonly spent: readonly DailySpending[]
+  /** Of the same days, by main key. */
+  readonly byKey: readonly DailySpending[]
+  /** Of the days before. */
+  readonly before: readonly DailySpending[]
+}
+
+/** Charts of spending by service and by key, and of calls. */
+function spendingCharts(
+  periods: readonly string[],
+  { spent, byKey }: Omit<SpendingFigures, 'before'>,
+  period: 'day' | 'week',
+): Html {
+  const amounts = (rows: readonly DailySpending[]) =>
+    rows.map(({ day, service, spent: amount }) => {
+      return { period: day, series: service || EXTERNAL_SELLERS, amount }
+    })
+  const counts = (name: string, countOf: (row: DailySpending) => bigint) => ({
+    name,
+    values: periods.map((start) =>
+      spent.reduce((sum, row) => (row.day === start ? sum + countOf(row) : sum), 0n),
+    ),
+  })
+  const money = {
+    periods,
+    period,
+    shape: 'bars',
+    format: formatDollars,
+    empty: 'Nothing spent in this period.',
+  } as const
+  const services = seriesOf(periods, amounts(spent))
+  const keys = seriesOf(periods, amounts(byKey))
+  return html`${chart({
+    ...money,
+    label: `Spending by service over time: ${pluralize(services.length, 'service')}`,
+    series: services,
+  })}<div class="columns"><section><h3>By main key</h3>${chart({
+    ...money,
+    label: `Spending by main key over time: ${pluralize(keys.length, 'key')}`,
+    series: keys,
+  })}</section><section><h3>Calls and failures</h3>${chart({
+    label: 'Delivered and failed calls over time',
+    periods,
+    period,
+    series: [counts('delivered', ({ calls }) => calls), counts('failed', ({ failed }) => failed)],
+    shape: 'bars',
+    format: formatCount,
+    empty: 'No calls in this period.',
+  })}</section></div>`
 }
 
 const EXTERNAL_SELLERS = 'external sellers'

@@ -19,7 +19,7 @@ export interface ProviderDeps {
 export const providerPages = (deps: ProviderDeps): readonly AnyPage[] => [
   overviewPage(deps),
   servicesPage(),
-  servicePage(),
+  servicePage(deps),
   domainsPage(),
   domainPage(deps),
   statisticsPage(deps),

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
+import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { collapsible, form, formFields } from '../../form.ts'
 import { alignedColumn, formatDuration, formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -12,6 +14,7 @@ import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
 import { missingPart, statePart, testPart } from './service-state.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
+import { rowTable } from './statistics.ts'
 
 const Query = z.object({ endpoint: z.string().max(310).optional() })
 
@@ -26,7 +29,7 @@ interface PriceJson {
 }
 
 /** `/provider/services/{slug}`: an upstream API with its endpoints, prices and settings. */
-export const servicePage = (): AnyPage =>
+export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page('/provider/services/{slug}', {
     query: Query,
     actions: serviceActions,
@@ -47,9 +50,16 @@ export const servicePage = (): AnyPage =>
     },
     render: async (request) => {
       const { api, params } = request
-      const [service, prices] = await Promise.all([
+      const [service, prices, figures] = await Promise.all([
         api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
         api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
+        api<StatisticsJson>('GET /v1/provider/statistics', {
+          query: {
+            service: params['slug'],
+            by: 'endpoint',
+            from: dayName(daysBefore(clock.now(), DAYS - 1)),
+          },
+        }),
       ])
       return {
         title: service.name,
@@ -63,6 +73,7 @@ export const servicePage = (): AnyPage =>
           about(service),
           statePart(service, request),
           endpointsPart(service, request),
+          figuresPart(figures),
           pricesPart(prices.data),
           testPart(service, request),
           credentialPart(service, request),
@@ -72,6 +83,12 @@ export const servicePage = (): AnyPage =>
       }
     },
   })
+
+const DAYS = 30
+
+/** Calls, failures and latency of each endpoint. */
+const figuresPart = ({ data }: StatisticsJson): Html | false =>
+  data.length > 0 && html`<h2>Last ${DAYS} days</h2>${rowTable(data, 'endpoint')}`
 
 const reviewPart = ({ review }: ServiceJson): Html | undefined =>
   reviewNotice(review, form({ act: 'withdraw', submit: 'Withdraw version', kind: 'plain' }))

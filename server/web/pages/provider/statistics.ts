@@ -3,6 +3,8 @@ import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { FAULTS, type FaultCode } from '../../../../core/errors.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
+import { chart } from '../../chart.ts'
+import { seriesOf } from '../../chart-series.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
 import {
@@ -19,7 +21,6 @@ import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { stackedBars } from '../../stacked-bars.ts'
 import { cardTable, metrics, pager, table, tileTable } from '../../table.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
@@ -104,22 +105,63 @@ export const earningsChart = (
   days: readonly string[],
   rows: readonly Pick<StatisticsRow, 'day' | 'earned_microdollars'>[],
 ): Html =>
-  stackedBars(
-    days,
-    rows.map(({ day = '', earned_microdollars: earned = 0 }) => {
-      return { day, series: 'earned', amount: BigInt(earned) }
-    }),
-    { label: 'Earnings by day, after commission', format: formatDollars, legend: false },
-  )
+  chart({
+    label: 'Earnings by day, after commission',
+    periods: days,
+    series: seriesOf(
+      days,
+      rows.map(({ day: period = '', earned_microdollars: earned = 0 }) => {
+        return { period, series: 'earned', amount: BigInt(earned) }
+      }),
+    ),
+    shape: 'bars',
+    format: formatDollars,
+    empty: 'No earnings in this period.',
+  })
+
+/** Charts of calls by outcome, and of latency, per day. */
+function callCharts(days: readonly string[], rows: readonly StatisticsRow[]): Html {
+  const byDay = new Map(rows.map((row) => [row.day, row]))
+  const valuesOf = (read: (row: StatisticsRow) => number | null) =>
+    days.map((day) => {
+      const row = byDay.get(day)
+      return row ? read(row) : null
+    })
+  return html`<div class="columns"><section><h2>Calls by day</h2>${chart<number>({
+    label: 'Calls by day: delivered and failed',
+    periods: days,
+    series: [
+      { name: 'delivered', values: valuesOf(({ delivered }) => delivered) },
+      { name: 'failed', values: valuesOf(({ calls, delivered }) => calls - delivered) },
+    ],
+    shape: 'bars',
+    format: formatCount,
+    empty: 'No calls in this period.',
+  })}</section><section><h2>Latency by day</h2>${chart({
+    label: 'Latency by day: p50, p95, p99',
+    periods: days,
+    series: (['p50', 'p95', 'p99'] as const).map((name) => ({
+      name,
+      values: valuesOf(({ latency_ms: latency }) => latency[name]),
+    })),
+    shape: 'lines',
+    format: formatDuration,
+    empty: 'No delivered calls in this period.',
+  })}</section></div>`
+}
 
 const DAY_MS = 86_400_000
 
 export const earningsPart = ({ from, to, data }: StatisticsJson): Html => {
   const count = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
-  return html`<h2>Earnings by day</h2>${earningsChart(lastDays(new Date(to), count), data)}`
+  return html`<h2>Earnings by day</h2>${earningsChart(lastDays(new Date(to), count), data)}${callCharts(
+    lastDays(new Date(to), count),
+    data,
+  )}`
 }
 
-const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
+/** Table of calls, latency and earnings by one group. */
+export const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
   tileTable(
     `By ${by}`,
     [
