@@ -14,7 +14,7 @@ export async function ensureProvider(client: PoolClient, principal: string): Pro
 }
 
 /** Ids created by `ensureProvider`; all others are declared by plugins. */
-const GENERATED_ID = /^p-[0-9a-f]{20}$/
+export const GENERATED_ID = /^p-[0-9a-f]{20}$/
 
 /**
  * Assigns an owner to a provider declared by a plugin. The owner sees its sales and signs for the

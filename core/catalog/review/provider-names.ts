@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
-import { ensureProvider } from '../../providers/providers.ts'
+import { ensureProvider, GENERATED_ID } from '../../providers/providers.ts'
 import { holdReasons, looksOf } from './impersonation.ts'
 import {
   approveVersion,
@@ -29,14 +29,11 @@ const subjectOf = (provider: string): string => `${PREFIX}${provider}`
 export const approvedName = (provider: string): string => `(SELECT v.content ->> 'name'
   FROM hub.content_version v WHERE v.subject = '${PREFIX}' || ${provider} AND v.state = 'approved')`
 
-const GENERATED_ID = /^p-([0-9a-f]{6})[0-9a-f]{14}$/
-
 /** Name of a provider for people: the approved one, or one made of its id. */
 export function providerLabel(provider: string, name: string | null | undefined): string {
   if (name) return name
   if (provider === 'agenthub') return 'AgentHub'
-  const [, digits] = GENERATED_ID.exec(provider) ?? []
-  return digits === undefined ? provider : `Provider ${digits}`
+  return GENERATED_ID.test(provider) ? `Provider ${provider.slice(2, 8)}` : provider
 }
 
 export async function readProviderName(pool: Pool, owner: KeyManager): Promise<ProviderName> {

@@ -173,9 +173,9 @@ function spending(
 
 interface SpendingFigures {
   readonly spent: readonly DailySpending[]
-  /** Of the same days, by main key. */
+  /** The same days by main key. */
   readonly byKey: readonly DailySpending[]
-  /** Of the days before. */
+  /** Days before, for comparison. */
   readonly before: readonly DailySpending[]
 }
 

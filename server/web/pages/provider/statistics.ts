@@ -154,10 +154,8 @@ const DAY_MS = 86_400_000
 
 export const earningsPart = ({ from, to, data }: StatisticsJson): Html => {
   const count = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
-  return html`<h2>Earnings by day</h2>${earningsChart(lastDays(new Date(to), count), data)}${callCharts(
-    lastDays(new Date(to), count),
-    data,
-  )}`
+  const days = lastDays(new Date(to), count)
+  return html`<h2>Earnings by day</h2>${earningsChart(days, data)}${callCharts(days, data)}`
 }
 
 /** Table of calls, latency and earnings by one group. */
