@@ -3740,6 +3740,7 @@ CREATE OR REPLACE FUNCTION hub.search_post(p_docs integer[], p_sign integer)
 AS $function$
 BEGIN
   IF p_docs IS NULL THEN RETURN; END IF;
+  PERFORM FROM search_term WHERE term = '' FOR UPDATE;
   IF p_sign > 0 THEN
     INSERT INTO search_posting SELECT i.term, i.impact, e.doc
       FROM search_entry e CROSS JOIN LATERAL hub.search_impacts(e.vector) i WHERE e.doc = ANY (p_docs);

@@ -54,8 +54,9 @@ export async function scheduleReading(pool: Pool, source: string | undefined): P
 /** Makes the listings of one or all hosts due for a probe. @returns their number */
 export async function scheduleProbes(pool: Pool, host: string | undefined): Promise<number> {
   const { rowCount } = await pool.query(
-    `UPDATE hub.listing SET next_probe_at = now()
-     WHERE next_probe_at > now() AND ($1::text IS NULL OR host = $1)`,
+    `UPDATE hub.listing SET next_probe_at = now() WHERE id IN (
+       SELECT id FROM hub.listing WHERE next_probe_at > now() AND ($1::text IS NULL OR host = $1)
+       ORDER BY id FOR NO KEY UPDATE)`,
     [host ?? null],
   )
   return rowCount ?? 0

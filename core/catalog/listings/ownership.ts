@@ -191,7 +191,8 @@ export function setOptOut(
          reason = CASE WHEN $2 THEN 'opted_out' ELSE 'unverified' END,
          removed_at = CASE WHEN $2 THEN now() END,
          next_probe_at = CASE WHEN $2 THEN NULL ELSE now() END
-       WHERE host = $1 AND ($2 OR reason = 'opted_out')`,
+       WHERE id IN (SELECT id FROM hub.listing WHERE host = $1 AND ($2 OR reason = 'opted_out')
+         ORDER BY id FOR NO KEY UPDATE)`,
       [host, out],
     )
     return rowCount ?? 0

@@ -134,6 +134,16 @@ const COLUMNS = [
   'rank',
 ].join(', ')
 
+/**
+ * Locks listings in the order of their ids, as every writer of several does. All are locked before
+ * a trigger locks the words of search, which only one transaction at a time changes.
+ */
+export async function lockListings(client: ClientBase, ids: readonly string[]): Promise<void> {
+  await client.query('SELECT FROM hub.listing WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE', [
+    ids,
+  ])
+}
+
 const UPSERT = `
   INSERT INTO hub.listing AS l (${COLUMNS}, state, reason, next_probe_at)
   SELECT ${COLUMNS}, 'unlisted',
@@ -141,6 +151,7 @@ const UPSERT = `
     CASE WHEN out IS NULL THEN now() END
   FROM jsonb_populate_recordset(NULL::hub.listing, $1) LEFT JOIN (SELECT host AS out
     FROM hub.listing_owner WHERE opted_out_at IS NOT NULL) owned ON host = out
+  ORDER BY id
   ON CONFLICT (id) DO UPDATE SET
     ${TEXTS.map((name) => `${name} = ${textByRank(name)}`).join(', ')},
     ${SCHEMAS.map((name) => `${name} = ${schemaUntilVerified(name)}`).join(', ')},

@@ -3,7 +3,14 @@ import { sha256 } from '../../../crypto/sha256.ts'
 import { inTransaction } from '../../../db/transaction.ts'
 import { isJsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
-import { type ListingCandidate, listingId, offerJson, type Rank, upsertListings } from '../store.ts'
+import {
+  type ListingCandidate,
+  listingId,
+  lockListings,
+  offerJson,
+  type Rank,
+  upsertListings,
+} from '../store.ts'
 import { storable } from './clean-text.ts'
 import type { NormalizationResult } from './normalize.ts'
 
@@ -91,6 +98,8 @@ async function importSafely(
       const key = `refused #${hexHash(only.key)}`
       return write([{ key, raw: null, result: { reason: 'unreadable' } }])
     }
+    // The first half locks words, so that the listings of the second one are locked before it.
+    await lockListings(client, candidatesOf(rows).map(idOf))
     const half = rows.length >> 1
     const [first, second] = [rows.slice(0, half), rows.slice(half)]
     return sum(await importSafely(client, first, write), await importSafely(client, second, write))
@@ -109,6 +118,9 @@ const sum = (a: ImportCounts, b: ImportCounts): ImportCounts => ({
   changed: a.changed + b.changed,
 })
 
+const candidatesOf = (rows: readonly NormalizedRow[]): ListingCandidate[] =>
+  rows.flatMap(({ result }) => ('candidate' in result ? result.candidate : []))
+
 /** Imports rows of a source in the caller's transaction. */
 export async function importRows(
   client: PoolClient,
@@ -118,8 +130,7 @@ export async function importRows(
   pass: number,
 ): Promise<ImportCounts> {
   const all = [...new Map(rows.map(sourceRow).map((row) => [row.key, row])).values()]
-  const candidates = rows.flatMap(({ result }) => ('candidate' in result ? result.candidate : []))
-  const candidateById = new Map(candidates.map((candidate) => [idOf(candidate), candidate]))
+  const candidateById = new Map(candidatesOf(rows).map((candidate) => [idOf(candidate), candidate]))
   const { rows: known } = await client.query<{ key: string; digest: string }>(
     `SELECT key, encode(digest, 'hex') AS digest FROM hub.listing_source
      WHERE source = $1 AND key = ANY ($2) AND NOT gone`,

@@ -34,7 +34,7 @@ export async function claimTurns(
          GROUP BY host ORDER BY min(next_probe_at) LIMIT $2) hosts,
        LATERAL (
          SELECT id FROM hub.listing l WHERE l.host = hosts.host AND next_probe_at <= now()
-         ORDER BY next_probe_at LIMIT $3 FOR UPDATE SKIP LOCKED) due)
+         ORDER BY next_probe_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) due)
      RETURNING id, url, method, host`,
     [[...busy], HOSTS_PER_CLAIM, perHost],
   )
@@ -52,7 +52,8 @@ export const postpone = (pool: Pool, listings: readonly DueListing[]): Promise<v
 async function setDue(pool: Pool, listings: readonly DueListing[], wait: string): Promise<void> {
   if (listings.length === 0) return
   await pool.query(
-    'UPDATE hub.listing SET next_probe_at = now() + $2::interval WHERE id = ANY ($1)',
+    `UPDATE hub.listing SET next_probe_at = now() + $2::interval WHERE id IN (
+       SELECT id FROM hub.listing WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)`,
     [listings.map(({ id }) => id), wait],
   )
 }

@@ -14,9 +14,13 @@ export interface SemanticRankerDeps {
   readonly embedder: Embedder
   readonly clock: Clock
   readonly log: Log
+  /**
+   * After this time a search is ranked by words only.
+   * @defaultValue 600
+   */
+  readonly timeoutMs?: number
 }
 
-/** After this time a search is ranked by words only. */
 const TIMEOUT_MS = 600
 /** Time without requests after the embedding API failed. */
 const PAUSE_MS = 30_000
@@ -45,10 +49,10 @@ export class SemanticRanker {
   async embedQuery(query: string): Promise<Float32Array | undefined> {
     const known = this.#vectors.get(query)
     if (known) return known
-    const { embedder, clock, log } = this.#deps
+    const { embedder, clock, log, timeoutMs = TIMEOUT_MS } = this.#deps
     if (query.trim() === '' || clock.now().getTime() < this.#pausedUntil) return undefined
     try {
-      const [vector] = await embedder.embed([query], TIMEOUT_MS)
+      const [vector] = await embedder.embed([query], timeoutMs)
       this.#vectors.set(query, vector)
       outagesOf(log).succeed(COMPONENT)
       return vector

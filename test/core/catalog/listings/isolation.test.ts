@@ -162,17 +162,21 @@ describe('discovery', () => {
     await fc.assert(check, { numRuns: 40 })
   })
 
-  describe('with one host of 20,000 listings', () => {
-    const HUGE = 20_000
-    const due = (host: string, count: number) =>
-      fixture.database.admin.query(
-        `INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
-           provider, scheme, network, asset, pay_to, price, payable, offers, state, reason, rank)
-         SELECT 'ext_' || lpad(n::text, 22, md5($1)), 'http://' || $1 || '/' || n, 'GET',
-           'http://' || $1, $1, 'n', '', 'other', '{}', 'p', 'exact', 'eip155:8453', 'a', 'p', 1,
-           false, '[]', 'unlisted', 'unverified', 1 FROM generate_series(1, $2) n`,
-        [host, count],
-      )
+  describe('with one host of 100,000 listings', () => {
+    const HUGE = 100_000
+    const BATCH = 10_000
+    const due = async (host: string, count: number): Promise<void> => {
+      for (let first = 1; first <= count; first += BATCH) {
+        await fixture.database.admin.query(
+          `INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
+             provider, scheme, network, asset, pay_to, price, payable, offers, state, reason, rank)
+           SELECT 'ext_' || lpad(n::text, 22, md5($1)), 'http://' || $1 || '/' || n, 'GET',
+             'http://' || $1, $1, 'n', '', 'other', '{}', 'p', 'exact', 'eip155:8453', 'a', 'p', 1,
+             false, '[]', 'unlisted', 'unverified', 1 FROM generate_series($2::integer, $3) n`,
+          [host, first, Math.min(count, first + BATCH - 1)],
+        )
+      }
+    }
     const probed = async (host: string): Promise<number> => {
       const sql = 'SELECT FROM hub.listing WHERE host = $1 AND probed_at IS NOT NULL'
       return (await fixture.pool.query(sql, [host])).rowCount ?? 0
@@ -197,7 +201,7 @@ describe('discovery', () => {
         await due(host, 3)
       }
       const pace = { gapMs: 20, turnMs: 200 }
-      await probeDue({ ...fixture, pace, stopping: stopping.signal, forMs: 20_000 })
+      await probeDue({ ...fixture, pace, stopping: stopping.signal, forMs: 60_000 })
       for (const host of others) expect(await probed(host), host).to.equal(3)
       expect(await probed('shop.test')).to.be.within(1, HUGE / 100)
       expect(most).to.equal(1)

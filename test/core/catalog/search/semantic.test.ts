@@ -103,9 +103,11 @@ describe('semantic search', () => {
     const url = `${(way as unknown as { readonly origin: string }).origin}/v1/`
     return openAiEmbedder({ url, model, key: 'sk-test' }, way)
   }
-  const meaningOf = (model?: string) => {
+  /** Waits longer than a search of production, so that a busy machine does not time out. */
+  const meaningOf = (model?: string, timeoutMs = 60_000) => {
     const log = createLog('silent', { write: () => {} })
-    return new SemanticRanker({ pool: database.pool, embedder: embedderOf(model), clock, log })
+    const embedder = embedderOf(model)
+    return new SemanticRanker({ pool: database.pool, embedder, clock, log, timeoutMs })
   }
   const find = async (query: string, meaning?: SemanticRanker) =>
     (await search(database.pool, clock, { query, limit: 9 }, meaning)).hits
@@ -176,7 +178,9 @@ describe('semantic search', () => {
   for (const [title, trouble] of Object.entries(troubles)) {
     it(`ranks by words only if the embedding API ${title}`, async () => {
       answer = trouble
-      expect(await ids('bank day water', meaningOf())).to.deep.equal(await ids('bank day water'))
+      const byWords = await ids('bank day water')
+      const timeoutMs = title === 'hangs' ? 100 : undefined
+      expect(await ids('bank day water', meaningOf(undefined, timeoutMs))).to.deep.equal(byWords)
     })
   }
 
