@@ -82,7 +82,8 @@ async function lockListing(client: PoolClient, id: string): Promise<ListingBefor
         WHERE o.host = l.host AND o.next_probe_at IS NOT NULL) AS "hostListings",
        extract(epoch FROM now() - coalesce(l.last_verified_at, l.first_seen_at))::float8 / 86400
          AS "daysDead"
-     FROM hub.listing l WHERE l.id = $1 AND l.reason IS DISTINCT FROM 'opted_out' FOR NO KEY UPDATE`,
+     FROM hub.listing l WHERE l.id = $1 AND l.reason IS DISTINCT FROM 'opted_out'
+     FOR NO KEY UPDATE`,
     [id],
   )
   return rows[0]

@@ -168,8 +168,9 @@ describe('discovery', () => {
     const due = async (host: string, count: number): Promise<void> => {
       for (let first = 1; first <= count; first += BATCH) {
         await fixture.database.admin.query(
-          `INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
-             provider, scheme, network, asset, pay_to, price, payable, offers, state, reason, rank)
+          `INSERT INTO hub.listing (id, url, method, origin, host, name, description, category,
+             tags, provider, scheme, network, asset, pay_to, price, payable, offers, state,
+             reason, rank)
            SELECT 'ext_' || lpad(n::text, 22, md5($1)), 'http://' || $1 || '/' || n, 'GET',
              'http://' || $1, $1, 'n', '', 'other', '{}', 'p', 'exact', 'eip155:8453', 'a', 'p', 1,
              false, '[]', 'unlisted', 'unverified', 1 FROM generate_series($2::integer, $3) n`,
