@@ -7,6 +7,9 @@ import { search } from '../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { rounded } from '../load.ts'
 import type { Target } from '../report.ts'
+import { bm25 } from './bm25.ts'
+import { miniSearch, ours } from './engines.ts'
+import { type GradedQuery, measure, type Sample } from './relevance.ts'
 import { type IndexRow, isSpam, spamRows } from './spam.ts'
 
 /** Judged query over the listings of a data directory; the README describes the files. */
@@ -62,7 +65,8 @@ export async function measureRealListings(
 ): Promise<RealListings> {
   const rows = readLines<IndexRow>(folder, 'listings.jsonl')
   const named = rows.flatMap(normalized)
-  await insertListings(admin, [...named, ...spamRows().flatMap(normalized)])
+  const listed = [...named, ...spamRows().flatMap(normalized)]
+  await insertListings(admin, listed)
   const ids = new Map(named.map(({ resource, id }) => [resource, id]))
   const halves: Record<Half, Outcome[]> = { development: [], held_out: [] }
   for (const file of readdirSync(folder)
@@ -75,6 +79,7 @@ export async function measureRealListings(
   const figures: Record<string, number> = { real_rows: rows.length }
   recordHalf(figures, 'development', halves.development)
   recordHalf(figures, 'held_out', halves.held_out)
+  await compareEngines(pool, listed, halves.held_out, ids, figures)
   figures['category_accuracy'] = categoryAccuracy(named, readLines(folder, 'categories.jsonl'))
   return { figures, targets: targetsOf(figures), halves }
 }
@@ -110,6 +115,36 @@ function recordHalf(figures: Record<string, number>, half: Half, all: readonly O
   figures[`nothing_fits_${half}`] = share(unanswerable, ({ isNothing }) => isNothing)
   figures[`spam_in_top_5_${half}`] = share(all, ({ hasSpam }) => hasSpam)
 }
+
+/** Records nDCG@5 of the hub and of two BM25 libraries over the answerable queries held out. */
+async function compareEngines(
+  pool: Pool,
+  listed: readonly NamedRow[],
+  outcomes: readonly Outcome[],
+  ids: ReadonlyMap<string, string>,
+  figures: Record<string, number>,
+): Promise<void> {
+  const samples = [...new Map(listed.map((row) => [row.id, sampleOf(row)])).values()]
+  const queries = outcomes.flatMap(({ query: { query, relevant } }): GradedQuery[] => {
+    const grades = relevant.flatMap((url) => (ids.has(url) ? [[ids.get(url)!, 3] as const] : []))
+    return grades.length === 0 ? [] : [{ query, grades: new Map(grades) }]
+  })
+  const engines = { hub: ours(pool), bm25: bm25(samples), minisearch: miniSearch(samples) }
+  for (const [name, engine] of Object.entries(engines)) {
+    const { ndcg } = await measure(queries, engine, PAGE)
+    figures[`${name}_real_held_out_ndcg5`] = rounded(ndcg, 3)
+  }
+}
+
+const sampleOf = ({ id, candidate }: NamedRow): Sample => ({
+  id,
+  name: candidate.name,
+  category: candidate.category,
+  price: Number(candidate.offers[0].price),
+  tags: candidate.tags,
+  summary: candidate.description,
+  endpoints: new URL(candidate.url).pathname,
+})
 
 /** Share of judged rows whose category is one of those that the judge accepts. */
 function categoryAccuracy(rows: readonly NamedRow[], judged: readonly JudgedCategory[]): number {

@@ -90,10 +90,10 @@ function gradedQueryOf(line: string): GradedQuery {
   }
 }
 
-/** Normalized discounted cumulative gain of the first ten: gain 2^grade − 1, discount log2. */
-function ndcg10(ids: readonly string[], grades: GradedQuery['grades']): number {
+/** Normalized discounted cumulative gain of the first hits: gain 2^grade − 1, discount log2. */
+function ndcgOf(ids: readonly string[], grades: GradedQuery['grades'], depth: number): number {
   const dcg = (values: readonly number[]) =>
-    values.slice(0, 10).reduce((sum, grade, i) => sum + (2 ** grade - 1) / Math.log2(i + 2), 0)
+    values.slice(0, depth).reduce((sum, grade, i) => sum + (2 ** grade - 1) / Math.log2(i + 2), 0)
   const best = [...grades.values()].toSorted((a, b) => b - a)
   return dcg(ids.map((id) => grades.get(id) ?? 0)) / dcg(best)
 }
@@ -109,16 +109,17 @@ export interface Quality {
   readonly mrr: number
 }
 
-/** Returns the mean quality of `find` over the queries. */
+/** Returns the mean quality of `find` over the queries, nDCG of the first `depth` hits. */
 export async function measure(
   queries: readonly GradedQuery[],
   find: (query: GradedQuery) => Promise<readonly string[]> | readonly string[],
+  depth = 10,
 ): Promise<Quality> {
   let ndcg = 0
   let mrr = 0
   for (const judged of queries) {
     const ids = await find(judged)
-    ndcg += ndcg10(ids, judged.grades)
+    ndcg += ndcgOf(ids, judged.grades, depth)
     mrr += reciprocalRank(ids, judged.grades)
   }
   return { ndcg: ndcg / queries.length, mrr: mrr / queries.length }
