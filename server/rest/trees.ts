@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { HASH_BYTES } from '../../core/crypto/merkle.ts'
 import { Fault } from '../../core/errors.ts'
+import { CachedTree } from '../../core/ledger/transparency/cached-tree.ts'
 import { readBundle } from '../../core/ledger/transparency/leaves.ts'
 import { findSignedTree, HEADS, treeName } from '../../core/ledger/transparency/signed-tree.ts'
 import { StoredTree } from '../../core/ledger/transparency/stored-tree.ts'
@@ -89,7 +90,7 @@ const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
       const tree = readTree(params.shard)
       const to = await coveredSize(pool, tree, wanted)
       if (from > to) throw new Fault('validation_failed', `from: must be at most ${to}.`)
-      const hashes = await readConsistencyProof(new StoredTree(pool, tree), from, to)
+      const hashes = await readConsistencyProof(new CachedTree(pool, tree), from, to)
       return { body: { from, to, hashes: hashes.map(base64) } }
     },
   }),
@@ -112,7 +113,7 @@ const proofRoutes = (pool: Pool): readonly AnyRoute[] => [
       if (index >= covered) {
         throw new Fault('validation_failed', `leaf_index: must be below ${covered}.`)
       }
-      const path = await readInclusionProof(new StoredTree(pool, tree), index, covered)
+      const path = await readInclusionProof(new CachedTree(pool, tree), index, covered)
       return { body: { leaf_index: index, size: covered, path: path.map(base64) } }
     },
   }),

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { AccountRef } from '../ledger.ts'
+import { CachedTree } from './cached-tree.ts'
 import { findSignedTree, type SignedTree } from './signed-tree.ts'
-import { StoredTree } from './stored-tree.ts'
-import { readInclusionProof } from './tree.ts'
+import { readInclusionProofs } from './tree.ts'
 
 /** Entry of the journal, with its path to the root that a checkpoint signs. */
 export interface ProvenEntry {
@@ -66,24 +66,28 @@ export async function proveEntries(
   id: string,
   owner?: Owner,
 ): Promise<readonly ProvenEntry[]> {
-  const found = await findEntries(pool, id, owner)
+  // The checkpoint is read beside the entries; one that misses the newest of them is no fault.
+  const early = owner && findSignedTree(pool, owner.shard)
+  const [found, known] = await Promise.all([findEntries(pool, id, owner), early])
   const shards = [...new Set(found.map(({ shard }) => shard))]
-  const signed = new Map(
-    await Promise.all(
-      shards.map(async (shard) => [shard, await findSignedTree(pool, shard)] as const),
-    ),
-  )
-  const proven = found.map((entry) => proveEntry(pool, entry, signed.get(entry.shard)))
-  return (await Promise.all(proven)).filter((each) => each !== undefined)
+  const proven = shards.map(async (shard) => {
+    const signed = owner ? known : await findSignedTree(pool, shard)
+    return signed ? proveShard(pool, found, shard, signed) : []
+  })
+  return (await Promise.all(proven)).flat()
 }
 
-async function proveEntry(
+/** Proves the entries of one shard that its checkpoint covers. */
+async function proveShard(
   pool: Pick<Pool, 'query'>,
-  { shard, seq, row }: FoundEntry,
-  signed: SignedTree | undefined,
-): Promise<ProvenEntry | undefined> {
-  if (!signed || signed.size < seq) return undefined
-  const index = Number(seq) - 1
-  const path = await readInclusionProof(new StoredTree(pool, shard), index, signed.size)
-  return { shard, index, row, path, checkpoint: signed.note }
+  found: readonly FoundEntry[],
+  shard: number,
+  { size, note }: SignedTree,
+): Promise<readonly ProvenEntry[]> {
+  const entries = found
+    .filter((entry) => entry.shard === shard && entry.seq <= size)
+    .map(({ seq, row }) => ({ index: Number(seq) - 1, row }))
+  const indexes = entries.map(({ index }) => index)
+  const paths = await readInclusionProofs(new CachedTree(pool, shard), indexes, size)
+  return entries.map((entry, n) => ({ ...entry, shard, path: paths[n]!, checkpoint: note }))
 }

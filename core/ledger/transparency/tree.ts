@@ -1,4 +1,5 @@
-import { EMPTY_ROOT, HASH_BYTES, nodeHash, perfectRoot, quotient } from '../../crypto/merkle.ts'
+import { EMPTY_ROOT, HASH_BYTES, nodeHash, quotient } from '../../crypto/merkle.ts'
+import { subtreesOf } from './subtrees.ts'
 import { TILE_HEIGHT, TILE_WIDTH, type Tile, TREE_SIZE_MAX, tileOf } from './tile.ts'
 
 /** Reads the tiles of one tree. */
@@ -43,7 +44,30 @@ export async function readInclusionProof(
   index: number,
   size: number,
 ): Promise<readonly Buffer[]> {
+  const [path] = await readInclusionProofs(reader, [index], size)
+  return path!
+}
+
+/**
+ * Computes the inclusion proofs of several leaves; reads the tiles of all at once.
+ * @throws RangeError as `readInclusionProof`
+ */
+export async function readInclusionProofs(
+  reader: TileReader,
+  indexes: readonly number[],
+  size: number,
+): Promise<readonly (readonly Buffer[])[]> {
   assertSize(size)
+  const paths = indexes.map((index) => inclusionPath(index, size))
+  const hashes = await readRanges(reader, size, paths.flat())
+  let end = 0
+  return paths.map((path) => {
+    end += path.length
+    return hashes.slice(end - path.length, end)
+  })
+}
+
+function inclusionPath(index: number, size: number): readonly Range[] {
   if (!Number.isSafeInteger(index) || index < 0 || index >= size) {
     throw new RangeError(`no leaf ${index} in a tree of ${size}`)
   }
@@ -60,7 +84,7 @@ export async function readInclusionProof(
       begin = middle
     }
   }
-  return readRanges(reader, size, path.reverse())
+  return path.reverse()
 }
 
 /**
@@ -165,5 +189,5 @@ function checkedTile({ level, index, width }: Tile, hashes: Buffer | undefined):
 
 function nodeIn(hashes: Buffer, node: Node): Buffer {
   const { first, count } = placeOf(node)
-  return perfectRoot(hashes.subarray(first * HASH_BYTES, (first + count) * HASH_BYTES))
+  return subtreesOf(hashes).root(first, count)
 }
