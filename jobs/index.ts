@@ -28,7 +28,9 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
     createSchema: false,
     ...SUPERVISION,
   })
-  boss.on('error', (err) => logFailure(log, 'warn', { err }, 'the job queue reported an error'))
+  boss.on('error', (err) => {
+    logFailure(log, 'warn', { err: withoutQueue(err) }, 'the job queue reported an error')
+  })
   const stopping = new AbortController()
   await using scope = new AsyncDisposableStack()
   scope.defer(() => boss.stop({ graceful: true, timeout: STOP_MS }))
@@ -52,4 +54,14 @@ export async function startJobs(url: string, deps: JobDeps): Promise<{ stop(): P
       await Promise.all([running.disposeAsync(), withTimeout(STOP_MS, queues)])
     },
   }
+}
+
+/**
+ * Restores an error that pg-boss copied into an object of no class, and names no queue, so that it
+ * is part of the outage that all queues report.
+ */
+function withoutQueue(error: object & { readonly message: string }): Error {
+  if (error instanceof Error) return error
+  const [message] = error.message.split(' (Queue: ')
+  return Object.assign(new Error(message), { ...error, message })
 }

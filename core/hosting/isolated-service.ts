@@ -109,6 +109,9 @@ async function isListed(plugin: IsolatedPlugin): Promise<boolean> {
   return result?.is === 'done' && result.answer.kind === 'value' && result.answer.value === true
 }
 
+/** Any other error of an isolated plugin. Its text says nothing about the hub. */
+export class IsolatedError extends Error {}
+
 /** Rethrows a serialized error of the plugin as the original class. */
 async function rethrowPluginError(work: Promise<TaskResult>): Promise<TaskResult> {
   try {
@@ -132,7 +135,7 @@ function decodeThrown(thrown: ThrownError): Error {
     const details = after === undefined ? extras : { ...extras, retryAfterSeconds: after }
     return new Failure(status, code, detail, details)
   }
-  const error = new Error(detail)
+  const error = new IsolatedError(detail)
   if (thrown.stack !== undefined) error.stack = thrown.stack
   return error
 }

@@ -27,6 +27,9 @@ interface Prepared {
   readonly sandbox: SandboxPlace | undefined
 }
 
+/** Signals that end a hub. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
 /** Milliseconds after which the first process loads even if no worker serves. */
 const SERVING_MS = 10_000
 
@@ -52,7 +55,7 @@ export async function forkEarly(
     early.push({ worker, missed })
   }
   if (!prepared) return
-  process.once('SIGTERM', drainEarly)
+  for (const signal of SIGNALS) process.once(signal, drainEarly)
   const serving = early.map(({ worker }) => letServe(worker, prepared))
   await Promise.race([...serving, sleep(SERVING_MS, undefined, { ref: false })])
 }
@@ -92,7 +95,7 @@ export function configureCluster(inheritsSocket: boolean): void {
 
 /** Returns a worker that was forked early and lives, else a new one. Its caller stops it. */
 export function forkWorker(): ForkedWorker {
-  process.off('SIGTERM', drainEarly)
+  for (const signal of SIGNALS) process.off(signal, drainEarly)
   const forked = early.shift()
   if (!forked) return { worker: cluster.fork(), missed: [] }
   return forked.worker.isDead() ? forkWorker() : forked

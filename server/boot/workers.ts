@@ -52,6 +52,8 @@ class WorkerPool implements Servers {
   readonly #registry = new AggregatorRegistry()
   /** Workers that may listen: the others have nothing to drain. */
   readonly #listening = new WeakSet<Worker>()
+  /** Workers that are replaced before they exit. */
+  readonly #failing = new WeakSet<Worker>()
   #exitTimes: number[] = []
   #stopping = false
 
@@ -114,6 +116,7 @@ class WorkerPool implements Servers {
         if (said.hub === 'hello') void this.#sendSandboxPlace(worker)
         else if (said.hub === 'opened') void this.#letListen(worker)
         else if (said.hub === 'counted?') void this.#sendMetrics(worker, said.question)
+        else if (said.hub === 'failing') this.#replaceFailing(worker, said.origin)
         else if (said.hub === 'ready') {
           this.#listening.add(worker)
           resolve(said.port)
@@ -130,19 +133,19 @@ class WorkerPool implements Servers {
     return port
   }
 
-  /** Replaces a worker after its exit, or before it drains because of an unhandled error. */
+  /** Replaces a worker before it drains because of an unhandled error. */
+  #replaceFailing(worker: Worker, origin: NodeJS.UncaughtExceptionOrigin): void {
+    this.#failing.add(worker)
+    countUnhandledError(origin)
+    void this.#replace().then(() => sendTo(worker, { hub: 'replaced' }))
+  }
+
+  /** Replaces a worker after its exit. */
   #watch(worker: Worker): void {
-    let isReplaced = false
-    worker.on('message', (said: WorkerMessage) => {
-      if (said.hub !== 'failing') return
-      isReplaced = true
-      countUnhandledError(said.origin)
-      void this.#replace().then(() => sendTo(worker, { hub: 'replaced' }))
-    })
     const replace = (code: number | null, signal: string | null): void => {
       if (this.#stopping) return
       this.#log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
-      if (!isReplaced) void this.#replace()
+      if (!this.#failing.has(worker)) void this.#replace()
     }
     if (worker.isDead()) replace(worker.process.exitCode, worker.process.signalCode)
     else worker.once('exit', replace)

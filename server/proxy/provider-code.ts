@@ -2,7 +2,9 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
+import { IsolatedError } from '../../core/hosting/isolated-service.ts'
 import type { Log } from '../../core/log.ts'
+import { componentOf } from '../../core/outages.ts'
 import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin/index.ts'
 import { RenderError } from '../../core/plugin/render-error.ts'
 import { discardBody } from '../http/response-stream.ts'
@@ -52,6 +54,9 @@ export function providerFault(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new Fault('timeout', undefined, { extras: { reason: 'deadline' }, cause: error })
   }
+  // Plugins of the hub itself share its database.
+  if (!(error instanceof IsolatedError) && componentOf(error) === 'database')
+    return new Fault('service_unavailable', undefined, { cause: error })
   log.warn({ err: error, service: slug }, 'a handler threw')
   return new Fault('plugin_failed', undefined, {
     extras: { reason: 'handler_threw' },

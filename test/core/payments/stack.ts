@@ -62,7 +62,11 @@ export async function startStack() {
 }
 
 /** Production settings with the wallets of a stack, whose keys are in the environment. */
-export const productionOf = ({ rpcUrl, payTo: treasury, wallets }: Stack) => ({
+export const productionOf = ({
+  rpcUrl,
+  payTo: treasury,
+  wallets,
+}: Pick<Stack, 'rpcUrl' | 'payTo' | 'wallets'>) => ({
   rpcUrl,
   treasury,
   spendKey: { kind: 'environment', key: wallets.spend.key } as const,
@@ -72,9 +76,9 @@ export const productionOf = ({ rpcUrl, payTo: treasury, wallets }: Stack) => ({
 })
 
 /** Identity of the stack's local chain, which is not Base. */
-export const identityOf = async (stack: Stack): Promise<ChainIdentity> => ({
+export const identityOf = async ({ chain }: Pick<Stack, 'chain'>): Promise<ChainIdentity> => ({
   ...BASE_MAINNET,
-  genesis: await stack.chain.genesis(),
+  genesis: await chain.genesis(),
   code: [
     { name: 'USDC', address: USDC, hash: keccak256(contracts.DevUSDC.deployed as Hex) },
     {

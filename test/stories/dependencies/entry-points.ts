@@ -1,107 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { usd } from '../../../core/money.ts'
-import type { Hex } from '../../../core/payments/chain/asset.ts'
-import { readPayment } from '../../../core/payments/receiving/payment.ts'
-import { jobs } from '../../../jobs/jobs.ts'
-import { reconcileChain } from '../../../jobs/reconcile-chain.ts'
 import type { DeliveryJson } from '../../../server/rest/account/webhook-deliveries.ts'
-import { callTool } from '../../server/mcp/ask.ts'
-import { type ApiResponse, ask, payFor } from '../../support/ask.ts'
+import { type ApiResponse, ask } from '../../support/ask.ts'
 import { PRICE } from '../counted-service.ts'
-import type { Dependency, Fixture } from './fixture.ts'
+import { callHub, type EntryPoint, type Outcome, readResponse } from './entry-point.ts'
+import type { Fixture } from './fixture.ts'
+import { JOBS } from './job-entry-points.ts'
+import { PAID } from './paid-entry-points.ts'
 
-/** Result of a request at any entry point. */
-export interface Outcome {
-  readonly ok: boolean
-  /** Code of the problem. */
-  readonly code?: string | undefined
-  /** State of a payment to a seller, if one was sent. */
-  readonly payment?: string | undefined
-  readonly charged: bigint
-  readonly isProblem: boolean
-  readonly advice?: string
-  readonly retryable?: boolean
-  readonly text: string
-}
-
-/** Request whose repetitions have one effect. */
-export interface PreparedRequest {
-  readonly send: () => Promise<Outcome>
-  /** USDC that its payer sends, in microdollars. */
-  readonly usdc?: bigint
-  /** Nonce of the payment. */
-  readonly nonce?: Hex
-  /** Change of the credits of the agent. */
-  readonly credits?: bigint
-}
-
-/** Request that needs dependencies. */
-export interface EntryPoint {
-  readonly name: string
-  readonly uses: readonly Dependency[]
-  prepare(fixture: Fixture): Promise<PreparedRequest>
-}
-
-const BOUGHT = usd('6')
-const TOPUP = usd('5')
 const EXTERNAL_PRICE: bigint = usd('0.01')
 const WORK_PRICE: bigint = PRICE
-const WORK = { path: '/proxy/counted/work', body: {} }
-const PURCHASE = { path: '/v1/credits/purchase', body: { amount_microdollars: Number(BOUGHT) } }
-
-/** Reads a response of REST or the proxy. */
-function readResponse({ status, headers, body, text }: ApiResponse): Outcome {
-  const payment = body['payment'] as { readonly state?: string } | undefined
-  return {
-    ok: status === 200 || status === 201,
-    code: body['code'] as string | undefined,
-    payment: payment?.state,
-    charged: BigInt(Number(body['charged_microdollars'] ?? 0)),
-    isProblem: headers['content-type'] === 'application/problem+json' && body['status'] === status,
-    advice: String(body['advice']),
-    retryable: body['retryable'] === true,
-    text,
-  }
-}
-
-/** Posts JSON with an x402 payment that is signed now. */
-async function paidRequest(
-  { eve }: Fixture,
-  { url, path, body, key }: { url: string; path: string; body: object; key?: string },
-): Promise<Pick<PreparedRequest, 'send' | 'nonce'>> {
-  const send = (headers = {}) => ask(url, path, { method: 'POST', body, key, headers })
-  const offered = await send()
-  if (offered.status !== 402) throw new Error(`no offer: ${offered.text}`)
-  const payment = await payFor(eve, url, offered)
-  const { nonce } = readPayment(payment).payload.authorization
-  return { nonce, send: async () => readResponse(await send({ 'payment-signature': payment })) }
-}
-
-/** Calls an MCP tool. */
-async function callHub(
-  { running, agent }: Fixture,
-  tool: string,
-  args: Readonly<Record<string, unknown>>,
-): Promise<Outcome> {
-  const called = await callTool(running, agent.apiKey, tool, args).catch((error: Error) => error)
-  if (called instanceof Error) {
-    const code = /"code":"(\w+)"/.exec(called.message)?.[1]
-    const retryable = called.message.includes('"retryable":true')
-    return { ok: false, code, charged: 0n, isProblem: true, retryable, text: called.message }
-  }
-  const { isError, data } = called
-  const payment = data['payment'] as { readonly state?: string } | undefined
-  return {
-    ok: isError !== true,
-    code: data['error'] as string | undefined,
-    payment: payment?.state,
-    charged: usd((data['charged_usd'] as string | undefined) ?? '0'),
-    isProblem: typeof data['error'] === 'string',
-    advice: String(data['next']),
-    retryable: data['retryable'] === true,
-    text: JSON.stringify(data),
-  }
-}
 
 const keyed = (key: string, body: object) => ({
   key,
@@ -110,74 +18,6 @@ const keyed = (key: string, body: object) => ({
 })
 
 const weather = ({ sandbox }: Fixture): string => `${sandbox.sellerUrl}/weather?city=Oslo`
-
-/** Runs a job, which reports failures by rejecting. */
-type RunJob = (deps: Fixture['jobDeps'], stopping: AbortSignal) => unknown
-
-/** Runs a job, or what it does when it is due. */
-const job = (name: keyof typeof jobs, uses: readonly Dependency[], due?: RunJob): EntryPoint => ({
-  name: `job ${name}`,
-  uses,
-  prepare: async ({ jobDeps }) => ({
-    send: async () => {
-      try {
-        await (due ?? (jobs[name].run as RunJob))(jobDeps, new AbortController().signal)
-        return { ok: true, charged: 0n, isProblem: false, text: '' }
-      } catch (error) {
-        const text = String(error)
-        return { ok: false, code: 'job_failed', charged: 0n, isProblem: true, text }
-      }
-    },
-  }),
-})
-
-const PAID: readonly EntryPoint[] = [
-  {
-    name: 'call without a key by x402',
-    uses: ['node', 'database'],
-    prepare: async (fixture) => {
-      const { url } = fixture.running
-      return { ...(await paidRequest(fixture, { url, ...WORK })), usdc: PRICE }
-    },
-  },
-  {
-    name: 'purchase of credits',
-    uses: ['node', 'database'],
-    prepare: async (fixture) => {
-      const { url } = fixture.running
-      const order = { url, ...PURCHASE, key: fixture.agent.apiKey }
-      return { ...(await paidRequest(fixture, order)), usdc: BOUGHT, credits: BOUGHT }
-    },
-  },
-  {
-    name: 'top-up by the id of a key',
-    uses: ['node'],
-    prepare: async (fixture) => {
-      const order = { key_id: fixture.agent.keyId, amount_microdollars: Number(TOPUP) }
-      const body = { ...order, purchase_id: `pur_${randomUUID()}` }
-      const { url } = fixture.running
-      const sent = await paidRequest(fixture, { url, path: '/v1/topups', body })
-      return { ...sent, usdc: TOPUP, credits: TOPUP }
-    },
-  },
-  {
-    name: 'call by x402 through a remote facilitator',
-    uses: ['facilitator'],
-    prepare: async (fixture) => {
-      const { url } = fixture.remote
-      return { ...(await paidRequest(fixture, { url, ...WORK })), usdc: PRICE }
-    },
-  },
-  {
-    name: 'purchase through a remote facilitator',
-    uses: ['facilitator'],
-    prepare: async (fixture) => {
-      const { url } = fixture.remote
-      const order = { url, ...PURCHASE, key: fixture.agent.apiKey }
-      return { ...(await paidRequest(fixture, order)), usdc: BOUGHT, credits: BOUGHT }
-    },
-  },
-]
 
 const FROM_CREDITS: readonly EntryPoint[] = [
   {
@@ -287,14 +127,4 @@ async function signIn(url: string, request: object): Promise<Outcome> {
   return { ...readResponse(response), ok: response.status === 202 }
 }
 
-export const ENTRY_POINTS: readonly EntryPoint[] = [
-  ...PAID,
-  ...FROM_CREDITS,
-  ...UNPAID,
-  job('reconcile-chain', ['node'], reconcileChain),
-  job('account-gas', ['node']),
-  job('check-wallet-keys', ['node']),
-  job('discover-transfers', ['node']),
-  job('discover-indexes', ['index']),
-  job('embed-documents', ['embeddings']),
-]
+export const ENTRY_POINTS: readonly EntryPoint[] = [...PAID, ...FROM_CREDITS, ...UNPAID, ...JOBS]

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import nock from 'nock'
@@ -19,13 +19,16 @@ import { web3Signer } from '../../../core/payments/wallets/web3signer.ts'
 import { startJobs } from '../../../jobs/index.ts'
 import type { JobDeps } from '../../../jobs/job.ts'
 import { plugins, privileged } from '../../../plugins/index.ts'
+import { prepareSandbox } from '../../../server/boot/prepare-sandbox.ts'
 import { startHub } from '../../../server/boot/start.ts'
 import { startSandbox } from '../../../server/sandbox/start.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
+import { LOOSE_RULES } from '../../core/payments/payouts/fixture.ts'
 import { serveKms, serveWeb3Signer } from '../../core/payments/wallets/signer-servers.ts'
 import { openSecondHub } from '../../server/rest/finance/fixture.ts'
 import { ask } from '../../support/ask.ts'
-import { FaultProxy } from '../../support/fault-proxy.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type FailureMode, FaultProxy } from '../../support/fault-proxy.ts'
 import { openMailbox } from '../../support/mailbox.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { openReceiver } from '../../support/receiver.ts'
@@ -53,6 +56,12 @@ export type Fixture = Awaited<ReturnType<typeof openFixture>>
 
 const REMOTE_TIMEOUT_MS = 500
 
+/** Price of a page that the hub has fetched before. */
+export const CACHED_PAGE_PRICE: bigint = usd('0.002')
+/** Amount that a provider is owed to be paid out at once. */
+export const PAYOUT: bigint = usd('1')
+const PROMPT_PAYOUTS = { rules: LOOSE_RULES, minimum: usd('1') }
+
 /** Kinds of remote signers. */
 export const SIGNERS = {
   web3signer: {
@@ -76,6 +85,10 @@ const AWS = {
   AWS_EC2_METADATA_DISABLED: 'true',
 }
 
+/** Process of the local chain of a data directory. */
+const chainOf = async (dataDir: string): Promise<number> =>
+  Number.parseInt(await readFile(join(dataDir, 'chain/chain.pid'), 'utf8'), 10)
+
 function restoreEnvironment(scope: AsyncDisposableStack): void {
   const environment = { ...process.env }
   scope.defer(() => {
@@ -85,7 +98,6 @@ function restoreEnvironment(scope: AsyncDisposableStack): void {
     }
   })
 }
-const log = createLog('silent')
 
 /**
  * Two hubs on one database, each of whose dependencies can be made to fail. The first settles
@@ -94,6 +106,8 @@ const log = createLog('silent')
 export async function openFixture(signer: SignerKind) {
   nock.restore()
   anew()
+  const lines: string[] = []
+  const log = createLog('warn', { write: (line) => lines.push(line) })
   await using scope = new AsyncDisposableStack()
   const unhandled = watchUnhandled(scope)
   restoreEnvironment(scope)
@@ -104,6 +118,7 @@ export async function openFixture(signer: SignerKind) {
   const sandbox = await startSandbox({ dataDir, logins: { url: database.url }, log })
   scope.defer(() => sandbox.stop())
   const servers = await openServers(scope, sandbox, signer)
+  const chain = await chainOf(dataDir)
   const proxies = await openProxies(scope, {
     ...servers.ports,
     node: Number(new URL(sandbox.rpcUrl).port),
@@ -123,13 +138,14 @@ export async function openFixture(signer: SignerKind) {
     HUB_SANDBOX_HOSTS: `receiver.test=${at('webhook')},index.test=${at('index')}`,
   }
   const config = { ...readConfig(env), dataDir, port: 0, databaseUrl: through.href }
-  let jobDeps: JobDeps | undefined
+  let deps: JobDeps | undefined
+  let isNodeStopped = false
   const running = await startHub({
     config,
     parts: {
       plugins: [...plugins, counted],
       privileged,
-      startJobs: (url, deps) => startJobs(url, (jobDeps = deps)),
+      startJobs: (url, given) => startJobs(url, (deps = given)),
     },
     log,
     sandboxPlace: {
@@ -140,6 +156,9 @@ export async function openFixture(signer: SignerKind) {
     },
   })
   scope.defer(() => running.stop())
+  const payouts = { ...deps!.payouts!, pool: running.hub.financePool, ...PROMPT_PAYOUTS }
+  const jobDeps = { ...deps!, payouts }
+  await prepareSandbox(sandbox, running.hub, payouts, log)
   const { money, wallets, hosts } = sandbox
   const service = httpFacilitator({
     url: `http://${at('facilitator')}`,
@@ -168,6 +187,8 @@ export async function openFixture(signer: SignerKind) {
   await fund(sandbox.rpcUrl, eve.address, { usdc: usd('500') })
   const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
   const agent = await new HubClient({ baseUrl: running.url, wallet }).register()
+  const poorWallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
+  const poor = await new HubClient({ baseUrl: running.url, wallet: poorWallet }).register()
   const { ledger } = running.hub
   const owner = await ledger.account(creditsOf(agent.keyId))
   const event = { type: 'credits.purchased', credits: owner.code, amount: usd('50') } as const
@@ -175,6 +196,10 @@ export async function openFixture(signer: SignerKind) {
   const { body } = await ask(running.url, '/v1/webhooks', {
     key: agent.apiKey,
     body: { url: 'http://receiver.test/hook', events: ['balance.low'] },
+  })
+  const pagePath = `/proxy/magazine/fetch?url=${encodeURIComponent(sandbox.pageUrl)}`
+  await eventually(async () => {
+    return (await ask(running.url, pagePath, { key: agent.apiKey })).status === 200 // now cached
   })
   const opened = scope.move()
   return {
@@ -187,9 +212,25 @@ export async function openFixture(signer: SignerKind) {
     unhandled,
     eve,
     agent,
-    jobDeps: jobDeps!,
+    /** Agent without credits. */
+    poor,
+    jobDeps,
+    pagePath,
+    /** Logged warnings and errors. */
+    lines,
+    /** Makes a dependency fail, or work again. A node that hangs is a process that is stopped. */
+    async fail(name: Dependency, mode: FailureMode | undefined): Promise<void> {
+      const wasStopped = isNodeStopped && name === 'node'
+      const isStopped = mode === 'hangs' && name === 'node'
+      if (name === 'node') {
+        process.kill(chain, isStopped ? 'SIGSTOP' : 'SIGCONT')
+        isNodeStopped = isStopped
+      }
+      if (!isStopped && !wasStopped) await proxies[name].fail(mode)
+    },
     hookId: String(body['webhook_id']),
     async close(): Promise<void> {
+      process.kill(chain, 'SIGCONT')
       await heal(proxies)
       await opened.disposeAsync()
       nock.activate()

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sleep } from '../../../core/clock.ts'
+import { sleep, withDeadline } from '../../../core/clock.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
@@ -8,7 +8,8 @@ import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { FailureMode } from '../../support/fault-proxy.ts'
 import { PRICE } from '../counted-service.ts'
-import { ENTRY_POINTS, type Outcome, type PreparedRequest } from './entry-points.ts'
+import type { Outcome, PreparedRequest } from './entry-point.ts'
+import { ENTRY_POINTS } from './entry-points.ts'
 import { type Dependency, type Fixture, openFixture, type SignerKind } from './fixture.ts'
 
 /** Responses that a failing dependency may cause. Anything else misleads, or is a fault of ours. */
@@ -67,22 +68,42 @@ async function testCell(
     affected.map(async (each) => ({ name: each.name, ...(await each.prepare(fixture)) })),
   )
   const fail = (how: FailureMode | undefined) =>
-    Promise.all(dependencies.map((each) => fixture.proxies[each].fail(how)))
+    Promise.all(dependencies.map((each) => fixture.fail(each, how)))
+  fixture.lines.length = 0
   await fail(mode)
   const isJob = ({ name }: NamedRequest): boolean => name.startsWith('job ')
   const running = Promise.all(requests.filter(isJob).map(({ send }) => send()))
   const asked = requests.filter((each) => !isJob(each))
-  const sent = Promise.all(asked.map(async (each) => faultOf(fixture, each, await each.send())))
+  const answering = Promise.all(asked.map(answerOf))
   await assertUnrelated(fixture, dependencies)
-  expect((await sent).flat().join('\n')).to.equal('')
+  const answers = await answering
+  assertQuiet(fixture, dependencies)
   await fail(undefined)
   await running
+  const faults = answers.map((answer, i) => faultOf(fixture, asked[i]!, answer))
+  expect((await Promise.all(faults)).flat().join('\n')).to.equal('')
   const outcomes = await Promise.all(requests.map((each) => recover(fixture, each)))
   await eventually(() => isResolved(fixture))
   await assertPaid(fixture, before, requests, outcomes)
+  for (const { check } of requests) await check?.()
   expect(await verifyLedger(fixture.database.pool)).to.have.property('ok', true)
   expect(fixture.unhandled.map(String)).to.deep.equal([])
 }
+
+/** Sends a request, whose answer comes in time whatever its dependencies do. */
+const answerOf = ({ name, send }: NamedRequest): Promise<Outcome> =>
+  withDeadline(ANSWER_MS, send(), () => new Error(`${name} was not answered`))
+
+/** Longest time limit of a call, and some more. */
+const ANSWER_MS = 100_000
+
+/** Checks that an outage is a few lines in the log, however many requests fail. */
+function assertQuiet({ lines }: Fixture, dependencies: readonly Dependency[]): void {
+  expect(lines.length, lines.join('')).to.be.at.most(LINES_MAX * dependencies.length)
+}
+
+/** Lines about one dependency: different errors are logged once each. */
+const LINES_MAX = 20
 
 /** Checks on the chain and in credits that who was served has paid, and nobody else. */
 async function assertPaid(
@@ -174,7 +195,8 @@ async function recover(fixture: Fixture, { name, send }: NamedRequest): Promise<
 const isRefused = ({ code, text }: Outcome): boolean =>
   code === 'payment_invalid' && text.includes('authorization_valid_before')
 
-const RECOVERY_MS = 40_000
+/** Longer than a payment is valid: one whose settlement failed midway ends only then. */
+const RECOVERY_MS = 100_000
 /** Within the rate limit of one key. */
 const POLL_MS = 500
 

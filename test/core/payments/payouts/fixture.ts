@@ -40,6 +40,20 @@ export interface Provider {
 
 export type PayoutFixture = Awaited<ReturnType<typeof startPayoutFixture>>
 
+/** Inserts a provider with a payout address. */
+export async function insertProvider(admin: Pool, id: string) {
+  const wallet = privateKeyToAddress(generatePrivateKey()).toLowerCase() as Hex
+  const principal = prefixedId('prn')
+  await admin.query(
+    `WITH owner AS (INSERT INTO hub.principal (id, wallet_address, shard) VALUES ($2, $3, 0)),
+       made AS (INSERT INTO hub.provider (id, owner) VALUES ($1, $2))
+     INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
+     VALUES ($1, $3, $2, $1, now())`,
+    [id, principal, wallet],
+  )
+  return { principal, wallet }
+}
+
 /** Ledger of two shards and a matching chain, with a funded spend wallet. */
 export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 } = {}) {
   const [database, stack] = await Promise.all([freshDatabase(), startStack()])
@@ -97,15 +111,7 @@ export async function startPayoutFixture({ opening = 1_000_000_000n, shards = 2 
     post,
     /** Creates a provider with a payout address and no earnings. */
     async provider(id: string, services = ['svc']): Promise<Provider> {
-      const wallet = privateKeyToAddress(generatePrivateKey()).toLowerCase() as Hex
-      const principal = prefixedId('prn')
-      await admin.query(
-        `WITH owner AS (INSERT INTO hub.principal (id, wallet_address, shard) VALUES ($2, $3, 0)),
-           made AS (INSERT INTO hub.provider (id, owner) VALUES ($1, $2))
-         INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
-         VALUES ($1, $3, $2, $1, now())`,
-        [id, principal, wallet],
-      )
+      const { principal, wallet } = await insertProvider(admin, id)
       const opened = await Promise.all(
         services.map((service) => ledger.open(earningsOf(id, service, false), 'USDC')),
       )
