@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { earningsOf } from '../../../core/ledger/postings.ts'
 import { createLog } from '../../../core/log.ts'
 import { sendPayouts } from '../../../core/payments/payouts/send.ts'
@@ -59,7 +58,7 @@ const payout: EntryPoint = {
   },
 }
 
-/** Starts with real money: without a response of the node, nothing is believed until it proves itself. */
+/** Starts with real money. Nothing is believed until the node has proved its chain. */
 const start: EntryPoint = {
   name: 'job of a start with real money',
   uses: ['node'],
@@ -79,7 +78,7 @@ const start: EntryPoint = {
   },
 }
 
-/** What a hub does without a request. */
+/** Work of a hub that nobody asks for. */
 export const JOBS: readonly EntryPoint[] = [
   job('reconcile-chain', ['node'], reconcileChain),
   job('account-gas', ['node']),
