@@ -97,7 +97,13 @@ async function speed(relevance: Relevance, figures: Record<string, number>): Pro
     }
     await load(4, 3, once)
     for (const concurrency of [1, 4, 50]) {
+      const [first, before] = [next, process.cpuUsage()]
       const { perSecond, p50Ms, p99Ms } = await load(concurrency, SECONDS, once)
+      const { user, system } = process.cpuUsage(before)
+      figures[`cpu_ms_per_search_at_${concurrency}`] = rounded(
+        (user + system) / 1_000 / (next - first),
+        2,
+      )
       figures[`searches_per_s_at_${concurrency}`] = rounded(perSecond)
       figures[`p50_ms_at_${concurrency}`] = rounded(p50Ms)
       figures[`p99_ms_at_${concurrency}`] = rounded(p99Ms)
