@@ -177,16 +177,23 @@ CREATE TABLE hub.call (
   request_hash bytea,
   response_hash bytea,
   entry uuid,
+  unit text,
+  quantity bigint,
+  unit_amount bigint,
+  unit_per bigint,
   CONSTRAINT call_pkey PRIMARY KEY (id),
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
+  CONSTRAINT call_metered CHECK (((num_nulls(unit, quantity, unit_amount, unit_per) = ANY (ARRAY[0, 4])) AND ((quantity IS NULL) OR ((charged)::numeric <= ceil((((quantity)::numeric * (unit_amount)::numeric) / (unit_per)::numeric)))))),
   CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text, 'taken'::text]))),
+  CONSTRAINT call_quantity_check CHECK ((quantity >= 0)),
   CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
 );
 CREATE INDEX call_entry ON hub.call USING btree (entry) WHERE (entry <> id);
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
 CREATE INDEX call_keyless ON hub.call USING btree (principal, at) WHERE (key_id IS NULL);
 CREATE INDEX call_service ON hub.call USING btree (service, at);
+CREATE INDEX call_usage ON hub.call USING btree (service, at) WHERE (quantity IS NOT NULL);
 CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_added();
 CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS old_calls NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_changed();
 GRANT INSERT, SELECT ON hub.call TO hub_app;
@@ -1286,10 +1293,17 @@ CREATE TABLE hub.price (
   computed boolean NOT NULL,
   commission_bps smallint NOT NULL,
   since timestamp with time zone DEFAULT now() NOT NULL,
+  unit text,
+  unit_amount bigint,
+  unit_per bigint,
   CONSTRAINT price_pkey PRIMARY KEY (endpoint, version),
   CONSTRAINT price_amount_check CHECK ((amount >= 0)),
   CONSTRAINT price_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT price_endpoint_fkey FOREIGN KEY (endpoint) REFERENCES hub.endpoint(id),
+  CONSTRAINT price_metered CHECK ((num_nulls(unit, unit_amount, unit_per) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT price_unit_amount_check CHECK ((unit_amount > 0)),
+  CONSTRAINT price_unit_check CHECK ((unit ~ '^[a-z][a-z0-9-]{0,31}$'::text)),
+  CONSTRAINT price_unit_per_check CHECK ((unit_per > 0)),
   CONSTRAINT price_version_check CHECK ((version > 0))
 );
 GRANT INSERT, SELECT ON hub.price TO hub_app;
@@ -1630,12 +1644,14 @@ CREATE TABLE hub.service (
   suspended_at timestamp with time zone,
   suspended_reason text,
   held_back boolean DEFAULT false NOT NULL,
+  free_units jsonb DEFAULT '{}'::jsonb NOT NULL,
   CONSTRAINT service_pkey PRIMARY KEY (slug),
   CONSTRAINT service_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
   CONSTRAINT service_check CHECK ((num_nulls(suspended_at, suspended_reason) = ANY (ARRAY[0, 2]))),
   CONSTRAINT service_digest CHECK (((family IS NOT NULL) OR (digest IS NULL))),
   CONSTRAINT service_family_check CHECK ((family ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT service_free_calls_per_month_check CHECK ((free_calls_per_month >= 0)),
+  CONSTRAINT service_free_units_check CHECK ((jsonb_typeof(free_units) = 'object'::text)),
   CONSTRAINT service_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT service_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
   CONSTRAINT service_slug_check CHECK ((slug ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),

@@ -14,7 +14,16 @@ import type { DeclaredService, HandlerResult, ThrownError } from './wire.ts'
 /** Encodes a plugin's declaration, results and errors as messages to the hub. */
 
 export function describeService(service: AnyService): DeclaredService {
-  const { slug, name, category, summary, provider, freeCallsPerMonth, deprecated } = service
+  const {
+    slug,
+    name,
+    category,
+    summary,
+    provider,
+    freeCallsPerMonth,
+    freeUnitsPerMonth,
+    deprecated,
+  } = service
   const endpoints = Object.entries(service.endpoints).map(([route, endpoint]) => [
     route,
     describeEndpoint(endpoint as AnyEndpoint),
@@ -32,6 +41,7 @@ export function describeService(service: AnyService): DeclaredService {
     summary,
     provider,
     ...(freeCallsPerMonth !== undefined && { freeCallsPerMonth }),
+    ...(freeUnitsPerMonth && { freeUnitsPerMonth: { ...freeUnitsPerMonth } }),
     ...(deprecated && { deprecated: { ...deprecated } }),
     endpoints: Object.fromEntries(endpoints),
     schedules: Object.fromEntries(schedules),
@@ -44,7 +54,7 @@ function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][s
   const { styles, form, streams, prepaid } = endpoint
   return {
     summary,
-    price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
+    price: describePrice(price),
     input: input.json,
     ...(output && { output: output.json }),
     ...(query && { query: [...query] }),
@@ -55,6 +65,13 @@ function describeEndpoint(endpoint: AnyEndpoint): DeclaredService['endpoints'][s
     ...(streams !== undefined && { streams }),
     ...(prepaid !== undefined && { prepaid }),
   }
+}
+
+function describePrice(price: AnyEndpoint['price']): DeclaredService['endpoints'][string]['price'] {
+  if (typeof price === 'bigint') return { fixed: String(price) }
+  if (price.unit === undefined) return { max: String(price.max) }
+  const { max, unit, of } = price
+  return { max: String(max), unit, amount: String(of.amount), per: String(of.per) }
 }
 
 /** Encodes the result of a handler; a streamed body is returned separately. */

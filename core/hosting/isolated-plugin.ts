@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { type Clock, elapsedMs, unrefSleep } from '../clock.ts'
 import { Failure, type Host } from '../plugin/index.ts'
 import type { Capability } from './entry.ts'
@@ -7,7 +6,15 @@ import { Injector, injectedSecrets } from './injector.ts'
 import type { LocatedPlugin } from './locate.ts'
 import { ReceivedStreams } from './pieces.ts'
 import { type PluginRuntime, startRuntime } from './runtime.ts'
-import { type DeclaredService, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
+import {
+  type DeclaredService,
+  type FromPlugin,
+  type PluginTask,
+  type Report,
+  readMessage,
+  type TaskResult,
+  type ToPlugin,
+} from './wire.ts'
 
 export interface IsolatedPluginOptions {
   readonly located: LocatedPlugin
@@ -21,20 +28,11 @@ export interface IsolatedPluginOptions {
   readonly backOffMs: readonly number[]
 }
 
-/** Work that the hub sends to the plugin. */
-export type PluginTask = Task<'handle'> | Task<'price'> | Task<'run'> | Task<'listed'>
-type Task<Kind> = Omit<Extract<ToPlugin, { readonly do: Kind }>, 'id'>
 type Message<Kind> = Extract<FromPlugin, { readonly is: Kind }>
-
-export type TaskResult = Message<'done' | 'priced'> & {
-  /** Body, if it is a stream. */
-  readonly stream?: Readable
-}
 
 interface PendingTask {
   readonly resolve: (result: TaskResult) => void
   readonly reject: (error: unknown) => void
-  readonly charge: ((amount: unknown) => void) | undefined
 }
 
 /** Time limits of import and declaration; a minute more for migrations. */
@@ -53,6 +51,7 @@ export class IsolatedPlugin {
   readonly #options: IsolatedPluginOptions
   readonly #injector: Injector
   readonly #pending = new Map<number, PendingTask>()
+  readonly #reports = new Map<number, (report: Report) => void>()
   readonly #streams = new ReceivedStreams()
   readonly #pings = new Map<number, () => void>()
   readonly #livenessTimer: NodeJS.Timeout
@@ -83,13 +82,13 @@ export class IsolatedPlugin {
 
   /**
    * Runs a task in the plugin.
-   * @param charge called with each charge, whose value is not validated
+   * @param onReport called with each report, until the end of a stream
    * @throws the plugin's error, the reason of `signal`, or a Failure if the plugin cannot run now
    */
   async run(
     task: PluginTask,
     signal: AbortSignal,
-    charge?: (amount: unknown) => void,
+    onReport?: (report: Report) => void,
   ): Promise<TaskResult> {
     if (this.#pending.size >= PENDING_MAX) {
       const advice = { retryAfterSeconds: 1 }
@@ -105,13 +104,15 @@ export class IsolatedPlugin {
       void this.#endUnlessAlive(runtime, STOP_MS)
     }
     signal.addEventListener('abort', stopped, { once: true })
+    if (onReport) this.#reports.set(id, onReport)
     try {
       return await new Promise<TaskResult>((resolve, reject) => {
-        this.#pending.set(id, { resolve, reject, charge })
+        this.#pending.set(id, { resolve, reject })
         runtime.send(encode({ ...task, id }))
       })
     } finally {
       this.#pending.delete(id)
+      if (!this.#streams.has(id)) this.#reports.delete(id)
       signal.removeEventListener('abort', stopped)
     }
   }
@@ -193,7 +194,7 @@ export class IsolatedPlugin {
     else if (message.is === 'refused') opened.reject(new Error(message.detail))
     else if (message.is === 'done' || message.is === 'priced') this.#complete(runtime, message)
     else if (message.is === 'failed') this.#pending.get(message.id)?.reject(message.thrown)
-    else if (message.is === 'charge') this.#charge(message.id, message.amount)
+    else if (message.is === 'charge' || message.is === 'meter') this.#report(message)
     else if (message.is === 'piece' || message.is === 'end') this.#receivePiece(runtime, message)
     else if (message.is === 'request') void this.#serveRequest(runtime, message)
     else if (message.is === 'read') void this.#sendPiece(runtime, message.id)
@@ -219,6 +220,7 @@ export class IsolatedPlugin {
         if (isPulled) void this.#endUnlessAlive(runtime, STOP_MS)
       },
     )
+    stream.once('close', () => this.#reports.delete(id))
     waiting.resolve({ ...message, stream })
   }
 
@@ -232,10 +234,10 @@ export class IsolatedPlugin {
     if (!this.#streams.receive(id, piece)) void runtime.end() // it ignores backpressure
   }
 
-  /** Passes a charge on. An invalid one throws there, and also fails the call when it returns. */
-  #charge(id: number, amount: unknown): void {
+  /** Passes a report on. An invalid one throws there, and also fails the call when it returns. */
+  #report(report: Report): void {
     try {
-      this.#pending.get(id)?.charge?.(amount)
+      this.#reports.get(report.id)?.(report)
     } catch {
       // recorded by the callback
     }

@@ -10,18 +10,21 @@ import {
   Reply,
   type Schedule,
   Unresolved,
+  unitPrice,
 } from '../plugin/index.ts'
-import type { IsolatedPlugin, TaskResult } from './isolated-plugin.ts'
-import type { DeclaredService, ThrownError } from './wire.ts'
+import type { IsolatedPlugin } from './isolated-plugin.ts'
+import type { DeclaredService, Report, TaskResult, ThrownError } from './wire.ts'
 
 const IS_LISTED_TIMEOUT_MS = 5_000
 
 /** Creates the service of an isolated plugin from its declaration; its functions run there. */
 export function serviceOf(declared: DeclaredService, plugin: IsolatedPlugin): AnyService {
-  const { endpoints, schedules, hasIsListed, deprecated, freeCallsPerMonth, ...about } = declared
+  const { endpoints, schedules, hasIsListed, deprecated, ...rest } = declared
+  const { freeCallsPerMonth, freeUnitsPerMonth, ...about } = rest
   return {
     ...about,
     ...(freeCallsPerMonth !== undefined && { freeCallsPerMonth }),
+    ...(freeUnitsPerMonth && { freeUnitsPerMonth }),
     ...(deprecated && { deprecated: withoutUndefined(deprecated) }),
     endpoints: mapValues(endpoints, (endpoint, route) =>
       endpointOf(route, endpoint, plugin),
@@ -47,7 +50,7 @@ function endpointOf(
   }
   return {
     summary,
-    price: 'fixed' in price ? micros(BigInt(price.fixed)) : { max: micros(BigInt(price.max)), of },
+    price: decodePrice(price, of),
     input: { json: input },
     ...(output && { output: { json: output } }),
     ...(query && { query }),
@@ -57,17 +60,31 @@ function endpointOf(
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
     ...(prepaid !== undefined && { prepaid }),
-    handle: async ({ signal, charge, id, input, payer, headers: sent, terms }) => {
+    handle: async ({ signal, charge, meter, id, input, payer, headers: sent, terms, price }) => {
       const call = { id, input, payer, terms, ...(sent && { headers: sent }) }
-      const result = await rethrowPluginError(
-        plugin.run({ do: 'handle', route, call }, signal, (amount) => charge(decodeAmount(amount))),
-      )
-      return decodeResult(result)
+      const reserved = price === undefined ? {} : { reserved: String(price) }
+      const onReport = (report: Report): void => {
+        if (report.is === 'charge') charge(decodeAmount(report.amount))
+        else meter(report.unit, decodeAmount(report.quantity))
+      }
+      const task = { do: 'handle', route, call, ...reserved } as const
+      return decodeResult(await rethrowPluginError(plugin.run(task, signal, onReport)))
     },
   }
 }
 
-/** Decodes a charge; an invalid one becomes undefined, which the receiver rejects. */
+function decodePrice(
+  declared: DeclaredService['endpoints'][string]['price'],
+  of: (input: unknown) => Promise<Quote>,
+): AnyEndpoint['price'] {
+  if ('fixed' in declared) return micros(BigInt(declared.fixed))
+  const max = micros(BigInt(declared.max))
+  if (!('unit' in declared)) return { max, of }
+  const { unit, amount, per } = declared
+  return { max, unit, of: unitPrice(micros(BigInt(amount)), BigInt(per)) }
+}
+
+/** Decodes a charge or quantity; an invalid one becomes undefined, which the receiver rejects. */
 const decodeAmount = (amount: unknown): Parameters<Call<unknown>['charge']>[0] =>
   (typeof amount === 'string' && /^\d{1,19}$/.test(amount)
     ? BigInt(amount)

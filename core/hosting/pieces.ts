@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
+import { StoppableStream } from '../runtime/stoppable-stream.ts'
 import { PIECE_MAX } from './limits.ts'
 
 /** Splits the chunks of a stream to at most `PIECE_MAX` bytes. */
-async function* splitIntoPieces(stream: Readable): AsyncGenerator<Buffer> {
+async function* splitIntoPieces(stream: StoppableStream): AsyncGenerator<Buffer> {
   for await (const chunk of stream) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array)
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk)
     for (let at = 0; at < bytes.length; at += PIECE_MAX) yield bytes.subarray(at, at + PIECE_MAX)
   }
 }
@@ -41,6 +42,10 @@ export class ReceivedStreams {
     return stream
   }
 
+  has(id: number): boolean {
+    return this.#open.has(id)
+  }
+
   /** Returns false for a piece that nobody requested. */
   receive(id: number, piece: Piece<Error>): boolean {
     const entry = this.#open.get(id)
@@ -67,7 +72,9 @@ export class ReceivedStreams {
 
 interface SentStream {
   readonly stream: Readable
+  readonly chunks: StoppableStream
   readonly pieces: AsyncIterator<Buffer>
+  readonly onEnd: () => void
   isRead: boolean
 }
 
@@ -75,8 +82,15 @@ interface SentStream {
 export class SentStreams {
   readonly #open = new Map<number, SentStream>()
 
-  add(id: number, stream: Readable): void {
-    this.#open.set(id, { stream, pieces: splitIntoPieces(stream), isRead: false })
+  /** @param onEnd called before the end is returned */
+  add(id: number, stream: Readable, onEnd: () => void = () => undefined): void {
+    const chunks = new StoppableStream(stream)
+    this.#open.set(id, { stream, chunks, pieces: splitIntoPieces(chunks), isRead: false, onEnd })
+  }
+
+  /** Ends a stream with what it has buffered. */
+  stop(id: number): void {
+    this.#open.get(id)?.chunks.stop()
   }
 
   has(id: number): boolean {
@@ -92,6 +106,7 @@ export class SentStreams {
       const { done, value } = await entry.pieces.next()
       if (!done) return { base64: value.toString('base64') }
       this.#open.delete(id)
+      entry.onEnd()
       return { broken: undefined }
     } catch (error) {
       this.#open.delete(id)

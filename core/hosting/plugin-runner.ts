@@ -13,6 +13,7 @@ import { HostClient } from './host-client.ts'
 import { DETAIL_MAX, MESSAGE_MAX } from './limits.ts'
 import { importFresh } from './modules.ts'
 import { SentStreams } from './pieces.ts'
+import { UsageReports } from './usage-reports.ts'
 import type { FromPlugin, ToPlugin } from './wire.ts'
 
 type Command<Kind> = Extract<ToPlugin, { readonly do: Kind }>
@@ -120,19 +121,31 @@ export class PluginRunner {
     void tell()
   }
 
-  async #handle({ id, route, call }: Command<'handle'>): Promise<FromPlugin> {
-    const { handle } = this.#endpoint(route)
+  async #handle({ id, route, call, reserved }: Command<'handle'>): Promise<FromPlugin> {
+    const { handle, price } = this.#endpoint(route)
     const charge: Call<unknown>['charge'] = (amount) =>
       this.#send({ is: 'charge', id, amount: typeof amount === 'bigint' ? String(amount) : null })
-    const answer = await handle({ ...call, signal: this.#createSignal(id), charge })
+    const counter = new UsageReports(price, BigInt(reserved ?? 0), (unit, quantity) =>
+      this.#send({ is: 'meter', id, unit, quantity }),
+    )
+    const meter: Call<unknown>['meter'] = (unit, quantity) => {
+      const isCovered = counter.add(unit, quantity)
+      if (!isCovered) this.#streams.stop(id)
+      return isCovered
+    }
+    const answer = await handle({ ...call, signal: this.#createSignal(id), charge, meter })
     const message = encodeResult(answer)
-    if (message.stream) this.#streams.add(id, message.stream)
+    if (message.stream) {
+      this.#streams.add(id, message.stream, () => counter.reportExcess())
+      if (counter.isExhausted) this.#streams.stop(id)
+    } else counter.reportExcess()
     return { is: 'done', id, answer: message.answer }
   }
 
   async #price({ id, route, input }: Command<'price'>): Promise<FromPlugin> {
     const { price } = this.#endpoint(route)
     if (typeof price === 'bigint') return { is: 'priced', id, amount: String(price), terms: null }
+    if (price.unit !== undefined) throw new Error(`${route} has a metered price`)
     const { amount, terms } = await price.of(input)
     return { is: 'priced', id, amount: String(micros(amount)), terms: terms ?? null }
   }

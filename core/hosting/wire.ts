@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Call } from '../plugin/index.ts'
 import { PARAMETER_STYLES } from '../plugin/upstreams.ts'
@@ -69,6 +70,7 @@ const DeclaredService = z.object({
   summary: z.string(),
   provider: z.string(),
   freeCallsPerMonth: z.int().optional(),
+  freeUnitsPerMonth: z.record(z.string(), z.int()).optional(),
   deprecated: z
     .object({
       since: z.iso.date(),
@@ -80,7 +82,11 @@ const DeclaredService = z.object({
     z.string(),
     z.object({
       summary: z.string(),
-      price: z.union([z.object({ fixed: amount }), z.object({ max: amount })]),
+      price: z.union([
+        z.object({ fixed: amount }),
+        z.object({ max: amount, unit: z.string(), amount, per: amount }),
+        z.object({ max: amount }),
+      ]),
       input: schema,
       output: schema.optional(),
       query: z.array(z.string()).optional(),
@@ -107,6 +113,7 @@ const FromPlugin = z.discriminatedUnion('is', [
   z.object({ is: z.literal('priced'), id, amount, terms: z.unknown() }),
   z.object({ is: z.literal('failed'), id, thrown: ThrownError }),
   z.object({ is: z.literal('charge'), id, amount: z.unknown() }),
+  z.object({ is: z.literal('meter'), id, unit: z.string(), quantity: z.unknown() }),
   z.object({ is: z.literal('piece'), id, base64 }),
   z.object({ is: z.literal('end'), id, broken: detail.optional() }),
   z.object({
@@ -122,6 +129,9 @@ const FromPlugin = z.discriminatedUnion('is', [
 ])
 /** Message from the plugin. */
 export type FromPlugin = z.infer<typeof FromPlugin>
+
+/** Report of a handler before its result, or while it streams; the values are not validated. */
+export type Report = Extract<FromPlugin, { readonly is: 'charge' | 'meter' }>
 
 /** Response to a plugin's use of an injected capability. */
 export type CapabilityResult =
@@ -164,6 +174,8 @@ export type ToPlugin =
       readonly id: number
       readonly route: string
       readonly call: Pick<Call<unknown>, 'id' | 'input' | 'payer' | 'headers' | 'terms'>
+      /** Amount reserved for a metered price. */
+      readonly reserved?: string
     }
   | { readonly do: 'price'; readonly id: number; readonly route: string; readonly input: unknown }
   | { readonly do: 'run'; readonly id: number; readonly schedule: string }
@@ -171,6 +183,15 @@ export type ToPlugin =
   | { readonly do: 'abort' | 'pull' | 'drop' | 'ping'; readonly id: number }
   | { readonly do: 'resolve'; readonly id: number; readonly result: CapabilityResult }
   | { readonly do: 'piece'; readonly id: number; readonly piece: Piece<CapabilityError> }
+
+/** Work that the hub sends to the plugin. */
+export type PluginTask = Task<'handle'> | Task<'price'> | Task<'run'> | Task<'listed'>
+type Task<Kind> = Omit<Extract<ToPlugin, { readonly do: Kind }>, 'id'>
+
+export type TaskResult = Extract<FromPlugin, { readonly is: 'done' | 'priced' }> & {
+  /** Body, if it is a stream. */
+  readonly stream?: Readable
+}
 
 /** @throws Error for an invalid message */
 export function readMessage(text: string): FromPlugin {

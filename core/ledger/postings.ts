@@ -76,6 +76,14 @@ export const creditsOf = (keyId: string): Account => `liabilities:agents:${keyId
 export const freeCallsOf = (principal: string, service: string, month: string): Account =>
   `liabilities:free-calls:${principal}:${service}:${month}`
 
+/** Account of a principal's free units of a service in a UTC month, for its metered endpoints. */
+export const freeUnitsOf = (
+  principal: string,
+  service: string,
+  month: string,
+  unit: string,
+): Account => `${freeCallsOf(principal, service, month)}:${unit}`
+
 /** Account of a key's spending allowance for a UTC day (`2026-11-21`) or for `total`. */
 export const allowanceOf = (keyId: string, span: string): Account =>
   `liabilities:allowances:${keyId}:${span}`

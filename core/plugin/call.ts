@@ -32,7 +32,10 @@ export interface Call<Input> {
   readonly headers?: Readonly<Record<string, string>>
   /** `terms` of the computed price; undefined for a fixed price. */
   readonly terms: unknown
-  /** Reserved price: the computed one, or that of a quote. Undefined in an isolated plugin. */
+  /**
+   * Reserved price: the computed one, that of a quote, or the maximum of a metered one. Undefined
+   * in an isolated plugin.
+   */
   readonly price?: Micros
   /** Aborts at the deadline. */
   readonly signal: AbortSignal
@@ -47,6 +50,13 @@ export interface Call<Input> {
    * lowered to zero, nothing. Raising the charge fails the call: it breaks the plugin's contract.
    */
   readonly charge: (amount: Micros) => void
+  /**
+   * Reports usage of an endpoint with a metered price, as often as there is some: before it is
+   * sent, for a stream. Returns false once the reserved maximum does not cover what was reported:
+   * the maximum is then charged, and a stream ends with what it had sent before. Another unit, or
+   * a quantity that is no natural number, fails the call.
+   */
+  readonly meter: (unit: string, quantity: number | bigint) => boolean
 }
 
 interface ReplyOptions {

@@ -35,6 +35,7 @@ import type { Micros } from '../money.ts'
 import type { Buyer } from './buyer.ts'
 import type { Call, Quote, Reply, Taken, Unresolved } from './call.ts'
 import type { Deprecation } from './deprecation.ts'
+import type { MeteredPrice } from './metered.ts'
 import type { Browser, Command, Database, Domains, Schedule } from './parts.ts'
 import type { Schema } from './schema.ts'
 import type { ParameterStyle, Upstreams } from './upstreams.ts'
@@ -54,6 +55,7 @@ export {
   Taken,
   Unresolved,
 } from './call.ts'
+export { type MeteredPrice, type UnitPrice, unitPrice } from './metered.ts'
 export type { PageRefusal, PageRule, PricedPage } from './pages.ts'
 export type * from './parts.ts'
 export { RenderError } from './render-error.ts'
@@ -65,12 +67,17 @@ export type * from './upstreams.ts'
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
 /**
- * Price known before the work starts: fixed, or computed from the input. `max` is shown in offers
- * before there is a valid input; `of` never returns more than `max`.
+ * Price of a call: fixed, computed from the input before the work starts, or by the usage that the
+ * handler reports. `max` is shown in offers before there is a valid input; `of` never returns more.
  */
 export type Price<Input> =
   | Micros
-  | { readonly max: Micros; readonly of: (input: Input) => Quote | Promise<Quote> }
+  | {
+      readonly max: Micros
+      readonly unit?: never
+      readonly of: (input: Input) => Quote | Promise<Quote>
+    }
+  | MeteredPrice
 
 export interface Endpoint<Input, Output> {
   /** One sentence, shown in listings and in the 402 offer. */
@@ -117,8 +124,13 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly summary: string
   /** Provider id that earns the revenue, such as `acme`; `agenthub` is the platform itself. */
   readonly provider: string
-  /** Free calls of each caller per UTC month, over all endpoints. Default 0. */
+  /** Free calls of each caller per UTC month, over all endpoints not metered. Default 0. */
   readonly freeCallsPerMonth?: number
+  /**
+   * Free units of each caller per UTC month, by the unit of metered endpoints, as in
+   * `{ tokens: 100_000 }`. They pay for a call if they cover its maximum. Default none.
+   */
+  readonly freeUnitsPerMonth?: Readonly<Record<string, number>>
   /** Announces the end of the service to callers in response headers. */
   readonly deprecated?: Deprecation
   readonly endpoints: { readonly [R in keyof Inputs]: Endpoint<Inputs[R], unknown> } & {

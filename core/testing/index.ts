@@ -156,6 +156,7 @@ async function checkAbort({ endpoint, input }: EndpointTrial): Promise<void> {
     terms: undefined,
     signal: AbortSignal.abort(),
     charge: () => undefined,
+    meter: () => true,
   }
   const ended = (async () => endpoint.handle(call))().then(
     () => true,

@@ -9,6 +9,8 @@ export interface CallCharge {
   readonly source: 'free' | 'credits' | 'x402'
   /** Microdollars; zero for a free call. */
   readonly charged: bigint
+  /** Free calls or units that were used; null unless free. */
+  readonly freeUnits: bigint | null
   /** Account that paid; null for x402. */
   readonly owner: Account | null
   /** `x402:` and the wallet that paid; null unless x402. */
@@ -39,7 +41,8 @@ const REASON = 'the response was lost with the hub'
 
 const FIND_CHARGE = `
   SELECT CASE s.asset WHEN 3 THEN 'free' ELSE 'credits' END AS source,
-    CASE s.asset WHEN 3 THEN 0 ELSE s.amount END AS charged, a.code AS owner, NULL AS payer,
+    CASE s.asset WHEN 3 THEN 0 ELSE s.amount END AS charged,
+    CASE s.asset WHEN 3 THEN s.amount END AS "freeUnits", a.code AS owner, NULL AS payer,
     s.id AS entry, s.endpoint, s.price_version AS "priceVersion", p.transaction,
     CASE WHEN p.call IS NOT NULL THEN json_build_object('url', p.url, 'pay_to', p.payee,
       'nonce', p.nonce, 'upstream_status', p.status) END AS sale
@@ -48,7 +51,7 @@ const FIND_CHARGE = `
   WHERE s.owner IN (SELECT o.owner FROM ledger.owners_of($1) o) AND s.id = $1 AND s.phase = 2
     AND s.kind = 2
   UNION ALL
-  SELECT 'x402', c.amount, NULL, 'x402:' || c.payer, c.id, 0, 0, c.transaction, NULL
+  SELECT 'x402', c.amount, NULL, NULL, 'x402:' || c.payer, c.id, 0, 0, c.transaction, NULL
   FROM hub.payment_claim c
   WHERE c.call = $1 AND c.state IN ('settled', 'confirmed') AND NOT c.deposited
   LIMIT 1`
@@ -71,9 +74,9 @@ export class CallCharges {
 
   /**
    * Gives back the charge of a call whose response was lost, once however often called: credits by
-   * a reversal, a free call by another one, and an x402 payment by paying for the next attempt.
+   * a reversal, what was free by a grant, and an x402 payment by paying for the next attempt.
    */
-  async giveBack(call: string, { source, owner }: CallCharge): Promise<void> {
+  async giveBack(call: string, { source, owner, freeUnits }: CallCharge): Promise<void> {
     if (source === 'x402') return this.#reopenPayment(call)
     const account = await this.#ledger.account(owner!)
     const why = { author: AUTHOR, reason: REASON }
@@ -81,7 +84,7 @@ export class CallCharges {
       source === 'credits'
         ? await reverseCall(this.#pool, this.#ledger, { call, owner: account }, why)
         : await this.#ledger.post(
-            { type: 'units.granted', account: account.code, asset: 'FREECALL', units: 1n },
+            { type: 'units.granted', account: account.code, asset: 'FREECALL', units: freeUnits! },
             { owner: account, id: derivedUuid(instantOf(call), `lost ${call}`), meta: why },
           )
     // Other terms: staff has refunded a part of it before.

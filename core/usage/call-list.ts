@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { type KeyManager, MANAGED_KEYS } from '../identity/sub-keys.ts'
-import type { CallRecord } from './call-records.ts'
+import { type CallRecord, type UsageColumns, usageOf } from './call-records.ts'
 
 /** Outcomes in a list of calls: `failed` ones are not charged, `pending` ones may still be. */
 export const CALL_OUTCOMES = ['paid', 'free', 'failed', 'pending'] as const
@@ -26,7 +26,7 @@ export type CallPosition = readonly [at: string, id: string]
 export interface CallListRow
   extends Pick<
     CallRecord,
-    'id' | 'at' | 'source' | 'charged' | 'keyId' | 'latencyMs' | 'status' | 'reason'
+    'id' | 'at' | 'source' | 'charged' | 'keyId' | 'latencyMs' | 'status' | 'reason' | 'usage'
   > {
   readonly endpoint: string
   readonly outcome: ListedOutcome
@@ -36,10 +36,11 @@ export interface CallListRow
 }
 
 /** Row of a list, with the account of credits and the shard of its key. */
-type PaidCall = Omit<CallListRow, 'refunded'> & {
-  readonly credits: bigint | null
-  readonly shard: number | null
-}
+type PaidCall = Omit<CallListRow, 'refunded' | 'usage'> &
+  UsageColumns & {
+    readonly credits: bigint | null
+    readonly shard: number | null
+  }
 
 const OUTCOME = `CASE WHEN k.outcome = 'unresolved' THEN 'pending'
   WHEN k.outcome = 'failed' THEN 'failed' WHEN k.charged > 0 THEN 'paid' ELSE 'free' END`
@@ -56,7 +57,7 @@ const newest = (condition: string) => `SELECT k.*, ${OUTCOME} AS listed FROM hub
 const LIST_CALLS = `${MANAGED_KEYS} SELECT c.id, c.at, c.source, c.charged, c.status, c.reason,
     c.key_id AS "keyId", c.latency_ms AS "latencyMs", c.listed AS outcome, c.name AS "keyName",
     coalesce(e.service || ' ' || e.method || ' ' || e.path, c.service) AS endpoint,
-    c.credits, c.shard
+    c.credits, c.shard, c.unit, c.quantity, c.unit_amount, c.unit_per
   FROM (
     SELECT k.*, f.name, f.credits, p.shard FROM family f JOIN hub.principal p ON p.id = f.principal
       CROSS JOIN LATERAL (${newest('k.key_id = f.id')}) k
@@ -88,7 +89,11 @@ export async function listCalls(
     query.to ?? null,
   ])
   const refunds = await readRefunds(pool, rows)
-  return rows.map((row) => ({ ...row, refunded: refunds.get(row.id) ?? 0n }))
+  return rows.map((row) => ({
+    ...row,
+    usage: usageOf(row),
+    refunded: refunds.get(row.id) ?? 0n,
+  }))
 }
 
 /** Reads what was refunded of calls paid by credits, from the shards of their payers. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type KeyManager, MANAGED_KEYS } from '../identity/sub-keys.ts'
+import type { Usage } from '../plugin/metered.ts'
 
 /** Record of one call. Explains journal entries; the journal stays the source of truth. */
 export interface CallRecord {
@@ -25,13 +26,16 @@ export interface CallRecord {
   readonly responseHash: Buffer | null
   /** Id of the journal entries; null if the call was not charged through the ledger. */
   readonly entry: string | null
+  /** Usage that was paid for, of a call with a metered price; null for other calls. */
+  readonly usage: Usage | null
 }
 
 /** Columns of `RecordRow`, from `hub.call c` and its endpoint `e`. */
 export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service,
   e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome,
   c.status AS call_status,
-  c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry`
+  c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry, c.unit,
+  c.quantity, c.unit_amount, c.unit_per`
 
 export interface RecordRow {
   readonly call: string
@@ -53,6 +57,10 @@ export interface RecordRow {
   readonly request_hash: Buffer | null
   readonly response_hash: Buffer | null
   readonly entry: string | null
+  readonly unit: string | null
+  readonly quantity: bigint | null
+  readonly unit_amount: bigint | null
+  readonly unit_per: bigint | null
 }
 
 export const recordOf = (row: RecordRow): CallRecord => ({
@@ -73,7 +81,15 @@ export const recordOf = (row: RecordRow): CallRecord => ({
   requestHash: row.request_hash,
   responseHash: row.response_hash,
   entry: row.entry,
+  usage: usageOf(row),
 })
+
+export type UsageColumns = Pick<RecordRow, 'unit' | 'quantity' | 'unit_amount' | 'unit_per'>
+
+export const usageOf = ({ unit, quantity, ...price }: UsageColumns): Usage | null =>
+  unit === null
+    ? null
+    : { unit, quantity: quantity!, amount: price.unit_amount!, per: price.unit_per! }
 
 /** Formats an endpoint as receipts name it: `POST /echo/say`. */
 export const endpointName = ({

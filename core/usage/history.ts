@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { UsageView } from './usage-view.ts'
 
 /** Filter and page of a history. Times are those of posting. */
 export interface HistoryQuery {
@@ -49,6 +50,8 @@ export interface HistoryRow {
   readonly transaction: string | null
   /** Reason of a manual entry or of a refunded call. */
   readonly reason: string | null
+  /** Usage of a call with a metered price. */
+  readonly usage: UsageView | null
 }
 
 /** Entry kinds that change credits other than their owner's; matches the partial index. */
@@ -93,7 +96,10 @@ const historySql = (view: HistoryView, joinCalls = '') => `
       WHERE n.kind = 31 AND a.id <> $1 AND a.id = ANY ((n.row).accounts)) AS "otherKey",
     coalesce((n.row).meta ->> 'transaction', (n.row).meta ->> 'tx') AS transaction,
     coalesce((n.row).meta ->> 'reason', (SELECT c.reason FROM hub.call c
-      WHERE (n.row).phase = 2 AND c.id = n.id)) AS reason
+      WHERE (n.row).phase = 2 AND c.id = n.id)) AS reason,
+    (SELECT json_build_object('unit', c.unit, 'quantity', c.quantity,
+        'price_microdollars', c.unit_amount, 'per', c.unit_per) FROM hub.call c
+      WHERE (n.row).phase = 2 AND c.id = n.id AND c.quantity IS NOT NULL) AS usage
   FROM (
     (${branch(view, 'j.owner = $1', joinCalls)})
     UNION ALL

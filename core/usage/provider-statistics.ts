@@ -135,6 +135,33 @@ class GroupTotals {
   }
 }
 
+/** Usage of an endpoint at a metered price. */
+export interface EndpointUsage {
+  readonly service: string
+  readonly endpoint: string
+  readonly unit: string
+  readonly calls: bigint
+  readonly quantity: bigint
+  /** Microdollars. */
+  readonly charged: bigint
+}
+
+/** Reads the usage of metered endpoints in a range of UTC days, by call records. */
+export async function readUsage(
+  pool: Pool,
+  { sales, from, until }: Omit<StatisticsQuery, 'by'>,
+): Promise<readonly EndpointUsage[]> {
+  const { rows } = await pool.query<EndpointUsage>(
+    `SELECT c.service, e.method || ' ' || e.path AS endpoint, c.unit, count(*) AS calls,
+       sum(c.quantity)::bigint AS quantity, sum(c.charged)::bigint AS charged
+     FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint
+     WHERE c.quantity IS NOT NULL AND c.service = ANY ($1) AND c.at >= $2 AND c.at < $3
+     GROUP BY c.service, e.method, e.path, c.unit ORDER BY 1, 2, 3 LIMIT ${ROWS_MAX}`,
+    [sales.services, from, until],
+  )
+  return rows
+}
+
 /** Caller as shown to a provider. */
 export interface Customer {
   /** Pseudonym of the caller, different at each provider. */

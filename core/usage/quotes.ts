@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import type { Micros } from '../money.ts'
+import { type MeteredPrice, unitPrice } from '../plugin/metered.ts'
 
 /** Lifetime of a quote. */
 const QUOTE_SECONDS = 300
@@ -13,6 +14,12 @@ export interface QuotedPrice {
   readonly commissionBps: number
   /** See `hashRequest` in receipts.ts. */
   readonly requestHash: Buffer
+}
+
+/** Quoted price as it is found again. */
+export interface FoundQuote extends QuotedPrice {
+  /** Set if the price version is metered; `amount` is then the maximum. */
+  readonly metered: MeteredPrice | undefined
 }
 
 /** Quoted prices, valid for some minutes even if the price rises. */
@@ -49,11 +56,12 @@ export class Quotes {
     id: string,
     keyId: string | null,
     request: Pick<QuotedPrice, 'endpoint' | 'requestHash'>,
-  ): Promise<QuotedPrice> {
+  ): Promise<FoundQuote> {
     const { rows } = await this.#pool.query<QuoteRow>(
-      `SELECT endpoint, price_version, amount, commission_bps, request_hash,
-         expires_at <= now() AS expired
-       FROM hub.quote WHERE id = $1 AND key_id = $2`,
+      `SELECT q.endpoint, q.price_version, q.amount, q.commission_bps, q.request_hash,
+         q.expires_at <= now() AS expired, p.unit, p.unit_amount, p.unit_per
+       FROM hub.quote q JOIN hub.price p ON (p.endpoint, p.version) = (q.endpoint, q.price_version)
+       WHERE q.id = $1 AND q.key_id = $2`,
       [id, keyId],
     )
     const [row] = rows
@@ -67,9 +75,15 @@ export class Quotes {
       amount: row.amount as Micros,
       commissionBps: row.commission_bps,
       requestHash: row.request_hash,
+      metered: meteredOf(row),
     }
   }
 }
+
+const meteredOf = ({ unit, amount, unit_amount, unit_per }: QuoteRow): MeteredPrice | undefined =>
+  unit === null
+    ? undefined
+    : { unit, max: amount as Micros, of: unitPrice(unit_amount as Micros, unit_per!) }
 
 interface QuoteRow {
   readonly endpoint: number
@@ -78,4 +92,7 @@ interface QuoteRow {
   readonly commission_bps: number
   readonly request_hash: Buffer
   readonly expired: boolean
+  readonly unit: string | null
+  readonly unit_amount: bigint | null
+  readonly unit_per: bigint | null
 }

@@ -8,6 +8,7 @@ import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
 import { cachedFor, memoizeByObject } from '../runtime/cache.ts'
 import type { CallRecord } from './call-records.ts'
+import { showUsage, type UsageView } from './usage-view.ts'
 
 /** Signed claims about one call. Hashes are SHA-256 in base64url. */
 export interface ReceiptClaims {
@@ -32,6 +33,8 @@ export interface ReceiptClaims {
   readonly response_sha256: string | null
   /** Id of the journal entries; null if the call was not charged through the ledger. */
   readonly ledger_entry: string | null
+  /** Only for a metered price: `quantity` units at `price_microdollars` for `per` units. */
+  readonly usage?: UsageView
 }
 
 /** Public key in JWKS form (RFC 8037). */
@@ -193,6 +196,7 @@ const claimsOf = (record: CallRecord, endpoint: string, iss: string): ReceiptCla
   request_sha256: base64url(record.requestHash),
   response_sha256: base64url(record.responseHash),
   ledger_entry: record.entry,
+  ...(record.usage && { usage: showUsage(record.usage) }),
 })
 
 const base64url = (hash: Buffer | null): string | null => hash && hash.toString('base64url')

@@ -30,7 +30,7 @@ const ADD_SPENDING = `
         WHERE c.owner = j.owner AND c.id = j.id AND c.phase = 2) END, j.endpoint) AS endpoint,
       count(*) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS calls,
       sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS charged,
-      sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 3) AS free_calls,
+      count(*) FILTER (WHERE j.kind = 2 AND j.asset = 3) AS free_calls,
       count(*) FILTER (WHERE j.kind IN (3, 4)) AS failed,
       sum(j.rest) FILTER (WHERE j.kind IN (3, 4) AND j.asset = 1) AS released,
       sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)

@@ -1,4 +1,5 @@
-import { defineService, type Host, s, usd } from 'agenthub/plugin'
+import { Readable } from 'node:stream'
+import { type Call, defineService, type Host, Reply, s, unitPrice, usd } from 'agenthub/plugin'
 
 /** The smallest service that can be sold. Copy this folder to start your own. */
 export default (host: Host) =>
@@ -8,6 +9,7 @@ export default (host: Host) =>
     category: 'test',
     summary: 'Says back what it was told.',
     provider: 'example',
+    freeUnitsPerMonth: { words: 2_000 },
     endpoints: {
       'POST /say': {
         summary: 'Answers with the same words.',
@@ -19,5 +21,29 @@ export default (host: Host) =>
           return { words: input.words }
         },
       },
+      'POST /repeat': {
+        summary: 'Says the words again and again, a line each, priced by the word.',
+        price: { max: usd('0.01'), unit: 'words', of: unitPrice(usd('0.001'), 100) },
+        input: s.object({
+          words: s.string({ minLength: 1, maxBytes: 1_000 }),
+          times: s.integer({ minimum: 1, maximum: 1_000 }),
+        }),
+        streams: true,
+        handle: (call) =>
+          new Reply(Readable.from(repeat(call)), { headers: { 'Content-Type': 'text/plain' } }),
+      },
     },
   })
+
+/** Yields a line at a time, after reporting its words: what is not covered is not said. */
+async function* repeat({
+  input: { words, times },
+  meter,
+  signal,
+}: Call<{ readonly words: string; readonly times: number }>): AsyncGenerator<string> {
+  const count = words.trim().split(/\s+/).length
+  for (let nth = 0; nth < times && !signal.aborted; nth += 1) {
+    if (!meter('words', count)) return
+    yield `${words}\n`
+  }
+}

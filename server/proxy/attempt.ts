@@ -1,14 +1,14 @@
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
-import { daysBefore, monthName } from '../../core/clock.ts'
+import { daysBefore } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
-import { freeCallsOf } from '../../core/ledger/postings.ts'
 import { limitWait } from '../../core/ledger/retry.ts'
 import { logFailure } from '../../core/outages.ts'
 import type { Claim } from '../../core/payments/receiving/claim.ts'
 import { BadPayment, type Payment, paymentKey } from '../../core/payments/receiving/offers.ts'
 import { paymentIdentifierOf } from '../../core/payments/receiving/payment-identifier.ts'
 import { assertServiceAllowed } from '../../core/usage/allowances.ts'
+import { quotaAccount } from '../../core/usage/free-quota.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { Attempt, PricedCall } from './call-types.ts'
@@ -153,10 +153,11 @@ function readFromPayment(
 }
 
 /** Accounts whose holds may pay: credits, and free calls of the month of `begun` or the next. */
-function payersOf({ credits, principal }: Caller, { offering }: PricedCall, begun: Date) {
+function payersOf({ credits, principal }: Caller, { offering, metered }: PricedCall, begun: Date) {
   const { slug } = offering.service
-  const months = [begun, daysBefore(begun, -1)].map(monthName)
-  return [credits.code, ...months.map((month) => freeCallsOf(principal, slug, month))]
+  const quota = { unit: metered?.unit }
+  const days = [begun, daysBefore(begun, -1)]
+  return [credits.code, ...days.map((day) => quotaAccount(principal, slug, quota, day))]
 }
 
 const KEY = /^[\x21-\x7e]{1,255}$/

@@ -25,6 +25,7 @@ export const recordOf = (
   reason: 'reason' in outcome ? outcome.reason : null,
   responseHash,
   entry: charge.entry ?? null,
+  usage: outcome.usage ?? null,
 })
 
 /** Records a call whose handler failed. */
@@ -46,6 +47,7 @@ export function recordFailure(
     reason: fault.code,
     responseHash: null,
     entry: source === 'credits' || source === 'free' ? priced.call : null,
+    usage: null,
   })
 }
 

@@ -4,10 +4,12 @@ import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
-import type { Quote } from '../../core/plugin/index.ts'
+import type { MeteredPrice, Quote } from '../../core/plugin/index.ts'
+import type { Usage } from '../../core/plugin/metered.ts'
 import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import type { Trace } from '../observability/trace.ts'
+import type { Charging } from './charging.ts'
 
 export interface CallRequest {
   readonly requestId: string
@@ -80,8 +82,10 @@ export interface PricedCall {
   /** Call id, UUID version 7. */
   readonly call: string
   readonly offering: Offering
-  /** Price of this input; for an invalid input, the endpoint's maximum price. */
+  /** Price of this input; for an invalid input, or a metered price, the endpoint's maximum. */
   readonly price: Micros
+  /** Set if the price is metered: its current or quoted terms, with `price` as the maximum. */
+  readonly metered: MeteredPrice | undefined
   /** Terms that the endpoint's price function attached to its quote, for its handler. */
   readonly terms: unknown
   /** Warnings about the seller, for a dry run. */
@@ -125,6 +129,8 @@ export type CallOutcome = {
   readonly latencyMs: number
   /** Set if the body is a stream. */
   readonly stream?: HandlerStream | undefined
+  /** Usage that is paid for, if the price is metered. */
+  readonly usage?: Usage | undefined
 } /** `reason`: why an incomplete stream is charged. */ & (
   | { readonly kind: 'delivered'; readonly charged: Micros; readonly reason?: string }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -139,8 +145,8 @@ export interface HandlerStream {
   readonly source: Readable
   /** Deadline of the call, which is also the stream's. */
   readonly deadline: AbortSignal
-  /** Returns the current price: the handler may lower it while it sends. */
-  readonly charged: () => Micros
+  /** Current price: the handler may lower it while it sends, or report usage. */
+  readonly charging: Charging
   /** True if an external seller has the money: the call is settled before it is sent. */
   readonly isPaid: boolean
 }

@@ -1,4 +1,5 @@
 import { json, type Micros } from '../../core/money.ts'
+import { showMetered } from '../../core/usage/usage-view.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import type { CallDeps } from './call-deps.ts'
 import type { FundingForecast, PricedCall } from './call-types.ts'
@@ -31,7 +32,7 @@ const DRY_RUN: FundingSources<FundingForecast> = {
 const NO_CHARGE: FundingForecast = { source: 'none', charged: 0n as Micros, freeCallsLeft: 0n }
 
 function responseOf(
-  { offering, price, cautions }: PricedCall,
+  { offering, price, metered, cautions }: PricedCall,
   { source, charged, freeCallsLeft }: FundingForecast,
   balance: Micros | undefined,
 ): HttpResponse {
@@ -47,6 +48,7 @@ function responseOf(
       dry_run: true,
       endpoint: `${offering.method} ${offering.path}`,
       price_microdollars: json(price),
+      ...(metered && { metered: showMetered(metered, price) }),
       price_version: offering.priceVersion,
       source,
       charge_microdollars: json(charged),

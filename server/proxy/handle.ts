@@ -11,6 +11,7 @@ import { discardBody } from '../http/response-stream.ts'
 import type { CallDeps } from './call-deps.ts'
 import { recordFailure } from './call-record.ts'
 import type { CallOutcome, CallRequest, Funds, PricedCall } from './call-types.ts'
+import { Charging } from './charging.ts'
 import { providerFault, sendableBody, withDeadline } from './provider-code.ts'
 import { withRefund } from './settle.ts'
 
@@ -55,8 +56,7 @@ async function runHandler(
 ): Promise<HandlerOutcome> {
   const { request } = priced
   const { endpoint } = priced.offering
-  let charged: Micros = priced.price
-  let overcharge: Fault | undefined
+  const charging = new Charging(priced)
   const handlerCall = {
     id: priced.call,
     input: priced.input,
@@ -66,28 +66,30 @@ async function runHandler(
     terms: priced.terms,
     price: priced.price,
     ...(isPrivileged && { park: (parked: boolean) => funds.park?.(parked) }),
-    charge: (amount: Micros) => {
-      if (isReduction(amount, priced.price)) charged = micros(amount)
-      else throw (overcharge = overchargeFault())
-    },
+    charge: (amount: Micros) => charging.lower(amount),
+    meter: (unit: string, quantity: number | bigint) => charging.add(unit, quantity),
   }
   let deadline: AbortSignal | undefined
   const returned = await withDeadline(endpoint, (signal) =>
     endpoint.handle(Object.assign(handlerCall, { signal: (deadline = signal) })),
-  )
-  if (overcharge) throw overcharge // even if the handler caught it
+  ).catch((error: unknown) => {
+    throw charging.fault ?? error
+  })
+  if (charging.fault) throw charging.fault // even if the handler caught it
   if (returned instanceof Unresolved || returned instanceof Taken) {
     if (!isPrivileged) throw unprivilegedOutcome()
-    return privilegedOutcome(returned, charged, request)
+    return privilegedOutcome(returned, charging.charged, request)
   }
   const reply = returned instanceof Reply ? returned : new Reply(returned)
   try {
-    const outcome = await outcomeOf(reply, charged, priced)
-    if (!(reply.body instanceof Readable)) return outcome
+    const outcome = await outcomeOf(reply, charging.charged, priced)
+    if (!(reply.body instanceof Readable)) return { ...outcome, ...charging.usageOf(outcome.kind) }
     if (endpoint.streams !== true) throw undeclaredStream()
     const source = reply.body
-    const stream = { source, deadline: deadline!, charged: () => charged, isPaid: isPrivileged }
-    return { ...outcome, stream }
+    return {
+      ...outcome,
+      stream: { source, deadline: deadline!, charging, isPaid: isPrivileged },
+    }
   } catch (error) {
     discardBody(reply.body)
     throw error
@@ -164,9 +166,6 @@ async function findOutputIssues(check: ValueCheck, body: unknown): Promise<reado
   }
 }
 
-const isReduction = (amount: unknown, price: Micros): boolean =>
-  typeof amount === 'bigint' && amount >= 0n && amount <= price
-
 const unprivilegedOutcome = (): Fault =>
   new Fault('plugin_contract', 'The service may not hold or keep the price without a response.')
 
@@ -174,6 +173,3 @@ const undeclaredStream = (): Fault =>
   new Fault('plugin_contract', 'The service returned a stream without declaring `streams`.', {
     extras: { reason: 'stream_not_declared' },
   })
-
-const overchargeFault = (): Fault =>
-  new Fault('plugin_contract', 'The service tried to charge more than its price.')

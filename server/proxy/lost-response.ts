@@ -113,6 +113,7 @@ function recordOf(
     latencyMs: 0,
     requestHash,
     entry: charge?.entry ?? null,
+    usage: null,
     ...result,
   }
 }
@@ -124,7 +125,7 @@ function paymentOf({ charged, transaction, sale, source }: CallCharge, state: 's
   return { transaction, payment }
 }
 
-const refundOf = ({ source, charged }: CallCharge) =>
+const refundOf = ({ source, charged, freeUnits }: CallCharge) =>
   source === 'free'
-    ? { source, free_calls: 1, reason: LOST }
+    ? { source, free_calls: json(freeUnits ?? 1n), reason: LOST }
     : { source, amount_microdollars: json(charged), reason: LOST }

@@ -7,6 +7,7 @@ import { SIGN_IN } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
 import type { PaymentRequiredDeps } from './call-deps.ts'
 import type { CallRequest, PricedCall, SignedInCaller } from './call-types.ts'
+import { hasFreeQuota } from './funds/free-calls.ts'
 import { acceptsSignIn, type BoundRequest, challengeFor } from './sign-in.ts'
 import { signInHeader } from './sign-in-offer.ts'
 import { nextSteps, paymentAdvice, type WaysToPay } from './ways-to-pay.ts'
@@ -31,12 +32,12 @@ export async function assertCallable(deps: PaymentRequiredDeps, priced: PricedCa
 /** Returns true if the caller shows any means to pay, whether or not it suffices. */
 async function mayPay(
   { accountStatus }: PaymentRequiredDeps,
-  { caller, price, offering, request }: PricedCall,
+  priced: PricedCall,
 ): Promise<boolean> {
+  const { caller, price, request } = priced
   if (price === 0n || request.payment !== undefined) return true
   if (caller.keyId === null) return false
-  const hasFreeCalls = (offering.service.freeCallsPerMonth ?? 0) > 0
-  return hasFreeCalls || (await accountStatus.balance(caller.credits)) > 0n
+  return hasFreeQuota(priced) || (await accountStatus.balance(caller.credits)) > 0n
 }
 
 /** Builds the 402 for x402 clients, programs (`next_steps`) and people (`detail`). */
@@ -99,11 +100,14 @@ const belowMinimum = (minimum: bigint): string =>
   ` Below ${minimum} microdollars x402 is not accepted, because gas would exceed the price: buy` +
   ' credits.'
 
-/** Returns true if the call may be paid per request by x402. */
+/**
+ * Returns true if the call may be paid per request by x402. A metered price may not: the scheme
+ * `exact` would take the maximum.
+ */
 export const acceptsX402 = (
   { creditsOnly, minX402 }: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402'>,
-  { price, request }: PricedCall,
-): boolean => !creditsOnly.has(request.slug) && price >= minX402()
+  { price, request, metered }: PricedCall,
+): boolean => !creditsOnly.has(request.slug) && price >= minX402() && metered === undefined
 
 /** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
 export const SETTLE_MARGIN_SECONDS = 60

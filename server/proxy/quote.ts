@@ -1,4 +1,9 @@
-import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services/catalog.ts'
+import {
+  type Catalog,
+  maxPrice,
+  meteredPrice,
+  type Offering,
+} from '../../core/catalog/services/catalog.ts'
 import { findRoute, methodsForPath } from '../../core/catalog/services/routing.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -36,7 +41,8 @@ export async function quote(
   const bodyError = request.bodyError ?? unsupportedForm(found, request)
   const inputError = bodyError ?? invalidInput(await found.checkInput(input))
   const computed = inputError ? undefined : await priceOf(found, input, deps.log)
-  const current = { offering: found, amount: computed?.amount ?? maxPrice(found.endpoint) }
+  const amountNow = computed?.amount ?? maxPrice(found.endpoint)
+  const current = { offering: found, amount: amountNow, metered: meteredPrice(found.endpoint) }
   // Hashed before the handler can change the input: the hash tells one request from another.
   const requestHash = inputError ? NO_HASH : hashRequest(endpointName(found), input)
   const { quoteId, maxPrice: limit } = request
@@ -44,7 +50,7 @@ export async function quote(
     quoteId === undefined || inputError
       ? NOT_QUOTED
       : await findQuoted(deps, caller, found, requestHash, quoteId)
-  const { offering, amount } = quoted && quoted.amount < current.amount ? quoted : current
+  const { offering, amount, metered } = quoted && isCheaper(quoted, current) ? quoted : current
   const isFinal = computed !== undefined || (!inputError && request.payment !== undefined)
   if (isFinal && limit !== undefined && amount > limit) {
     const name = request.maxPriceName ?? 'X-Max-Price'
@@ -59,6 +65,7 @@ export async function quote(
     call: uuidv7(deps.clock.now().getTime()),
     offering,
     price: amount,
+    metered,
     terms: computed?.terms,
     cautions: computed?.cautions,
     input,
@@ -82,8 +89,18 @@ const acceptPayTo = (
 const NO_HASH = Buffer.alloc(0)
 
 interface QuotedPrice {
-  readonly quoted?: { readonly amount: Micros; readonly offering: Offering }
+  readonly quoted?: PriceTerms
   readonly quoteError?: Fault
+}
+
+type PriceTerms = Pick<PricedCall, 'offering' | 'metered'> & { readonly amount: Micros }
+
+/** Compares the prices of a unit, if both are metered in the same one, or else what is reserved. */
+function isCheaper(one: PriceTerms, other: PriceTerms): boolean {
+  const [a, b] = [one.metered, other.metered]
+  if (!a || !b || a.unit !== b.unit) return one.amount < other.amount
+  const difference = a.of.amount * b.of.per - b.of.amount * a.of.per
+  return difference === 0n ? one.amount < other.amount : difference < 0n
 }
 
 const NOT_QUOTED: QuotedPrice = {}
@@ -97,8 +114,9 @@ async function findQuoted(
 ): Promise<QuotedPrice> {
   const quotable = { endpoint: offering.endpointId, requestHash }
   try {
-    const { amount, priceVersion, commissionBps } = await quotes.find(quoteId, keyId, quotable)
-    return { quoted: { amount, offering: { ...offering, priceVersion, commissionBps } } }
+    const found = await quotes.find(quoteId, keyId, quotable)
+    const { amount, metered, priceVersion, commissionBps } = found
+    return { quoted: { amount, metered, offering: { ...offering, priceVersion, commissionBps } } }
   } catch (error) {
     if (error instanceof Fault) return { quoteError: error }
     throw error
@@ -122,6 +140,7 @@ function endpointOf(
 async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log): Promise<Quote> {
   const { price } = endpoint
   if (typeof price === 'bigint') return { amount: price }
+  if (price.unit !== undefined) return { amount: price.max }
   const work = withDeadline(endpoint, () => price.of(input))
   const quote: Quote | undefined = await work.catch((error: unknown) => {
     throw providerFault(error, service.slug, log)

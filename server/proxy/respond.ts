@@ -2,6 +2,7 @@ import { sha256, sha256InPieces } from '../../core/crypto/sha256.ts'
 import { Fault } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
+import type { Usage } from '../../core/plugin/metered.ts'
 import type { ReceiptForm } from '../../core/usage/receipts.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
@@ -55,6 +56,7 @@ export async function replay(
     'X-Charged-Earlier-Microdollars': String(record.charged),
     'X-Payment-Source': source,
     ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
+    ...(record.usage && { 'X-Usage': usageHeader(record.usage) }),
     'X-Call-Id': response.call,
     'X-Receipt': await deps.receipts.sign(record, name, receiptForm(priced.request)),
   }
@@ -104,8 +106,13 @@ export const responseHeaders = (
 const withoutReserved = (headers: HttpResponse['headers']): HttpResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !isReservedHeader(name)))
 
-/** Headers for the charge, its source, the remaining credits and the reason of a refund. */
+/** Usage as a structured field (RFC 9651): `tokens;quantity=3;price_microdollars=20;per=1000`. */
+const usageHeader = ({ unit, quantity, amount, per }: Usage): string =>
+  `${unit};quantity=${quantity};price_microdollars=${amount};per=${per}`
+
+/** Headers for usage, charge, its source, the remaining credits and the reason of a refund. */
 export const chargeHeaders = (outcome: CallOutcome, { amount, source, balance }: Charge) => ({
+  ...(outcome.usage && { 'X-Usage': usageHeader(outcome.usage) }),
   'X-Charged-Microdollars': String(amount),
   'X-Payment-Source': source,
   ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),

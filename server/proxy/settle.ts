@@ -4,6 +4,7 @@ import { HoldExpired } from '../../core/ledger/hold-expired.ts'
 import { limitWait, withRetry } from '../../core/ledger/retry.ts'
 import { json } from '../../core/money.ts'
 import { logFailure } from '../../core/outages.ts'
+import { coveredUnits } from '../../core/plugin/metered.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import { discardBody } from '../http/response-stream.ts'
 import { markCharged } from './attempt.ts'
@@ -73,14 +74,15 @@ export function release(
 }
 
 /** Adds to a fault what was refunded and why, so that programs can decide what to do next. */
-export function withRefund(fault: Fault, { call, price }: PricedCall, { source }: Funds): Fault {
+export function withRefund(fault: Fault, priced: PricedCall, { source }: Funds): Fault {
+  const { call, price } = priced
   const { reason: given } = fault.extras
   const reason = typeof given === 'string' ? given : fault.code
   const refund =
     source === 'credits'
       ? { source, amount_microdollars: json(price), reason }
       : source === 'free'
-        ? { source, free_calls: 1, reason }
+        ? { source, ...freeRefund(priced), reason }
         : undefined
   return new Fault(fault.code, fault.message, {
     extras: { ...fault.extras, call_id: call, ...(refund && { refund }) },
@@ -90,3 +92,8 @@ export function withRefund(fault: Fault, { call, price }: PricedCall, { source }
     advice: fault.advice,
   })
 }
+
+const freeRefund = ({ metered, price }: PricedCall) =>
+  metered
+    ? { free_units: json(coveredUnits(price, metered.of)), unit: metered.unit }
+    : { free_calls: 1 }

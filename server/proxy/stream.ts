@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { addAbortSignal, type Readable } from 'node:stream'
 import { asBuffer } from '../../core/bytes.ts'
 import { elapsedMs } from '../../core/clock.ts'
 import { logFailure } from '../../core/outages.ts'
 import { Failure } from '../../core/plugin/index.ts'
+import { StoppableStream } from '../../core/runtime/stoppable-stream.ts'
 import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
 import type { HttpResponse } from '../http/http-response.ts'
 import { ResponseStream } from '../http/response-stream.ts'
@@ -75,11 +75,13 @@ async function sendAndSettle(
   await using _ = scope
   const { priced, attempt, funds } = handled
   const handlerStream = handled.outcome.stream!
-  const { source, deadline, isPaid } = handlerStream
-  // A call that is paid already costs the same whether it is read to its end or not.
-  const until = isPaid ? AbortSignal.any([deadline, target.closeSignal]) : deadline
+  const { deadline, isPaid, charging } = handlerStream
   const isStored = attempt.keyed !== undefined || (funds.storesResponse ?? false)
-  const end = await relay(source, target, until, isStored)
+  // A call that is paid already costs the same whether it is read to its end or not; a metered one
+  // that nobody can read later costs what was used until its reader left.
+  const endsWithReader = isPaid || (charging.isMetered && !isStored)
+  const until = endsWithReader ? AbortSignal.any([deadline, target.closeSignal]) : deadline
+  const end = await relay(handlerStream, target, until, isStored)
   const outcome = outcomeAtEnd(handled.outcome, handlerStream, end, target)
   const charge = paid ?? (await settle(deps, { ...handled, outcome }))
   const isStorable = isPaid || end.bytes !== undefined // a paid one is charged whatever happens
@@ -93,19 +95,27 @@ async function sendAndSettle(
 /** Outcome of a call by the end of its stream. A body that is not stored cannot be repeated. */
 function outcomeAtEnd(
   begun: CallOutcome,
-  { isPaid, charged: currentPrice }: HandlerStream,
+  { isPaid, charging }: HandlerStream,
   { failure, isCallerTooSlow, bytes }: StreamEnd,
   target: ResponseStream,
 ): CallOutcome {
   const { status, headers, latencyMs } = begun
   const common = { status, headers, latencyMs, body: bytes ?? target }
   if (begun.kind !== 'delivered') return { ...begun, ...common }
-  const charged = isPaid ? begun.charged : currentPrice()
-  if (!failure) return { ...common, kind: 'delivered', charged }
-  if (isPaid && target.destroyed) {
-    return { ...common, kind: 'delivered', charged, reason: 'caller_left' }
+  if (charging.fault && !isPaid) return { ...common, kind: 'failed', reason: charging.fault.code }
+  const charged = isPaid ? begun.charged : charging.charged
+  const delivered = {
+    ...common,
+    kind: 'delivered',
+    charged,
+    ...charging.usageOf('delivered'),
+  } as const
+  if (!failure) {
+    return charging.isExhausted ? { ...delivered, reason: 'max_price_reached' } : delivered
   }
-  if (isCallerTooSlow) return { ...common, kind: 'delivered', charged, reason: 'caller_too_slow' }
+  const hasLeft = isPaid || (charging.isMetered && failure.reason === 'caller_left')
+  if (hasLeft && target.destroyed) return { ...delivered, reason: 'caller_left' }
+  if (isCallerTooSlow) return { ...delivered, reason: 'caller_too_slow' }
   if (isPaid) return { ...common, kind: 'taken', charged, reason: failure.reason }
   return { ...common, kind: 'failed', reason: failure.reason }
 }
@@ -123,18 +133,19 @@ interface StreamEnd {
 }
 
 /**
- * Relays a stream to its end or to the deadline, whether its reader stays or leaves. At the
- * deadline, the side that kept the other waiting longer is at fault.
+ * Relays a stream to its end, until the signal aborts, or until more usage is reported than is
+ * covered, whether its reader stays or leaves. At the deadline, the side that kept the other
+ * waiting longer is at fault.
  */
 async function relay(
-  source: Readable,
+  { source, charging, deadline }: HandlerStream,
   target: ResponseStream,
-  deadline: AbortSignal,
+  until: AbortSignal,
   isStored: boolean,
 ): Promise<StreamEnd> {
   const hash = createHash('sha256')
   const waitedMs = { source: 0, caller: 0 }
-  const stop = AbortSignal.any([deadline, target.closeSignal])
+  const stop = AbortSignal.any([until, target.closeSignal])
   const stored: Buffer[] = []
   let size = 0
   let lapStart = elapsedMs()
@@ -143,9 +154,11 @@ async function relay(
     waitedMs[side] += lapStart = elapsedMs()
   }
   try {
-    for await (const chunk of addAbortSignal(deadline, source)) {
+    const chunks = new StoppableStream(source, until)
+    charging.onExhausted = () => chunks.stop()
+    for await (const chunk of chunks) {
       endLap('source')
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : asBuffer(chunk as Uint8Array)
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : asBuffer(chunk)
       size += bytes.length
       if (size > STREAM_BYTES_MAX) throw new Error('the stream is too long')
       hash.update(bytes)
@@ -155,10 +168,13 @@ async function relay(
       endLap('caller')
     }
   } catch (cause) {
+    charging.close()
     endLap('source')
-    const isLate = deadline.aborted
+    const hasLeft = until.aborted && !deadline.aborted
+    const isLate = until.aborted
     const code = cause instanceof Failure ? cause.code : 'stream_broken'
-    const reason = isLate ? 'deadline' : size > STREAM_BYTES_MAX ? 'stream_too_large' : code
+    const lateReason = hasLeft ? 'caller_left' : 'deadline'
+    const reason = isLate ? lateReason : size > STREAM_BYTES_MAX ? 'stream_too_large' : code
     const isCallerTooSlow = isLate && waitedMs.caller > waitedMs.source
     return { failure: { reason, cause: cause as Error }, isCallerTooSlow, hash: null }
   }

@@ -16,6 +16,7 @@ const FILES = [
   'core/plugin/schema',
   'core/plugin/call',
   'core/plugin/deprecation',
+  'core/plugin/metered',
   'core/money',
   'core/clock',
   'core/egress/http',

@@ -18,7 +18,7 @@ import {
 } from './publish.ts'
 import { Suspensions } from './suspension.ts'
 
-export { maxPrice, type Offering } from './publish.ts'
+export { maxPrice, meteredPrice, type Offering } from './publish.ts'
 
 /** Endpoint as shown in API documents. */
 export type CatalogEntry = Pick<Offering, 'service' | 'endpoint' | 'method' | 'path'> & {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { AnyService, Family } from '../../plugin/index.ts'
+import type { AnyService, Family, UnitPrice } from '../../plugin/index.ts'
+import { coveredUnits } from '../../plugin/metered.ts'
 import { pathIssue } from './paths.ts'
 
 const Slug = z
@@ -22,6 +23,32 @@ function isRoute(text: string): boolean {
   return path !== undefined && pathIssue(path) === undefined
 }
 
+const Unit = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'lower case letters, digits and hyphens')
+
+/** The covered units are sent as JSON. A maximum that covers none could pay for nothing. */
+const Metered = z
+  .looseObject({
+    max: z.bigint().min(1n),
+    unit: Unit,
+    of: z.custom<UnitPrice>(
+      (of) =>
+        typeof of === 'function' && 'amount' in of && 'per' in of && isUnitPrice(of.amount, of.per),
+      'must be unitPrice(amount, units)',
+    ),
+  })
+  .refine(
+    ({ max, of }) => coveredUnits(max, of) >= 1n && coveredUnits(max, of) <= MAX_SAFE_UNITS,
+    'the maximum must cover 1 to 2^53 - 1 units',
+  )
+
+const MAX_SAFE_UNITS = BigInt(Number.MAX_SAFE_INTEGER)
+
+const isUnitPrice = (amount: unknown, per: unknown): boolean =>
+  [amount, per].every((part) => typeof part === 'bigint' && part >= 1n && part <= MAX_SAFE_UNITS)
+
+/** `unit` is only for metered prices. */
+const Computed = z.looseObject({ max: z.bigint().min(0n), unit: z.undefined().optional() })
+
 /** Constraints on a declaration beyond its TypeScript types. */
 const Declaration = z.object({
   slug: Slug,
@@ -30,12 +57,13 @@ const Declaration = z.object({
   summary: z.string().min(1).max(500),
   provider: z.string().regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/),
   freeCallsPerMonth: z.int().min(0).max(1_000_000).optional(),
+  freeUnitsPerMonth: z.record(Unit, z.int().min(1).max(1_000_000_000_000)).optional(),
   endpoints: z
     .record(
       z.string().refine(isRoute, 'METHOD /path'),
       z.looseObject({
         summary: z.string().min(1).max(500),
-        price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),
+        price: z.union([z.bigint().min(0n), Metered, Computed]),
         deadlineSeconds: z.int().min(1).max(300).optional(),
         streams: z.boolean().optional(),
         prepaid: z.boolean().optional(),

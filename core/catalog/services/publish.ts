@@ -5,7 +5,7 @@ import { inTransaction } from '../../db/transaction.ts'
 import type { AccountRef } from '../../ledger/ledger.ts'
 import type { Micros } from '../../money.ts'
 import { assertCompiles, checkValue, type ValueCheck } from '../../plugin/check-value.ts'
-import type { AnyEndpoint, AnyService, Route } from '../../plugin/index.ts'
+import type { AnyEndpoint, AnyService, MeteredPrice, Route } from '../../plugin/index.ts'
 import type { Schema } from '../../plugin/schema.ts'
 import { cleanText, visibleText } from '../../text.ts'
 import { commissionBps } from '../../usage/commission.ts'
@@ -38,6 +38,16 @@ export interface SalesTerms {
 export const maxPrice = ({ price }: AnyEndpoint): Micros =>
   typeof price === 'bigint' ? price : price.max
 
+/** Returns the metered price of an endpoint; undefined if it has another one. */
+export const meteredPrice = ({ price }: AnyEndpoint): MeteredPrice | undefined =>
+  typeof price === 'object' && price.unit !== undefined ? price : undefined
+
+/** Metered price as the catalog stores it. */
+const meteredColumns = (endpoint: AnyEndpoint) => {
+  const { unit = null, of } = meteredPrice(endpoint) ?? {}
+  return [unit, of?.amount ?? null, of?.per ?? null] as const
+}
+
 export const routesOf = ({ endpoints }: AnyService): readonly [Route, AnyEndpoint][] =>
   Object.entries(endpoints) as [Route, AnyEndpoint][]
 
@@ -55,16 +65,18 @@ function schemaText({ json }: Schema<unknown>): string {
 
 /** Hashes everything that the catalog stores of a service; nothing is written while it is equal. */
 export const digestOf = (service: AnyService): string => {
-  const { name, category, summary, provider, freeCallsPerMonth = 0 } = service
+  const { name, category, summary, provider, freeCallsPerMonth = 0, freeUnitsPerMonth } = service
   const routes = routesOf(service).map(([route, endpoint]) => [
     route,
     endpoint.summary,
     String(maxPrice(endpoint)),
     typeof endpoint.price,
+    ...(meteredPrice(endpoint) ? meteredColumns(endpoint).map(String) : []),
     schemaText(endpoint.input),
     endpoint.output && schemaText(endpoint.output),
   ])
-  const content = JSON.stringify([name, category, summary, provider, freeCallsPerMonth, routes])
+  const free = freeUnitsPerMonth ? [freeCallsPerMonth, freeUnitsPerMonth] : freeCallsPerMonth
+  const content = JSON.stringify([name, category, summary, provider, free, routes])
   return createHash('sha256').update(content).digest('hex')
 }
 
@@ -78,19 +90,20 @@ export async function writeService(
   const { slug, category, provider } = service
   const [name, summary] = [cleanText(service.name, 100), cleanText(service.summary, 500)]
   const free = service.freeCallsPerMonth ?? 0
+  const freeUnits = JSON.stringify(service.freeUnitsPerMonth ?? {})
   const digest = family === null ? null : digestOf(service)
   const isPassThrough = passThrough.has(slug)
   const state = isPassThrough ? 'unlisted' : await currentState(service)
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ rule: number | null }>(
     `INSERT INTO hub.service AS s (slug, name, category, summary, provider,
-       free_calls_per_month, state, family, digest)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       free_calls_per_month, state, family, digest, free_units)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (slug) DO UPDATE SET name = $2, category = $3, summary = $4, provider = $5,
-       free_calls_per_month = $6, state = $7, digest = $9, updated_at = now()
+       free_calls_per_month = $6, state = $7, digest = $9, free_units = $10, updated_at = now()
      WHERE s.family IS NOT DISTINCT FROM $8
      RETURNING hub.commission_of(s.provider, s.slug) AS rule`,
-    [slug, name, category, summary, provider, free, state, family, digest],
+    [slug, name, category, summary, provider, free, state, family, digest, freeUnits],
   )
   const [terms] = rows
   if (!terms) throw new Error(`service ${slug}: the slug is taken`)
@@ -140,13 +153,22 @@ async function writeEndpoint(
     `WITH current AS (
        SELECT * FROM hub.price WHERE endpoint = $1 ORDER BY version DESC LIMIT 1
      ), added AS (
-       INSERT INTO hub.price (endpoint, version, amount, computed, commission_bps)
-       SELECT $1, coalesce((SELECT version FROM current), 0) + 1, $2, $3, $4
+       INSERT INTO hub.price (endpoint, version, amount, computed, commission_bps, unit,
+         unit_amount, unit_per)
+       SELECT $1, coalesce((SELECT version FROM current), 0) + 1, $2, $3, $4, $5, $6, $7
        WHERE NOT EXISTS (SELECT FROM current
-         WHERE amount = $2 AND computed = $3 AND commission_bps = $4)
+         WHERE amount = $2 AND computed = $3 AND commission_bps = $4
+           AND (unit, unit_amount, unit_per) IS NOT DISTINCT FROM
+             ($5::text, $6::bigint, $7::bigint))
        RETURNING version)
      SELECT version FROM added UNION ALL SELECT version FROM current ORDER BY version DESC LIMIT 1`,
-    [id, maxPrice(endpoint), typeof endpoint.price !== 'bigint', commission],
+    [
+      id,
+      maxPrice(endpoint),
+      typeof endpoint.price !== 'bigint',
+      commission,
+      ...meteredColumns(endpoint),
+    ],
   )
   const { version } = versions[0]!
   return publishedEndpoint(service, route, endpoint, { id, version, bps: commission })

@@ -1,5 +1,8 @@
 import type { Pool } from 'pg'
+import { micros } from '../../money.ts'
+import { unitPrice } from '../../plugin/metered.ts'
 import { approvedName } from '../review/provider-names.ts'
+import { showMetered } from '../../usage/usage-view.ts'
 
 /** Listed service, with figures from its calls of the last 30 days. */
 export interface PublishedService {
@@ -11,6 +14,8 @@ export interface PublishedService {
   /** Display name that its provider chose; null without an approved one. */
   readonly providerName: string | null
   readonly freeCallsPerMonth: number
+  /** Free units per month of metered endpoints, by unit. */
+  readonly freeUnits: Readonly<Record<string, number>>
   readonly endpointCount: number
   /** Prices of the cheapest and the most expensive endpoint, in microdollars. */
   readonly minPrice: bigint
@@ -29,6 +34,11 @@ export interface ServiceEndpoint {
   /** Microdollars; the maximum of a computed price. */
   readonly price: bigint
   readonly computed: boolean
+  /** Set if the price is metered. */
+  readonly unit: string | null
+  /** Microdollars for `unitPer` units. */
+  readonly unitAmount: bigint | null
+  readonly unitPer: bigint | null
   readonly priceVersion: number
   /** False if its provider waived the test call and no call was delivered yet. */
   readonly tested: boolean
@@ -39,7 +49,7 @@ export interface ServiceEndpoint {
 const SERVICE_COLUMNS = `
   s.slug, s.name, s.category, s.summary, s.provider,
   ${approvedName('s.provider')} AS "providerName",
-  s.free_calls_per_month AS "freeCallsPerMonth",
+  s.free_calls_per_month AS "freeCallsPerMonth", s.free_units AS "freeUnits",
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs",
   d.latency_ms AS "medianLatencyMs"`
@@ -111,6 +121,12 @@ export async function servicesBySlug(
   return rows
 }
 
+/** Metered price of a published endpoint; undefined if it has another one. */
+export const publishedMeter = ({ unit, unitAmount, unitPer, price }: ServiceEndpoint) =>
+  unit === null
+    ? undefined
+    : showMetered({ unit, of: unitPrice(micros(unitAmount!), unitPer!) }, price)
+
 /** Returns an active service with its endpoints; undefined if there is none. */
 export async function findService(
   pool: Pool,
@@ -129,7 +145,8 @@ export async function findService(
        JOIN hub.content_version c ON c.subject = u.slug AND c.state = 'approved'
        CROSS JOIN LATERAL hub.untested_endpoints(u.slug, c.content) t
        WHERE u.slug = $1 AND u.tests_waived_at IS NOT NULL)
-     SELECT e.method, e.path, e.summary, v.amount AS price, v.computed,
+     SELECT e.method, e.path, e.summary, v.amount AS price, v.computed, v.unit,
+       v.unit_amount AS "unitAmount", v.unit_per AS "unitPer",
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
        e.output_schema AS "outputSchema", NOT EXISTS (SELECT FROM untested u
          WHERE u.method = e.method AND u.path = e.path) AS tested

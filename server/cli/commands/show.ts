@@ -8,6 +8,11 @@ export interface Endpoint {
   readonly summary: string
   readonly price_microdollars: number
   readonly price_is_maximum: boolean
+  readonly metered?: {
+    readonly unit: string
+    readonly price_microdollars: number
+    readonly per: number
+  }
   readonly request_schema: unknown
 }
 export interface ServiceInfo {
@@ -40,7 +45,7 @@ function formatService(service: ServiceInfo): string {
   const rows = service.endpoints.map((each) => [
     each.method,
     `${service.slug}${each.path}`,
-    `${each.price_is_maximum ? '≤ ' : ''}${dollars(BigInt(each.price_microdollars))}`,
+    priceOf(each),
     describeInput(each),
     each.summary,
   ])
@@ -61,6 +66,15 @@ function formatService(service: ServiceInfo): string {
     ...(example ? ['', `Call it: ${exampleCall(service.slug, example)}`] : []),
     'Full schemas: --json.',
   ].join('\n')
+}
+
+/** `≤ 0.01 USD`, or `≤ 0.05 USD, 0.002 USD for 1000 tokens`. */
+function priceOf({ price_is_maximum, price_microdollars, metered }: Endpoint): string {
+  const price = `${price_is_maximum ? '≤ ' : ''}${dollars(BigInt(price_microdollars))}`
+  if (!metered) return price
+  const { unit, per } = metered
+  const unitPrice = dollars(BigInt(metered.price_microdollars))
+  return stripControls(`${price}, ${unitPrice} for ${per} ${unit}`)
 }
 
 interface ObjectSchema {

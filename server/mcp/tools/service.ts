@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { assessListing } from '../../../core/catalog/listings/cautions.ts'
 import {
   findService,
+  publishedMeter,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
 import type { Clock } from '../../../core/clock.ts'
@@ -111,11 +112,16 @@ function fitSchemas(service: JsonObject, endpoints: readonly ServiceEndpoint[]):
   return { ...(fits(inputs) ? inputs : bare), next }
 }
 
-const endpointOf = (endpoint: ServiceEndpoint, schemas: number): JsonObject => ({
+const endpointOf = (
+  endpoint: ServiceEndpoint,
+  schemas: number,
+  metered = publishedMeter(endpoint),
+): JsonObject => ({
   endpoint: routeOf(endpoint),
   summary: endpoint.summary,
   price_usd: dollars(endpoint.price),
   ...(endpoint.computed && { price_is_maximum: true }),
+  ...(metered && { metered }),
   ...(!endpoint.tested && { tested: false }),
   ...(schemas > 0 && { input: endpoint.inputSchema }),
   ...(schemas > 1 && endpoint.outputSchema !== null && { output: endpoint.outputSchema }),

@@ -55,7 +55,7 @@ const fundsOf = (
     caller.keyId,
     ledger,
     { call, owner: caller.credits },
-    (charged) => charged,
+    ({ charged }) => charged,
     (balance) => {
       accountStatus.noteBalance(caller.credits.id, balance)
       return accountStatus.cap(caller, balance as Micros, clock.now())

@@ -1,31 +1,36 @@
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
-import { monthName } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
-import { FREE_CALLS_USED, freeCallsOf } from '../../../core/ledger/postings.ts'
+import { FREE_CALLS_USED } from '../../../core/ledger/postings.ts'
 import type { Micros } from '../../../core/money.ts'
+import { coveredUnits } from '../../../core/plugin/metered.ts'
+import { type MonthlyQuota, quotaAccount } from '../../../core/usage/free-quota.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
 import { LedgerFunds } from './ledger-funds.ts'
 
-/** Reserves one of this month's free calls. Returns undefined if the service or caller has none. */
+/**
+ * Reserves one of this month's free calls; for a metered price, the free units that its maximum
+ * covers. Returns undefined if the service or caller has not as many.
+ */
 export async function reserveFreeCall(
   { ledger, freeQuota, accountStatus, clock, holdMarginSeconds }: CallDeps,
   caller: Caller,
-  { call, offering }: PricedCall,
+  priced: PricedCall,
 ): Promise<Funds | undefined> {
-  const callsPerMonth = offering.service.freeCallsPerMonth ?? 0
-  if (callsPerMonth === 0) return undefined
+  const { call, offering } = priced
+  const quota = quotaFor(priced)
+  if (quota.perMonth === 0) return undefined
   const owner = await freeQuota.account({
     principal: caller.principal,
     shard: caller.credits.shard,
     service: offering.service.slug,
-    callsPerMonth,
+    quota,
     now: clock.now(),
   })
   const { outcome } = await ledger.reserve({
     call,
     owner,
-    amount: 1n,
+    amount: quota.needed,
     payee: await ledger.account(FREE_CALLS_USED),
     commissionBps: 0,
     ttlSeconds: deadlineOf(offering.endpoint) + holdMarginSeconds,
@@ -39,21 +44,37 @@ export async function reserveFreeCall(
     caller.keyId,
     ledger,
     { call, owner },
-    (charged) => (charged > 0n ? 1n : 0n),
+    ({ charged, usage }) => (charged > 0n ? (usage?.quantity ?? 1n) : 0n),
     () => accountStatus.spendable(caller, clock.now()),
   )
 }
 
-/** Dry run of `reserveFreeCall`: returns the same result without using a free call. */
+/** Dry run of `reserveFreeCall`: returns the same result without using anything. */
 export async function dryRunFreeCall(
   { accountStatus, clock }: CallDeps,
   { principal }: Caller,
-  { offering }: PricedCall,
+  priced: PricedCall,
 ): Promise<FundingForecast | undefined> {
-  const { slug, freeCallsPerMonth = 0 } = offering.service
-  if (freeCallsPerMonth === 0) return undefined
-  const account = freeCallsOf(principal, slug, monthName(clock.now()))
-  const left = (await accountStatus.remainingUnits(account)) ?? BigInt(freeCallsPerMonth)
-  if (left === 0n) return undefined
-  return { source: 'free', charged: 0n as Micros, freeCallsLeft: left - 1n }
+  const quota = quotaFor(priced)
+  if (quota.perMonth === 0) return undefined
+  const account = quotaAccount(principal, priced.offering.service.slug, quota, clock.now())
+  const left = (await accountStatus.remainingUnits(account)) ?? BigInt(quota.perMonth)
+  if (left < quota.needed) return undefined
+  return { source: 'free', charged: 0n as Micros, freeCallsLeft: left - quota.needed }
 }
+
+/** Monthly quota that may pay for a call, and how much of it the call needs. */
+function quotaFor({
+  offering: { service },
+  metered,
+  price,
+}: PricedCall): MonthlyQuota & { readonly needed: bigint } {
+  const { freeCallsPerMonth = 0, freeUnitsPerMonth = {} } = service
+  if (!metered) return { perMonth: freeCallsPerMonth, unit: undefined, needed: 1n }
+  const { unit, of } = metered
+  const perMonth = Object.hasOwn(freeUnitsPerMonth, unit) ? freeUnitsPerMonth[unit]! : 0
+  return { perMonth, unit, needed: coveredUnits(price, of) }
+}
+
+/** Returns true if the service has a quota from which such a call may be paid. */
+export const hasFreeQuota = (priced: PricedCall): boolean => quotaFor(priced).perMonth > 0

@@ -3,20 +3,22 @@ import type { HoldRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 import type { CallOutcome, Charge, FundingSource, Funds } from '../call-types.ts'
 
-/** A hold in the ledger that pays for one call: credits, or one free call. */
+type ChargedOutcome = Extract<CallOutcome, { readonly charged: Micros }>
+
+/** A hold in the ledger that pays for one call: credits, or free calls or units. */
 export class LedgerFunds implements Funds {
   readonly source: FundingSource
   readonly payer: string
   readonly #ledger: Ledger
   readonly #hold: HoldRef
-  readonly #unitsOf: (charged: Micros) => bigint
+  readonly #unitsOf: (outcome: ChargedOutcome) => bigint
   readonly #balanceOf: (ownerBalance: bigint) => Micros | Promise<Micros>
   /** True until the hold is settled or released, or the call is unresolved. */
   #isOpen = true
   #isParked = false
 
   /**
-   * @param unitsOf converts a charge in microdollars to units of the hold's asset
+   * @param unitsOf returns what a call costs in units of the hold's asset
    * @param balanceOf returns the caller's credits, given the balance of the hold's owner
    */
   constructor(
@@ -24,7 +26,7 @@ export class LedgerFunds implements Funds {
     payer: string,
     ledger: Ledger,
     hold: HoldRef,
-    unitsOf: (charged: Micros) => bigint,
+    unitsOf: (outcome: ChargedOutcome) => bigint,
     balanceOf: (ownerBalance: bigint) => Micros | Promise<Micros>,
   ) {
     this.source = source
@@ -48,7 +50,7 @@ export class LedgerFunds implements Funds {
     this.#isOpen = false
     if (outcome.kind === 'unresolved') return await this.#chargeOf(0n as Micros, undefined)
     const charged = ('charged' in outcome ? outcome.charged : 0n) as Micros
-    const units = 'charged' in outcome ? this.#unitsOf(charged) : 0n
+    const units = 'charged' in outcome ? this.#unitsOf(outcome) : 0n
     const { outcome: result, balance } =
       units > 0n
         ? await this.#ledger.settle(this.#hold, units)

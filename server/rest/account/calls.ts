@@ -10,9 +10,11 @@ import { CALL_STATES, callState } from '../../../core/usage/call-state.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
 import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
+import { showUsage } from '../../../core/usage/usage-view.ts'
 import { dayBounds, dayFields } from '../days.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
+import { UsageSchema } from '../usage-schema.ts'
 import { type CallKey, type CallRow, findCall, isFinal } from './call-row.ts'
 import { spenderOf } from './key-account.ts'
 
@@ -50,6 +52,7 @@ const Call = z.object({
   charged_microdollars: amount.meta({ description: 'Charged, less what was refunded.' }),
   refunded_microdollars: amount.meta({ description: 'Refunded after the charge.' }),
   price_version: z.int().nullable(),
+  usage: UsageSchema.nullable().meta({ description: 'What was paid for at a metered price.' }),
   expires_at: z.iso.datetime().nullable(),
   endpoint: z.string().nullable(),
   status: z.int().nullable(),
@@ -101,6 +104,7 @@ const ListedCall = z.object({
   at: z.iso.datetime(),
   endpoint: z.string(),
   source: z.enum(['free', 'credits', 'x402', 'none']),
+  usage: UsageSchema.nullable(),
   charged_microdollars: amount.meta({ description: 'Charged, before refunds.' }),
   refunded_microdollars: amount.meta({ description: 'Refunded to credits after the charge.' }),
   outcome: z.enum(CALL_OUTCOMES).meta({
@@ -194,6 +198,7 @@ const showListed = (row: CallListRow): z.infer<typeof ListedCall> => ({
   at: row.at.toISOString(),
   endpoint: row.endpoint,
   source: row.source,
+  usage: row.usage && showUsage(row.usage),
   charged_microdollars: json(row.charged),
   refunded_microdollars: json(row.refunded),
   outcome: row.outcome,
@@ -236,6 +241,7 @@ async function showCall(deps: CallDeps, key: CallKey, row: CallRow): Promise<Cal
     charged_microdollars: json((hold?.charged ?? record?.charged ?? 0n) - refunded),
     refunded_microdollars: json(refunded),
     price_version: record?.priceVersion ?? null,
+    usage: record?.usage ? showUsage(record.usage) : null,
     expires_at: hold?.expiresAt.toISOString() ?? null,
     endpoint: row.endpoint,
     status: record?.status ?? null,

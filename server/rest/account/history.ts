@@ -6,6 +6,7 @@ import type { CallLog } from '../../../core/usage/calls.ts'
 import { type HistoryCursor, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
+import { UsageSchema } from '../usage-schema.ts'
 
 const HistoryItem = z.object({
   id: z.string().meta({ description: 'Id of the call, purchase or other entry.' }),
@@ -21,6 +22,7 @@ const HistoryItem = z.object({
         'list that leaves out later rows (event, service, to), and a sub-key.',
     }),
   charged_microdollars: z.int().min(0).nullable().meta({ description: 'Cost of a call.' }),
+  usage: UsageSchema.nullable().meta({ description: 'What was paid for at a metered price.' }),
   endpoint: z.string().nullable(),
   other_key_id: z.string().nullable().meta({ description: 'Other key of a transfer.' }),
   transaction: z.string().nullable().meta({ description: 'Transaction hash.' }),
@@ -101,6 +103,7 @@ export const showHistoryItem = (row: HistoryRow) => ({
   change_microdollars: json(row.change),
   balance_microdollars: row.balance === null ? null : json(row.balance),
   charged_microdollars: row.charged === null ? null : json(row.charged),
+  usage: row.usage,
   endpoint: row.endpoint,
   other_key_id: row.otherKey,
   transaction: row.transaction,

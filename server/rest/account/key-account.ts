@@ -27,7 +27,14 @@ export const KeyAccount = z.object({
   wallet_address: z.string().nullable(),
   ...BALANCE,
   rate_limit: z.object({ tier: z.enum(['free', 'paid', 'custom']), requests_per_minute: z.int() }),
-  free_calls: z.array(z.object({ service: z.string(), month: z.string(), remaining: z.int() })),
+  free_calls: z.array(
+    z.object({
+      service: z.string(),
+      month: z.string(),
+      remaining: z.int(),
+      unit: z.string().optional().meta({ description: 'Free units of metered endpoints.' }),
+    }),
+  ),
   key_limits: z
     .object({
       max_call_microdollars: limit,
@@ -101,21 +108,32 @@ async function readRateLimit({ accountStatus }: KeyAccountDeps, caller: Caller) 
 
 const FREE_CALLS_MAX = 100
 
-/** Reads this UTC month's remaining free calls of the services that the caller may call. */
+/** Reads the remaining free calls and units, this UTC month, of services the caller may call. */
 async function readFreeCalls({ pool, clock }: KeyAccountDeps, { principal, limits }: Caller) {
   const month = monthName(clock.now())
-  const { rows } = await pool.query<{ service: string; remaining: bigint }>(
-    `SELECT s.slug AS service, coalesce(b.balance, s.free_calls_per_month) AS remaining
+  const { rows } = await pool.query<{ service: string; unit: string | null; remaining: bigint }>(
+    `SELECT s.slug AS service, q.unit, coalesce(b.balance, q.per_month) AS remaining
      FROM hub.service s
+       CROSS JOIN LATERAL (
+         SELECT NULL AS unit, s.free_calls_per_month::bigint AS per_month
+           WHERE s.free_calls_per_month > 0
+         UNION ALL
+         SELECT key, value::bigint FROM jsonb_each_text(s.free_units)) q
        LEFT JOIN ledger.account a
          ON a.code = 'liabilities:free-calls:' || $1 || ':' || s.slug || ':' || $2
+           || coalesce(':' || q.unit, '')
        LEFT JOIN ledger.balance b ON b.account = a.id
      WHERE s.state = 'active' AND s.suspended_at IS NULL AND NOT s.held_back
-       AND s.free_calls_per_month > 0 AND ($3::text[] IS NULL OR s.slug = ANY ($3))
-     ORDER BY b.balance IS NULL, s.slug LIMIT $4`,
+       AND ($3::text[] IS NULL OR s.slug = ANY ($3))
+     ORDER BY b.balance IS NULL, s.slug, q.unit NULLS FIRST LIMIT $4`,
     [principal, month, allowedServices(limits), FREE_CALLS_MAX],
   )
-  return rows.map((row) => ({ service: row.service, month, remaining: json(row.remaining) }))
+  return rows.map(({ service, unit, remaining }) => ({
+    service,
+    month,
+    remaining: json(remaining),
+    ...(unit !== null && { unit }),
+  }))
 }
 
 /** Services that all limits allow; null: all. */

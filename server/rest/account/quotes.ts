@@ -5,8 +5,10 @@ import { isJsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import { assertKeyAllows } from '../../../core/usage/allowances.ts'
 import type { Quotes } from '../../../core/usage/quotes.ts'
+import { showMetered } from '../../../core/usage/usage-view.ts'
 import type { CallRequest, PricedCall } from '../../proxy/call-types.ts'
 import { type AnyRoute, callerOf, type RestRequest, route } from '../route.ts'
+import { meteredField } from '../usage-schema.ts'
 
 const QuoteOrder = z.strictObject({
   slug: z.string().min(1).max(40),
@@ -24,6 +26,7 @@ const Quote = z.object({
   method: z.string(),
   path: z.string(),
   price_microdollars: z.int().min(0),
+  ...meteredField,
   price_version: z.int(),
   expires_at: z.iso.datetime(),
 })
@@ -70,7 +73,7 @@ async function createQuote(
   const priced = await quote(caller, toCallRequest(request))
   if (priced.inputError) throw priced.inputError
   assertKeyAllows(caller.limits, slug, priced.price)
-  const { offering, price } = priced
+  const { offering, price, metered } = priced
   const { expiresAt } = await quotes.create(priced.call, caller.keyId, {
     endpoint: offering.endpointId,
     priceVersion: offering.priceVersion,
@@ -86,6 +89,7 @@ async function createQuote(
       method,
       path,
       price_microdollars: json(price),
+      ...(metered && { metered: showMetered(metered, price) }),
       price_version: offering.priceVersion,
       expires_at: expiresAt.toISOString(),
     },

@@ -13,6 +13,9 @@ export const ServiceView = z.object({
   endpoint_count: z.int(),
   price_microdollars: z.object({ min: z.int(), max: z.int() }),
   free_calls_per_month: z.int(),
+  free_units_per_month: z.record(z.string(), z.int()).optional().meta({
+    description: 'Free units of metered endpoints, by unit.',
+  }),
   uptime_percentage: z.number().nullable(),
   average_latency_ms: z.int().nullable(),
   proxy_url: z.string(),
@@ -32,6 +35,7 @@ export const serviceViewer = (proxyUrl: () => string) => (listing: PublishedServ
   endpoint_count: listing.endpointCount,
   price_microdollars: { min: json(listing.minPrice), max: json(listing.maxPrice) },
   free_calls_per_month: listing.freeCallsPerMonth,
+  ...(Object.keys(listing.freeUnits).length > 0 && { free_units_per_month: listing.freeUnits }),
   uptime_percentage: listing.uptimePercentage,
   average_latency_ms: listing.averageLatencyMs,
   proxy_url: `${proxyUrl()}/${listing.slug}`,

@@ -4,6 +4,7 @@ import type { SemanticRanker } from '../../../core/catalog/search/semantic/seman
 import {
   findService,
   listServices,
+  publishedMeter,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
 import {
@@ -16,6 +17,7 @@ import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
+import { meteredField } from '../usage-schema.ts'
 import { searchRoute } from './search.ts'
 import { ServiceView, serviceViewer } from './service-view.ts'
 
@@ -25,6 +27,7 @@ const EndpointView = z.object({
   summary: z.string(),
   price_microdollars: z.int(),
   price_is_maximum: z.boolean(),
+  ...meteredField,
   price_version: z.int(),
   tested: z.boolean().meta({
     description: 'false: its provider waived the test call, and no call was delivered yet.',
@@ -94,12 +97,14 @@ const NO_LATENCY: LatencyPercentiles = { p50: null, p95: null, p99: null }
 const showEndpoint = (
   endpoint: ServiceEndpoint,
   announced: Awaited<ReturnType<typeof currentPrices>>,
+  metered = publishedMeter(endpoint),
 ) => ({
   method: endpoint.method,
   path: endpoint.path,
   summary: endpoint.summary,
   price_microdollars: json(endpoint.price),
   price_is_maximum: endpoint.computed,
+  ...(metered && { metered }),
   price_version: endpoint.priceVersion,
   tested: endpoint.tested,
   ...showComingPrice(

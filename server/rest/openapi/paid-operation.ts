@@ -1,6 +1,11 @@
-import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
+import {
+  type CatalogEntry,
+  maxPrice,
+  meteredPrice,
+} from '../../../core/catalog/services/catalog.ts'
 import { publicSchema, splitInput } from '../../../core/catalog/services/request-input.ts'
-import { decimal, type Micros } from '../../../core/money.ts'
+import { decimal, json, type Micros } from '../../../core/money.ts'
+import type { MeteredPrice } from '../../../core/plugin/index.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
 import {
@@ -77,6 +82,9 @@ const RESPONSE_HEADERS = {
     'Streams: amount reserved until the end. Trailers then carry the cost and the receipt.',
     integer,
   ),
+  'X-Usage': describe(
+    'Metered prices: what was paid for: tokens;quantity=1200;price_microdollars=2000;per=1000.',
+  ),
   'X-Balance-Microdollars': describe('Remaining credits of the key.', integer),
   'X-Payment-Source': describe('Payment source.', { enum: ['free', 'credits', 'x402', 'none'] }),
   'PAYMENT-RESPONSE': describe('Payments per request: signed receipt of x402.'),
@@ -109,11 +117,19 @@ function requestInput({ endpoint, method, path }: CatalogEntry) {
   return { parameters, requestBody: { ...body, content } }
 }
 
+/** Price of units, in dollars like the other prices here. */
+const meteredTerms = ({ unit, of: { amount, per } }: MeteredPrice) => ({
+  unit,
+  amount: decimal(amount),
+  per: json(per),
+})
+
 export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
   const { endpoint, method, path, service, isPassThrough: outside } = shown
   const { deprecated } = service
   const max = maxPrice(endpoint)
   const isFixed = typeof endpoint.price === 'bigint'
+  const metered = meteredPrice(endpoint)
   return {
     operationId: operationIdOf(method, `/${service.slug}${path}`),
     summary: endpoint.summary,
@@ -125,7 +141,8 @@ export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
       price: isFixed
         ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
         : priceRange({ min: 0n as Micros, max }),
-      ...(outside ? BY_CREDITS : perRequest(isFixed ? max : undefined)),
+      ...(metered && { metered: meteredTerms(metered) }),
+      ...(outside || metered ? BY_CREDITS : perRequest(isFixed ? max : undefined)),
     },
     responses: {
       200: {

@@ -81,6 +81,7 @@ export const DRY_RUN = {
     dry_run: { const: true },
     endpoint: { type: 'string' },
     price_microdollars: { type: 'integer' },
+    metered: { type: 'object', description: 'Metered prices: what the maximum covers.' },
     price_version: { type: 'integer' },
     source: { enum: ['free', 'credits', 'x402', 'none'] },
     charge_microdollars: { type: 'integer' },

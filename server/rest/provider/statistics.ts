@@ -7,9 +7,11 @@ import { type EarningTotals, readEarnings } from '../../../core/usage/earnings.t
 import {
   type CallGroupStatistics,
   type Customer,
+  type EndpointUsage,
   findSoldServices,
   listCustomers,
   readCallStatistics,
+  readUsage,
 } from '../../../core/usage/provider-statistics.ts'
 import { dayRange, dayRangeFields, dayRangeQuery } from '../days.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../paging.ts'
@@ -56,6 +58,25 @@ const Statistics = z.object({
   to: z.iso.date(),
   totals: CallGroupStatistics.extend(EarningStatistics.shape),
   data: z.array(StatisticsRow),
+  usage: z
+    .array(
+      z.object({
+        service: z.string(),
+        endpoint: z.string(),
+        unit: z.string(),
+        calls: count,
+        quantity: count.meta({ description: 'Units that were paid for, also by free units.' }),
+        charged_microdollars: count,
+      }),
+    )
+    .meta({ description: 'Usage of endpoints with a metered price.' }),
+})
+
+const showUsage = ({ calls, quantity, charged, ...names }: EndpointUsage) => ({
+  ...names,
+  calls: json(calls),
+  quantity: json(quantity),
+  charged_microdollars: json(charged),
 })
 
 export type StatisticsJson = z.infer<typeof Statistics>
@@ -102,9 +123,10 @@ export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
       const days = { from: dayName(since), to: dayName(until) }
       const sales = await findSoldServices(pool, ownerOf(request), service)
       const hasMoney = by === 'day' || by === 'service'
-      const [figures, earned] = await Promise.all([
+      const [figures, earned, usage] = await Promise.all([
         readCallStatistics(pool, { sales, by, from: since, until: daysBefore(until, -1) }),
         readEarnings(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
+        readUsage(pool, { sales, from: since, until: daysBefore(until, -1) }),
       ])
       const figuresOf = new Map(figures.map((row) => [row.groupKey, row]))
       const earnedOf = new Map(earned.map((row) => [row.groupKey, row]))
@@ -119,7 +141,7 @@ export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
         ...showCallStatistics(figuresOf.get(null)),
         ...showEarnings(earnedOf.get(null)),
       }
-      return { body: { ...days, totals, data } }
+      return { body: { ...days, totals, data, usage: usage.map(showUsage) } }
     },
   }),
   customersRoute(deps),

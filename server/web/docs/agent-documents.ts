@@ -1,4 +1,8 @@
-import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
+import {
+  type CatalogEntry,
+  maxPrice,
+  meteredPrice,
+} from '../../../core/catalog/services/catalog.ts'
 import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
 import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
@@ -28,7 +32,13 @@ const endpointLine = (offering: CatalogEntry, site: Site): string =>
   `- [${offering.method} ${offering.path}](${callUrl(offering, site)}): ` +
   `${offering.endpoint.summary} Costs ` +
   (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
-  `${decimal(maxPrice(offering.endpoint))} USD.`
+  `${decimal(maxPrice(offering.endpoint))} USD${unitPriceText(offering)}.`
+
+const unitPriceText = ({ endpoint }: CatalogEntry): string => {
+  const metered = meteredPrice(endpoint)
+  if (!metered) return ''
+  return `, ${decimal(metered.of.amount)} USD for ${metered.of.per} ${metered.unit}`
+}
 
 /** `/llms.txt` (llmstxt.org). */
 export const llmsTxt = (shown: readonly CatalogEntry[], site: Site): string => `# AgentHub

@@ -4,6 +4,7 @@ import { readPriceHistory } from '../../../core/catalog/services/price-history.t
 import {
   findService,
   type PublishedService,
+  publishedMeter,
   type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
 import {
@@ -140,8 +141,14 @@ Failed calls are not charged.</p>${
 const idOf = ({ method, path }: ServiceEndpoint): string =>
   `${method}${path.replaceAll(/[^\w]+/g, '-')}`.toLowerCase()
 
-const priceOf = ({ price, computed }: ServiceEndpoint): string =>
-  `${computed ? 'up to ' : ''}${formatDollars(price)}`
+const priceOf = (endpoint: ServiceEndpoint): string => {
+  const { price, computed } = endpoint
+  const metered = publishedMeter(endpoint)
+  const total = `${computed ? 'up to ' : ''}${formatDollars(price)}`
+  if (!metered) return total
+  const { unit, per, price_microdollars: amount } = metered
+  return `${formatDollars(amount)} for ${formatCount(per)} ${unit}, ${total}`
+}
 
 const callTotal = (days: readonly ServiceDay[]): string =>
   `${pluralize(
@@ -153,6 +160,12 @@ const serviceMetrics = (listing: PublishedService): Html =>
   metrics({
     'Price per call': priceRange(listing.minPrice, listing.maxPrice),
     'Free calls per month': formatCount(listing.freeCallsPerMonth),
+    ...Object.fromEntries(
+      Object.entries(listing.freeUnits).map(([unit, count]) => [
+        `Free ${unit} per month`,
+        formatCount(count),
+      ]),
+    ),
     'Uptime, 30 days':
       listing.uptimePercentage === null ? '–' : formatPercent(listing.uptimePercentage),
     'Median latency, 30 days':

@@ -26,6 +26,7 @@ const CALL = {
   payer: 'nobody',
   terms: undefined,
   charge: () => {},
+  meter: () => true,
   signal: new AbortController().signal,
 }
 

@@ -80,7 +80,15 @@ describe('the database of an isolated plugin', function () {
       const { endpoints } = hosted.declaration as AnyService
       const { handle } = (endpoints as Record<string, AnyEndpoint>)[`POST /${path}`]!
       const signal = AbortSignal.timeout(20_000)
-      const call = { id: '1', input, payer: 'x', terms: null, charge: () => {}, signal }
+      const call = {
+        id: '1',
+        input,
+        payer: 'x',
+        terms: null,
+        charge: () => {},
+        meter: () => true,
+        signal,
+      }
       return Promise.resolve(handle(call)) as Promise<Record<string, unknown>>
     }
     const say = (text: string) => ask('say', { text })

@@ -98,7 +98,14 @@ export default defineService({ slug: 'shout', name: 'Shout', category: 'test', s
     try {
       const { endpoints } = hosted.declaration as AnyService
       const { handle } = (endpoints as Record<string, AnyEndpoint>)['POST /say']!
-      const call = { id: '1', input: { words: 'hey' }, payer: 'x', terms: null, charge: () => {} }
+      const call = {
+        id: '1',
+        input: { words: 'hey' },
+        payer: 'x',
+        terms: null,
+        charge: () => {},
+        meter: () => true,
+      }
       expect(await handle({ ...call, signal: AbortSignal.timeout(30_000) })).to.equal('HEY')
     } finally {
       await hosted.close()
@@ -160,7 +167,16 @@ describe('a plugin in a worker', () => {
   const ask = (route: string, headers = {}) => {
     const { handle } = (service().endpoints as Record<string, AnyEndpoint>)[route]!
     const signal = AbortSignal.timeout(30_000)
-    const call = { id: '1', input: {}, payer: 'x', headers, terms: null, charge: () => {}, signal }
+    const call = {
+      id: '1',
+      input: {},
+      payer: 'x',
+      headers,
+      terms: null,
+      charge: () => {},
+      meter: () => true,
+      signal,
+    }
     return Promise.resolve(handle(call))
   }
 

@@ -50,7 +50,15 @@ describe('a streamed HTTP response to an isolated plugin', () => {
     const { endpoints } = hosted.declaration as AnyService
     const { handle } = (endpoints as Record<string, AnyEndpoint>)['POST /relay']!
     const input = { url: 'https://api.acme.com/events' }
-    const call = { id: '1', input, payer: 'x', terms: null, charge: () => {}, signal: ends }
+    const call = {
+      id: '1',
+      input,
+      payer: 'x',
+      terms: null,
+      charge: () => {},
+      meter: () => true,
+      signal: ends,
+    }
     return ((await handle(call)) as Reply).body as Readable
   }
 

@@ -31,6 +31,7 @@ describe('call records', () => {
     requestHash: null,
     responseHash: null,
     entry: null,
+    usage: null,
   })
 
   const write = async (...records: readonly CallRecord[]): Promise<string[]> => {

@@ -28,6 +28,7 @@ const call = <Input>(input: Input) => ({
   terms: undefined,
   signal: AbortSignal.timeout(60_000),
   charge: () => undefined,
+  meter: () => true,
   payer: 'agent-1',
 })
 

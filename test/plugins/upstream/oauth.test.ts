@@ -208,7 +208,15 @@ describe('a call that the API refuses with 401', () => {
     const endpoints = soldOf(upstream).endpoints as Readonly<Record<string, AnyEndpoint>>
     const { handle } = endpoints['POST /do']!
     const signal = AbortSignal.timeout(5_000)
-    const call = { id: '1', input: {}, payer: 'x', terms: null, charge: () => {}, signal }
+    const call = {
+      id: '1',
+      input: {},
+      payer: 'x',
+      terms: null,
+      charge: () => {},
+      meter: () => true,
+      signal,
+    }
     const result: unknown = await Promise.resolve(handle(call)).catch((error: unknown) => error)
     return { result, sent }
   }

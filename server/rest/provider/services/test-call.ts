@@ -125,7 +125,14 @@ async function savePassedTest(
 async function runTest(deps: ServiceDeps, slug: string, endpoint: AnyEndpoint, input: unknown) {
   const start = elapsedMs()
   const id = uuidv7(deps.clock.now().getTime())
-  const common = { id, input, payer: 'nobody', terms: undefined, charge: () => undefined }
+  const common = {
+    id,
+    input,
+    payer: 'nobody',
+    terms: undefined,
+    charge: () => undefined,
+    meter: () => true,
+  }
   try {
     const result = await withDeadline(endpoint, (signal) => endpoint.handle({ ...common, signal }))
     const reply = result instanceof Reply ? result : new Reply(result)

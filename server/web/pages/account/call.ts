@@ -4,7 +4,7 @@ import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
 import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
 import { documentPath } from '../../documents-table.ts'
-import { formatDollars, formatTime } from '../../format.ts'
+import { formatDollars, formatTime, usageText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
@@ -75,6 +75,7 @@ const about = (call: CallJson): Html =>
     Time: formatTime(call.at),
     Endpoint: call.endpoint !== null && html`<code>${call.endpoint}</code>`,
     Status: call.status,
+    Usage: call.usage && usageText(call.usage),
     Charged: formatDollars(call.charged_microdollars),
     Refunded: call.refunded_microdollars > 0 && formatDollars(call.refunded_microdollars),
     Reserved: call.state === 'held' && formatDollars(call.reserved_microdollars),

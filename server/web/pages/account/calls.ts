@@ -11,13 +11,20 @@ import {
   listCalls,
   walletsOf,
 } from '../../../../core/usage/call-list.ts'
+import { showUsage } from '../../../../core/usage/usage-view.ts'
 import type { CallDeps } from '../../../rest/account/calls.ts'
 import type { KeyJson } from '../../../rest/account/keys.ts'
 import { dayBounds } from '../../../rest/days.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { alignedFormatter, formatCount, formatDuration, formatTime } from '../../format.ts'
+import {
+  alignedFormatter,
+  formatCount,
+  formatDuration,
+  formatTime,
+  usageText,
+} from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -218,7 +225,13 @@ function callTable({ rows, balances }: CallList): Html {
             ? formatTime(at)
             : html`<a href="/account/calls/${id}">${formatTime(at)}</a>`,
       },
-      { head: 'Endpoint', cell: ({ endpoint }) => html`<code>${endpoint}</code>` },
+      {
+        head: 'Endpoint',
+        cell: ({ endpoint, usage }) =>
+          html`<code>${endpoint}</code>${
+            usage && html` <span class="small muted">${usageText(showUsage(usage))}</span>`
+          }`,
+      },
       { head: 'Outcome', cell: outcomeCell },
       { head: 'Key', cell: ({ keyName, keyId }) => keyName ?? keyId ?? 'wallet, without a key' },
       { head: 'Latency', number: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },

@@ -9,7 +9,7 @@ import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { documentPath } from '../../documents-table.ts'
 import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { alignedFormatter, formatTime } from '../../format.ts'
+import { alignedFormatter, formatTime, usageText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -147,6 +147,8 @@ const eventText = ({ event }: HistoryRow): string => EVENT_TEXTS[event] ?? event
 
 const details = (row: HistoryRow): Html =>
   html`${row.endpoint !== null && html`<code>${row.endpoint}</code> `}${
+    row.usage !== null && html`<span class="muted">${usageText(row.usage)}</span> `
+  }${
     row.otherKey !== null && html`<code>${row.otherKey}</code> `
   }${row.transaction !== null && html`<code>${row.transaction}</code> `}${
     row.reason !== null && html`<span class="muted">${row.reason}</span> `

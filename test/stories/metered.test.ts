@@ -1,0 +1,291 @@
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Client, type Dispatcher } from 'undici'
+import { systemClock } from '../../core/clock.ts'
+import { parseEntry } from '../../core/hosting/entry.ts'
+import { type HostedPlugin, hostPlugin } from '../../core/hosting/host-plugin.ts'
+import { verifyLedger } from '../../core/ledger/verify.ts'
+import { createLog } from '../../core/log.ts'
+import { usd } from '../../core/money.ts'
+import type { AnyService } from '../../core/plugin/index.ts'
+import { type ApiResponse, ask } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { injectedHost } from '../support/injected-host.ts'
+import { claimsOf } from '../support/receipt-claims.ts'
+import { useHub } from '../support/suite.ts'
+import { COVERED, MAX, metered, RATE, type Step } from './metered-service.ts'
+
+const APART = fileURLToPath(new URL('./metered-plugin.ts', import.meta.url))
+const deps = {
+  host: { ...injectedHost, clock: systemClock },
+  databaseUrl: '',
+  log: createLog('silent'),
+  passwordsOf: () => [''] as const,
+}
+const settings = { memoryMb: 128, node: '/bin/false', backOffMs: [0, 0] }
+
+const priceOf = (tokens: bigint): bigint => (tokens * RATE.amount + RATE.per - 1n) / RATE.per
+const say = (tokens: number, text: string): Step => ({ meter: tokens, send: text })
+
+describe('a metered price', () => {
+  let apart: HostedPlugin
+  const hub = useHub(async () => {
+    apart = await hostPlugin(parseEntry(`${APART}=worker`), deps, settings)
+    return {
+      plugins: [metered('metered'), metered('free-tokens', 1_000), apart.declaration as AnyService],
+    }
+  })
+  after(() => apart.close())
+  let ada: TestAgent
+  beforeEach(async () => {
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+
+  const call = (path: string, steps: readonly Step[], headers: Record<string, string> = {}) =>
+    ask(hub().url, `/proxy/${path}`, { key: ada.apiKey, body: { steps }, headers })
+  const callOf = async (id: unknown) =>
+    (await ask(hub().url, `/v1/calls/${String(id)}`, { key: ada.apiKey })).body
+  const over = async (id: unknown) => {
+    let told: ApiResponse['body'] = {}
+    await eventually(async () => {
+      told = await callOf(id)
+      return told['state'] !== 'held' && told['receipt'] !== null
+    })
+    return told
+  }
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+  const holds = () => hub().hub.ledger.balance('liabilities:holds')
+
+  it('reserves the maximum, charges the usage and releases the rest', async () => {
+    const told = await call('metered/whole', [say(100, 'a'), say(50, 'b')])
+    expect(told.body).to.deep.equal({ text: 'ab' })
+    expect(told.headers).to.include({
+      'x-charged-microdollars': '350',
+      'x-usage': 'tokens;quantity=150;price_microdollars=7;per=3',
+    })
+    expect([await spent(), await holds()]).to.deep.equal([350n, 0n])
+    const usage = { unit: 'tokens', quantity: 150, price_microdollars: 7, per: 3 }
+    expect(claimsOf(told.headers['x-receipt'])).to.deep.include({
+      usage,
+      charged_microdollars: 350,
+    })
+    const shown = await over(told.headers['x-call-id'])
+    expect(shown).to.deep.include({ usage, reserved_microdollars: 1_000, state: 'charged' })
+    expect(claimsOf(shown['receipt'])).to.deep.equal(claimsOf(told.headers['x-receipt']))
+    for (const path of ['/v1/calls', '/v1/credits/history']) {
+      const { body } = await ask(hub().url, path, { key: ada.apiKey })
+      expect((body['data'] as object[])[0], path).to.deep.include({ usage })
+    }
+  })
+
+  it('charges the maximum, and no more, for more usage than it covers', async () => {
+    for (const slug of ['metered', 'metered-apart']) {
+      const told = await call(`${slug}/whole`, [say(400, 'a'), say(10_000_000, 'b')])
+      expect(told.body).to.deep.equal({ text: 'a' })
+      expect(told.headers).to.include({
+        'x-charged-microdollars': String(priceOf(COVERED)),
+        'x-usage': `tokens;quantity=${COVERED};price_microdollars=7;per=3`,
+      })
+    }
+  })
+
+  it('costs nothing without usage', async () => {
+    const told = await call('metered/whole', [{ send: 'a' }])
+    expect(told.headers).to.include({ 'x-charged-microdollars': '0' })
+    expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
+  })
+
+  it('ends a stream with what was sent before the maximum was reached', async () => {
+    const steps = Array.from({ length: 100 }, (_, i) => say(10, `${i} `))
+    const lines = steps.slice(0, 42).map(({ send }) => send)
+    for (const slug of ['metered', 'metered-apart']) {
+      const told = await call(`${slug}/stream`, steps)
+      expect(told.text, slug).to.equal(lines.join(''))
+      const shown = await over(told.headers['x-call-id'])
+      expect(shown, slug).to.deep.include({
+        state: 'charged',
+        charged_microdollars: 999,
+        reason: 'max_price_reached',
+        usage: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
+      })
+    }
+  })
+
+  it('charges what was used when the reader leaves, or all if it can be repeated', async () => {
+    for (const [headers, tokens] of [
+      [{}, 30n],
+      [{ 'idempotency-key': 'later' }, 60n],
+    ] as const) {
+      const before = await spent()
+      const client = new Client(hub().url)
+      const answer = await client.request({
+        method: 'POST',
+        path: '/proxy/metered/stream',
+        headers: {
+          authorization: `Bearer ${ada.apiKey}`,
+          'content-type': 'application/json',
+          ...headers,
+        },
+        body: JSON.stringify({ steps: [say(30, 'a'), { waitMs: 500 }, say(30, 'b')] }),
+      })
+      await new Promise((resolve) => answer.body.once('data', resolve))
+      answer.body.on('error', () => undefined)
+      await client.destroy()
+      await over(answer.headers['x-call-id'])
+      expect((await spent()) - before).to.equal(priceOf(tokens))
+    }
+  })
+
+  it('is refused where the handler breaks its contract', async () => {
+    for (const end of ['other-unit', 'overcharge'] as const) {
+      for (const slug of ['metered', 'metered-apart']) {
+        const told = await call(`${slug}/whole`, [say(10, 'a'), { end }])
+        expect(told.status, `${slug} ${end}`).to.equal(502)
+        expect(told.body, `${slug} ${end}`).to.include({ code: 'plugin_contract' })
+      }
+    }
+    const told = await ask(hub().url, '/proxy/metered/fixed', { key: ada.apiKey, body: {} })
+    expect(told.body).to.include({ code: 'plugin_contract' })
+    expect([await spent(), await holds()]).to.deep.equal([0n, 0n])
+  })
+
+  it('spends free units while they cover the maximum, then credits', async () => {
+    for (const [source, charged] of [
+      ['free', '0'],
+      ['free', '0'],
+      ['credits', '999'],
+    ] as const) {
+      const told = await call('free-tokens/whole', [say(400, 'a'), say(28, 'b')])
+      expect(told.headers).to.include({
+        'x-payment-source': source,
+        'x-charged-microdollars': charged,
+      })
+    }
+    const { body } = await ask(hub().url, '/v1/wallet/balance', { key: ada.apiKey })
+    const left = (body['free_calls'] as { service: string }[]).find(
+      ({ service }) => service === 'free-tokens',
+    )
+    expect(left).to.deep.include({ unit: 'tokens', remaining: 1_000 - 2 * 428 })
+  })
+
+  it('keeps the quoted price of units', async () => {
+    const order = { slug: 'metered', path: '/whole', input: { steps: [say(3, 'a')] } }
+    const quote = await ask(hub().url, '/v1/quotes', { key: ada.apiKey, body: order })
+    expect(quote.body).to.deep.include({
+      price_microdollars: 1_000,
+      metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
+    })
+    const told = await call('metered/whole', order.input.steps, {
+      'x-quote-id': String(quote.body['quote_id']),
+    })
+    expect(told.headers).to.include({ 'x-charged-microdollars': '7' })
+    const dry = await call('metered/whole', order.input.steps, { 'x-dry-run': 'true' })
+    expect(dry.body).to.deep.include({
+      price_microdollars: 1_000,
+      metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
+    })
+  })
+
+  it('is shown with unit and unit price, and not offered by x402', async () => {
+    const { body } = await ask(hub().url, '/v1/services/metered')
+    const shown = (body['endpoints'] as { path: string }[]).find(({ path }) => path === '/whole')
+    expect(shown).to.deep.include({
+      price_microdollars: 1_000,
+      price_is_maximum: true,
+      metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
+    })
+    const page = await ask(hub().url, '/services/metered', { headers: { accept: 'text/html' } })
+    expect(page.text).to.contain('$0.000007 for 3 tokens, up to $0.001')
+    const unpaid = await ask(hub().url, '/proxy/metered/whole', { body: { steps: [] } })
+    expect(unpaid.status).to.equal(402)
+    expect(unpaid.body).not.to.have.property('accepts')
+  })
+
+  describe('in any interleaving of usage reports, disconnects and kills', () => {
+    const anyStep: fc.Arbitrary<Step> = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ meter: fc.nat(200), send: fc.constant('x') }) },
+      { weight: 2, arbitrary: fc.record({ send: fc.constant('y'), waitMs: fc.nat(20) }) },
+      { weight: 1, arbitrary: fc.record({ meter: fc.nat(2 ** 40) }) },
+    )
+    const anyEnd = fc.option(
+      fc.constantFrom<NonNullable<Step['end']>>('fail', 'exit', 'hang', 'other-unit', 'overcharge'),
+      { freq: 3, nil: undefined },
+    )
+
+    /** Sends a call and leaves after some time, if the plan says so. */
+    const begin = async (
+      path: string,
+      steps: readonly Step[],
+      leavesAfterMs: number | undefined,
+    ): Promise<Dispatcher.ResponseData['headers'] | undefined> => {
+      const client = new Client(hub().url)
+      const leave =
+        leavesAfterMs === undefined
+          ? undefined
+          : setTimeout(() => void client.destroy(), leavesAfterMs)
+      try {
+        const answer = await client.request({
+          method: 'POST',
+          path: `/proxy/${path}`,
+          headers: { authorization: `Bearer ${ada.apiKey}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ steps }),
+        })
+        await answer.body.text().catch(() => undefined)
+        return answer.headers
+      } catch {
+        return undefined
+      } finally {
+        clearTimeout(leave)
+        await client.destroy()
+      }
+    }
+
+    it('charges at most the usage and the maximum, once, and leaves no hold', async () => {
+      const known = new Set<string>()
+      const plan = fc.record({
+        slug: fc.constantFrom('metered', 'metered-apart', 'free-tokens'),
+        endpoint: fc.constantFrom('stream', 'whole'),
+        steps: fc.array(anyStep, { maxLength: 12 }),
+        end: anyEnd,
+        leavesAfterMs: fc.option(fc.nat(60), { nil: undefined }),
+      })
+      await fc.assert(
+        fc.asyncProperty(fc.array(plan, { minLength: 1, maxLength: 8 }), async (plans) => {
+          const before = await spent()
+          await Promise.all(
+            plans.map(async ({ slug, endpoint, steps, end, leavesAfterMs }) => {
+              const kill = end === 'exit' && slug !== 'metered-apart' ? 'fail' : end
+              const all = kill === undefined ? steps : [...steps, { end: kill }]
+              await begin(`${slug}/${endpoint}`, all, leavesAfterMs)
+            }),
+          )
+          await eventually(async () => (await holds()) === 0n)
+          const { body } = await ask(hub().url, '/v1/calls?limit=100', { key: ada.apiKey })
+          const listed = body['data'] as {
+            id: string
+            charged_microdollars: number
+            source: string
+            usage: { quantity: number } | null
+          }[]
+          const calls = listed.filter(({ id }) => !known.has(id))
+          for (const { id } of calls) known.add(id)
+          expect(calls.length).to.be.at.most(plans.length)
+          let sum = 0n
+          for (const { charged_microdollars: charged, usage, source } of calls) {
+            const quantity = BigInt(usage?.quantity ?? 0)
+            expect(quantity <= COVERED).to.equal(true)
+            expect(BigInt(charged)).to.equal(source === 'credits' ? priceOf(quantity) : 0n)
+            expect(BigInt(charged) <= MAX).to.equal(true)
+            sum += BigInt(charged)
+          }
+          expect((await spent()) - before).to.equal(sum)
+        }),
+        { numRuns: 15, endOnFailure: true },
+      )
+      expect(await verifyLedger(hub().hub.pool)).to.have.property('ok', true)
+    }).timeout(180_000)
+  })
+})
