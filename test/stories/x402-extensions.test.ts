@@ -26,7 +26,7 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { maxPrice } from '../../core/catalog/services/catalog.ts'
+import { maxPrice, meteredPrice } from '../../core/catalog/services/catalog.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { type ApiResponse, ask } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
@@ -77,7 +77,7 @@ describe('x402 extensions', () => {
       const isFree = (path: string) => path === '/pages' // whatever its domain charges at most
       const sold = entries.filter(
         ({ isPassThrough, endpoint, path }) =>
-          !isPassThrough && !isFree(path) && maxPrice(endpoint) > 0n,
+          !isPassThrough && !isFree(path) && maxPrice(endpoint) > 0n && !meteredPrice(endpoint),
       )
       expect(sold.length).to.be.greaterThan(3)
       for (const { service, method, path } of sold) {

@@ -25,6 +25,7 @@ const FILES = [
 ]
 /** Declarations of shared files that plugins can name. */
 const OURS: Readonly<Record<string, RegExp>> = {
+  'core/plugin/metered': /^export (interface (MeteredPrice|UnitPrice) |declare function unitPrice)/,
   'core/plugin/deprecation': /^export interface Deprecation /,
   'core/money': /^export (type Micros|declare const micros|declare function usd)/,
   'core/clock': /^export interface Clock /,

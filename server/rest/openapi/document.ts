@@ -14,7 +14,7 @@ import {
   queryParameters,
 } from './builders.ts'
 import { BODY_FAULTS, COMMON_FAULTS, KEY_FAULTS, SESSION_FAULTS } from './faults.ts'
-import { paidOperation } from './paid-operation.ts'
+import { CALL_HEADERS, paidOperation } from './paid-operation.ts'
 import {
   DRY_RUN,
   PAYMENT_REQUIRED,
@@ -113,6 +113,7 @@ function componentsUsedBy(paths: Record<string, unknown>): Record<string, unknow
   return {
     securitySchemes: only(SECURITY_SCHEMES, (name) => `{"${name}":[]}`),
     schemas: only(SCHEMAS, (name) => `"#/components/schemas/${name}"`),
+    headers: only(CALL_HEADERS, (name) => `"#/components/headers/${name}"`),
   }
 }
 

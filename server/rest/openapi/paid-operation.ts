@@ -71,7 +71,8 @@ const CALL_PARAMETERS = (
 
 const describe = (description: string, schema: object = text) => ({ description, schema })
 
-const RESPONSE_HEADERS = {
+/** Response headers of every call, by name. */
+export const CALL_HEADERS = {
   'X-Call-Id': describe('Call id, for GET /v1/calls/{id}.'),
   'X-Charged-Microdollars': describe('Cost of the call.', integer),
   'X-Charged-Earlier-Microdollars': describe(
@@ -94,6 +95,10 @@ const RESPONSE_HEADERS = {
       '(RFC 6962) and signature. POST /v1/receipts/verify and the client library verify it.',
   ),
 } as const
+
+const RESPONSE_HEADERS = Object.fromEntries(
+  Object.keys(CALL_HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+)
 
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'] as const
 

@@ -231,7 +231,10 @@ describe('the tools of the hub', () => {
         expect(data['next']).to.include('hub_search')
       }
       const wrong = await call('hub_get_service', { slug: 'echo', endpoint: '/shout' })
-      expect(wrong.data).to.deep.include({ error: 'not_found', endpoints: ['POST /say'] })
+      expect(wrong.data).to.deep.include({
+        error: 'not_found',
+        endpoints: ['POST /repeat', 'POST /say'],
+      })
     })
 
     it('report the same balance as REST, the limits and the spending', async () => {

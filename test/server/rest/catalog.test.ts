@@ -108,8 +108,8 @@ describe('the catalog', () => {
   describe('GET /v1/services/{slug}', () => {
     it('returns endpoints, schemas and prices', async () => {
       const { body } = await get('/v1/services/echo')
-      expect(body['endpoints']).to.have.length(1)
-      const [say] = body['endpoints'] as Item[]
+      expect(body['endpoints']).to.have.length(2)
+      const [, say] = body['endpoints'] as Item[]
       expect(say).to.include({
         method: 'POST',
         path: '/say',

@@ -179,11 +179,16 @@ describe('/openapi.json', () => {
     expect(paid.length).to.be.above(5)
     for (const { path, operation } of paid) {
       expect(operation.responses, path).to.have.property('402')
-      const { price, protocols } = operation['x-payment-info'] as { price: Json; protocols: Json[] }
+      const { price, protocols, metered } = operation['x-payment-info'] as {
+        price: Json
+        protocols: Json[]
+        metered?: Json
+      }
       expect(price['mode'], path).to.be.oneOf(['fixed', 'dynamic'])
       expect(price['amount'] ?? price['max'], path).to.match(/^\d+\.\d{6}$/)
       const names = protocols.map((each) => Object.keys(each)[0])
-      if (path !== '/proxy/external') expect(names, path).to.deep.equal(['x402', 'mpp'])
+      const isCreditsOnly = path === '/proxy/external' || metered !== undefined
+      expect(names, path).to.deep.equal(isCreditsOnly ? ['credits'] : ['x402', 'mpp'])
     }
     const sentiment = document.paths['/proxy/analysis/sentiment']?.['post']
     expect(sentiment?.['x-payment-info']).to.deep.include({
