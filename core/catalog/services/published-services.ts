@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { micros } from '../../money.ts'
 import { unitPrice } from '../../plugin/metered.ts'
-import { approvedName } from '../review/provider-names.ts'
 import { showMetered } from '../../usage/usage-view.ts'
+import { approvedName } from '../review/provider-names.ts'
 
 /** Listed service, with figures from its calls of the last 30 days. */
 export interface PublishedService {
