@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { Client, type Dispatcher } from 'undici'
 import { systemClock } from '../../core/clock.ts'
 import { parseEntry } from '../../core/hosting/entry.ts'
