@@ -2,6 +2,7 @@ import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
 import { providerLabel } from '../../core/catalog/review/provider-names.ts'
 import type { Hit } from '../../core/catalog/search/hits.ts'
 import type { PublishedService } from '../../core/catalog/services/published-services.ts'
+import { systemClock } from '../../core/clock.ts'
 import {
   formatCount,
   formatDollars,
@@ -12,9 +13,27 @@ import {
 } from './format.ts'
 import { type Html, html } from './html.ts'
 
+const DAY_MS = 86_400_000
+/** A service is new for this many days. */
+const NEW_DAYS = 14
+/** Percentage of uptime below which a service is failing. */
+const FAILING_BELOW = 95
+
+/** Badges of a service or listing: new, or failing. */
+function badges(listedAt: Date, uptime: number | null): Html {
+  const isNew = systemClock.now().getTime() - listedAt.getTime() < NEW_DAYS * DAY_MS
+  const isFailing = uptime !== null && uptime < FAILING_BELOW
+  return html`${isFailing && html` <span class="badge bad">Failing</span>`}${
+    isNew && html` <span class="badge good">New</span>`
+  }`
+}
+
 /** Card of a hosted service. @param why reason for a search hit */
 export const serviceCard = (service: PublishedService, why?: Html): Html =>
-  html`<li class="card"><h2><a href="/services/${service.slug}">${service.name}</a></h2>
+  html`<li class="card"><h2><a href="/services/${service.slug}">${service.name}</a>${badges(
+    service.listedAt,
+    service.uptimePercentage,
+  )}</h2>
 <p>${service.summary}</p><p class="facts"><span><strong>${priceRange(
     service.minPrice,
     service.maxPrice,
@@ -33,7 +52,7 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
 /** Card of an external x402 listing. */
 const listingCard = (listing: AssessedListing, why?: Html): Html =>
   html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
-<span class="badge">external</span>${
+<span class="badge">external</span>${badges(listing.firstSeenAt, listing.uptime)}${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
   }</h2><p>${listing.description}</p><p class="facts"><span><strong>${formatDollars(
     listing.price,

@@ -25,6 +25,7 @@ export interface PublishedService {
   readonly averageLatencyMs: number | null
   /** Median of delivered calls. */
   readonly medianLatencyMs: number | null
+  readonly listedAt: Date
 }
 
 export interface ServiceEndpoint {
@@ -52,7 +53,7 @@ const SERVICE_COLUMNS = `
   s.free_calls_per_month AS "freeCallsPerMonth", s.free_units AS "freeUnits",
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs",
-  d.latency_ms AS "medianLatencyMs"`
+  d.latency_ms AS "medianLatencyMs", s.listed_at AS "listedAt"`
 
 /** Newest prices, and figures of the last 30 UTC days. */
 const SERVICE_TABLES = `

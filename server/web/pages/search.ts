@@ -1,21 +1,30 @@
 import { z } from 'zod'
-import { listedCategories } from '../../../core/catalog/search/categories.ts'
-import { readHits } from '../../../core/catalog/search/hits.ts'
+import {
+  countCatalog,
+  countFacets,
+  type Facets,
+  HIT_ORDERS,
+  readFacts,
+} from '../../../core/catalog/search/facets.ts'
+import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import { usd } from '../../../core/money.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
-import { readSearchCursor, writeSearchCursor } from '../../rest/catalog/search-cursor.ts'
-import { selectOptions } from '../form.ts'
+import { viewSwitch } from '../form.ts'
+import { pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import type { PageContent } from '../layout.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
+import { facetList } from '../search-facets.ts'
 import { searchHitCard } from '../service-cards.ts'
-import { pager } from '../table.ts'
+import { withQuery } from '../table.ts'
 
 const PAGE_SIZE = 20
-const CACHE_MS = 30_000
+/** Best hits of a search, which are filtered, sorted and paged through. */
+const HITS_MAX = 100
+const CACHE_MS = 60_000
 
 /** Text of a filter; browsers send empty fields as ''. */
 const textField = (max: number) =>
@@ -25,97 +34,155 @@ const textField = (max: number) =>
     .transform((text) => text.trim())
     .default('')
 
+const SORTS = {
+  relevance: 'Relevance',
+  price: 'Price',
+  latency: 'Median latency',
+  uptime: 'Uptime',
+  calls: 'Calls',
+} as const
+
 const Query = z.object({
   q: textField(500),
   type: z.enum(['', 'native', 'external']).default(''),
   category: textField(40),
   max_price: textField(20),
-  cursor: z.string().max(500).optional(),
+  min_uptime: z.enum(['', '95', '99']).default(''),
+  sort: z.enum(['relevance', 'price', 'latency', 'uptime', 'calls']).default('relevance'),
+  page: z.enum(['1', '2', '3', '4', '5']).default('1'),
 })
 type Query = z.infer<typeof Query>
 
-/** `/search`: services and listings in one ranking, each with the reason for the hit. */
-export const searchPage = ({ pool, clock, semanticRanker }: SearchDeps): AnyPage => {
-  const categories = cachedFor(CACHE_MS, () => listedCategories(pool))
+/** `/search`: services and listings in one list, with filters, counts and reasons of the hits. */
+export const searchPage = (deps: SearchDeps): AnyPage => {
+  const catalogFacets = cachedFor(CACHE_MS, () => countCatalog(deps.pool))
   return page('/search', {
     access: 'public',
     query: Query,
     render: async ({ query }) => {
-      if (!DOLLARS.test(query.max_price)) return invalidPrice(query, await categories())
-      const input = {
-        query: query.q,
-        type: query.type === '' ? undefined : query.type,
-        category: query.category || undefined,
-        network: undefined,
-        tag: undefined,
-        maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
-        limit: PAGE_SIZE,
-        after: readSearchCursor(query.cursor),
-      }
-      const { hits, next, lowConfidence } = await search(pool, clock, input, semanticRanker)
-      const [cards, known] = await Promise.all([readHits(pool, hits, clock.now()), categories()])
+      if (!DOLLARS.test(query.max_price)) return invalidPrice(query)
+      const found = await findHits(deps, query)
+      const facets = query.q === '' ? await catalogFacets() : found.facets
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,
         section: 'Search',
-        main: html`<h1>Search</h1>${form(query, known)}${
-          cards.length === 0
-            ? noHits(query)
-            : html`${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
-<ul class="list">${cards.map(searchHitCard)}</ul>${pager(
-                '/search',
-                query,
-                writeSearchCursor(next),
-              )}`
-        }`,
+        main: html`<h1>Search</h1>${form(query)}<div class="catalog">${facetList(
+          facets,
+          parametersOf(query),
+        )}<div>${found.count === 0 ? noHits(query) : hitList(query, found)}</div></div>`,
       }
     },
   })
 }
 
+interface FoundHits {
+  /** Hits of the page. */
+  readonly hits: readonly Hit[]
+  /** Number of hits on all pages. */
+  readonly count: number
+  /** Counts without the filters. */
+  readonly facets: Facets
+  readonly lowConfidence: boolean
+}
+
+async function findHits(
+  { pool, clock, semanticRanker }: SearchDeps,
+  query: Query,
+): Promise<FoundHits> {
+  const filters = {
+    type: query.type || undefined,
+    category: query.category || undefined,
+    maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
+  }
+  const find = (filter: Partial<typeof filters>) => {
+    const all = { type: undefined, category: undefined, maxPrice: undefined, ...filter }
+    const request = { query: query.q, network: undefined, tag: undefined, limit: HITS_MAX, ...all }
+    return search(pool, clock, request, semanticRanker)
+  }
+  const isFiltered = Object.values(filters).some((value) => value !== undefined)
+  const [found, all] = await Promise.all([
+    find(filters),
+    isFiltered && query.q !== '' ? find({}) : undefined,
+  ])
+  const read = await readFacts(pool, found.hits)
+  const counted = all ? await readFacts(pool, all.hits) : read
+  const minUptime = Number(query.min_uptime || 0)
+  const kept = read.filter(({ facts }) => minUptime === 0 || (facts.uptime ?? 0) >= minUptime)
+  const order = query.sort === 'relevance' ? undefined : HIT_ORDERS[query.sort]
+  const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
+  const start = (Number(query.page) - 1) * PAGE_SIZE
+  const shown = sorted.slice(start, start + PAGE_SIZE).map(({ hit }) => hit)
+  return {
+    hits: await readHits(pool, shown, clock.now()),
+    count: sorted.length,
+    facets: countFacets(counted.map(({ facts }) => facts)),
+    lowConfidence: found.lowConfidence,
+  }
+}
+
+const parametersOf = ({ sort, page: _, ...query }: Query) => ({
+  ...query,
+  sort: sort === 'relevance' ? '' : sort,
+})
+
+const hitList = (query: Query, { hits, count, lowConfidence }: FoundHits): Html => {
+  const parameters = parametersOf(query)
+  return html`<p class="muted small">${
+    count === HITS_MAX ? `The best ${HITS_MAX} results` : pluralize(count, 'result')
+  }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
+    withQuery('/search', { ...parameters, sort: sort === 'relevance' ? '' : sort }),
+  )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
+<ul class="list">${hits.map(searchHitCard)}</ul>${pages(query, count)}`
+}
+
+/** Links to the pages before and after. */
+const pages = (query: Query, count: number): Html | false => {
+  const number = Number(query.page)
+  const last = Math.ceil(count / PAGE_SIZE)
+  const link = (to: number, text: string, rel: 'prev' | 'next') =>
+    html`<a class="button plain" rel="${rel}" href="${withQuery('/search', {
+      ...parametersOf(query),
+      page: to === 1 ? '' : String(to),
+    })}">${text}</a>`
+  return (
+    last > 1 &&
+    html`<nav class="pager" aria-label="Pages">${
+      number > 1 && link(number - 1, 'Previous page', 'prev')
+    }${number < last && link(number + 1, 'Next page', 'next')}</nav>`
+  )
+}
+
 const DOLLARS = /^(?:\d{1,6}(?:\.\d{1,6})?)?$/
 
 /** Form with an error at the price. */
-const invalidPrice = (query: Query, known: readonly string[]): PageContent => ({
+const invalidPrice = (query: Query): PageContent => ({
   title: 'Search',
   section: 'Search',
   status: 422,
-  main: html`<h1>Search</h1>${form(query, known, 'Enter dollars, such as 0.01.')}`,
+  main: html`<h1>Search</h1>${form(query, 'Enter dollars, such as 0.01.')}`,
 })
 
-const form = (
-  { q, type, category, max_price: price }: Query,
-  categories: readonly string[],
-  error?: string,
-): Html =>
+/** Form for words and a price; the other filters are links, which it keeps. */
+const form = (query: Query, error?: string): Html =>
   html`<form action="/search" role="search"><div class="search-box">
-<input type="search" name="q" value="${q}" aria-label="What the API should do"
+<input type="search" name="q" value="${query.q}" aria-label="What the API should do"
 placeholder="translate text, energy tenders, weather …">
 <button type="submit">Search</button></div><div class="filters">
-<div><label for="type">Sold by</label>
-<select id="type" name="type">${selectOptions(TYPE_OPTIONS, type)}</select></div>
-<div><label for="category">Category</label>
-<select id="category" name="category">${selectOptions(
-    categoryOptions(categories, category),
-    category,
-  )}</select></div>
 <div><label for="max_price">Max. price per call (USD)</label>
-<input id="max_price" name="max_price" value="${price}" inputmode="decimal" size="8"
+<input id="max_price" name="max_price" value="${query.max_price}" inputmode="decimal" size="8"
 placeholder="0.01"${
     error !== undefined && html` aria-invalid="true" aria-describedby="price-error" autofocus`
-  }>${error !== undefined && html`<p class="error" id="price-error">${error}</p>`}</div></div>
+  }>${error !== undefined && html`<p class="error" id="price-error">${error}</p>`}</div></div>${(
+    ['type', 'category', 'min_uptime', 'sort'] as const
+  ).map((name) => {
+    const value = parametersOf(query)[name]
+    return value !== '' && html`<input type="hidden" name="${name}" value="${value}">`
+  })}
 </form>`
-
-const TYPE_OPTIONS = { '': 'Anyone', native: 'This hub', external: 'External sellers (x402)' }
-
-/** Known categories, and that of the query even if it is unknown. */
-const categoryOptions = (known: readonly string[], chosen: string) => ({
-  '': 'Any',
-  ...Object.fromEntries([...known, chosen].filter(Boolean).map((name) => [name, name])),
-})
 
 const noHits = ({ q }: Query): Html =>
   emptyState(
     q === '' ? 'No results for these filters.' : `No results for “${q}”.`,
-    html`<p>Try fewer or different words or a higher price, or
-<a href="/services">browse all services</a>.</p>`,
+    html`<p>Try fewer or different words, or <a href="${withQuery('/search', { q })}">remove the
+filters</a>, or <a href="/services">browse all services</a>.</p>`,
   )
