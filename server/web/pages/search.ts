@@ -120,9 +120,14 @@ async function findHits(
   }
 }
 
-const parametersOf = ({ sort, page: _, ...query }: Query) => ({
-  ...query,
-  sort: sort === 'relevance' ? '' : sort,
+/** Parameters of links to the first page. */
+const parametersOf = (query: Query) => ({
+  q: query.q,
+  type: query.type,
+  category: query.category,
+  max_price: query.max_price,
+  min_uptime: query.min_uptime,
+  sort: query.sort === 'relevance' ? '' : query.sort,
 })
 
 const hitList = (query: Query, { hits, count, lowConfidence }: FoundHits): Html => {
