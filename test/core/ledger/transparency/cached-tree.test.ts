@@ -16,7 +16,7 @@ describe('a tree whose shared tiles stay in memory', function () {
   })
   after(() => database.drop())
 
-  it('gives the proofs of the stored tree, with one query for several, also as it grows', async () => {
+  it('gives the proofs of the stored tree, by one query for several, as it grows', async () => {
     let queries = 0
     const query = ((...values: Parameters<Pool['query']>) => {
       queries++
