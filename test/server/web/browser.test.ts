@@ -12,10 +12,10 @@ import { sellerTests } from './seller-tests.ts'
 import { useTabs } from './tabs.ts'
 
 describe('pages in a browser', function () {
-  this.timeout(120_000) // starting the browser and axe take time
+  this.timeout(240_000) // starting the browser and axe take time
   let sites: TestSites
   let account: Awaited<ReturnType<typeof openAccount>>
-  const tabs = useTabs(() => hub().url)
+  const tabs = useTabs(() => hub().url, { phoneWidth: 320, targets: true })
   const hub = useHub(async () => {
     sites = await openTestSites()
     return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }

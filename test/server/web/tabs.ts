@@ -26,6 +26,14 @@ const PRINTED_CONTROLS = `[...document.querySelectorAll(
   ':is(.main-nav, .sidebar) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
+/** Strictness of `assertAccessible`. */
+interface TabChecks {
+  /** @defaultValue 360 */
+  readonly phoneWidth?: number
+  /** True to require targets of 24 px. */
+  readonly targets?: boolean
+}
+
 /** Width of A4 without margins, in CSS pixels. */
 const PAPER_WIDTH = 680
 
@@ -44,9 +52,12 @@ export interface TabOptions {
 }
 
 const CONTRAST = `{ runOnly: ['color-contrast'] }`
+/** All rules, also that targets are at least 24 px large or apart (WCAG 2.2, 2.5.8). */
+const ALL_RULES = `{ rules: { 'target-size': { enabled: true } } }`
+const TARGET_SIZE = `{ runOnly: ['target-size'] }`
 
 /** One browser for all tests of a `describe`; each tab has its own cookies. */
-export function useTabs(url: () => string) {
+export function useTabs(url: () => string, { phoneWidth = 360, targets = false }: TabChecks = {}) {
   let browser: Browser
   let axe: string
   let networks = 0 // rate limits count visitors by network: each tab gets its own
@@ -91,7 +102,7 @@ export function useTabs(url: () => string) {
     }
   }
 
-  /** @param rules options of axe: all rules, or only those that depend on colors */
+  /** @param rules options of axe: all rules, or only those that depend on colors or widths */
   async function violations(page: Page, rules: string): Promise<string[]> {
     await page.evaluate(`globalThis.axe || (() => { ${axe} })()`)
     await page.evaluate(KEEP_FIRST_ARTICLE)
@@ -105,7 +116,7 @@ export function useTabs(url: () => string) {
     await page.setBypassCSP(true) // for axe
     await emulate({ scheme: 'light', width: 1_200 })
     expect((await go(path))?.status(), path).to.equal(status)
-    expect(await violations(page, ''), path).to.deep.equal([])
+    expect(await violations(page, targets ? ALL_RULES : ''), path).to.deep.equal([])
     expect(await page.evaluate(DUPLICATE_IDS), `${path} has duplicate ids`).to.deep.equal([])
     expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column`).to.deep.equal([])
     await emulate({ width: PAPER_WIDTH })
@@ -115,8 +126,10 @@ export function useTabs(url: () => string) {
     await page.emulateMediaType('screen')
     await emulate({ scheme: 'dark', width: 1_200 })
     expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
-    await emulate({ width: 360 })
+    await emulate({ width: phoneWidth })
     expect(await page.evaluate(OVERFLOW), `${path} scrolls sideways`).to.be.at.most(0)
+    const small = targets ? await violations(page, TARGET_SIZE) : []
+    expect(small, `${path}, on a phone`).to.deep.equal([])
     expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column on a phone`).to.deep.equal(
       [],
     )
