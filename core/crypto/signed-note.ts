@@ -37,7 +37,7 @@ export function parseSignedNote(note: string): SignedText | undefined {
 }
 
 /** Id of a key in a signed note. */
-export const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
+const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
   createHash('sha256')
     .update(`${name}\n`)
     .update(Buffer.of(type))
@@ -46,7 +46,7 @@ export const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
     .subarray(0, KEY_ID_BYTES)
 
 /** Wraps 32 bytes of an Ed25519 public key. */
-export const publicKeyOf = (bytes: Buffer): KeyObject =>
+const publicKeyOf = (bytes: Buffer): KeyObject =>
   createPublicKey({
     key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
     format: 'jwk',

@@ -5,7 +5,7 @@ import { Fault } from '../../errors.ts'
 const CATEGORIES_MAX = 60
 
 /** Lists the categories in use, by name. Each costs one index lookup. */
-export async function listedCategories(pool: Pool): Promise<readonly string[]> {
+async function listedCategories(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ category: string }>(
     `WITH RECURSIVE known AS (
        (SELECT category FROM hub.search_entry ORDER BY category LIMIT 1)

@@ -34,7 +34,7 @@ export class CachedTree implements TileReader {
     for (const [n, tile] of missing.entries()) {
       const isShared = tile.level > 0 || tile.width < TILE_WIDTH
       const isWhole = read[n]!.length === tile.width * HASH_BYTES
-      if (isShared && isWhole) this.#cache.set(this.#keyOf(tile), read[n]!)
+      if (isShared && isWhole) this.#cache.set(this.#keyOf(tile), read[n])
     }
     const rest = read.values()
     return known.map((hashes) => hashes ?? rest.next().value!)

@@ -33,7 +33,7 @@ export async function readLeafHashes(
  * Reads a page of the checkpoints that are the leaves of `HEADS`.
  * @throws RangeError if one of them is missing
  */
-export async function readHeads(
+async function readHeads(
   client: Pick<Pool, 'query'>,
   { from, max }: Page,
 ): Promise<readonly string[]> {

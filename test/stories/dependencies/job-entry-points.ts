@@ -72,7 +72,11 @@ const start: EntryPoint = {
     const log = createLog('silent')
     const open = async (): Promise<void> => {
       const opened = await openProductionMoney(settings, database.url, log, { identity })
-      await opened.money.chain.head().finally(() => opened.stop())
+      try {
+        await opened.money.chain.head()
+      } finally {
+        await opened.stop()
+      }
     }
     return { send: () => run(open) }
   },
