@@ -17,6 +17,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { COPY_SCRIPT } from '../assets.ts'
+import { assistantSetup } from '../assistant-setup.ts'
 import {
   formatCount,
   formatDollars,
@@ -83,10 +84,11 @@ href="/services">Services</a></p><h1>${listing.name}</h1>
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
           serviceMetrics(listing),
+          assistantSetup(slug, entryPoints),
           serviceCharts(days.map(percentilesOf), 'calls', callTotal(days)),
           priceChart(lastDays(clock.now(), PRICE_DAYS), prices),
           endpointOverview(endpoints, latencies),
-          endpoints.map((endpoint) => endpointPart(slug, endpoint, entryPoints)),
+          endpointArticles(slug, endpoints, entryPoints),
         ]}`,
       }
     },
@@ -137,6 +139,24 @@ Failed calls are not charged.</p>${
       endpoints,
     )
   }`
+
+/** Endpoints with their forms and code, beside a list of them. */
+const endpointArticles = (
+  slug: string,
+  endpoints: readonly ServiceEndpoint[],
+  entryPoints: EntryPoints,
+): Html => {
+  const articles = endpoints.map((endpoint) => endpointPart(slug, endpoint, entryPoints))
+  return html`<div class="endpoints">${
+    endpoints.length > 1 && endpointLinks(endpoints)
+  }<div>${articles}</div></div>`
+}
+
+/** List of the endpoints that stays beside them on wide screens. */
+const endpointLinks = (endpoints: readonly ServiceEndpoint[]): Html =>
+  html`<nav class="endpoint-links" aria-label="Endpoints of this page"><ul>${endpoints.map(
+    (each) => html`<li><a href="#${idOf(each)}"><code>${each.method} ${each.path}</code></a></li>`,
+  )}</ul></nav>`
 
 const idOf = ({ method, path }: ServiceEndpoint): string =>
   `${method}${path.replaceAll(/[^\w]+/g, '-')}`.toLowerCase()
