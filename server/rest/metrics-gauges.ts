@@ -46,7 +46,7 @@ export async function collectGauges(deps: GaugesDeps): Promise<string> {
   const registry = new Registry()
   for (const [name, help, values] of [
     ['hub_database_up', '1 if the database responds.', snapshot ? 1 : 0] as const,
-    ['hub_disk_free_ratio', 'Free share of the disk of HUB_DATA_DIR.', freeSpace] as const,
+    ...freeSpace,
     ...(snapshot ? gaugesOf(snapshot) : []),
   ]) {
     const samples = typeof values === 'object' ? values : ([[{}, values]] as const)
@@ -57,10 +57,12 @@ export async function collectGauges(deps: GaugesDeps): Promise<string> {
   return registry.metrics()
 }
 
-/** Share of a disk that processes without privileges may still fill, from 0 to 1. */
-async function readFreeSpace(folder: string): Promise<number> {
-  const { bavail, blocks } = await statfs(folder)
-  return bavail / blocks
+/** Share of the disk that processes without privileges may still fill; none without the folder. */
+async function readFreeSpace(folder: string): Promise<readonly GaugeValues[]> {
+  const disk = await statfs(folder).catch(() => undefined)
+  if (disk === undefined) return []
+  const help = 'Free share of the disk of HUB_DATA_DIR.'
+  return [['hub_disk_free_ratio', help, disk.bavail / disk.blocks]]
 }
 
 interface Snapshot {

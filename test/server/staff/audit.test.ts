@@ -10,6 +10,7 @@ import { createAdmin } from '../rest/finance/fixture.ts'
 import { transferBetweenWallets } from '../rest/finance/platform-wallets.ts'
 import {
   createException,
+  createPendingName,
   createPendingService,
   createStaff,
   createVisitor,
@@ -76,6 +77,11 @@ describe('the audit log', () => {
     await as({ body: { reason } }, `/v1/admin/${kind}/${id}/suspend`)
   }
   const waiting = () => createPendingService(hub(), ada.keyId)
+  /** A provider whose display name awaits approval. */
+  const waitingName = async (): Promise<readonly [string, Json]> => {
+    const provider = await createPendingName(hub())
+    return [provider, { reason, version: 1 }]
+  }
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
     ...payoutActions(hub),
@@ -120,6 +126,16 @@ describe('the audit log', () => {
       act: 'service.refuse',
       good: async () => [await waiting(), { reason, version: 1 }],
       bad: ['echo', { reason }],
+    },
+    'POST /v1/admin/providers/{id}/approve-name': {
+      act: 'provider.approve',
+      good: waitingName,
+      bad: ['agenthub', { reason, version: 1 }],
+    },
+    'POST /v1/admin/providers/{id}/refuse-name': {
+      act: 'provider.refuse',
+      good: waitingName,
+      bad: ['agenthub', { reason, version: 1 }],
     },
     'POST /v1/admin/providers/{id}/resume': {
       act: 'provider.resume',

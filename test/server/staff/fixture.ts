@@ -79,9 +79,10 @@ export async function createPendingService(hub: TestHub, keyId: string): Promise
   )
   await hub.database.admin.query(
     `INSERT INTO hub.upstream (slug, owner, provider, name, category, summary, base_url,
-       free_calls_per_month, request_headers, response_headers, health_path, state)
+       free_calls_per_month, request_headers, response_headers, health_path, state,
+       tests_waived_at)
      SELECT $1, principal, 'example', 'Waits', 'test', 'Waits.', 'https://waits.example', 0, '{}',
-       '{}', '/', 'pending' FROM hub.api_key WHERE id = $2`,
+       '{}', '/', 'pending', now() FROM hub.api_key WHERE id = $2`,
     [slug, keyId],
   )
   await hub.database.admin.query(
@@ -103,6 +104,19 @@ export async function createPendingService(hub: TestHub, keyId: string): Promise
     [slug],
   )
   return slug
+}
+
+/** Creates a provider whose display name awaits approval. @returns its id */
+export async function createPendingName(hub: TestHub): Promise<string> {
+  const provider = `n-${randomUUID().slice(0, 8)}`
+  const { admin } = hub.database
+  await admin.query('INSERT INTO hub.provider (id) VALUES ($1)', [provider])
+  await admin.query(
+    `INSERT INTO hub.content_version (subject, version, content)
+     VALUES ('provider:' || $1, 1, jsonb_build_object('name', 'Name of ' || $1))`,
+    [provider],
+  )
+  return provider
 }
 
 /** Last month, such as `2026-10`. */
