@@ -190,7 +190,8 @@ export const KEPT_DATA: Readonly<Record<string, KeptData>> = {
   settings: hub(
     'account',
     'Linked wallets, webhooks, thresholds, domains, credentials: until their owner removes them.',
-    'wallet_link webhook low_balance_threshold domain domain_rule upstream_secret plugin',
+    `wallet_link webhook low_balance_threshold domain domain_rule upstream_secret endpoint_test
+     plugin`,
   ),
   devices: hub('state', 'Devices of a person: the last ones only.', 'device'),
   work: hub(

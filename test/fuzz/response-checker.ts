@@ -67,7 +67,7 @@ export class ResponseChecker {
     if (!documented) return `undocumented status ${status} ${code}`
     const codes = documented['x-codes']
     if (codes && !codes.includes(code)) return `undocumented code ${status} ${code}`
-    const content = documented.content?.[type]
+    const content = documented.content?.[type] ?? documented.content?.['*/*']
     if (documented.content && !content) return `undocumented type ${type} of ${status}`
     const check = content && this.#checker(content.schema, this.#strict)
     if (check && !check(body)) return `schema mismatch of ${status}: ${errorText(check)}`

@@ -156,6 +156,7 @@ export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
         content: {
           'application/json': { schema: publicSchema(endpoint.output?.json ?? {}) },
           [DRY_RUN_TYPE]: { schema: { $ref: '#/components/schemas/DryRun' } },
+          ...(endpoint.streams && { '*/*': { schema: {} } }), // a stream has a type of its own
         },
       },
       ...problemResponses(outside ? EXTERNAL_CALL_FAULTS : X402_CALL_FAULTS),

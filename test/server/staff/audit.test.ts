@@ -10,7 +10,6 @@ import { createAdmin } from '../rest/finance/fixture.ts'
 import { transferBetweenWallets } from '../rest/finance/platform-wallets.ts'
 import {
   createException,
-  createPendingName,
   createPendingService,
   createStaff,
   createVisitor,
@@ -20,6 +19,7 @@ import {
   readAudit,
 } from './fixture.ts'
 import {
+  nameActions,
   type PrivilegedAction,
   payoutActions,
   rateActions,
@@ -65,11 +65,9 @@ describe('the audit log', () => {
     expect(proposed.status, proposed.text).to.equal(202)
     return String(proposed.body['id'])
   }
-  const exception = () => createException(hub())
   const paidCall = async (): Promise<string> => {
     const said = await as({ key: ada.apiKey, body: { words: 'hi' } }, '/proxy/echo/say')
     expect(said.headers['x-charged-microdollars']).to.equal('100')
-    await hub().hub.pool.query('SELECT 1')
     const history = await ask(hub().url, '/v1/credits/history', { key: ada.apiKey })
     return String(dataOf(history)[0]!['call_id'] ?? dataOf(history)[0]!['id'])
   }
@@ -77,15 +75,11 @@ describe('the audit log', () => {
     await as({ body: { reason } }, `/v1/admin/${kind}/${id}/suspend`)
   }
   const waiting = () => createPendingService(hub(), ada.keyId)
-  /** A provider whose display name awaits approval. */
-  const waitingName = async (): Promise<readonly [string, Json]> => {
-    const provider = await createPendingName(hub())
-    return [provider, { reason, version: 1 }]
-  }
   const ACTIONS: Readonly<Record<string, PrivilegedAction>> = {
     ...SIMPLE_ACTIONS,
     ...payoutActions(hub),
     ...rateActions(hub),
+    ...nameActions(hub),
     'POST /v1/admin/providers/{id}/owner': {
       act: 'provider.assign',
       good: async () => ['example', { name: ada.address, reason }],
@@ -126,16 +120,6 @@ describe('the audit log', () => {
       act: 'service.refuse',
       good: async () => [await waiting(), { reason, version: 1 }],
       bad: ['echo', { reason }],
-    },
-    'POST /v1/admin/providers/{id}/approve-name': {
-      act: 'provider.approve',
-      good: waitingName,
-      bad: ['agenthub', { reason, version: 1 }],
-    },
-    'POST /v1/admin/providers/{id}/refuse-name': {
-      act: 'provider.refuse',
-      good: waitingName,
-      bad: ['agenthub', { reason, version: 1 }],
     },
     'POST /v1/admin/providers/{id}/resume': {
       act: 'provider.resume',
@@ -179,7 +163,7 @@ describe('the audit log', () => {
     },
     'POST /v1/finance/exceptions/{id}/resolve': {
       act: 'exception.resolve',
-      good: async () => [await exception(), { decision: 'surplus', reason }],
+      good: async () => [await createException(hub()), { decision: 'surplus', reason }],
       bad: ['999999', { decision: 'surplus', reason }],
     },
   }

@@ -2,7 +2,7 @@ import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { createWaitingPayout } from '../web/waiting-payouts.ts'
 import { createDebt, createEth, createUnusableKey } from './debts.ts'
-import { type Json, lastMonth } from './fixture.ts'
+import { createPendingName, type Json, lastMonth } from './fixture.ts'
 
 /** Inputs of a privileged route: one that succeeds, one that fails, and the audited action. */
 export interface PrivilegedAction {
@@ -126,3 +126,16 @@ export const rateActions = (hub: () => TestHub): Readonly<Record<string, Privile
     bad: ['rrq_0000000000000000', { requests_per_minute: 700, reason }],
   },
 })
+
+/** Decisions about display names of providers that await approval. */
+export const nameActions = (hub: () => TestHub): Readonly<Record<string, PrivilegedAction>> =>
+  Object.fromEntries(
+    ['approve', 'refuse'].map((decision) => [
+      `POST /v1/admin/providers/{id}/${decision}-name`,
+      {
+        act: `provider.${decision}`,
+        good: async () => [await createPendingName(hub()), { reason, version: 1 }] as const,
+        bad: ['agenthub', { reason, version: 1 }] as const,
+      },
+    ]),
+  )

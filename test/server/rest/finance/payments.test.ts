@@ -105,7 +105,7 @@ describe('payments in the finance API', () => {
     await set(`valid_before + interval '1 hour'`)
   })
 
-  it('have no deadline once final, and say how to compensate for what was not delivered', async () => {
+  it('have no deadline once final, and say how to compensate for a lost delivery', async () => {
     await callRpc(hub().sandbox!.rpcUrl, 'evm_increaseTime', [120])
     await callRpc(hub().sandbox!.rpcUrl, 'anvil_mine', ['0x2'])
     await resolvePayments(hub().hub.paymentDeps, 0)
