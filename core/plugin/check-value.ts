@@ -89,14 +89,15 @@ const NO_TASK: CheckTask = { schema: '{}', value: undefined }
 /** Runs a task in a worker. Returns undefined if it exceeds its time or memory. */
 async function runTask(task: CheckTask): Promise<CheckResult | undefined> {
   pool ??= open()
-  let signal = AbortSignal.timeout(START_MS)
+  let signal: AbortSignal | undefined
   try {
     // The start of a thread, seconds on a busy machine, is not part of a validation.
-    if (pool.threads.length === 0) await pool.run(NO_TASK, { signal })
+    if (pool.threads.length === 0)
+      await pool.run(NO_TASK, { signal: AbortSignal.timeout(START_MS) })
     signal = AbortSignal.timeout(DEADLINE_MS)
     return await pool.run(task, { signal })
   } catch (error) {
-    if (signal.aborted || isOutOfMemory(error)) return undefined
+    if (signal?.aborted || isOutOfMemory(error)) return undefined
     if (error instanceof RangeError) return undefined // the recursion was too deep
     throw new Fault('service_unavailable', 'The hub is validating other large values.', {
       cause: error,
