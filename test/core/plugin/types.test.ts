@@ -18,6 +18,7 @@ describe('the plugin API', () => {
       'defineService',
       'micros',
       's',
+      'unitPrice',
       'usd',
     ])
   })
