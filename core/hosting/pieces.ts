@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
+import { asBuffer } from '../bytes.ts'
 import { StoppableStream } from '../runtime/stoppable-stream.ts'
 import { PIECE_MAX } from './limits.ts'
 
 /** Splits the chunks of a stream to at most `PIECE_MAX` bytes. */
 async function* splitIntoPieces(stream: StoppableStream): AsyncGenerator<Buffer> {
   for await (const chunk of stream) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk)
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : asBuffer(chunk)
     for (let at = 0; at < bytes.length; at += PIECE_MAX) yield bytes.subarray(at, at + PIECE_MAX)
   }
 }

@@ -7,7 +7,7 @@ export interface BalancePosition {
   readonly before: bigint
 }
 
-/** Entries of a history that are read for a page of calls, which leaves room for other entries. */
+/** Entries of a history read for a page of calls; more than the calls, for other entries. */
 const ENTRIES_MAX = 500
 
 /**

@@ -69,7 +69,7 @@ export class Charging {
     throw this.#fail('The service reported usage that its price does not name.')
   }
 
-  /** Ignores what is reported from now on: nobody gets what it is for. */
+  /** Ignores later reports, because the caller does not receive what they pay for. */
   close(): void {
     this.#isClosed = true
   }

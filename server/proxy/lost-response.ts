@@ -8,6 +8,7 @@ import type { StoredResponse } from '../../core/usage/stored-responses.ts'
 import type { CallDeps } from './call-deps.ts'
 import { bytesOf, endpointName } from './call-record.ts'
 import type { PricedCall } from './call-types.ts'
+import { type Refund, showRefund } from './refund-view.ts'
 
 /** Reason of calls whose process died after the charge and before the response. */
 const LOST = 'response_lost'
@@ -73,7 +74,7 @@ export async function explainMissingResponse(
     return new Fault('answer_expired', undefined, more)
   }
   return new Fault(LOST, undefined, {
-    extras: { ...extras, ...(charge && { refund: refundOf(charge) }) },
+    extras: { ...extras, ...(charge && { refund: showRefund(priced, refundOf(charge), LOST) }) },
     headers: { ...headers, 'X-Refund-Reason': LOST },
   })
 }
@@ -125,7 +126,8 @@ function paymentOf({ charged, transaction, sale, source }: CallCharge, state: 's
   return { transaction, payment }
 }
 
-const refundOf = ({ source, charged, freeUnits }: CallCharge) =>
-  source === 'free'
-    ? { source, free_calls: json(freeUnits ?? 1n), reason: LOST }
-    : { source, amount_microdollars: json(charged), reason: LOST }
+const refundOf = ({ source, charged, freeUnits }: CallCharge): Refund => ({
+  source,
+  amount: charged,
+  units: freeUnits ?? 1n,
+})

@@ -2,7 +2,6 @@ import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import { HoldExpired } from '../../core/ledger/hold-expired.ts'
 import { limitWait, withRetry } from '../../core/ledger/retry.ts'
-import { json } from '../../core/money.ts'
 import { logFailure } from '../../core/outages.ts'
 import { coveredUnits } from '../../core/plugin/metered.ts'
 import type { StoredResponse } from '../../core/usage/stored-responses.ts'
@@ -11,6 +10,7 @@ import { markCharged } from './attempt.ts'
 import type { CallDeps } from './call-deps.ts'
 import { recordFailure } from './call-record.ts'
 import type { Attempt, Charge, Funds, HandledCall, PricedCall } from './call-types.ts'
+import { showRefund } from './refund-view.ts'
 
 /**
  * Charges or releases the funds. Under an Idempotency-Key the response is stored before the charge,
@@ -75,15 +75,12 @@ export function release(
 
 /** Adds to a fault what was refunded and why, so that programs can decide what to do next. */
 export function withRefund(fault: Fault, priced: PricedCall, { source }: Funds): Fault {
-  const { call, price } = priced
+  const { call, price, metered } = priced
   const { reason: given } = fault.extras
   const reason = typeof given === 'string' ? given : fault.code
-  const refund =
-    source === 'credits'
-      ? { source, amount_microdollars: json(price), reason }
-      : source === 'free'
-        ? { source, ...freeRefund(priced), reason }
-        : undefined
+  const units = metered ? coveredUnits(price, metered.of) : 1n
+  const isRefunded = source === 'credits' || source === 'free'
+  const refund = isRefunded && showRefund(priced, { source, amount: price, units }, reason)
   return new Fault(fault.code, fault.message, {
     extras: { ...fault.extras, call_id: call, ...(refund && { refund }) },
     headers: { ...fault.headers, 'X-Call-Id': call, ...(refund && { 'X-Refund-Reason': reason }) },
@@ -92,8 +89,3 @@ export function withRefund(fault: Fault, priced: PricedCall, { source }: Funds):
     advice: fault.advice,
   })
 }
-
-const freeRefund = ({ metered, price }: PricedCall) =>
-  metered
-    ? { free_units: json(coveredUnits(price, metered.of)), unit: metered.unit }
-    : { free_calls: 1 }

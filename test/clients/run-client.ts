@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { installed } from './installed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+/** Programs take long to start on a busy machine. */
 const TIMEOUT_MS = 180_000
 
 interface RunOptions {

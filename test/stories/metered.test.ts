@@ -171,24 +171,6 @@ describe('a metered price', () => {
     expect(left).to.deep.include({ unit: 'tokens', remaining: 1_000 - 2 * 428 })
   })
 
-  it('keeps the quoted price of units', async () => {
-    const order = { slug: 'metered', path: '/whole', input: { steps: [say(3, 'a')] } }
-    const quote = await ask(hub().url, '/v1/quotes', { key: ada.apiKey, body: order })
-    expect(quote.body).to.deep.include({
-      price_microdollars: 1_000,
-      metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
-    })
-    const told = await call('metered/whole', order.input.steps, {
-      'x-quote-id': String(quote.body['quote_id']),
-    })
-    expect(told.headers).to.include({ 'x-charged-microdollars': '7' })
-    const dry = await call('metered/whole', order.input.steps, { 'x-dry-run': 'true' })
-    expect(dry.body).to.deep.include({
-      price_microdollars: 1_000,
-      metered: { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 },
-    })
-  })
-
   it('is shown with unit and unit price, and not offered by x402', async () => {
     const { body } = await ask(hub().url, '/v1/services/metered')
     const shown = (body['endpoints'] as { path: string }[]).find(({ path }) => path === '/whole')
@@ -287,5 +269,33 @@ describe('a metered price', () => {
       )
       expect(await verifyLedger(hub().hub.pool)).to.have.property('ok', true)
     }).timeout(180_000)
+  })
+
+  it('charges the quoted price of units if it is lower than the present one', async () => {
+    const order = { slug: 'metered', path: '/whole', input: { steps: [say(3, 'a')] } }
+    const metered = { unit: 'tokens', quantity: 428, price_microdollars: 7, per: 3 }
+    const { admin } = hub().database
+    for (const [unitAmount, charged] of [
+      [6, '6'], // the price has risen since the quote
+      [9, '7'], // it has fallen
+    ] as const) {
+      const { body } = await ask(hub().url, '/v1/quotes', { key: ada.apiKey, body: order })
+      expect(body).to.deep.include({ price_microdollars: 1_000, metered })
+      const id = String(body['quote_id'])
+      await admin.query(
+        `WITH quoted AS (INSERT INTO hub.price (endpoint, version, amount, computed, commission_bps,
+             since, unit, unit_amount, unit_per)
+           SELECT p.endpoint, 100 + $2, p.amount, p.computed, p.commission_bps, p.since, p.unit, $2,
+             p.unit_per
+           FROM hub.quote q JOIN hub.price p USING (endpoint)
+           WHERE q.id = $1 AND p.version = q.price_version RETURNING version)
+         UPDATE hub.quote SET price_version = (SELECT version FROM quoted) WHERE id = $1`,
+        [id, unitAmount],
+      )
+      const response = await call('metered/whole', order.input.steps, { 'x-quote-id': id })
+      expect(response.headers).to.include({ 'x-charged-microdollars': charged })
+    }
+    const dry = await call('metered/whole', order.input.steps, { 'x-dry-run': 'true' })
+    expect(dry.body).to.deep.include({ price_microdollars: 1_000, metered })
   })
 })

@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const SOURCE = join(ROOT, 'plugins/analysis/data')
 const TARGET = join(ROOT, 'core/catalog/search/meaning/data')
 const SOURCE_DIMENSIONS = 64
-/** The axes are sorted by variance; the last ones tell words of the field apart least. */
+/** The axes are sorted by variance; the last ones distinguish words of the field least. */
 const DIMENSIONS = 48
 const UNIT = 200
 

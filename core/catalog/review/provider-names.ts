@@ -75,7 +75,7 @@ export async function setProviderName(
   })
 }
 
-/** Returns a reason if another provider, or a service of another one, has a name that looks so. */
+/** Returns a reason if another provider, or its service, has a name that looks the same. */
 async function takenNames(
   client: Pick<PoolClient, 'query'>,
   provider: string,

@@ -28,7 +28,7 @@ export interface Correction {
   readonly weight: number
 }
 
-/** Returns how well a term fits the other words of the query; undefined if it cannot be told. */
+/** Returns how well a term fits the other words of the query; undefined if unknown. */
 export type Fit = (term: string) => number | undefined
 
 /** Cosine from which another spelling of an English word is the same word. */

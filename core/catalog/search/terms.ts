@@ -113,7 +113,7 @@ export function termWeights({ parts, idf }: QueryTerms): ReadonlyMap<string, num
 const computeIdf = (documents: number, total: number): number =>
   documents === 0 ? 0 : Math.log(1 + (total - documents + 0.5) / (documents + 0.5))
 
-/** Returns how well a term fits the other words of a query; undefined if it cannot be told. */
+/** Returns how well a term fits the other words of a query; undefined if unknown. */
 function fitOf(spans: readonly QuerySpan[], own: QuerySpan): Fit {
   const others = spans.filter((span) => span !== own).flatMap(({ words }) => words)
   return (term) => {

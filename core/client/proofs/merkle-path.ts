@@ -20,23 +20,42 @@ export const leafHash = (data: Buffer): Buffer => sha256(LEAF, data)
 /** Root to which a path leads (RFC 9162, section 2.1.3.2); undefined if its length is wrong. */
 export function rootFrom(leaf: Buffer, { index, size, siblings }: MerklePath): Buffer | undefined {
   if (!Number.isSafeInteger(index) || index < 0 || index >= size) return undefined
-  let position = index
-  let last = size - 1
-  let root = leaf
+  return stepsUp(index, size - 1, siblings)?.reduce(parentOf, leaf)
+}
+
+interface Step {
+  readonly sibling: Buffer
+  readonly isLeft: boolean
+}
+
+/**
+ * Steps from a position of a row up to the root, beside their siblings; undefined if the path has
+ * another length than the row demands.
+ */
+function stepsUp(
+  start: number,
+  end: number,
+  siblings: readonly Buffer[],
+): readonly Step[] | undefined {
+  const steps: Step[] = []
+  let position = start
+  let last = end
   for (const sibling of siblings) {
     if (last === 0) return undefined
-    if (position % 2 === 1 || position === last) {
-      root = sha256(NODE, sibling, root)
-      while (position % 2 === 0 && position !== 0) {
-        position = half(position)
-        last = half(last)
-      }
-    } else root = sha256(NODE, root, sibling)
+    const isLeft = position % 2 === 1 || position === last
+    steps.push({ sibling, isLeft })
+    while (isLeft && position % 2 === 0 && position !== 0) {
+      position = half(position)
+      last = half(last)
+    }
     position = half(position)
     last = half(last)
   }
-  return last === 0 ? root : undefined
+  return last === 0 ? steps : undefined
 }
+
+const parentOf = (node: Buffer, { sibling, isLeft }: Step): Buffer =>
+  isLeft ? sha256(NODE, sibling, node) : sha256(NODE, node, sibling)
 
 /** Root of a tree and the number of its leaves. */
 export interface TreeHead {
@@ -58,20 +77,8 @@ export function isBeginning(first: TreeHead, second: TreeHead, proof: readonly B
   }
   const [start, ...siblings] = position === 0 ? [first.root, ...proof] : proof
   if (!start) return false
-  let older = start
-  let newer = start
-  for (const sibling of siblings) {
-    if (last === 0) return false
-    if (position % 2 === 1 || position === last) {
-      older = sha256(NODE, sibling, older)
-      newer = sha256(NODE, sibling, newer)
-      while (position % 2 === 0 && position !== 0) {
-        position = half(position)
-        last = half(last)
-      }
-    } else newer = sha256(NODE, newer, sibling)
-    position = half(position)
-    last = half(last)
-  }
-  return last === 0 && older.equals(first.root) && newer.equals(second.root)
+  const steps = stepsUp(position, last, siblings)
+  if (!steps) return false
+  const older = steps.filter(({ isLeft }) => isLeft).reduce(parentOf, start)
+  return older.equals(first.root) && steps.reduce(parentOf, start).equals(second.root)
 }

@@ -17,7 +17,7 @@ ALTER TABLE hub.upstream ADD tests_waived_at timestamptz;
 UPDATE hub.upstream SET tests_waived_at = now()
   WHERE activated_at IS NOT NULL OR state NOT IN ('draft', 'retired');
 
--- What a test proves: the address and how requests and responses are handled, but no texts.
+-- Content that a test proves: the address and the handling of requests and responses, without texts.
 CREATE FUNCTION hub.endpoint_digest(p_base_url text, p_endpoint jsonb) RETURNS bytea
 LANGUAGE sql IMMUTABLE SET search_path = hub, pg_temp AS $$
   SELECT sha256(convert_to(p_base_url || (p_endpoint - 'summary')::text, 'UTF8'))

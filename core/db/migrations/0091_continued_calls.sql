@@ -1,6 +1,6 @@
 -- upgrade: expand
 -- Why: a call whose payment to a seller had no known outcome may be continued under the same id. Its
--- record then states what it came to, instead of `unresolved` for ever.
+-- record then states the outcome, instead of staying `unresolved`.
 CREATE FUNCTION hub.replace_unresolved(p_records json) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
   UPDATE call c SET source = n.source, charged = n.charged, outcome = n.outcome, status = n.status,

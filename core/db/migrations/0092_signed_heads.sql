@@ -1,6 +1,6 @@
 -- upgrade: expand
 -- Why: one Merkle tree (RFC 6962) over the signed checkpoints of all shards, so that one signed root covers
--- the whole journal, and whoever stored it detects that any shard was rewritten.
+-- the whole journal: a reader who stored it can detect that a shard was rewritten.
 
 -- Leaves of that tree, whose number is -1 in ledger.tree: the newest checkpoint of each shard, one cut after
 -- the other. They repeat the note, because checkpoints can be distributed by shard; `verify` compares.

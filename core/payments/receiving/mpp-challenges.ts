@@ -121,7 +121,7 @@ export class MppChallenges {
 
 const invalid = (message: string): BadPayment => new BadPayment('invalid_challenge', message)
 
-/** Request of the method `evm`: whom to pay how much, in which token. */
+/** Request of the method `evm`: payee, amount and token. */
 const requestOf = ({ amount, asset, payTo }: PaymentRequirements) => ({
   amount,
   currency: asset,
@@ -154,7 +154,7 @@ function parseCredential(header: string): z.infer<typeof Credential> {
   throw new BadPayment('malformed_payload', `The payment is malformed at ${place}.`)
 }
 
-/** Authenticates what a payer accepts. */
+/** Computes the MAC of the terms of a challenge. */
 function macOf(key: Buffer, random: Buffer, challenge: Omit<Challenge, 'id'>): Buffer {
   const { realm, method, intent, request, expires } = challenge
   const terms = ['mpp', random.toString('hex'), realm, method, intent, request, expires]

@@ -19,7 +19,7 @@ class Sections {
     this.#measures = measures
   }
 
-  /** Returns true if there is no text in a node. Asked for at each depth, and computed once. */
+  /** Returns true if a node contains no text. Cached, because it is requested at each depth. */
   #isEmpty(node: ChildNode): boolean {
     let isEmpty = this.#empty.get(node)
     if (isEmpty === undefined) {

@@ -58,6 +58,8 @@ export const PROBLEM = {
         source: { enum: ['credits', 'free'] },
         amount_microdollars: { type: 'integer' },
         free_calls: { type: 'integer' },
+        free_units: { type: 'integer' },
+        unit: { type: 'string', description: 'Unit of the free units.' },
         reason: { type: 'string' },
       },
     },

@@ -85,14 +85,14 @@ export const listingPage = ({
     },
   })
 
-/** Prices that probes or the seller have told, with the current one for all days before. */
+/** Prices that probes measured or the seller reported; the current one if there are none. */
 function priceSteps({ price, firstSeenAt }: Listing, { changes }: ListingHistory): PriceStep[] {
-  const told = changes.filter(({ field }) => field === 'price')
-  const oldest = told.at(-1)?.before ?? null
+  const reported = changes.filter(({ field }) => field === 'price')
+  const oldest = reported.at(-1)?.before ?? null
   const first = { name: 'price', amount: oldest === null ? price : BigInt(oldest), at: firstSeenAt }
   return [
     first,
-    ...told.flatMap(({ after, at }) =>
+    ...reported.flatMap(({ after, at }) =>
       after === null ? [] : [{ name: 'price', amount: BigInt(after), at }],
     ),
   ]

@@ -167,7 +167,7 @@ const invalidPrice = (query: Query): PageContent => ({
   main: html`<h1>Search</h1>${form(query, 'Enter dollars, such as 0.01.')}`,
 })
 
-/** Form for words and a price; the other filters are links, which it keeps. */
+/** Form for words and a price; preserves the other filters, which are links. */
 const form = (query: Query, error?: string): Html =>
   html`<form action="/search" role="search"><div class="search-box">
 <input type="search" name="q" value="${query.q}" aria-label="What the API should do"

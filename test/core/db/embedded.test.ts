@@ -147,7 +147,7 @@ describe('the embedded PostgreSQL', function () {
     process.kill(postmaster, 'SIGSTOP')
     const joined = joinDatabase({ dataDir })
     try {
-      await sleep(2_500)
+      await sleep(2_500) // longer than one attempt to connect
       process.kill(postmaster, 'SIGCONT')
       expect((await joined).adminUrl).to.equal(server.url)
     } finally {

@@ -12,7 +12,7 @@ import { earn } from '../../support/earn.ts'
 import type { EntryPoint, Outcome } from './entry-point.ts'
 import { type Dependency, type Fixture, PAYOUT } from './fixture.ts'
 
-/** Runs work of a hub that nobody asked for; it reports failures by rejecting. */
+/** Runs background work, which reports failures by rejecting. */
 async function run(work: () => unknown): Promise<Outcome> {
   try {
     await work()

@@ -54,6 +54,7 @@ describe('word vectors of search', () => {
       [words],
     )
     for (const [i, { stem }] of rows.entries()) {
+      expect(wordVectors().rankOf(stem), stem).to.be.a('number')
       expect(wordVectors().rankOf(stem), stem).to.equal(wordVectors().rankOf(words[i]!))
     }
   })
