@@ -36,5 +36,5 @@ export async function createSignInHeader(
   if (!chain) throw new Error('The challenge is for another chain, so it was not signed.')
   const { createSIWxPayload, encodeSIWxHeader } = await import('@x402/extensions/sign-in-with-x')
   const signed = await createSIWxPayload({ ...info, ...chain }, account, url)
-  return { 'sign-in-with-x': encodeSIWxHeader(signed) }
+  return { [SIGN_IN]: encodeSIWxHeader(signed) }
 }

@@ -16,7 +16,7 @@ import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
  * again. What the backup does contain must be sound and agree with all other retained
  * checkpoints. Pauses outgoing payments.
  * @returns the checkpoints that were moved away
- * @throws Fault `not_booked` if no checkpoint is ahead, or the ledger is not sound
+ * @throws Fault `not_booked` if nothing is ahead, or the ledger is not sound
  */
 export async function acceptRestore(
   pool: Pool,
@@ -30,10 +30,15 @@ export async function acceptRestore(
     seq > (ends.heads.get(shard) ?? 0n) || (audit?.lines ?? 0n) > ends.lines
   const notes = await retained.all(ledger)
   const ahead = notes.filter(isAhead)
-  if (ahead.length === 0) {
+  const stored = await retained.readHeads(ledger)
+  const storedRoot = parseHeadsNote(stored ?? '')
+  const size = await new StoredTree(pool, HEADS).size()
+  const areHeadsAhead = storedRoot !== undefined && storedRoot.size > size
+  if (ahead.length === 0 && !areHeadsAhead) {
     throw new Fault('not_booked', 'The database has all entries that the hub has signed.')
   }
   const checkpoints = notes.filter((note) => !isAhead(note)).map(({ note }) => note)
+  if (stored !== undefined && !areHeadsAhead) checkpoints.push(stored)
   const keys = await retained.keys(ledger)
   const { ok, checks } = await verifyLedger(pool, { keys, checkpoints: checkpoints.join('\n') })
   if (!ok) {
@@ -49,11 +54,9 @@ export async function acceptRestore(
       after: { heads: [...ends.heads].map(([shard, seq]) => ({ shard, seq: String(seq) })) },
     }),
   )
+  // The root first: shards that are ahead prevent new roots, and allow another try after a crash.
+  if (areHeadsAhead) await retained.abandonHeads(ledger)
   await retained.abandon(ledger, ahead)
-  const heads = parseHeadsNote((await retained.readHeads(ledger)) ?? '')
-  if (heads && heads.size > (await new StoredTree(pool, HEADS).size())) {
-    await retained.abandonHeads(ledger)
-  }
   return ahead
 }
 

@@ -1,9 +1,18 @@
 import { z } from 'zod'
 import { diffContent } from '../../core/catalog/review/diff.ts'
-import { HOLD_ADVICE } from '../../core/catalog/review/impersonation.ts'
-import type { Review } from '../../core/catalog/review/versions.ts'
+import { HOLD_ADVICE, platformNames } from '../../core/catalog/review/impersonation.ts'
+import type { Review, ReviewRules } from '../../core/catalog/review/versions.ts'
 
 const time = z.iso.datetime()
+
+/** Rules by which new versions are reviewed. */
+export const reviewRules = (deps: {
+  readonly approval: boolean
+  readonly proxyUrl: () => string
+}): ReviewRules => ({
+  approval: deps.approval,
+  platformNames: platformNames(deps.proxyUrl()),
+})
 
 /** Versions of what callers see and send, for providers and administrators. */
 export const ReviewView = z.object({

@@ -4,14 +4,13 @@ import { HASH_BYTES } from '../../core/crypto/merkle.ts'
 import { Fault } from '../../core/errors.ts'
 import { CachedTree } from '../../core/ledger/transparency/cached-tree.ts'
 import { readBundle } from '../../core/ledger/transparency/leaves.ts'
+import { FOR_EVER } from '../../core/ledger/transparency/log-store.ts'
 import { findSignedTree, HEADS, treeName } from '../../core/ledger/transparency/signed-tree.ts'
 import { StoredTree } from '../../core/ledger/transparency/stored-tree.ts'
 import { parseTilePath, type Tile, type TileContent } from '../../core/ledger/transparency/tile.ts'
 import { readConsistencyProof, readInclusionProof } from '../../core/ledger/transparency/tree.ts'
 import { type AnyRoute, route } from './route.ts'
 
-/** Tiles never change: whatever is at a path stays there. */
-const FOR_EVER = 'public, max-age=31536000, immutable'
 const SHARD = /^(?:0|[1-9]\d{0,3})$/
 
 const size = z.coerce.number().pipe(z.int().min(1).max(Number.MAX_SAFE_INTEGER))

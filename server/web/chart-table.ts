@@ -19,6 +19,9 @@ export interface ChartData<Value extends bigint | number> {
   readonly format: (value: Value | number) => string
 }
 
+/** Returns true for a measurement, 0 included, and for a sum of something. */
+export const hasValue = (value: bigint | number | null): boolean => value !== null && value !== 0n
+
 /** Table of the values of a chart; periods without any value are left out. */
 export function collapsibleTable({
   label,
@@ -29,7 +32,7 @@ export function collapsibleTable({
 }: ChartData<bigint | number>): Html {
   const rows = periods
     .map((name, i) => ({ name, values: series.map(({ values }) => values[i] ?? null) }))
-    .filter(({ values }) => values.some((value) => Number(value ?? 0) !== 0))
+    .filter(({ values }) => values.some(hasValue))
   return html`<details class="chart-table"><summary>Values</summary>${tileTable(
     label,
     [

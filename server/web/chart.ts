@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale'
 import { line, stack } from 'd3-shape'
-import { type ChartData, collapsibleTable } from './chart-table.ts'
+import { type ChartData, collapsibleTable, hasValue } from './chart-table.ts'
 import { type Html, html } from './html.ts'
 import { emptyState } from './messages.ts'
 
@@ -15,8 +15,6 @@ export interface ChartOptions<Value extends bigint | number> extends ChartData<V
   readonly max?: number
   /** CSS class of a bar by its value. @defaultValue the color of the series */
   readonly classOf?: (value: Value) => string
-  /** Totals of this and of the previous period, as `compare` shows them. */
-  readonly comparison?: Html
   /** Text without values. */
   readonly empty: string
 }
@@ -27,14 +25,12 @@ type Y = (value: number) => number
 /** Draws a chart with tooltips, a legend and a table of its values, without scripts. */
 export function chart<Value extends bigint | number>(options: ChartOptions<Value>): Html {
   const drawn = options as unknown as Options
-  const { label, periods, period = 'day', series, comparison } = drawn
-  if (!series.some(({ values }) => values.some((value) => Number(value ?? 0) !== 0))) {
-    return emptyState(drawn.empty)
-  }
+  const { label, periods, period = 'day', series } = drawn
+  if (!series.some(({ values }) => values.some(hasValue))) return emptyState(drawn.empty)
   const y = scaleLinear([0, drawn.max ?? highest(drawn)], [HEIGHT, 0])
   if (drawn.max === undefined) y.nice(TICKS)
   const ticks = y.ticks(TICKS)
-  return html`${comparison}<figure class="chart-box"><div class="ticks" aria-hidden="true">${ticks
+  return html`<figure class="chart-box"><div class="ticks" aria-hidden="true">${ticks
     .toReversed()
     .map((tick) => html`<span>${drawn.format(tick)}</span>`)}</div>
 <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"

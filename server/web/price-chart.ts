@@ -1,3 +1,4 @@
+import { dayName } from '../../core/clock.ts'
 import { chart } from './chart.ts'
 import { formatDollars } from './format.ts'
 import { type Html, html } from './html.ts'
@@ -16,11 +17,10 @@ const SERIES_MAX = 5
 export function priceChart(days: readonly string[], steps: readonly PriceStep[]): Html | undefined {
   const [first = ''] = days
   const byName = [...Map.groupBy(steps, ({ name }) => name)]
-  const changed = byName.filter(([, all]) => all.some(({ at }) => at.toISOString() >= first))
+  const changed = byName.filter(([, all]) => all.some(({ at }) => dayName(at) >= first))
   const series = changed.slice(0, SERIES_MAX).map(([name, all]) => {
     const sorted = all.toSorted((a, b) => a.at.getTime() - b.at.getTime())
-    const priceOn = (day: string) =>
-      sorted.findLast(({ at }) => at.toISOString().slice(0, 10) <= day)?.amount ?? null
+    const priceOn = (day: string) => sorted.findLast(({ at }) => dayName(at) <= day)?.amount ?? null
     return { name, values: days.map(priceOn) }
   })
   if (!series.some(({ values }) => new Set(values.filter((each) => each !== null)).size > 1)) {

@@ -1,8 +1,9 @@
 import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
 import { providerLabel } from '../../core/catalog/review/provider-names.ts'
 import type { Hit } from '../../core/catalog/search/hits.ts'
+import { NEW_DAYS } from '../../core/catalog/search/rank.ts'
 import type { PublishedService } from '../../core/catalog/services/published-services.ts'
-import { systemClock } from '../../core/clock.ts'
+import { daysBefore, systemClock } from '../../core/clock.ts'
 import {
   formatCount,
   formatDollars,
@@ -12,17 +13,12 @@ import {
   priceRange,
 } from './format.ts'
 import { type Html, html } from './html.ts'
-
-const DAY_MS = 86_400_000
-/** A service is new for this many days. */
-const NEW_DAYS = 14
-/** Percentage of uptime below which a service is failing. */
-const FAILING_BELOW = 95
+import { uptimeGrade } from './service-charts.ts'
 
 /** Badges of a service or listing: new, or failing. */
 function badges(listedAt: Date, uptime: number | null): Html {
-  const isNew = systemClock.now().getTime() - listedAt.getTime() < NEW_DAYS * DAY_MS
-  const isFailing = uptime !== null && uptime < FAILING_BELOW
+  const isNew = listedAt > daysBefore(systemClock.now(), NEW_DAYS)
+  const isFailing = uptimeGrade(uptime) === 'down'
   return html`${isFailing && html` <span class="badge bad">Failing</span>`}${
     isNew && html` <span class="badge good">New</span>`
   }`

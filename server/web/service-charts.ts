@@ -18,7 +18,7 @@ const FAIR_UPTIME = 95
 /** Bar heights of the strip by grade, so that color is not the only cue. */
 const HEIGHTS = { up: HEIGHT, part: 0.6 * HEIGHT, down: 0.3 * HEIGHT, none: 0.1 * HEIGHT } as const
 
-const uptimeGrade = (uptime: number | null): keyof typeof HEIGHTS =>
+export const uptimeGrade = (uptime: number | null): keyof typeof HEIGHTS =>
   uptime === null ? 'none' : uptime >= GOOD_UPTIME ? 'up' : uptime >= FAIR_UPTIME ? 'part' : 'down'
 
 /** Compact uptime chart without axes: one bar per day, in the color and height of its grade. */

@@ -204,10 +204,8 @@ describe('a metered price', () => {
       leavesAfterMs: number | undefined,
     ): Promise<Dispatcher.ResponseData['headers'] | undefined> => {
       const client = new Client(hub().url)
-      const leave =
-        leavesAfterMs === undefined
-          ? undefined
-          : setTimeout(() => void client.destroy(), leavesAfterMs)
+      const leaves = leavesAfterMs !== undefined
+      const leave = leaves ? setTimeout(() => void client.destroy(), leavesAfterMs) : undefined
       try {
         const answer = await client.request({
           method: 'POST',

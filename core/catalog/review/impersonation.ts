@@ -116,7 +116,9 @@ export async function reservedNames(
     `WITH reserved AS MATERIALIZED (
        SELECT translate(plain, '01i', 'oll') AS look, plain
        FROM hub.service s, hub.search_squashed(s.name) plain WHERE s.state = 'active'
-       UNION SELECT translate(replace(id, '-', ''), '01i', 'oll'), NULL FROM hub.provider)
+       UNION SELECT translate(replace(id, '-', ''), '01i', 'oll'), NULL FROM hub.provider
+       UNION SELECT translate(hub.search_squashed(v.content ->> 'name'), '01i', 'oll'), NULL
+       FROM hub.content_version v WHERE v.subject LIKE 'provider:%' AND v.state = 'approved')
      SELECT DISTINCT c.name FROM unnest($1::text[], $2::text[], $3::text[]) c (name, look, plain)
      JOIN reserved r USING (look) WHERE r.plain IS DISTINCT FROM c.plain`,
     [

@@ -37,13 +37,21 @@ export function providerLabel(provider: string, name: string | null | undefined)
 }
 
 export async function readProviderName(pool: Pool, owner: KeyManager): Promise<ProviderName> {
-  const { rows } = await pool.query<{ id: string }>(
+  const provider = await findProvider(pool, owner)
+  const review = await readReview(pool, subjectOf(provider ?? ''))
+  return { provider, name: nameIn(review.approved), review }
+}
+
+/** Finds the provider of the first of these principals that has one. */
+async function findProvider(
+  client: Pick<PoolClient, 'query'>,
+  owner: KeyManager,
+): Promise<string | undefined> {
+  const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM hub.provider WHERE owner = ANY ($1) ORDER BY array_position($1, owner) LIMIT 1',
     [owner],
   )
-  const provider = rows[0]?.id
-  const review = await readReview(pool, subjectOf(provider ?? ''))
-  return { provider, name: nameIn(review.approved), review }
+  return rows[0]?.id
 }
 
 const nameIn = (version: Review['approved']): string | undefined =>
@@ -60,7 +68,8 @@ export async function setProviderName(
   rules: ReviewRules,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
-    const provider = await ensureProvider(client, owner[0]!)
+    const provider =
+      (await findProvider(client, owner)) ?? (await ensureProvider(client, owner[0]!))
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('hub.provider-names'))`)
     const refusals = [
       ...holdReasons({ slug: undefined, name, sentences: [] }, rules.platformNames),

@@ -27,7 +27,7 @@ export interface RankingQuery {
 
 const DAY_MS = 86_400_000
 /** A listing is new for this many days, or until it reaches this many calls. */
-const NEW_DAYS = 14
+export const NEW_DAYS = 14
 const NEW_CALLS_MAX = 20
 /** Place of the one new listing featured per day and query, unless one ranks above it already. */
 const FEATURED_INDEX = 4

@@ -109,6 +109,14 @@ export async function listServices(
   return rows
 }
 
+const SUGGESTIONS_MAX = 50
+
+/** Suggests a service for a first call: one with free calls, if there is one. */
+export async function suggestService(pool: Pool): Promise<PublishedService | undefined> {
+  const services = await listServices(pool, { limit: SUGGESTIONS_MAX, after: undefined })
+  return services.find(({ freeCallsPerMonth }) => freeCallsPerMonth > 0) ?? services[0]
+}
+
 /** Returns the active ones of the given services, unsorted. */
 export async function servicesBySlug(
   pool: Pool,

@@ -13,9 +13,12 @@ export async function missingDeclarations(on: Queryable, slug: string): Promise<
 export async function missingParts(on: Queryable, slug: string): Promise<readonly string[]> {
   return [
     ...(await missingDeclarations(on, slug)),
-    ...(await findMissingTests(on, slug)).map((route) => `a passing test call of ${route}`),
+    ...(await findMissingTests(on, slug)).map(neededTest),
   ]
 }
+
+/** Describes the test call that an endpoint needs. */
+export const neededTest = (route: string): string => `a passing test call of ${route}`
 
 /** Lists the untested endpoints of a service whose provider does not waive the tests. */
 export async function findMissingTests(on: Queryable, slug: string): Promise<readonly string[]> {

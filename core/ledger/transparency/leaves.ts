@@ -54,6 +54,9 @@ async function readHeads(
  */
 export async function readBundle(db: Pick<Pool, 'query'>, { index, width }: Tile): Promise<Buffer> {
   const notes = await readHeads(db, { from: index * TILE_WIDTH, max: width })
+  if (notes.length !== width) {
+    throw new RangeError(`${treeName(HEADS)}: leaves from ${index * TILE_WIDTH} on are missing`)
+  }
   return Buffer.concat(
     notes.flatMap((note) => {
       const data = Buffer.from(note, 'utf8')

@@ -12,7 +12,8 @@ export interface LogStore {
   close(): void
 }
 
-const FOR_EVER = 'public, max-age=31536000, immutable'
+/** Caching of tiles: whatever is at their path stays there. */
+export const FOR_EVER = 'public, max-age=31536000, immutable'
 const CHECKPOINT = { contentType: 'text/plain; charset=utf-8', cacheControl: 'no-cache' }
 
 /** Headers of a file: tiles never change, checkpoints do. */

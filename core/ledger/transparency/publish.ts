@@ -65,21 +65,19 @@ async function publishTree(
 ): Promise<PublishedTree> {
   const folder = treeName(stored.shard)
   const tiles = [...newTiles(before?.size ?? 0, size)]
-  let written = 0
+  const bundles = stored.shard === HEADS ? tiles.filter(({ level }) => level === 0) : []
   for (let at = 0; at < tiles.length; at += TILES_PER_READ) {
     const some = tiles.slice(at, at + TILES_PER_READ)
     const contents = await stored.readTiles(some)
     await Promise.all(
       some.map((tile, n) => store.write(`${folder}/${tilePath(tile)}`, contents[n]!)),
     )
-    written += some.length
   }
-  for (const tile of stored.shard === HEADS ? tiles.filter(({ level }) => level === 0) : []) {
+  for (const tile of bundles) {
     await store.write(`${folder}/${tilePath(tile, 'entries')}`, await readBundle(pool, tile))
-    written++
   }
   if (note !== before?.note) await store.write(`${folder}/checkpoint`, Buffer.from(note))
-  return { tree: folder, size, tiles: written }
+  return { tree: folder, size, tiles: tiles.length + bundles.length }
 }
 
 async function readPublished(store: LogStore, tree: number): Promise<SignedTree | undefined> {

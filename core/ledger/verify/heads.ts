@@ -44,7 +44,14 @@ export async function verifyHeads(
     full = rows.length === PAGE
     last = rows.at(-1)?.size ?? last
   }
-  for (const shard of await readShards(client)) await compareLeaves(client, shard, findings)
+  const shards = await readShards(client)
+  for (const shard of shards) await compareLeaves(client, shard, findings)
+  const { rows: foreign } = await client.query<{ index: bigint }>(
+    `SELECT index FROM ledger.signed_head WHERE shard <> ALL ($1::smallint[])
+     ORDER BY index LIMIT ${PAGE}`,
+    [shards],
+  )
+  for (const { index } of foreign) findings.add(SIGNED_HEADS, `leaf ${index} is of no shard`)
   const roots = others.map(({ size, root }) => ({ seq: BigInt(size), root }))
   await verifyTree(client, HEADS, roots, findings)
 }

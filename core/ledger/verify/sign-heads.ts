@@ -17,6 +17,7 @@ import { StoredTree } from '../transparency/stored-tree.ts'
 import { readRoot } from '../transparency/tree.ts'
 import { readLedgerId } from './checkpoints.ts'
 import type { Findings } from './findings.ts'
+import { SIGNED_AT } from './store-checkpoint.ts'
 
 export const SIGNED_HEADS = 'the tree of checkpoints continues every one signed before'
 
@@ -40,9 +41,7 @@ export async function signNewHeads(
   findings.list(SIGNED_HEADS)
   // The leaves are committed before their root is signed, so that a crash cannot replace them.
   const shards = await readShards(pool)
-  await inTransaction(pool, async (client) => {
-    for (const shard of shards) await client.query('SELECT ledger.add_signed_head($1)', [shard])
-  })
+  await pool.query('SELECT ledger.add_signed_head(n) FROM unnest($1::smallint[]) AS n', [shards])
   try {
     await extendTree(pool, HEADS)
     return await inTransaction(pool, (client) => signRoot(client, { key, retained }, findings))
@@ -108,8 +107,6 @@ async function problemOf(
 }
 
 async function readClock(client: PoolClient): Promise<string> {
-  const { rows } = await client.query<{ at: string }>(
-    `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at`,
-  )
+  const { rows } = await client.query<{ at: string }>(`SELECT ${SIGNED_AT} AS at`)
   return rows[0]!.at
 }

@@ -11,6 +11,10 @@ import type { RetainedCheckpoints } from '../retained-checkpoints.ts'
 import { type MissingCheckpoint, SIGNED, SIGNED_BALANCES } from './checkpoints.ts'
 import type { Findings } from './findings.ts'
 
+/** SQL of the time of a signature: ISO 8601 in UTC, with microseconds. */
+export const SIGNED_AT = `to_char(clock_timestamp() AT TIME ZONE 'UTC',
+  'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
 /** End of a sound run, at which a checkpoint is signed. */
 export interface Signing {
   readonly client: PoolClient
@@ -70,7 +74,7 @@ async function readSignedState({
 }: Signing): Promise<Pick<Checkpoint, 'hash' | 'balances' | 'at'>> {
   const { rows } = await client.query<Pick<Checkpoint, 'hash' | 'balances' | 'at'>>(
     `SELECT s.hash, ledger.balances_hash($1, $2, $3) AS balances,
-       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
+       ${SIGNED_AT} AS at
      FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to = $3`,
     [shard, from, to],
   )

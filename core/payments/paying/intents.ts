@@ -117,8 +117,11 @@ export class Intents {
       if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
       return true
     } catch (error) {
-      if (!isDuplicateKey(error)) throw toFault(error)
-      return (await this.find(call, 'signed'))?.nonce === signed.nonce
+      if (!isDuplicateKey(error) && !isAboveCap(error)) throw toFault(error)
+      // If the reply to an attempt was lost, the next one finds its intent, or its amount counted.
+      if ((await this.find(call, 'signed'))?.nonce === signed.nonce) return true
+      if (isDuplicateKey(error)) return false
+      throw toFault(error)
     }
   }
 
@@ -223,6 +226,10 @@ const UNRESOLVED_OWNERS = {
   pay_to: 'this payee',
   host: 'this host',
 } as const
+
+const isAboveCap = (error: unknown): boolean =>
+  error instanceof DatabaseError &&
+  (error.code === ABOVE_CAP || error.code === ABOVE_UNRESOLVED_CAP)
 
 /** Converts a refusal of the database to a fault; returns other errors unchanged. */
 function toFault(error: unknown): unknown {

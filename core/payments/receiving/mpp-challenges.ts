@@ -49,7 +49,7 @@ export const isMppCredential = (header: string): boolean => /^payment /i.test(he
 /**
  * Issues challenges of the HTTP authentication scheme `Payment` (MPP, method `evm`, intent
  * `charge`), and reads their payments: transfers of EIP-3009, as x402 has them, whose nonce is the
- * hash of the challenge. Nothing is stored: the id ends with a MAC of every field.
+ * hash of the challenge. Nothing is stored: the id ends with a MAC of every field but `header`.
  */
 export class MppChallenges {
   readonly #keys: PurposeKeys

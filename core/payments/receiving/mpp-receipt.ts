@@ -8,7 +8,8 @@ const parse = (text: string | undefined, encoding: 'base64' | 'base64url'): unkn
 
 /**
  * Builds the receipt of a payment by MPP from its signed PAYMENT-RESPONSE, so that both say the
- * same however often they are sent. Undefined for a payment that is not settled.
+ * same however often they are sent. Undefined for a payment that is not settled, or
+ * without a signed receipt.
  */
 export function mppReceiptOf(paymentResponse: string): JsonObject | undefined {
   const response = parse(paymentResponse, 'base64') as SettleResponse
@@ -16,7 +17,8 @@ export function mppReceiptOf(paymentResponse: string): JsonObject | undefined {
   const { transaction: reference, payer, amount, extensions } = response
   const signed = objectMember(objectMember(extensions ?? {}, 'offer-receipt'), 'info')
   const { signature } = objectMember(signed, 'receipt')
-  const claims = parse(String(signature).split('.')[1], 'base64url')
+  if (typeof signature !== 'string') return undefined
+  const claims = parse(signature.split('.')[1], 'base64url')
   if (!isJsonObject(claims)) return undefined
   const timestamp = new Date(Number(claims['issuedAt']) * 1_000).toISOString()
   return { method: MPP_TERMS.method, reference, status: 'success', timestamp, payer, amount }

@@ -60,9 +60,14 @@ const describeLog = ({ tree, older, newer }: ProvenLog): string => {
   return `${name}: ${older.size} at ${older.at}, ${newer.size} at ${newer.at}.`
 }
 
+/** Boundary between consecutive notes, with or without empty lines. */
+const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
+
 /** Distinct signed notes in the text of a file. */
 function checkpointsIn(text: string): readonly string[] {
-  if (!text.trimStart().startsWith('{')) return text.includes('\n\n') ? [text] : []
+  if (!text.trimStart().startsWith('{')) {
+    return text.split(BETWEEN_NOTES).filter((note) => note.includes('\n\n'))
+  }
   const { entries = [], proofs = [] } = parseFile(text)
   const notes = [
     ...entries.map(({ checkpoint }) => checkpoint),

@@ -18,6 +18,7 @@ pauses outgoing payments, which need a reconciliation and "npm run payments -- r
       for (const { shard, seq, at } of await acceptRestore(await pool(), retained, by, reason)) {
         await write(`Abandoned: shard ${shard}, entries up to ${seq}, signed at ${at}.\n`)
       }
+      await write('Accepted. Outgoing payments are paused.\n')
       return 0
     } catch (error) {
       if (!(error instanceof Fault)) throw error

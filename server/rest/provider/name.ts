@@ -1,13 +1,12 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { platformNames } from '../../../core/catalog/review/impersonation.ts'
 import {
   type ProviderName,
   readProviderName,
   setProviderName,
 } from '../../../core/catalog/review/provider-names.ts'
 import { plainText } from '../fields.ts'
-import { ReviewView, showReview } from '../review-view.ts'
+import { ReviewView, reviewRules, showReview } from '../review-view.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const NameView = z.object({
@@ -43,8 +42,7 @@ export const providerNameRoutes = (deps: ProviderNameDeps): readonly AnyRoute[] 
     faults: ['root_key_required'],
     handle: async (request) => {
       const owner = ownerOf(request)
-      const rules = { approval: deps.approval, platformNames: platformNames(deps.proxyUrl()) }
-      await setProviderName(deps.pool, owner, request.body.name, rules)
+      await setProviderName(deps.pool, owner, request.body.name, reviewRules(deps))
       return { body: showName(await readProviderName(deps.pool, owner)) }
     },
   }),

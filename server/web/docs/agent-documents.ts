@@ -112,7 +112,9 @@ export const x402Resources = (
   resources: [
     ...new Set(
       shown
-        .filter(({ service }) => !creditsOnly.has(service.slug))
+        .filter(
+          ({ service, endpoint }) => !creditsOnly.has(service.slug) && !meteredPrice(endpoint),
+        )
         .map((offering) => callUrl(offering, site)),
     ),
   ],

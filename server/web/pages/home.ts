@@ -3,7 +3,7 @@ import { type HubFigures, readHubFigures } from '../../../core/catalog/services/
 import {
   findService,
   listServices,
-  type PublishedService,
+  suggestService,
 } from '../../../core/catalog/services/published-services.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
@@ -33,14 +33,19 @@ export interface HomeDeps {
 export const homePage = (deps: HomeDeps): AnyPage => {
   const { pool, baseUrl, proxyUrl, mcpUrl, command } = deps
   const figures = cachedFor(CACHE_MS, () => readHubFigures(pool))
+  const suggested = cachedFor(CACHE_MS, async () => {
+    const service = await suggestService(pool)
+    return { service: service && (await findService(pool, service.slug)) }
+  })
   const entryPoints = () => {
     return { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl(), command: command() }
   }
   return page('/', {
     access: 'public',
     render: async () => {
-      const [hub, services] = await Promise.all([
+      const [hub, { service }, services] = await Promise.all([
         figures(),
+        suggested(),
         listServices(pool, { limit: MAX_SERVICES, after: undefined }),
       ])
       return {
@@ -55,7 +60,7 @@ export const homePage = (deps: HomeDeps): AnyPage => {
 <form class="search-box" action="/search" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form></section>
-${await firstCall(pool, services, entryPoints())}</div>
+${firstCall(service, entryPoints())}</div>
 ${hubMetrics(hub)}<h2>Services</h2>${
           services.length === 0
             ? emptyState('No services yet.')
@@ -67,15 +72,13 @@ ${hubMetrics(hub)}<h2>Services</h2>${
   })
 }
 
-/** Call of the cheapest endpoint of a service, with free calls if there is one. */
-async function firstCall(
-  pool: Pool,
-  services: readonly PublishedService[],
+/** Call of the cheapest endpoint of the suggested service. */
+function firstCall(
+  service: Awaited<ReturnType<typeof findService>>,
   entryPoints: EntryPoints,
-): Promise<Html | undefined> {
-  const chosen = services.find((each) => each.freeCallsPerMonth > 0) ?? services[0]
-  const found = chosen && (await findService(pool, chosen.slug))
-  const [endpoint] = found?.endpoints.toSorted((a, b) => Number(a.price - b.price)) ?? []
+): Html | undefined {
+  const { listing: chosen, endpoints = [] } = service ?? {}
+  const [endpoint] = endpoints.toSorted((a, b) => Number(a.price - b.price))
   if (!chosen || !endpoint) return undefined
   const { method, path, inputSchema } = endpoint
   const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])

@@ -80,6 +80,8 @@ interface FoundHits {
   readonly hits: readonly Hit[]
   /** Number of hits on all pages. */
   readonly count: number
+  /** True if only the best hits were filtered and sorted. */
+  readonly isCut: boolean
   /** Counts without the filters. */
   readonly facets: Facets
   readonly lowConfidence: boolean
@@ -100,12 +102,10 @@ async function findHits(
     return search(pool, clock, request, semanticRanker)
   }
   const isFiltered = Object.values(filters).some((value) => value !== undefined)
-  const [found, all] = await Promise.all([
-    find(filters),
-    isFiltered && query.q !== '' ? find({}) : undefined,
-  ])
+  const found = await find(filters)
   const read = await readFacts(pool, found.hits)
-  const counted = all ? await readFacts(pool, all.hits) : read
+  // One after the other: the second finds the vector of the query in the cache.
+  const counted = isFiltered && query.q !== '' ? await readFacts(pool, (await find({})).hits) : read
   const minUptime = Number(query.min_uptime || 0)
   const kept = read.filter(({ facts }) => minUptime === 0 || (facts.uptime ?? 0) >= minUptime)
   const order = query.sort === 'relevance' ? undefined : HIT_ORDERS[query.sort]
@@ -115,6 +115,7 @@ async function findHits(
   return {
     hits: await readHits(pool, shown, clock.now()),
     count: sorted.length,
+    isCut: found.hits.length === HITS_MAX,
     facets: countFacets(counted.map(({ facts }) => facts)),
     lowConfidence: found.lowConfidence,
   }
@@ -130,10 +131,10 @@ const parametersOf = (query: Query) => ({
   sort: query.sort === 'relevance' ? '' : query.sort,
 })
 
-const hitList = (query: Query, { hits, count, lowConfidence }: FoundHits): Html => {
+const hitList = (query: Query, { hits, count, isCut, lowConfidence }: FoundHits): Html => {
   const parameters = parametersOf(query)
   return html`<p class="muted small">${
-    count === HITS_MAX ? `The best ${HITS_MAX} results` : pluralize(count, 'result')
+    isCut ? `${pluralize(count, 'result')} among the best ${HITS_MAX}` : pluralize(count, 'result')
   }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
     withQuery('/search', { ...parameters, sort: sort === 'relevance' ? '' : sort }),
   )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}

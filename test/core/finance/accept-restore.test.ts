@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
 import { readLedgerId } from '../../../core/ledger/verify/checkpoints.ts'
 import { verifySince } from '../../../core/ledger/verify/incremental.ts'
+import { SIGNED_HEADS } from '../../../core/ledger/verify/sign-heads.ts'
 import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -80,6 +81,18 @@ describe('a restored backup', () => {
     const folder = join(dataDir, 'checkpoints', await readLedgerId(database.pool), 'abandoned')
     expect((await readdir(folder)).sort()).to.deep.equal([`0-${first + 2n}-0`, 'heads'])
     expect((await accept())[1]).to.match(/^Not accepted: The database has all entries/)
+  })
+
+  it('is accepted if only the root over all shards is ahead, as after a crash', async () => {
+    const first = await restore()
+    const retained = new RetainedCheckpoints(dataDir)
+    const ledger = await readLedgerId(database.pool)
+    const ahead = (await retained.all(ledger)).filter(({ seq }) => seq > first)
+    await retained.abandon(ledger, ahead)
+    expect(broken(await since())).to.have.property(SIGNED_HEADS)
+    const [code, said] = await accept()
+    expect(code, said).to.equal(0)
+    expect(broken(await since())).to.deep.equal({})
   })
 
   it('is refused if what it contains was rewritten', async () => {

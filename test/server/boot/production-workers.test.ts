@@ -24,7 +24,7 @@ const LEAK = `data:text/javascript,${encodeURIComponent(`
     void Promise.reject(new Error('planted'))
   }, 5).unref()`)}`
 
-describe('a hub with real money whose workers serve before its first process loads', function () {
+describe('a hub with real money and two workers', function () {
   this.timeout(180_000)
   let database: FreshDatabase
   let dataDir: string

@@ -19,15 +19,15 @@ import {
   type UrlRules,
 } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
-import { holdReasons, platformNames } from '../../../../core/catalog/review/impersonation.ts'
-import { type ReviewRules, readReview } from '../../../../core/catalog/review/versions.ts'
+import { holdReasons } from '../../../../core/catalog/review/impersonation.ts'
+import { readReview } from '../../../../core/catalog/review/versions.ts'
 import { Fault } from '../../../../core/errors.ts'
 import { json } from '../../../../core/money.ts'
 import { proofOptions } from '../../catalog/ownership.ts'
 import { plainText, slug } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
-import { ReviewView, showReview } from '../../review-view.ts'
+import { ReviewView, reviewRules, showReview } from '../../review-view.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import type { DomainDeps } from './deps.ts'
 import { domainEarningRoutes } from './earnings.ts'
@@ -198,11 +198,6 @@ const managementRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
 
 const showDoubtful = (page: DoubtfulPage | undefined) =>
   page ? { ...page, at: page.at.toISOString() } : null
-
-const reviewRules = ({ approval, proxyUrl }: DomainDeps): ReviewRules => ({
-  approval,
-  platformNames: platformNames(proxyUrl()),
-})
 
 /** Refreshes the catalog: immediately in this process, within a second in others. */
 async function refreshAndShow(deps: DomainDeps, domain: Domain) {

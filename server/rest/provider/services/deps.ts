@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
-import { platformNames } from '../../../../core/catalog/review/impersonation.ts'
 import type { ReviewRules } from '../../../../core/catalog/review/versions.ts'
 import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
 import type { UpstreamSettings } from '../../../../core/catalog/upstreams/settings.ts'
@@ -8,6 +7,7 @@ import type { Clock } from '../../../../core/clock.ts'
 import type { SealingKeys } from '../../../../core/crypto/sealing.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
 import type { Log } from '../../../../core/log.ts'
+import { reviewRules } from '../../review-view.ts'
 
 export interface ServiceDeps {
   readonly pool: Pool
@@ -27,7 +27,5 @@ export interface ServiceDeps {
 }
 
 /** Rules by which new versions are reviewed. */
-export const reviewRules = (deps: Pick<ServiceDeps, 'listing' | 'proxyUrl'>): ReviewRules => ({
-  approval: deps.listing.approval,
-  platformNames: platformNames(deps.proxyUrl()),
-})
+export const serviceReviewRules = ({ listing, proxyUrl }: ServiceDeps): ReviewRules =>
+  reviewRules({ approval: listing.approval, proxyUrl })

@@ -24,7 +24,7 @@ import { plainText } from '../../fields.ts'
 import { inputFault } from '../../input-errors.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import { reviewRules, type ServiceDeps } from './deps.ts'
+import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { EncodingField } from './encoding-field.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
@@ -151,7 +151,7 @@ const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
           await setPrice(client, slug, { method, path: at, amount }, deps.listing.noticeDays)
         }
         if (isOffered(before)) await assertDeclared(client, slug)
-        await recordUpstreamVersion(client, before, reviewRules(deps))
+        await recordUpstreamVersion(client, before, serviceReviewRules(deps))
         return findUpstream(client, manager, slug)
       })
       return refreshAndShow(deps, info)

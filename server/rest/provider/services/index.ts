@@ -14,7 +14,7 @@ import { plainText, slug } from '../../fields.ts'
 import { listQuery, pageSchema, readCursor, toPage } from '../../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { baseUrl, parseBaseUrl } from './base-url.ts'
-import { reviewRules, type ServiceDeps } from './deps.ts'
+import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { serviceEndpointRoutes } from './endpoints.ts'
 import { serviceImportRoutes } from './import.ts'
 import { serviceSecretRoutes } from './secrets.ts'
@@ -151,7 +151,7 @@ const singleServiceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
         healthPath: body.health_path,
       }
       const { slug } = request.params
-      const rules = reviewRules(deps)
+      const rules = serviceReviewRules(deps)
       const info = await changeUpstream(deps.pool, ownerOf(request), slug, change, rules)
       return refreshAndShow(deps, info)
     },

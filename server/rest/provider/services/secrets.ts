@@ -5,7 +5,7 @@ import { isRelayable } from '../../../../core/egress/headers.ts'
 import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
 import { checkUrl } from './base-url.ts'
-import { reviewRules, type ServiceDeps } from './deps.ts'
+import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { SecretView, showSecrets } from './view.ts'
 
 /** Relayable headers and the usual credential headers; others are reserved for the hub. */
@@ -96,7 +96,7 @@ export const serviceSecretRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     handle: async (request) => {
       const { slug } = request.params
       const secrets = request.body.secrets.map((each, i) => toStored(each, i, deps))
-      const rules = reviewRules(deps)
+      const rules = serviceReviewRules(deps)
       await setSecrets(deps.pool, deps.keys, ownerOf(request), slug, secrets, rules)
       await deps.catalog.refresh(slug)
       return { body: { secrets: await showSecrets(deps, slug) } }

@@ -3,7 +3,7 @@ import { activate, pause, retire, withdraw } from '../../../../core/catalog/upst
 import { dayName, daysBefore } from '../../../../core/clock.ts'
 import { inputFault } from '../../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import { reviewRules, type ServiceDeps } from './deps.ts'
+import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 import { refreshAndShow, ServiceView } from './view.ts'
 
 const RetirementOrder = z.strictObject({
@@ -34,7 +34,7 @@ export const serviceStateRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
     faults: ['root_key_required', 'service_not_found', 'service_incomplete', 'service_state'],
     handle: async (request) => {
       const { slug } = request.params
-      const rules = { ...reviewRules(deps), waivesTests: request.body.waive_tests }
+      const rules = { ...serviceReviewRules(deps), waivesTests: request.body.waive_tests }
       return refreshAndShow(deps, await activate(deps.pool, ownerOf(request), slug, rules))
     },
   }),

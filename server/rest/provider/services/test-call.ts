@@ -25,7 +25,7 @@ import { type AnyEndpoint, Reply } from '../../../../core/plugin/index.ts'
 import type { Issue } from '../../../../core/plugin/validate.ts'
 import { providerFault, withDeadline } from '../../../proxy/provider-code.ts'
 import { type AnyRoute, ownerOf, route } from '../../route.ts'
-import { reviewRules, type ServiceDeps } from './deps.ts'
+import { type ServiceDeps, serviceReviewRules } from './deps.ts'
 
 const TestOrder = z.strictObject({
   endpoint: z
@@ -117,7 +117,7 @@ async function savePassedTest(
   await inTransaction(deps.pool, async (client) => {
     const info = await findUpstream(client, owner, test.service, true)
     await recordPassedTest(client, test)
-    await recordUpstreamVersion(client, info, reviewRules(deps))
+    await recordUpstreamVersion(client, info, serviceReviewRules(deps))
   })
   await deps.catalog.refresh(test.service)
 }

@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import { readReview } from '../../../../core/catalog/review/versions.ts'
-import { findMissingTests, missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
+import {
+  findMissingTests,
+  missingDeclarations,
+  neededTest,
+} from '../../../../core/catalog/upstreams/completeness.ts'
 import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
 import {
   type ImportReport,
@@ -139,8 +143,8 @@ export const showServiceRow = (info: UpstreamInfo, proxyUrl: () => string) => ({
 /** Everything that its owner may see. */
 export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: UpstreamInfo) {
   const { slug } = info
-  const [missing, untested, endpoints, secrets, health, imported, review] = await Promise.all([
-    missingParts(pool, slug),
+  const [declarations, untested, endpoints, secrets, health, imported, review] = await Promise.all([
+    missingDeclarations(pool, slug),
     findMissingTests(pool, slug),
     showEndpoints(pool, slug),
     showSecrets({ pool, keys }, slug),
@@ -150,7 +154,7 @@ export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: U
   ])
   return {
     ...showServiceRow(info, proxyUrl),
-    missing: [...missing, ...secrets.flatMap(missingSecret)],
+    missing: [...declarations, ...untested.map(neededTest), ...secrets.flatMap(missingSecret)],
     untested,
     review: showReview(review),
     endpoints,

@@ -26,13 +26,13 @@ export async function keySpending(
   const byDay = new Map(spent.map((row) => [row.groupKey, row.charged - row.refunded]))
   const total = (rows: typeof spent) =>
     rows.reduce((sum, { charged, refunded }) => sum + charged - refunded, 0n)
-  return html`<h2>Spending, ${DAYS} days</h2>${chart({
+  const comparison = compare(total(spent), total(before), formatDollars, `${DAYS} days`)
+  return html`<h2>Spending, ${DAYS} days</h2>${comparison}${chart({
     label: `Spending of this key and its sub-keys by day: ${formatDollars(total(spent))}`,
     periods: days,
     series: [{ name: 'spent', values: days.map((day) => byDay.get(day) ?? null) }],
     shape: 'bars',
     format: formatDollars,
-    comparison: compare(total(spent), total(before), formatDollars, `${DAYS} days`),
     empty: 'Nothing spent in this period.',
   })}`
 }

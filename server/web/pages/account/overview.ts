@@ -1,9 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import {
-  listServices,
-  type PublishedService,
-} from '../../../../core/catalog/services/published-services.ts'
+import { suggestService } from '../../../../core/catalog/services/published-services.ts'
 import { type Clock, daysBefore } from '../../../../core/clock.ts'
 import { readFirstSteps } from '../../../../core/identity/first-steps.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
@@ -27,13 +24,12 @@ export interface OverviewDeps {
 }
 
 const CACHE_MS = 30_000
-const MAX_SUGGESTIONS = 50
 /** Days whose spending predicts when the credits run out. */
 const PACE_DAYS = 7
 const MAX_RUN_OUT_DAYS = 365n
 /** Longer ranges show one bar per week. */
 const MAX_DAILY_BARS = 100
-const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '1 year' } as const
+const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': '365 days' } as const
 
 /** `/account`: credits and spending. */
 export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
@@ -85,12 +81,6 @@ export const overviewPage = ({ pool, clock }: OverviewDeps): AnyPage => {
   })
 }
 
-/** Suggests a service for the first call: one with free calls, if there is one. */
-async function suggestService(pool: Pool): Promise<PublishedService | undefined> {
-  const services = await listServices(pool, { limit: MAX_SUGGESTIONS, after: undefined })
-  return services.find(({ freeCallsPerMonth }) => freeCallsPerMonth > 0) ?? services[0]
-}
-
 const sumSpent = (spent: readonly DailySpending[]): bigint =>
   spent.reduce((sum, each) => sum + each.spent, 0n)
 
@@ -112,7 +102,7 @@ function accountMetrics(
     spent.reduce((sum, each) => sum + amountOf(each), 0n)
   return html`${metrics({
     Credits: formatDollars(credits),
-    [`Last for, by the past ${PACE_DAYS} days`]: runOut(credits, pace),
+    [`Credits last, at the pace of ${PACE_DAYS} days`]: runOut(credits, pace),
     [`Spent, ${range}`]: formatDollars(sumSpent(spent)),
     Calls: formatCount(total(({ calls }) => calls)),
     'Failed, not charged': formatCount(total(({ failed }) => failed)),

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import type { DecisionJson } from '../../../rest/finance/proposals.ts'
 import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
-import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { alignedColumn, formatDollars, formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -54,7 +53,7 @@ const BULK_DECISIONS = {
   explained: 'Post nothing: the selected ones cancel each other out',
   post: 'Post each: a surplus to suspense, a shortfall as an expense',
 }
-/** Checkbox of an exception in the form. */
+/** Checkbox of an exception in the form; its value is the decision that posts it. */
 const PICK = 'pick-'
 
 const BulkFields = z.looseObject({ decision: z.enum(['explained', 'post']), reason })
@@ -77,13 +76,10 @@ export const bulkAction: FormAction = formAction({
       await resolve(first, { decision: 'explained', together })
       return { message: successMessage(`${pluralize(ids.length, 'exception')} resolved.`) }
     }
-    const { data } = await api<ListPage<ExceptionJson>>('GET /v1/finance/exceptions', {
-      query: { limit: '100', state: 'open' },
-    })
     const made: DecisionJson[] = []
-    for (const each of data.filter(({ exception_id: id }) => ids.includes(id))) {
-      const decision = each.amount_microdollars > 0 ? 'surplus' : 'shortfall'
-      made.push(await resolve(each.exception_id, { decision }).catch(partialFault(made.length)))
+    for (const id of ids) {
+      const decision = fields[`${PICK}${id}`]
+      made.push(await resolve(id, { decision }).catch(partialFault(made.length)))
     }
     return { message: successMessage(summaryOf(made)) }
   },
@@ -91,9 +87,9 @@ export const bulkAction: FormAction = formAction({
 
 const summaryOf = (made: readonly DecisionJson[]): string => {
   const proposed = made.filter(({ state }) => state === 'proposed').length
-  return `${pluralize(made.length - proposed, 'exception')} resolved.${
-    proposed > 0 ? ` ${proposed} exceed your daily limit: a second person must confirm.` : ''
-  }`
+  const resolved = `${pluralize(made.length - proposed, 'exception')} resolved.`
+  if (proposed === 0) return resolved
+  return `${resolved} A second person must confirm ${proposed} above your daily limit.`
 }
 
 /** Says how many exceptions were resolved before one failed. */
@@ -153,8 +149,9 @@ function bulkForm(open: readonly ExceptionJson[], submission: Submission | undef
     [
       {
         head: 'Select',
-        cell: ({ exception_id: id }) =>
-          html`<label class="pick"><input type="checkbox" name="${PICK}${id}"> ${id}</label>`,
+        cell: ({ exception_id: id, amount_microdollars: amount }) =>
+          html`<label class="pick"><input type="checkbox" name="${PICK}${id}"
+value="${amount > 0 ? 'surplus' : 'shortfall'}"> ${id}</label>`,
       },
       { head: 'Found', noWrap: true, cell: (each) => formatTime(each.found_at) },
       {
