@@ -44,9 +44,11 @@ function stepsUp(
     if (last === 0) return undefined
     const isLeft = position % 2 === 1 || position === last
     steps.push({ sibling, isLeft })
-    while (isLeft && position % 2 === 0 && position !== 0) {
-      position = half(position)
-      last = half(last)
+    if (isLeft) {
+      while (position % 2 === 0 && position !== 0) {
+        position = half(position)
+        last = half(last)
+      }
     }
     position = half(position)
     last = half(last)
