@@ -9,6 +9,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => P
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
   extraction: async (data) => (await import('./extraction.ts')).extraction(data),
+  growth: async (_, entries) => (await import('./growth.ts')).growth(entries),
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async (_, entries) =>
     (await import('./ledger-history.ts')).ledgerHistory(entries),

@@ -54,10 +54,12 @@ export async function ourCalls(
   pool: Pool,
   accounts: Accounts,
   options: LedgerOptions = {},
+  prefix: 'bench' | 'bulk' = 'bench',
 ): Promise<Once> {
   const { rows } = await pool.query<{ id: bigint; code: AccountRef['code']; shard: number }>(
     `SELECT id, code, coalesce(home, 0) AS shard FROM ledger.account
-     WHERE code LIKE 'liabilities:%:bench-%' ORDER BY id`,
+     WHERE code LIKE 'liabilities:%:' || $1 || '-%' ORDER BY id`,
+    [prefix],
   )
   const refs = rows.map((row): AccountRef => ({ ...row, asset: 'USDC' }))
   const agents = refs.filter(({ code }) => code.startsWith('liabilities:agents:'))

@@ -1,0 +1,154 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import { migrate } from '../../core/db/migrate.ts'
+import { openDatabase } from '../../core/db/open.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
+import { newFolder } from './folder.ts'
+import { ourCalls } from './ledger/calls.ts'
+import { load, rounded } from './load.ts'
+import type { Report, Table, Target } from './report.ts'
+import { cpuSeconds } from './upstream/sides.ts'
+
+const SHARDS = 2
+const BATCH = 200
+const START = new Date('2026-11-01T00:00:00Z')
+const STEP_MS = 10_000
+const MONTH_MS = 28 * 86_400_000
+const CONNECTIONS = 2
+const CONCURRENCY = 64
+const SECONDS = 10
+const ENTRIES_MAX = 10_000_000
+/** Size of the dimensions that are not varied. */
+const USUAL = { rows: 10_000, keys: 1_000, services: 100 }
+const SIZES = { keys: [10, 1_000, 100_000], services: [1, 100, 10_000] } as const
+/** Sizes up to which the measured slope is extrapolated. */
+const GOALS = { rows: 1e8, keys: 1e6, services: 1e4 } as const
+const FLAT_PERCENT = 10
+
+type Dimension = keyof typeof GOALS
+type Size = typeof USUAL
+
+interface Point {
+  readonly size: number
+  readonly cpuUs: number
+}
+
+/** Measures the CPU time of a call, in the hub's process and PostgreSQL, as the hub grows. */
+export async function growth(entries = String(ENTRIES_MAX)): Promise<Report> {
+  const rows: number[] = []
+  for (let size = 1_000; size <= Number(entries); size *= 10) rows.push(size)
+  const points = {
+    rows: await measureAll('rows', rows),
+    keys: await measureAll('keys', SIZES.keys),
+    services: await measureAll('services', SIZES.services),
+  }
+  const slopes = (Object.keys(GOALS) as Dimension[]).map((name) => slopeOf(name, points[name]))
+  return {
+    name: 'growth',
+    figures: Object.fromEntries(
+      slopes.flatMap(({ name, perDecade, at }) => [
+        [`${name}_percent_per_decade`, rounded(perDecade, 2)],
+        [`${name}_percent_at_goal`, rounded(at, 1)],
+      ]),
+    ),
+    tables: [tableOf(points)],
+    targets: slopes.map(targetOf),
+  }
+}
+
+/** Measures calls with each size of one dimension, on a ledger of its own. */
+async function measureAll(name: Dimension, sizes: readonly number[]): Promise<readonly Point[]> {
+  const points: Point[] = []
+  for (const size of sizes) {
+    const usual = { ...USUAL, [name]: size }
+    const measured = await withLedger(usual, async (ledger, measure) => {
+      // Each key buys credits first; then come the rows of calls.
+      await ledger.load(2 * Math.ceil((usual.keys + usual.rows) / BATCH / SHARDS / 2) + 2)
+      return measure()
+    })
+    points.push({ size, cpuUs: measured })
+  }
+  return points
+}
+
+/** Runs `work` on a ledger in a database of its own. */
+async function withLedger<T>(
+  { keys, services }: Size,
+  work: (ledger: BulkLedger, measure: () => Promise<number>) => Promise<T>,
+): Promise<T> {
+  const dataDir = newFolder()
+  const database = await openDatabase({ dataDir })
+  const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
+  const hub = createPool(database.url, { max: CONNECTIONS, role: 'hub_finance' })
+  try {
+    await migrate(database.url)
+    await owner.query('SELECT ledger.ensure_partitions($1)', [Math.ceil(STEP_MS / MONTH_MS) + 1])
+    const options = { agents: keys, providers: services, shards: SHARDS, batch: BATCH }
+    const ledger = await bulkLedger(owner, { ...options, start: START, stepMs: STEP_MS })
+    return await work(ledger, () => measureCall(owner, hub))
+  } finally {
+    await Promise.all([owner.end(), hub.end()])
+    await database.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Returns the CPU time of a reserve and its settle, in microseconds. */
+async function measureCall(owner: Pool, hub: Pool): Promise<number> {
+  await owner.query('VACUUM ANALYZE ledger.journal, ledger.balance, ledger.account')
+  const { rows } = await owner.query<{ folder: string }>(
+    "SELECT current_setting('data_directory') AS folder",
+  )
+  const file = readFileSync(join(rows[0]!.folder, 'postmaster.pid'), 'utf8')
+  const postmaster = Number(file.split('\n')[0])
+  const once = await ourCalls(hub, 'uniform', {}, 'bulk')
+  await load(CONCURRENCY, 2, once)
+  const before = cpuOf(postmaster)
+  const { answers } = await load(CONCURRENCY, SECONDS, once)
+  return ((cpuOf(postmaster) - before) * 1e6) / answers
+}
+
+/** CPU seconds of this process and of PostgreSQL, each counted once. */
+function cpuOf(postmaster: number): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6 + cpuSeconds(postmaster)
+}
+
+interface Slope {
+  readonly name: Dimension
+  /** Percent of the first cost by which it grows when the size grows tenfold. */
+  readonly perDecade: number
+  /** Percent by which it is extrapolated to grow up to the goal. */
+  readonly at: number
+}
+
+/** Fits a line to the cost over the logarithm of the size, by least squares. */
+function slopeOf(name: Dimension, points: readonly Point[]): Slope {
+  const logs = points.map(({ size }) => Math.log10(size))
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length
+  const [x, y] = [mean(logs), mean(points.map(({ cpuUs }) => cpuUs))]
+  const covariance = mean(points.map(({ cpuUs }, n) => (logs[n]! - x) * (cpuUs - y)))
+  const variance = mean(logs.map((log) => (log - x) ** 2))
+  const slope = variance === 0 ? 0 : covariance / variance
+  const first = y + slope * (logs[0]! - x)
+  const perDecade = (100 * slope) / first
+  return { name, perDecade, at: perDecade * (Math.log10(GOALS[name]) - logs[0]!) }
+}
+
+const targetOf = ({ name, at }: Slope): Target => ({
+  name: `change of the cost of a call up to ${GOALS[name].toLocaleString('en-US')} ${name}, %`,
+  goal: `± ${FLAT_PERCENT}`,
+  value: rounded(at, 1),
+  met: Math.abs(at) <= FLAT_PERCENT,
+})
+
+const tableOf = (points: Readonly<Record<Dimension, readonly Point[]>>): Table => ({
+  title: 'CPU time of a call (reserve and settle), hub and PostgreSQL',
+  columns: ['dimension', 'size', 'µs'],
+  rows: Object.entries(points).flatMap(([name, all]) =>
+    all.map(({ size, cpuUs }) => [name, size, rounded(cpuUs)] as const),
+  ),
+})
