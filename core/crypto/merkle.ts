@@ -8,6 +8,7 @@ export const EMPTY_ROOT: Buffer = sha256('')
 
 const LEAF_PREFIX = Buffer.of(0x00)
 const NODE_PREFIX = 0x01
+const leafInput = Buffer.alloc(1 + HASH_BYTES)
 const nodeInput = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX)
 
 /** Integer division of whole numbers from 0; exact, and not limited to 32 bits. */
@@ -15,6 +16,19 @@ export const quotient = (value: number, by: number): number => (value - (value %
 
 /** Hash of a leaf (RFC 6962, section 2.1). */
 export const leafHash = (data: Uint8Array): Buffer => sha256(Buffer.concat([LEAF_PREFIX, data]))
+
+/**
+ * Hashes of consecutive leaves whose data are hashes of 32 bytes. Allocates one buffer for all: a
+ * buffer for each costs more than its hash.
+ */
+export function leafHashes(data: Buffer): Buffer {
+  const hashes = Buffer.allocUnsafeSlow(data.length)
+  for (let at = 0; at < data.length; at += HASH_BYTES) {
+    data.copy(leafInput, 1, at, at + HASH_BYTES)
+    hashes.write(hash('sha256', leafInput, 'binary'), at, 'binary')
+  }
+  return hashes
+}
 
 /** Hash of an inner node (RFC 6962, section 2.1). */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {

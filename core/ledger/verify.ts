@@ -53,7 +53,7 @@ export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promis
       const stored = newest.get(shard)
       await runChecks(client, signedBalancesCheck(shard, stored), findings)
       const outside = external.get(shard)
-      await verifyTree(client, shard, outside ? [outside] : [], findings)
+      await verifyTree(client, shard, { others: outside ? [outside] : [] }, findings)
       if (outside && outside.text !== stored?.text) {
         await runChecks(client, journalBalancesCheck(outside), findings)
       }

@@ -1,3 +1,5 @@
+import { type JsonObject, isJsonObject } from '../json.ts'
+
 interface JsonSchema {
   readonly type?: string
   readonly examples?: readonly unknown[]
@@ -24,6 +26,10 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 /** Caps of examples, whatever the schema requires. */
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
+
+/** Returns an example of an input that a JSON Schema describes; an empty object if it is no schema. */
+export const exampleInput = (schema: unknown): unknown =>
+  isJsonObject(schema) ? exampleOf(schema as JsonObject & JsonSchema) : {}
 
 /** Returns the first example of a schema, or the simplest value, with up to `room` items. */
 export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown {

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { exampleOf } from '../../core/testing/example.ts'
+import { exampleInput } from '../../core/testing/example.ts'
 import type { formFields } from './form.ts'
 import { type Html, html } from './html.ts'
 import { fieldDescription, typeName } from './schema-fields.ts'
@@ -62,7 +62,7 @@ export function inputFormFields(
   inputSchema: unknown,
   builders: ReturnType<typeof formFields>,
 ): readonly Html[] {
-  const example = isJsonObject(inputSchema) ? exampleOf(inputSchema) : {}
+  const example = exampleInput(inputSchema)
   return fields.map((field) => {
     const { member, schema, isRequired: required, kind } = field
     const value = member === null ? example : isJsonObject(example) ? example[member] : undefined
@@ -114,7 +114,7 @@ export function submittedInput(
   schema: unknown,
   values: Readonly<Record<string, unknown>> | undefined,
 ): unknown {
-  const example = isJsonObject(schema) ? exampleOf(schema) : {}
+  const example = exampleInput(schema)
   if (!values) return example
   try {
     return readInputFields(inputFieldsOf(schema), values)

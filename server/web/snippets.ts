@@ -96,7 +96,7 @@ interface ExternalRequest {
 }
 
 function exampleRequest({ url, method, inputSchema }: ListingCall): ExternalRequest {
-  const example = exampleInput(inputSchema, method)
+  const example = exampleOfPart(inputSchema, method)
   if (method !== 'GET') return { url, method, ...(example && { body: example }) }
   const target = new URL(url)
   for (const [name, value] of Object.entries(example ?? {})) {
@@ -106,7 +106,7 @@ function exampleRequest({ url, method, inputSchema }: ListingCall): ExternalRequ
 }
 
 /** Example of the query (GET) or the body that a seller's schema describes. */
-function exampleInput(schema: unknown, method: string): object | undefined {
+function exampleOfPart(schema: unknown, method: string): object | undefined {
   const { properties } = (schema ?? {}) as { properties?: Record<string, object> }
   if (typeof properties !== 'object') return undefined
   const part = properties[method === 'GET' ? 'queryParams' : 'body'] ?? {

@@ -1,15 +1,14 @@
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Pool } from 'pg'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
+import { cpuMeter } from './cpu-meter.ts'
 import { newFolder } from './folder.ts'
 import { ourCalls } from './ledger/calls.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
-import { cpuSeconds } from './upstream/sides.ts'
 
 const SHARDS = 2
 const BATCH = 200
@@ -98,22 +97,12 @@ async function withLedger<T>(
 /** Returns the CPU time of a reserve and its settle, in microseconds. */
 async function measureCall(owner: Pool, hub: Pool): Promise<number> {
   await owner.query('VACUUM ANALYZE ledger.journal, ledger.balance, ledger.account')
-  const { rows } = await owner.query<{ folder: string }>(
-    "SELECT current_setting('data_directory') AS folder",
-  )
-  const file = readFileSync(join(rows[0]!.folder, 'postmaster.pid'), 'utf8')
-  const postmaster = Number(file.split('\n')[0])
+  const cpu = await cpuMeter(owner)
   const once = await ourCalls(hub, 'uniform', {}, 'bulk')
   await load(CONCURRENCY, 2, once)
-  const before = cpuOf(postmaster)
+  const before = cpu()
   const { answers } = await load(CONCURRENCY, SECONDS, once)
-  return ((cpuOf(postmaster) - before) * 1e6) / answers
-}
-
-/** CPU seconds of this process and of PostgreSQL, each counted once. */
-function cpuOf(postmaster: number): number {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1e6 + cpuSeconds(postmaster)
+  return ((cpu() - before) * 1e6) / answers
 }
 
 interface Slope {

@@ -11,6 +11,7 @@ import { type ProvenEntry, proveEntries } from '../../core/ledger/transparency/e
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { bulkLedger } from './bulk-ledger.ts'
+import { cpuMeter } from './cpu-meter.ts'
 import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Target } from './report.ts'
@@ -45,13 +46,16 @@ export async function receipts(entries = String(ENTRIES)): Promise<Report> {
     await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
     await (await bulkLedger(owner, OPTIONS)).load(batches)
     await owner.query('VACUUM ANALYZE ledger.journal')
-    const start = elapsedMs()
+    const cpu = await cpuMeter(owner)
+    const [start, cpuBefore] = [elapsedMs(), cpu()]
     const built = await extendTrees(hub)
     const perSecond = rounded((built * 1_000) / (elapsedMs() - start), 0)
+    const cpuUs = rounded(((cpu() - cpuBefore) * 1e6) / built, 2)
     await owner.query('VACUUM ANALYZE ledger.tile')
     const key = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
     await signAll(hub, key)
-    const figures = { entries: built, leaves_per_s: perSecond, ...(await measure(hub, key)) }
+    const building = { leaves_per_s: perSecond, cpu_us_per_leaf: cpuUs }
+    const figures = { entries: built, ...building, ...(await measure(hub, key)) }
     return { name: 'receipts', figures, targets: targetsOf(figures) }
   } finally {
     await Promise.all([owner.end(), hub.end()])

@@ -55,7 +55,7 @@ const addPage = (pool: Pool, shard: number, pageMax: number): Promise<number> =>
       const hashes = await readLeafHashes(client, shard, { from, max: pageMax })
       if (hashes.length === 0) return 0
       const builder = new TileBuilder(from, await tree.lastTiles(from))
-      for (const hash of hashes) builder.append(hash)
+      builder.append(hashes)
       const tiles = builder.take()
       const { rows } = await client.query<{ isStored: boolean }>(
         'SELECT ledger.extend_tree($1, $2, $3, $4, $5, $6) AS "isStored"',

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { HASH_BYTES, leafHash } from '../../crypto/merkle.ts'
+import { HASH_BYTES, leafHash, leafHashes } from '../../crypto/merkle.ts'
 import { HEADS, treeName } from './signed-tree.ts'
 import { TILE_WIDTH, type Tile } from './tile.ts'
 import type { TreeBuilder } from './tree-builder.ts'
@@ -16,17 +16,17 @@ interface Page {
 }
 
 /**
- * Reads the hashes of a page of leaves of a tree.
+ * Reads the hashes of a page of leaves of a tree, one after the other.
  * @throws RangeError if the leaves do not continue at `from` without a gap
  */
 export async function readLeafHashes(
   client: PoolClient,
   tree: number,
   page: Page,
-): Promise<readonly Buffer[]> {
+): Promise<Buffer> {
   if (tree !== HEADS) return readEntryHashes(client, tree, page)
   const notes = await readHeads(client, page)
-  return notes.map((note) => leafHash(Buffer.from(note, 'utf8')))
+  return Buffer.concat(notes.map((note) => leafHash(Buffer.from(note, 'utf8'))))
 }
 
 /**
@@ -72,7 +72,7 @@ async function readEntryHashes(
   client: PoolClient,
   shard: number,
   { from, max }: Page,
-): Promise<readonly Buffer[]> {
+): Promise<Buffer> {
   const { rows } = await client.query<LeafPage>(
     `SELECT count(*) AS count, min(p.seq) AS first, max(p.seq) AS last,
        string_agg(p.leaf, '' ORDER BY p.seq) AS leaves
@@ -81,16 +81,12 @@ async function readEntryHashes(
     [shard, from, max],
   )
   const { count, first, last, leaves } = rows[0]!
-  if (leaves === null) return []
+  if (leaves === null) return Buffer.alloc(0)
   const isContinuous = first === BigInt(from) + 1n && last === BigInt(from) + count
   if (!isContinuous || BigInt(leaves.length) !== count * BigInt(HASH_BYTES)) {
     throw new RangeError(`shard ${shard} has a gap or a malformed leaf after seq ${from}`)
   }
-  const hashes: Buffer[] = []
-  for (let at = 0; at < leaves.length; at += HASH_BYTES) {
-    hashes.push(leafHash(leaves.subarray(at, at + HASH_BYTES)))
-  }
-  return hashes
+  return leafHashes(leaves)
 }
 
 interface LeafPage {
@@ -114,6 +110,6 @@ export async function appendEntries(
     const max = Math.min(LEAVES_PER_PAGE, to - builder.size)
     const hashes = await readLeafHashes(client, shard, { from: builder.size, max })
     if (hashes.length === 0) throw new RangeError(`shard ${shard} ends after seq ${builder.size}`)
-    for (const hash of hashes) builder.append(hash)
+    builder.append(hashes)
   }
 }

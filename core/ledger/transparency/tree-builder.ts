@@ -37,19 +37,32 @@ export class TreeBuilder {
     return this.#size
   }
 
-  /** @throws RangeError if the tree is as large as the format permits */
-  append(leaf: Uint8Array): void {
-    if (this.#size >= TREE_SIZE_MAX) throw new RangeError('the tree is full')
-    const added = [leaf]
-    for (let level = 0; added.length > 0; level++) {
-      const tile = this.#edge[level]!
-      const { index, width } = lastTile(this.#size, level)
-      tile.set(added.pop()!, width * HASH_BYTES)
-      if (width + 1 < TILE_WIDTH) continue
-      this.collect({ level, index, width: TILE_WIDTH, hashes: tile })
-      added.push(perfectRoot(tile))
+  /**
+   * Appends leaves.
+   * @param hashes of the leaves, one after the other
+   * @throws RangeError if the tree would be larger than the format permits
+   */
+  append(hashes: Buffer): void {
+    if (this.#size + hashes.length / HASH_BYTES > TREE_SIZE_MAX) {
+      throw new RangeError('the tree is full')
     }
-    this.#size++
+    for (let at = 0; at < hashes.length; ) {
+      const { index, width } = lastTile(this.#size, 0)
+      const start = width * HASH_BYTES
+      const copied = hashes.copy(this.#edge[0]!, start, at)
+      at += copied
+      if (start + copied === TILE_BYTES) this.#complete(0, index)
+      this.#size += copied / HASH_BYTES
+    }
+  }
+
+  /** Handles that the last tile of a level is full: appends its root to the level above. */
+  #complete(level: number, index: number): void {
+    const hashes = this.#edge[level]!
+    this.collect({ level, index, width: TILE_WIDTH, hashes })
+    const place = index % TILE_WIDTH
+    perfectRoot(hashes).copy(this.#edge[level + 1]!, place * HASH_BYTES)
+    if (place + 1 === TILE_WIDTH) this.#complete(level + 1, quotient(index, TILE_WIDTH))
   }
 
   /** Computes the root of the tree. */

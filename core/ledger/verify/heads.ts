@@ -23,7 +23,7 @@ export async function verifyHeads(
   findings.list(SIGNED_HEADS)
   const keyring = new Keyring(keys ?? (await knownKeys(client)))
   const ledger = await readLedgerId(client)
-  const check = (source: string, size?: bigint): void => {
+  const check = ({ note: source, seq: size }: { note: string; seq?: bigint }): void => {
     const note = parseHeadsNote(source)
     const isSound =
       note?.ledger === ledger &&
@@ -34,16 +34,7 @@ export async function verifyHeads(
     findings.add(SIGNED_HEADS, `${name}: malformed, or not signed by a trusted key`)
   }
   const others = splitNotes(checkpoints).flatMap((source) => parseHeadsNote(source) ?? [])
-  for (const { note } of others) check(note)
-  for (let last = 0n, full = true; full; ) {
-    const { rows } = await client.query<{ size: bigint; note: string }>(
-      `SELECT size, note FROM ledger.heads_checkpoint WHERE size > $1 ORDER BY size LIMIT ${PAGE}`,
-      [last],
-    )
-    for (const { size, note } of rows) check(note, size)
-    full = rows.length === PAGE
-    last = rows.at(-1)?.size ?? last
-  }
+  others.forEach(({ note }) => check({ note }))
   const shards = await readShards(client)
   for (const shard of shards) await compareLeaves(client, shard, findings)
   const { rows: foreign } = await client.query<{ index: bigint }>(
@@ -53,7 +44,7 @@ export async function verifyHeads(
   )
   for (const { index } of foreign) findings.add(SIGNED_HEADS, `leaf ${index} is of no shard`)
   const roots = others.map(({ size, root }) => ({ seq: BigInt(size), root }))
-  await verifyTree(client, HEADS, roots, findings)
+  await verifyTree(client, HEADS, { others: roots, visit: check }, findings)
 }
 
 /** Reports leaves that are not stored checkpoints of their shard. */

@@ -55,21 +55,27 @@ export async function computeRoot(
   }
 }
 
+/** Signed roots of a tree that are stored elsewhere, and a visitor of those in the database. */
+interface SignedRoots {
+  readonly others: readonly SignedRoot[]
+  readonly visit?: (checkpoint: { readonly seq: bigint; readonly note: string }) => void
+}
+
 /**
  * Builds a tree from its leaves and compares it with the stored tiles and with the
- * root of every checkpoint: those in the database, and others.
+ * root of every checkpoint: those in the database, which it visits, and others.
  */
 export async function verifyTree(
   client: PoolClient,
   shard: number,
-  others: readonly SignedRoot[],
+  signed: SignedRoots,
   findings: Findings,
 ): Promise<void> {
   findings.list(TREE)
   const tree = new StoredTree(client, shard)
   const stored = await tree.size()
   const builder = new TileBuilder()
-  const roots = signedRoots(client, shard, others)
+  const roots = signedRoots(client, shard, signed)
   let next = await roots.next()
   const addMissing = (place: string): void =>
     findings.add(TREE, `${label(shard)} ${place}: the journal ends before`)
@@ -78,13 +84,15 @@ export async function verifyTree(
       const from = builder.size
       const max = from < stored ? Math.min(stored - from, LEAVES_PER_PAGE) : LEAVES_PER_PAGE
       const hashes = await readLeafHashes(client, shard, { from, max })
-      for (const hash of hashes) {
-        builder.append(hash)
-        while (!next.done && Number(next.value.seq) === builder.size) {
-          checkRoot(builder, shard, next.value, findings)
-          next = await roots.next()
-        }
+      let at = 0
+      while (!next.done && Number(next.value.seq) <= from + hashes.length / HASH_BYTES) {
+        const end = (Number(next.value.seq) - from) * HASH_BYTES
+        builder.append(hashes.subarray(at, end))
+        at = end
+        checkRoot(builder, shard, next.value, findings)
+        next = await roots.next()
       }
+      builder.append(hashes.subarray(at))
       const tiles = builder.take()
       if (builder.size <= stored) await compareTiles(tree, tiles, findings)
       if (hashes.length === 0) break
@@ -94,6 +102,7 @@ export async function verifyTree(
   } catch (error) {
     addFault(findings, error)
   }
+  while (!next.done) next = await roots.next()
 }
 
 const SIGNED_HEADS = `SELECT c.size AS seq, 0::bigint AS audit, c.note
@@ -107,7 +116,7 @@ const SIGNED_SHARD = `SELECT c.seq, c.audit, c.note FROM ledger.checkpoint c
 async function* signedRoots(
   client: PoolClient,
   shard: number,
-  others: readonly SignedRoot[],
+  { others, visit }: SignedRoots,
 ): AsyncGenerator<SignedRoot> {
   const rest = others.filter(({ root }) => root).toSorted((a, b) => (a.seq < b.seq ? -1 : 1))
   let last = { seq: 0n, audit: 0n }
@@ -117,6 +126,7 @@ async function* signedRoots(
       [shard, last.seq, last.audit],
     )
     for (const { seq, note } of rows) {
+      visit?.({ seq, note })
       while (rest.length > 0 && rest[0]!.seq <= seq) yield rest.shift()!
       const { root } = (shard === HEADS ? parseHeadsNote(note) : parseNote(note)) ?? {}
       if (root) yield { seq, root }

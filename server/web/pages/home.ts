@@ -6,7 +6,7 @@ import {
   suggestService,
 } from '../../../core/catalog/services/published-services.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
-import { exampleOf } from '../../../core/testing/example.ts'
+import { exampleInput } from '../../../core/testing/example.ts'
 import { COPY_SCRIPT } from '../assets.ts'
 import { copyableText } from '../code-tabs.ts'
 import { formatCount, formatDuration } from '../format.ts'
@@ -81,7 +81,7 @@ function firstCall(
   const [endpoint] = endpoints.toSorted((a, b) => Number(a.price - b.price))
   if (!chosen || !endpoint) return undefined
   const { method, path, inputSchema } = endpoint
-  const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
+  const input = exampleInput(inputSchema)
   return html`<section><h2>Your first call</h2>${serviceSnippets(
     { slug: chosen.slug, method, path, input },
     entryPoints,

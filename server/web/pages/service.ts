@@ -15,7 +15,7 @@ import {
 } from '../../../core/catalog/services/service-days.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import { exampleOf } from '../../../core/testing/example.ts'
+import { exampleInput } from '../../../core/testing/example.ts'
 import { COPY_SCRIPT } from '../assets.ts'
 import { assistantSetup } from '../assistant-setup.ts'
 import {
@@ -194,7 +194,7 @@ const serviceMetrics = (listing: PublishedService): Html =>
 
 function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: EntryPoints): Html {
   const { method, path, summary, priceVersion, inputSchema, outputSchema } = endpoint
-  const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
+  const input = exampleInput(inputSchema)
   return html`<article class="endpoint" id="${idOf(endpoint)}">
 <h3><code>${method} ${path}</code>${!endpoint.tested && UNTESTED_BADGE}</h3>
 <p>${summary}</p>${!endpoint.tested && UNTESTED_NOTE}<p class="facts"><span>

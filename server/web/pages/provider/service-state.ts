@@ -1,4 +1,4 @@
-import { exampleOf } from '../../../../core/testing/example.ts'
+import { exampleInput } from '../../../../core/testing/example.ts'
 import { collapsible, form, formFields } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import type { PageRequest } from '../../page.ts'
@@ -52,7 +52,7 @@ export function testPart(service: ServiceJson, { submission }: Request): Html | 
   const { text, select } = formFields('test', submission)
   const next = endpoints.find((each) => untested.includes(nameOf(each))) ?? endpoints[0]!
   const isUntested = (each: Endpoint) => untested.includes(nameOf(each))
-  const example = exampleOf(next.input_schema as Parameters<typeof exampleOf>[0])
+  const example = exampleInput(next.input_schema)
   const fields = form({
     act: 'test',
     submit: 'Send test call',
