@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject } from '../json.ts'
+import { isJsonObject, type JsonObject } from '../json.ts'
 
 interface JsonSchema {
   readonly type?: string

@@ -8,6 +8,9 @@ import { TileBuilder } from './tree-builder.ts'
 /** Forbids sequential scans, which look cheap in a young journal. */
 const PLAN_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 
+/** Shards at once: PostgreSQL reads the entries of one while this process hashes another's. */
+const CONCURRENCY = 2
+
 /**
  * Adds the entries posted since the last run to the Merkle tree of each shard, page by page.
  * Safe to run concurrently with posting and with itself, and to interrupt: a page is stored
@@ -20,11 +23,14 @@ export async function extendTrees(
   stopping?: AbortSignal,
   pageMax = LEAVES_PER_PAGE,
 ): Promise<number> {
-  let total = 0
-  for (const shard of await readShards(pool)) {
-    total += await extendTree(pool, shard, pageMax, stopping)
+  const shards = (await readShards(pool)).values()
+  const extendNext = async (): Promise<number> => {
+    let total = 0
+    for (const shard of shards) total += await extendTree(pool, shard, pageMax, stopping)
+    return total
   }
-  return total
+  const totals = await Promise.all(Array.from({ length: CONCURRENCY }, extendNext))
+  return totals.reduce((sum, total) => sum + total, 0)
 }
 
 /**
