@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../json.ts'
+import { isJsonObject } from '../json.ts'
 
 interface JsonSchema {
   readonly type?: string
@@ -29,7 +29,7 @@ const ITEMS_MAX = 100
 
 /** Returns an example of an input that a JSON Schema describes; an empty object if it is no schema. */
 export const exampleInput = (schema: unknown): unknown =>
-  isJsonObject(schema) ? exampleOf(schema as JsonObject & JsonSchema) : {}
+  isJsonObject(schema) ? exampleOf(schema) : {}
 
 /** Returns the first example of a schema, or the simplest value, with up to `room` items. */
 export function exampleOf(schema: JsonSchema, room: number = ITEMS_MAX): unknown {
