@@ -27,7 +27,7 @@ const FORMAT_EXAMPLES: Readonly<Record<string, string>> = {
 const STRING_LENGTH_MAX = 10_000
 const ITEMS_MAX = 100
 
-/** Returns an example of an input that a JSON Schema describes; an empty object if it is no schema. */
+/** Returns an example of an input that a JSON Schema describes; an empty object without one. */
 export const exampleInput = (schema: unknown): unknown =>
   isJsonObject(schema) ? exampleOf(schema) : {}
 
