@@ -80,9 +80,11 @@ export async function openLogins(
     await createLogins(owner)
   }
   const database = describeLogins({ url, directUrl, ownerUrl: owner }, isOwner)
-  await assertLimited(database.directUrl, ROLES.serving)
-  await assertLimited(database.financeUrl, ROLES.finance)
-  if (database.pooled) await assertLimited(database.url, ['hub_app'])
+  await Promise.all([
+    assertLimited(database.directUrl, ROLES.serving),
+    assertLimited(database.financeUrl, ROLES.finance),
+    database.pooled && assertLimited(database.url, ['hub_app']),
+  ])
   return database
 }
 

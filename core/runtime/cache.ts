@@ -23,12 +23,22 @@ export interface TtlOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** LRU cache whose entries expire exactly on time. */
+/**
+ * LRU cache whose entries expire exactly on time. It is bounded by a sum of sizes, all 1, because
+ * memory for `max` entries would be allocated, and filled, at the start.
+ */
 export const ttlCache = <Key extends {}, Value extends {}>(
   { ttlMs: ttl, max, now }: TtlOptions,
   { ttlAutopurge = false } = {},
 ): LRUCache<Key, Value> =>
-  new LRUCache({ max, ttl, ttlResolution: 0, ttlAutopurge, ...(now && { perf: { now } }) })
+  new LRUCache({
+    maxSize: max,
+    sizeCalculation: () => 1,
+    ttl,
+    ttlResolution: 0,
+    ttlAutopurge,
+    ...(now && { perf: { now } }),
+  })
 
 /**
  * Cache that loads its values by key, each valid for `ttlMs` from the start of its load, so that

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
+import { isOpened } from '../../core/catalog/listings/discovery/sources.ts'
 import { Robots } from '../../core/catalog/listings/probe/robots.ts'
 import { RANK } from '../../core/catalog/listings/store.ts'
-import { submitOrigin } from '../../core/catalog/listings/submit.ts'
+import { originSource, submitOrigin } from '../../core/catalog/listings/submit.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
@@ -23,13 +24,18 @@ export const openDiscovery = (
   log,
 })
 
-/** Lists the sample seller of a sandbox, so that searches find something. */
+/**
+ * Lists the sample seller of a sandbox, so that searches find something. At later starts the job
+ * that reads origins again keeps it up to date.
+ */
 export async function listSampleSeller(
   discovery: DiscoveryDeps,
   sellerUrl: string,
   log: Log,
 ): Promise<void> {
-  const namer = { source: `origin:${sellerUrl}`, rank: RANK.document }
+  const source = originSource(sellerUrl)
+  if (await isOpened(discovery.pool, source)) return
+  const namer = { source, rank: RANK.document }
   const { submitted } = await submitOrigin(discovery, sellerUrl, namer)
   const refused = submitted.filter(({ id }) => id === undefined)
   if (refused.length > 0 || submitted.length === 0)

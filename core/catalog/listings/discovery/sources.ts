@@ -30,6 +30,12 @@ export async function openSource(pool: Pool, source: string): Promise<DiscoveryS
   return rows[0]!
 }
 
+/** Returns true if a source was ever opened. */
+export async function isOpened(pool: Pool, source: string): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT FROM hub.discovery WHERE source = $1', [source])
+  return rowCount === 1
+}
+
 /** Returns the due sources whose names start with `prefix`, those due for longest first. */
 export async function dueSources(
   pool: Pool,

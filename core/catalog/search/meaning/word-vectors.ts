@@ -37,7 +37,8 @@ export class WordVectors {
       if (!this.#rows.has(stem)) this.#rows.set(stem, row)
     }
     this.#values = new Int8Array(unpack('vectors.br'))
-    this.#lengths = Float32Array.from(lines, (_, row) => Math.hypot(...this.#vectorAt(row)))
+    this.#lengths = new Float32Array(lines.length)
+    for (let row = 0; row < lines.length; row++) this.#lengths[row] = lengthOf(this.#vectorAt(row))
   }
 
   /** Returns the frequency rank of a word; undefined if it is no frequent English word. */
@@ -93,6 +94,13 @@ export class WordVectors {
   #vectorAt(row: number): Int8Array {
     return this.#values.subarray(row * DIMENSIONS, (row + 1) * DIMENSIONS)
   }
+}
+
+/** Returns the length of a vector; its elements are too small to overflow a sum of squares. */
+function lengthOf(vector: Int8Array): number {
+  let sum = 0
+  for (let i = 0; i < DIMENSIONS; i++) sum += vector[i]! ** 2
+  return Math.sqrt(sum)
 }
 
 let loaded: WordVectors | undefined
