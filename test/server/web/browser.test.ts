@@ -15,7 +15,7 @@ describe('pages in a browser', function () {
   this.timeout(240_000) // starting the browser and axe take time
   let sites: TestSites
   let account: Awaited<ReturnType<typeof openAccount>>
-  const tabs = useTabs(() => hub().url, { phoneWidth: 320, targets: true })
+  const tabs = useTabs(() => hub().url)
   const hub = useHub(async () => {
     sites = await openTestSites()
     return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }

@@ -1,14 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import type { Browser, Page } from 'puppeteer-core'
 import { openBrowser } from '../../support/chromium.ts'
-
-const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
-
-/** Keeps one of the dozens of similar operations in a section of the API reference. */
-const KEEP_FIRST_ARTICLE =
-  "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
+import { injectAxe, violations } from './axe.ts'
 
 /** Ids of more than one element: labels and links would refer to the first only. */
 const DUPLICATE_IDS = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
@@ -28,19 +21,14 @@ const PRINTED_CONTROLS = `[...document.querySelectorAll(
 
 /** Strictness of `assertAccessible`. */
 interface TabChecks {
-  /** @defaultValue 360 */
+  /** @defaultValue 320 */
   readonly phoneWidth?: number
-  /** True to require targets of 24 px. */
+  /** False to allow targets below 24 px. @defaultValue true */
   readonly targets?: boolean
 }
 
 /** Width of A4 without margins, in CSS pixels. */
 const PAPER_WIDTH = 680
-
-interface Violation {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
-}
 
 export interface TabOptions {
   readonly scheme?: string
@@ -51,19 +39,12 @@ export interface TabOptions {
   readonly cookie?: string
 }
 
-const CONTRAST = `{ runOnly: ['color-contrast'] }`
-/** All rules, also that targets are at least 24 px large or apart (WCAG 2.2, 2.5.8). */
-const ALL_RULES = `{ rules: { 'target-size': { enabled: true } } }`
-const TARGET_SIZE = `{ runOnly: ['target-size'] }`
-
 /** One browser for all tests of a `describe`; each tab has its own cookies. */
-export function useTabs(url: () => string, { phoneWidth = 360, targets = false }: TabChecks = {}) {
+export function useTabs(url: () => string, { phoneWidth = 320, targets = true }: TabChecks = {}) {
   let browser: Browser
-  let axe: string
   let networks = 0 // rate limits count visitors by network: each tab gets its own
   before(async function () {
     this.timeout(120_000)
-    axe = await readFile(AXE, 'utf8')
     browser = await openBrowser()
   })
   after(() => browser.close()) // before the hub, which waits for its connections
@@ -102,37 +83,36 @@ export function useTabs(url: () => string, { phoneWidth = 360, targets = false }
     }
   }
 
-  /** @param rules options of axe: all rules, or only those that depend on colors or widths */
-  async function violations(page: Page, rules: string): Promise<string[]> {
-    await page.evaluate(`globalThis.axe || (() => { ${axe} })()`)
-    await page.evaluate(KEEP_FIRST_ARTICLE)
-    const found = (await page.evaluate(`axe.run(${rules})`)) as { violations: Violation[] }
-    return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
-  }
-
   /** Asserts that a page is accessible, fits phone and paper, and logs no errors. */
   async function assertAccessible(tab: Tab, path: string, status = 200): Promise<void> {
     const { page, errors, emulate, go } = tab
+    const assertNone = async (expression: string, what: string) =>
+      expect(await page.evaluate(expression), `${path} ${what}`).to.deep.equal([])
+    const assertFits = async (what: string) =>
+      expect(await page.evaluate(OVERFLOW), `${path} ${what}`).to.be.at.most(0)
+    const assertClean = async (run: Parameters<typeof violations>[1], where = '') =>
+      expect(await violations(page, run), `${path}${where}`).to.deep.equal([])
     await page.setBypassCSP(true) // for axe
     await emulate({ scheme: 'light', width: 1_200 })
     expect((await go(path))?.status(), path).to.equal(status)
-    expect(await violations(page, targets ? ALL_RULES : ''), path).to.deep.equal([])
-    expect(await page.evaluate(DUPLICATE_IDS), `${path} has duplicate ids`).to.deep.equal([])
-    expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column`).to.deep.equal([])
+    await assertNone(DUPLICATE_IDS, 'has duplicate ids')
+    await assertNone(CLIPPED_TABLES, 'hides a column')
     await emulate({ width: PAPER_WIDTH })
     await page.emulateMediaType('print')
-    expect(await page.evaluate(PRINTED_CONTROLS), `${path}, printed`).to.deep.equal([])
-    expect(await page.evaluate(OVERFLOW), `${path} is wider than paper`).to.be.at.most(0)
+    await assertNone(PRINTED_CONTROLS, 'prints controls')
+    await assertFits('is wider than paper')
     await page.emulateMediaType('screen')
-    await emulate({ scheme: 'dark', width: 1_200 })
-    expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
     await emulate({ width: phoneWidth })
-    expect(await page.evaluate(OVERFLOW), `${path} scrolls sideways`).to.be.at.most(0)
-    const small = targets ? await violations(page, TARGET_SIZE) : []
-    expect(small, `${path}, on a phone`).to.deep.equal([])
-    expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column on a phone`).to.deep.equal(
-      [],
-    )
+    await assertFits('scrolls sideways')
+    await assertNone(CLIPPED_TABLES, 'hides a column on a phone')
+    await injectAxe(page)
+    if (targets) await assertClean('targets', ', on a phone')
+    await emulate({ scheme: 'dark', width: 1_200 })
+    await assertClean('contrast', ', dark')
+    await emulate({ scheme: 'light', width: 1_200 })
+    await assertClean('contrast')
+    if (targets) await assertClean('targets')
+    await assertClean('structure')
     const unexpected = errors.filter((text) => status === 200 || !text.includes(String(status)))
     expect(unexpected, path).to.deep.equal([])
   }
