@@ -1,5 +1,6 @@
 import type { Micros } from '../../money.ts'
 import { wordVectors } from './meaning/word-vectors.ts'
+import { joinVerbs } from './phrase-order.ts'
 import { readPricePhrase } from './price-phrase.ts'
 import { withoutRequestPhrase } from './request-phrase.ts'
 import { type Alternative, findSynonyms } from './synonyms.ts'
@@ -35,6 +36,7 @@ const FILLERS = new Set(
     'solution data ' +
     'online via info information ' +
     'make made turn let know tell like ' +
+    'show see search check lookup whether somebody someone something ' +
     'today tomorrow yesterday tonight now current currently latest recent next last ' +
     'near nearby around here me given new long large'
   ).split(' '),
@@ -93,7 +95,7 @@ function queryWords(text: string): QueryWord[] {
     }),
   )
   const kept = withoutRequestPhrase(words.map(({ word }) => word))
-  return words.slice(words.length - kept.length)
+  return joinVerbs(words.slice(words.length - kept.length))
 }
 
 /** Splits words into spans from left to right, preferring the longest phrase with synonyms. */
@@ -112,7 +114,7 @@ function splitIntoSpans(all: readonly QueryWord[]): QuerySpan[] {
       weight,
       alternatives: [
         ...alternatives,
-        ...originals.map((original) => ({ words: original.split(' '), weight: 1 })),
+        ...(originals.length > 0 ? [{ words: originals.join(' ').split(' '), weight: 1 }] : []),
         ...meanings.map((meaning) => ({ words: meaning, weight: MEANING_WEIGHT })),
         ...joinedWords(words, at, length),
         ...(length === 1 ? [...splitWord(words[at]!), ...swapLetters(words[at]!)] : []),

@@ -1,6 +1,7 @@
 /** Beginnings of a request, before the subject of the search. */
 const OPENINGS = [
   'i need',
+  'i want to know',
   'i want',
   'i would like',
   'i d like',
@@ -8,6 +9,9 @@ const OPENINGS = [
   'i am looking for',
   'looking for',
   'find me',
+  'find out',
+  'tell me',
+  'let me know',
   'give me',
   'show me',
   'get me',

@@ -23,7 +23,15 @@ function wordRoot(word: string): string {
   return singular.length > 4 ? singular.replace(/e$/, '') : singular
 }
 
-const phraseKey = (words: readonly string[]): string => words.map(wordRoot).join(' ')
+/** Small words that do not change what a phrase means, between its first and last word. */
+const SMALL_WORDS = new Set('a an the of to in into on at my your this that is are it'.split(' '))
+
+/** Two phrases that differ only in small words inside and inflections have the same key. */
+const phraseKey = (words: readonly string[]): string =>
+  words
+    .filter((word, i) => i === 0 || i === words.length - 1 || !SMALL_WORDS.has(word))
+    .map(wordRoot)
+    .join(' ')
 
 const parseVocabulary = (text: string): string[][][] =>
   text
@@ -32,7 +40,8 @@ const parseVocabulary = (text: string): string[][][] =>
     .map((line) => line.split(',').map(tokenize))
 
 const SYNONYMS = buildTable()
-const PHRASE_WORDS_MAX = Math.max(...[...SYNONYMS.keys()].map((key) => key.split(' ').length))
+/** Length of a phrase, with small words. */
+const PHRASE_WORDS_MAX = 2 + Math.max(...[...SYNONYMS.keys()].map((key) => key.split(' ').length))
 
 function buildTable(): ReadonlyMap<string, Alternative[]> {
   const table = new Map<string, Alternative[]>()

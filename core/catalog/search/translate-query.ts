@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { wordVectors } from './meaning/word-vectors.ts'
 import { tokenize } from './tokenize.ts'
+import { countryAndLanguageNames } from './vocabulary/country-names.ts'
 
 /** Words of a query in English. */
 export interface TranslatedWords {
@@ -79,15 +80,17 @@ function readTranslations(): Translations {
   const file = readFileSync(new URL('./vocabulary/translations.txt', import.meta.url), 'utf8')
   const phrases = new Map<string, readonly string[]>()
   const unspaced = new Map<string, string>()
+  const add = (text: string, english: string): void => {
+    if (UNSPACED.test(text)) {
+      const key = text.normalize('NFKC').toLowerCase().replaceAll(' ', '')
+      if (!unspaced.has(key)) unspaced.set(key, english)
+    } else if (!phrases.has(plain(text))) phrases.set(plain(text), tokenize(english))
+  }
   for (const line of file.trim().split('\n')) {
     const [english, foreign] = line.split(' = ') as [string, string]
-    for (const text of foreign.split(', ')) {
-      if (UNSPACED.test(text)) {
-        const key = text.normalize('NFKC').toLowerCase().replaceAll(' ', '')
-        if (!unspaced.has(key)) unspaced.set(key, english)
-      } else if (!phrases.has(plain(text))) phrases.set(plain(text), english.split(' '))
-    }
+    for (const text of foreign.split(', ')) add(text, english)
   }
+  for (const { name, english } of countryAndLanguageNames()) add(name, english)
   const single = [...phrases.keys()].filter(
     (key) => !key.includes(' ') && key.length >= INFLECTION.lengthMin,
   )
@@ -142,10 +145,33 @@ interface Unit {
   readonly isEvidence: boolean
 }
 
-/** True if a word of the vocabulary stands beside function words or letters of other languages. */
-const hasForeignForm = (text: string, words: readonly string[], units: readonly Unit[]): boolean =>
-  units.some(({ english }) => english) &&
-  (FOREIGN_LETTER.test(text) || words.some((word) => FUNCTION_WORDS.has(word) && !isEnglish(word)))
+/**
+ * True if a word of the vocabulary stands beside function words or letters of other languages, or
+ * if all words are of the vocabulary and rare in English, such as `noticias hoy`.
+ */
+function hasForeignForm(text: string, words: readonly string[], units: readonly Unit[]): boolean {
+  const known = units.filter(({ english }) => english)
+  if (known.length === 0) return false
+  if (FOREIGN_LETTER.test(text)) return true
+  if (words.some((word) => FUNCTION_WORDS.has(word) && !isEnglish(word))) return true
+  if (words.some((word) => ENGLISH_ONLY.has(word))) return false
+  const isRare = ({ original }: Unit): boolean => rankOf(original) > RARE_RANK
+  return known.some(isRare) && units.every((unit) => (unit.english ? isRare(unit) : isShared(unit)))
+}
+
+/** English rank from which a word that another language has is likely to be of that language. */
+const RARE_RANK = 2_500
+
+/** Function words that no other language has. */
+const ENGLISH_ONLY = new Set(
+  'the of for with from and by to is are how what my that this it'.split(' '),
+)
+
+const rankOf = (word: string): number => wordVectors().rankOf(word) ?? Number.MAX_SAFE_INTEGER
+
+/** True for a function word of another language that is English too, such as `de`. */
+const isShared = ({ original }: Unit): boolean =>
+  FUNCTION_WORDS.has(original) && !ENGLISH_FUNCTION_WORDS.has(original)
 
 const isEnglish = (word: string): boolean =>
   ENGLISH_FUNCTION_WORDS.has(word) || wordVectors().rankOf(word) !== undefined

@@ -11,7 +11,7 @@ const TYPICAL_WORDS = {
     'ethereum bitcoin btc eth erc20 erc721 evm gas gwei staking airdrop rug mint stablecoin ' +
     'stablecoins usdc usdt ens smart contract x402 facilitator settlement mempool block ' +
     'jupiter uniswap coingecko coinpaprika dexscreener etherscan basescan nonce validator ' +
-    'whale memecoin liquidity hashrate erc 8004 binance coinbase onchain tx receipt',
+    'whale memecoin liquidity hashrate erc 8004 binance coinbase tx receipt',
   finance:
     'finance financial stock market trading equity forex fx bank banking iban invoice tax price ' +
     'earnings currency bond treasury yield loan mortgage interest dividend portfolio etf ' +
@@ -25,7 +25,7 @@ const TYPICAL_WORDS = {
     'restricted screening signature credential replay passport tamper wash attack pentest',
   social:
     'social twitter tweet reddit farcaster instagram linkedin tiktok facebook youtube hashtag ' +
-    'influencer follower creator discord telegram bluesky mastodon subreddit viral x',
+    'influencer follower creator discord telegram bluesky mastodon subreddit viral',
   media:
     'image video audio music photo picture gif svg png jpeg thumbnail watermark logo icon art ' +
     'movie film song album artist lyrics podcast book gutenberg novel musicbrainz illustration ' +
@@ -66,14 +66,14 @@ const TYPICAL_WORDS = {
     'secret vault string array number random math validate validator validation format parser ' +
     'convert converter diff timestamp unit test mock jsonplaceholder schema openapi mcp server ' +
     'event worker retry schedule scheduled dequeue enqueue ttl set get delete list expired ' +
-    'minify lint binary hex user status matrix bvh health-check sitemap robots tag script',
+    'minify lint binary hex user status matrix bvh sitemap robots tag script',
   data:
     'data dataset statistics lookup enrich enrichment company people person news research ' +
     'wikipedia encyclopedia trivia census population patent holiday library isbn openlibrary ' +
     'crossref journal paper publisher sports nfl nba espn scoreboard score team league spacex ' +
     'rocket launch astronomy planet joke quote fact dog cat pokemon recipe cocktail drink ' +
     'vin vehicle recall history historical series trend headline story hackernews government ' +
-    'cities-open-data public firmographic satellite nasa dictionary word definition quiz',
+    'public firmographic satellite nasa dictionary word definition quiz',
 } as const satisfies Readonly<Record<string, string>>
 
 type Category = keyof typeof TYPICAL_WORDS | 'other'
@@ -83,7 +83,7 @@ const CATEGORIES = Object.keys(TYPICAL_WORDS) as Exclude<Category, 'other'>[]
 /** Categories of each typical word; a word of several counts for each, but less. */
 const byWord = new Map<string, Exclude<Category, 'other'>[]>()
 for (const category of CATEGORIES) {
-  for (const word of new Set(TYPICAL_WORDS[category].split(' '))) {
+  for (const word of new Set(wordsOf(TYPICAL_WORDS[category]))) {
     byWord.set(word, [...(byWord.get(word) ?? []), category])
   }
 }
@@ -117,12 +117,13 @@ export function classify(texts: readonly WeightedText[]): Category {
   return best?.[0] ?? 'other'
 }
 
-const wordsOf = (text: string): string[] =>
-  text
+function wordsOf(text: string): string[] {
+  return text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word.length > 1)
+}
 
 type Share = readonly [category: Exclude<Category, 'other'>, share: number]
 const sharesByWord = new Map<string, readonly Share[]>()

@@ -6,11 +6,11 @@ llm, large language model, language model
 nlp, natural language processing
 nlg, natural language generation
 ner, named entity recognition
-qa, question answering
+qa, question answering, q a
 rag, retrieval augmented generation
 asr, automatic speech recognition, speech recognition
 stt, speech to text
-tts, text to speech
+tts, text to speech, text to voice
 ocr, optical character recognition, text recognition
 htr, handwriting recognition
 mt, machine translation
@@ -77,7 +77,7 @@ bin, issuer identification number
 sec, securities and exchange commission
 ipo, initial public offering
 etf, exchange traded fund
-ohlc, candles, candlestick, bars
+ohlc, ohlcv, candles, candlestick, bars
 roi, return on investment
 gdp, gross domestic product
 cpi, consumer price index
@@ -128,4 +128,26 @@ tz, timezone, time zone
 temp, temperature
 lat, latitude
 lng, longitude, long
+iss, international space station, space station
+bal, balance
+tos, terms of service
+faq, frequently asked questions
+cta, call to action
+ad, advertisement
+a11y, wcag, web accessibility, accessibility check, accessibility audit
+rss, atom feed
+mx, mail exchange
+ns, name server
+mcap, market cap
+pnl, profit and loss
+lp, liquidity pool
+cwv, core web vitals
+og, open graph
+csp, content security policy
+ecb, european central bank
+fed, federal reserve
+md, markdown
+yml, yaml
+b64, base64
+rng, random number
 `

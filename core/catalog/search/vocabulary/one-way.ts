@@ -52,4 +52,68 @@ strength, strong, how strong, how secure, secure enough
 matching, go with, goes well with, fit together
 rhyme, rhymes with
 random, pick one, choose at random
+domain availability, still free, free to register, not taken, already taken
+expiry, run out, runs out, valid until
+reputation, trustworthy, legit, legitimate, is a scam, can i trust, honest
+risk, dangerous, risky
+gender, male or female, female or male, man or woman, boy or girl
+flip, toss
+dice, roll
+hash, scramble, irreversible, fingerprint
+encrypt, scramble, unreadable, keep secret
+anonymize, hide names, black out
+pii, hide personal data
+csv, spreadsheet, excel export
+user agent, which browser, what browser
+tone, less formal, more formal, friendlier, more polite, sound
+rewrite, less formal, more formal, friendlier, more polite, make formal
+simplify, make simple, make simpler, make easier, plain words
+set, remember, memorize, keep for later, save for later
+get, recall
+store, remember, keep for later, save for later
+calculate, work out, figure out, add up
+detect, figure out, tell whether, guess whether
+estimate, guess
+palette, go with, matching colors, color scheme, brand colors
+delayed, later, put off, put aside
+available slots, free time, when free
+valid email, receive mail, receive email, can receive
+screenshot, looks like, picture of a page
+extract text, without ads, main text, only the text
+diff, what changed, changes between
+keyword, most important words, main words
+named entity, names of people, people mentioned, names of companies
+sentiment, positive or negative, like or dislike, how people feel
+shorten url, shorten link, short link, make short link, long link short, long url short
+redirect, where link goes, ends up
+expand, make longer
+duplicate, same record, twice
+page speed, how fast, loads slowly, loading time
+seo, found on google, rank on google
+vulnerability, hacked, weak spots, unsafe
+directions, get from, way from
+exchange rate, how many dollars, how many euros, dollars for, euros for
+news, what happened, what is going on
+weather, umbrella, will it rain, jacket
+holiday, day off, days off, offices closed, banks closed
+definition, what does mean, meaning of word
+synonym, another word for, other word for
+recipe, what can i cook
+nutrition, how healthy
+dns, name servers
+ip geolocation, where is ip, location of ip, ip from
+password strength, easy to guess, hard to guess, easy to crack, hard to crack
+uuid, unique name
+webhook, tell me when, let me know when, notify me when
+ocr, text in an image, text from a picture, read a scan
+moderation, offensive, insulting, swear words, profanity
+grammar, mistakes, errors in text
+balance, how much is in, how much money in
+holdings, what do i own
+yield, earn interest, earn on, passive income
+literature, papers about, studies on
+transcribe, into writing, recording into text
+reply, answer to, respond to
+title, catchy
+security headers, headers protect
 `

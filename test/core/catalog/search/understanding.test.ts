@@ -31,6 +31,44 @@ describe('understanding of queries', () => {
     })
   }
 
+  for (const [text, words] of [
+    ['make a speech shorter', 'make shorter a speech'],
+    ['turn minutes of a call into tasks', 'turn into minutes of a call tasks'],
+    ['look this tree up', 'look up this tree'],
+    ['make tea for a party of seven people louder', 'make tea for a party of seven people louder'],
+  ] as const) {
+    it(`reads "${text}" as "${words}"`, () => {
+      expect(wordsOf(text)).to.equal(words)
+    })
+  }
+
+  for (const [text, words] of [
+    ['noticias de barcos', 'news ship'],
+    ['Wetter in Portugiesisch', 'weather in portuguese'],
+    ['погода в Норвегии', 'weather norway'],
+    ['price per boat', 'price per boat'],
+    ['la casa de papel', 'la casa de papel'],
+  ] as const) {
+    it(`reads "${text}" as "${words}", by its language`, () => {
+      expect(wordsOf(text)).to.equal(words)
+    })
+  }
+
+  it('reads a phrase with small words inside as the same phrase', () => {
+    const readings = (text: string) =>
+      readQuery(text).spans.flatMap(({ alternatives }) =>
+        alternatives.map((one) => one.words.join(' ')),
+      )
+    expect(readings('turn speech into a text')).to.include('stt')
+    expect(readings('search for names of the people')).to.include('named entity')
+  })
+
+  it('accepts no single word as the translation of two', () => {
+    const [span] = readQuery('texte voix français').spans
+    const single = span!.alternatives.filter(({ words }) => words.join() === 'texte')
+    expect(single).to.deep.equal([])
+  })
+
   it('reads swapped letters as the word, only if no document contains what was typed', () => {
     const [span] = readQuery('wetaher').spans
     const swapped = span!.alternatives.find(({ words }) => words.join(' ') === 'weather')
