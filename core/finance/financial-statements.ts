@@ -75,13 +75,14 @@ async function readPeriods(
   return read
 }
 
-async function readBalances(client: PoolClient, at: Date): Promise<GroupBalances> {
+/** Reads the balances of an instant by value date. */
+export async function readBalances(client: PoolClient, at: Date): Promise<GroupBalances> {
   const groups = await readGroups({ client, at }, '')
   const money = groups.filter(({ asset }) => asset === 'USDC')
   return new Map(money.map(({ account, balance }) => [account, balance]))
 }
 
-const startsWith =
+export const startsWith =
   (...prefixes: readonly string[]) =>
   (account: Account): boolean =>
     prefixes.some((prefix) => account.startsWith(prefix))
@@ -94,7 +95,7 @@ const isConversion = startsWith(
   'equity:between-shards',
 )
 
-function sum(balances: GroupBalances, selects: (account: Account) => boolean): bigint {
+export function sum(balances: GroupBalances, selects: (account: Account) => boolean): bigint {
   let total = 0n
   for (const [account, balance] of balances) if (selects(account)) total += balance
   return total

@@ -63,6 +63,7 @@ export const FINANCE_TABS: TabGroup = {
   icon: 'scale',
   pages: {
     Overview: '/finance',
+    Trends: '/finance/trends',
     Reports: '/finance/reports',
     'ETH and gas': '/finance/conversion',
     Documents: '/finance/documents',

@@ -17,6 +17,7 @@ import { receivableRoutes } from './receivables.ts'
 import { reconciliationRoutes } from './reconciliation.ts'
 import { reportRoutes } from './reports.ts'
 import { statementRoutes } from './statements.ts'
+import { type TrendDeps, trendRoutes } from './trends.ts'
 import { walletTransferRoutes } from './wallet-transfers.ts'
 import { type WalletsDeps, walletsRoutes } from './wallets.ts'
 
@@ -26,7 +27,8 @@ type FinanceRouteDeps = OutgoingDeps &
   DecisionDeps &
   ConversionDeps &
   JournalDeps &
-  FinancePayoutDeps
+  FinancePayoutDeps &
+  TrendDeps
 
 /** Routes of `/v1/finance`, for finance staff and administrators. */
 export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
@@ -40,6 +42,7 @@ export const financeRoutes = (deps: FinanceRouteDeps): readonly AnyRoute[] => [
   ...journalRoutes(deps),
   ...statementRoutes(deps),
   ...reportRoutes(deps),
+  ...trendRoutes(deps),
   ...conversionRoutes(deps),
   ...financeDocumentRoutes(deps),
   ...adjustmentRoutes(deps),

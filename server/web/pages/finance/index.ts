@@ -15,12 +15,14 @@ import { financePayoutsPage } from './payouts.ts'
 import { periodsPage } from './periods.ts'
 import { receivablesPage } from './receivables.ts'
 import { reportsPage } from './reports.ts'
+import { trendsPage } from './trends.ts'
 import { balancePage } from './trial-balance.ts'
 import { transfersPage } from './wallet-transfers.ts'
 
 /** Pages of finance. The REST routes they call check the role. */
 export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
   financePage(),
+  trendsPage(),
   reportsPage(deps),
   conversionPage(deps),
   financeDocumentsPage(),

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { monthName, monthStart, systemClock } from '../../../../core/clock.ts'
+import { advance, enroll } from '../../../../core/ledger/outbox/subscriber.ts'
 import { usd } from '../../../../core/money.ts'
+import { earningsSubscriber } from '../../../../core/usage/earnings.ts'
 import { useHub } from '../../../support/suite.ts'
 import type { Json } from '../../staff/fixture.ts'
 import { createAdmin } from './fixture.ts'
@@ -60,6 +62,36 @@ describe('financial statements', () => {
     expect(await periodsOf(`period=${month}`)).to.deep.equal([month, previous])
     expect(await periodsOf('period=2026-Q1')).to.deep.equal(['2026-Q1', '2025-Q4'])
     expect(await periodsOf('period=2026&compare=2024')).to.deep.equal(['2026', '2024'])
+  })
+
+  it('agree with the trends of the last months', async () => {
+    const { pool } = hub().hub
+    for (const shard of await enroll(pool, earningsSubscriber)) {
+      while ((await advance(pool, earningsSubscriber, shard)) > 0n);
+    }
+    const { body: trends } = await get('trends')
+    const months = trends['data'] as Json[]
+    expect(months).to.have.length(12)
+    for (const found of months.slice(-2)) {
+      const period = String(found['month'])
+      const { body: statement } = await get(`income-statement?period=${period}`)
+      const [income, expenses] = statement['sections'] as { totals: number[] }[]
+      const { body: sheet } = await get(`balance-sheet?period=${period}`)
+      const [assets, liabilities] = sheet['sections'] as { lines: unknown; totals: number[] }[]
+      const cash = (assets!.lines as { name: string; amounts: number[] }[])
+        .filter(({ name }) => name.startsWith('assets:usdc:'))
+        .reduce((sum, { amounts }) => sum + amounts[0]!, 0)
+      expect(found, period).to.include({
+        income_microdollars: income!.totals[0],
+        expenses_microdollars: expenses!.totals[0],
+        net_income_microdollars: amount(statement['results'], 'net income'),
+        liabilities_microdollars: liabilities!.totals[0],
+        cash_microdollars: cash,
+      })
+    }
+    const { provider_sales_microdollars: sales, payouts_microdollars: payouts } = months.at(-1)!
+    expect([months.at(-1)!['month'], sales, payouts]).to.deep.equal([month, 300, 0])
+    expect(months.at(-1)!['liabilities_microdollars']).to.be.greaterThan(0)
   })
 
   it('are refused for anything but a period, and for callers without a role', async () => {
