@@ -112,6 +112,7 @@ function createRoutes(
   const links = openLinks(pool, secretKeys, services.linkGate)
   const callerNames = secretKeys.of('caller-names')
   const sealing = { ...options, secretKeys }
+  const keys = createSealingKeys(sealing)
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
   const { chain } = options.money
   const buying = { pool, ledger, accountStatus, claims, offers, chain, clock, log }
@@ -135,7 +136,7 @@ function createRoutes(
     }),
     ...receiptRoutes(pool, receipts, baseUrl),
     ...keyRoutes({ pool, ledger, clock }),
-    ...adminRoutes({ ...options, pool, clock, log, keys: createSealingKeys(sealing) }),
+    ...adminRoutes({ ...options, ...platformWallets(options), pool, clock, log, keys }),
     ...providerRoutes({
       ...signing,
       clock,

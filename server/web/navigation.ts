@@ -86,7 +86,9 @@ export const ADMIN_TABS: TabGroup = {
   icon: 'shield-check',
   pages: {
     Services: '/admin',
+    Find: '/admin/find',
     Keys: '/admin/keys',
+    Health: '/admin/health',
     Roles: '/admin/roles',
     'Access review': '/admin/access',
     Retention: '/admin/retention',

@@ -16,8 +16,8 @@ import { type Html, html } from './html.ts'
 import { uptimeGrade } from './service-charts.ts'
 
 /** Badges of a service or listing: new, or failing. */
-function badges(listedAt: Date, uptime: number | null): Html {
-  const isNew = listedAt > daysBefore(systemClock.now(), NEW_DAYS)
+function badges(listedAt: Date | null, uptime: number | null): Html {
+  const isNew = listedAt !== null && listedAt > daysBefore(systemClock.now(), NEW_DAYS)
   const isFailing = uptimeGrade(uptime) === 'down'
   return html`${isFailing && html` <span class="badge bad">Failing</span>`}${
     isNew && html` <span class="badge good">New</span>`
@@ -48,7 +48,7 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
 /** Card of an external x402 listing. */
 const listingCard = (listing: AssessedListing, why?: Html): Html =>
   html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
-<span class="badge">external</span>${badges(listing.firstSeenAt, listing.uptime)}${
+<span class="badge">external</span>${badges(listing.listedAt, listing.uptime)}${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
   }</h2><p>${listing.description}</p><p class="facts"><span><strong>${formatDollars(
     listing.price,

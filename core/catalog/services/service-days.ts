@@ -17,11 +17,7 @@ export interface ServiceDay {
 }
 
 /** Latency percentiles of delivered calls, in ms; at most 3.2 % above the exact values. */
-export interface LatencyPercentiles {
-  readonly p50: number | null
-  readonly p95: number | null
-  readonly p99: number | null
-}
+export type LatencyPercentiles = Readonly<Record<'p50' | 'p95' | 'p99', number | null>>
 
 const percentilesOf = (latencies: LatencyHistogram): LatencyPercentiles => {
   const sorted = latencies.sorted()

@@ -1,6 +1,8 @@
 import type { AnyRoute } from '../route.ts'
 import { type AccessReviewDeps, accessReviewRoutes } from './access-review.ts'
 import { type AuditDeps, auditRoutes } from './audit.ts'
+import { findRoutes } from './find.ts'
+import { type HealthBoardDeps, healthBoardRoutes } from './health.ts'
 import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
 import { type AddressRecoveryDeps, addressRecoveryRoutes } from './payout-address.ts'
 import { type ProviderAdminDeps, providerAdminRoutes } from './providers.ts'
@@ -8,6 +10,7 @@ import { rateDecisionRoutes } from './rate-requests.ts'
 import { type RetentionDeps, retentionRoutes } from './retention.ts'
 import { type RoleDeps, roleRoutes } from './roles.ts'
 import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
+import { impactRoutes } from './suspension-impact.ts'
 
 export const adminRoutes = (
   deps: RoleDeps &
@@ -17,6 +20,7 @@ export const adminRoutes = (
     AddressRecoveryDeps &
     AccessReviewDeps &
     RetentionDeps &
+    HealthBoardDeps &
     AuditDeps,
 ): readonly AnyRoute[] => [
   ...keyAdminRoutes(deps),
@@ -24,6 +28,9 @@ export const adminRoutes = (
   ...roleRoutes(deps),
   ...accessReviewRoutes(deps),
   ...retentionRoutes(deps),
+  ...healthBoardRoutes(deps),
+  ...findRoutes(deps),
+  ...impactRoutes(deps),
   ...serviceAdminRoutes(deps),
   ...providerAdminRoutes(deps),
   ...addressRecoveryRoutes(deps),

@@ -118,11 +118,13 @@ are whole units of the asset (USDC: microdollars), and credits are positive.</p>
 ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
   -H "Authorization: Bearer $HUB_API_KEY"`)}
 <h2>Financial statements</h2>
-<p><a href="/finance/reports">Reports</a> shows the income statement, balance sheet and cash flow
-of a month, quarter or year beside another one; in REST, <code>/v1/finance/income-statement</code>,
-<code>balance-sheet</code> and <code>cash-flow</code>. They are computed from the trial balance. The
-net income of each year is shown as <code>equity:retained-earnings:YEAR</code>. One USDC counts as
-one USD, and is cash. <a href="/finance/conversion">ETH and gas</a> explains the accounts between
+<p><a href="/finance/trends">Trends</a> charts sales, commission, gas, payouts and liabilities
+beside cash, with profit and loss by month. <a href="/finance/reports">Reports</a> shows the income
+statement, balance sheet and cash flow of a month, quarter or year beside another one; in REST,
+<code>/v1/finance/income-statement</code>, <code>balance-sheet</code> and <code>cash-flow</code>.
+They are computed from the trial balance. The net income of each year is shown as
+<code>equity:retained-earnings:YEAR</code>. One USDC counts as one USD, and is cash.
+<a href="/finance/conversion">ETH and gas</a> explains the accounts between
 ETH and USDC. Before you close a month, enter the price of ETH at its end there, with its source.
 Receipts, statements and credit notes are under <a href="/finance/documents">Documents</a>.</p>
 <h2>From a posting to its call, and back</h2>

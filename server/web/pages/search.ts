@@ -24,6 +24,7 @@ import { withQuery } from '../table.ts'
 const PAGE_SIZE = 20
 /** Best hits of a search, which are filtered, sorted and paged through. */
 const HITS_MAX = 100
+const PAGES_MAX = HITS_MAX / PAGE_SIZE
 const CACHE_MS = 60_000
 
 /** Text of a filter; browsers send empty fields as ''. */
@@ -49,7 +50,11 @@ const Query = z.object({
   max_price: textField(20),
   min_uptime: z.enum(['', '95', '99']).default(''),
   sort: z.enum(['relevance', 'price', 'latency', 'uptime', 'calls']).default('relevance'),
-  page: z.enum(['1', '2', '3', '4', '5']).default('1'),
+  page: z
+    .string()
+    .max(20)
+    .default('1')
+    .transform((text) => Math.min(Math.max(1, Math.floor(Number(text)) || 1), PAGES_MAX)),
 })
 type Query = z.infer<typeof Query>
 
@@ -78,6 +83,8 @@ export const searchPage = (deps: SearchDeps): AnyPage => {
 interface FoundHits {
   /** Hits of the page. */
   readonly hits: readonly Hit[]
+  /** Number of the page: the last one if the query names a later one. */
+  readonly page: number
   /** Number of hits on all pages. */
   readonly count: number
   /** True if only the best hits were filtered and sorted. */
@@ -110,9 +117,11 @@ async function findHits(
   const kept = read.filter(({ facts }) => minUptime === 0 || (facts.uptime ?? 0) >= minUptime)
   const order = query.sort === 'relevance' ? undefined : HIT_ORDERS[query.sort]
   const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
-  const start = (Number(query.page) - 1) * PAGE_SIZE
+  const page = Math.max(1, Math.min(query.page, Math.ceil(sorted.length / PAGE_SIZE)))
+  const start = (page - 1) * PAGE_SIZE
   const shown = sorted.slice(start, start + PAGE_SIZE).map(({ hit }) => hit)
   return {
+    page,
     hits: await readHits(pool, shown, clock.now()),
     count: sorted.length,
     isCut: found.hits.length === HITS_MAX,
@@ -131,19 +140,19 @@ const parametersOf = (query: Query) => ({
   sort: query.sort === 'relevance' ? '' : query.sort,
 })
 
-const hitList = (query: Query, { hits, count, isCut, lowConfidence }: FoundHits): Html => {
+const hitList = (query: Query, found: FoundHits): Html => {
+  const { hits, page: number, count, isCut, lowConfidence } = found
   const parameters = parametersOf(query)
   return html`<p class="muted small">${
     isCut ? `${pluralize(count, 'result')} among the best ${HITS_MAX}` : pluralize(count, 'result')
   }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
     withQuery('/search', { ...parameters, sort: sort === 'relevance' ? '' : sort }),
   )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
-<ul class="list">${hits.map(searchHitCard)}</ul>${pages(query, count)}`
+<ul class="list">${hits.map(searchHitCard)}</ul>${pages(query, number, count)}`
 }
 
 /** Links to the pages before and after. */
-const pages = (query: Query, count: number): Html | false => {
-  const number = Number(query.page)
+const pages = (query: Query, number: number, count: number): Html | false => {
   const last = Math.ceil(count / PAGE_SIZE)
   const link = (to: number, text: string, rel: 'prev' | 'next') =>
     html`<a class="button plain" rel="${rel}" href="${withQuery('/search', {

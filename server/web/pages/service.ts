@@ -31,7 +31,7 @@ import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { priceChart } from '../price-chart.ts'
 import { fieldList } from '../schema-fields.ts'
-import { type ChartDay, serviceCharts } from '../service-charts.ts'
+import { serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, serviceSnippets } from '../snippets.ts'
 import { cardTable, metrics } from '../table.ts'
 import { tryPath } from './try.ts'
@@ -85,7 +85,7 @@ href="/services">Services</a></p><h1>${listing.name}</h1>
 <span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${[
           serviceMetrics(listing),
           assistantSetup(slug, entryPoints),
-          serviceCharts(days.map(percentilesOf), 'calls', callTotal(days)),
+          serviceCharts(days, 'calls', callTotal(days)),
           priceChart(lastDays(clock.now(), PRICE_DAYS), prices),
           endpointOverview(endpoints, latencies),
           endpointArticles(slug, endpoints, entryPoints),
@@ -100,8 +100,6 @@ and no call was delivered yet. Failed calls are not charged.</p>`
 
 const PRICE_DAYS = 90
 
-const percentilesOf = (day: ServiceDay): ChartDay => ({ ...day, latency: { ...day.latency } })
-
 type Latencies = ReadonlyMap<string, LatencyPercentiles>
 
 const latencyColumn = (name: keyof LatencyPercentiles, head: string, latencies: Latencies) => ({
@@ -113,12 +111,21 @@ const latencyColumn = (name: keyof LatencyPercentiles, head: string, latencies: 
   },
 })
 
+/** States how calls without a key are paid: metered prices are paid by credits only. */
+function paymentNote(endpoints: readonly ServiceEndpoint[]): Html {
+  const metered = endpoints.filter((each) => publishedMeter(each) !== undefined).length
+  if (metered === endpoints.length) return html`Metered prices are paid with credits.`
+  const which = metered === 0 ? html`Without` : html`At endpoints without a metered price, without`
+  return html`${which} the <code>Authorization</code> header, the response is 402 with an x402
+offer that a wallet can pay.`
+}
+
 /** Introduction to the endpoints, and a table that links to each. */
 const endpointOverview = (endpoints: readonly ServiceEndpoint[], latencies: Latencies): Html =>
   html`<h2>Endpoints</h2><p>Set <code>HUB_API_KEY</code> to your key
-(<a href="/account/keys">create one</a>), then paste any of these calls. Without the
-<code>Authorization</code> header, the response is 402 with an x402 offer that a wallet can pay.
-Failed calls are not charged.</p>${
+(<a href="/account/keys">create one</a>), then paste any of these calls. ${paymentNote(
+    endpoints,
+  )} Failed calls are not charged.</p>${
     (endpoints.length > 1 || latencies.size > 0) &&
     cardTable(
       'Endpoints',

@@ -89,4 +89,70 @@ describe('a plugin provider', () => {
     expect(dataOf(list)[0]).to.include({ owner: bob.address.toLowerCase() })
     expect((await as(ada, '/v1/admin/providers/example/owner', { body: {} })).status).to.equal(403)
   })
+
+  it('is found with its owner and their keys by the wallet, or by a part of its id', async () => {
+    const find = async (q: string): Promise<readonly unknown[]> => {
+      const path = `/v1/admin/find?q=${encodeURIComponent(q)}`
+      return dataOf(await ask(hub().url, path, { key: await admin.key(hub()) }))
+    }
+    const address = bob.address.toLowerCase() // the owner by now
+    expect(await find(bob.address)).to.deep.include.members([
+      { kind: 'provider', id: 'example', name: address, active: true },
+      { kind: 'key', id: bob.keyId, name: null, active: true },
+    ])
+    expect(await find('xampl')).to.deep.include({
+      kind: 'provider',
+      id: 'example',
+      name: address,
+      active: true,
+    })
+    expect(await find(bob.keyId)).to.deep.equal([
+      { kind: 'key', id: bob.keyId, name: null, active: true },
+    ])
+    expect(await find('no such user')).to.deep.equal([])
+    const refused = await as(bob, '/v1/admin/find?q=example')
+    expect(refused.status, 'needs the role').to.equal(403)
+  })
+
+  it('is suspended with a preview of the services, calls and callers that stop', async () => {
+    const { admin: owner } = hub().database
+    await owner.query(
+      `INSERT INTO hub.caller_day
+         (service, day, principal, calls, delivered, charged, first_at, last_at)
+       SELECT 'analysis', (now() AT TIME ZONE 'UTC')::date - age, caller, 3, 3, 500, now(), now()
+       FROM (VALUES (0, 'a'), (1, 'a'), (1, 'b'), (7, 'c')) d (age, caller)`,
+    )
+    const path = '/v1/admin/services/analysis/impact'
+    const { body } = await ask(hub().url, path, { key: await admin.key(hub()) })
+    const stopped = { services: 1, calls: 9, callers: 2, charged_microdollars: 1_500 }
+    expect(body).to.deep.include({ days: 7, service: stopped })
+    expect((body['provider'] as { services: number }).services).to.be.at.least(1)
+  })
+
+  it('sells on a hub whose health board fails only for what has not run', async () => {
+    const { body } = await ask(hub().url, '/v1/admin/health', { key: await admin.key(hub()) })
+    const checks = body['checks'] as { area: string; name: string; good: boolean; value: unknown }[]
+    const stateOf = (area: string) =>
+      checks.filter((each) => each.area === area).map(({ good }) => good)
+    expect(stateOf('disk')).to.deep.equal([true])
+    expect(stateOf('chain')).to.deep.equal([true])
+    expect(stateOf('indexes')).to.deep.equal([true, true])
+    expect(stateOf('shards').length).to.be.greaterThan(0)
+    expect(stateOf('verification'), 'no job has verified the ledger').to.deep.equal([false])
+    const { admin: owner } = hub().database
+    await owner.query(
+      `INSERT INTO hub.job_run (job, succeeded_at, failing_since, duration_ms, period_seconds)
+       VALUES ('works', now(), NULL, 5, 60), ('late', now() - interval '1 hour', NULL, 5, 60),
+         ('fails', now(), now() - interval '6 minutes', 5, 60)`,
+    )
+    const { body: after } = await ask(hub().url, '/v1/admin/health', {
+      key: await admin.key(hub()),
+    })
+    const jobs = (after['checks'] as typeof checks).filter(({ area }) => area === 'jobs')
+    expect(Object.fromEntries(jobs.map(({ name, good }) => [name, good]))).to.include({
+      works: true,
+      late: false,
+      fails: false,
+    })
+  })
 })

@@ -72,6 +72,7 @@ describe('pages of finance and administrators in a browser', function () {
     '/admin?only=pending',
     '/admin?slug=echo',
     `/admin/keys?key=${ada.keyId}`,
+    '/admin/find?q=house.example',
   ]
 
   for (const [name, scripts] of Object.entries({ with: true, without: false })) {

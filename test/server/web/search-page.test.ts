@@ -47,6 +47,13 @@ describe('the search page', function () {
     expect(links.every((link) => link?.includes('type=native'))).to.equal(true)
   })
 
+  it('shows the last page for a later one, and the first one for no number', async () => {
+    const first = names(await open('/search?type=native'))
+    for (const number of ['6', '-1', '0', 'x', '1e9']) {
+      expect(names(await open(`/search?type=native&page=${number}`)), number).to.deep.equal(first)
+    }
+  })
+
   it('marks new and failing services', async () => {
     const { admin } = hub().database
     await admin.query(

@@ -1,6 +1,8 @@
 import type { Clock } from '../../../../core/clock.ts'
 import type { AnyPage } from '../../page.ts'
 import { accessPage } from './access.ts'
+import { findPage } from './find.ts'
+import { healthPage } from './health.ts'
 import { keysPage } from './keys.ts'
 import { retentionPage } from './retention.ts'
 import { rolesPage } from './roles.ts'
@@ -9,7 +11,9 @@ import { servicesPage } from './services.ts'
 /** Pages of administrators. The REST routes they call check the role. */
 export const adminPages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
   servicesPage(),
+  findPage(),
   keysPage(),
+  healthPage(),
   rolesPage(deps),
   accessPage(deps),
   retentionPage(),

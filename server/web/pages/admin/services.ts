@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
+import type { ImpactsJson } from '../../../rest/admin/suspension-impact.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ReviewJson } from '../../../rest/review-view.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
+import { formatDollars, pluralize } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
@@ -147,6 +149,9 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   const [service] = found.data
   if (!service)
     return html`${BREADCRUMB}<h1>Services</h1>${emptyState('No service has this slug.')}`
+  const impacts = await request.api<ImpactsJson>('GET /v1/admin/services/{id}/impact', {
+    params: { id: slug },
+  })
   const { suspended } = service
   const isFirstParty = service.provider === 'agenthub'
   const hasOwnerForm = !isFirstParty && !SELF_REGISTERED.test(service.provider)
@@ -175,12 +180,30 @@ async function servicePart(request: PageRequest, slug: string): Promise<Html> {
   }${hasOwnerForm && ownerForm(request, service)}<section>${
     suspended === 'service'
       ? decisionForm(request, service, 'resume', 'Resume service', 'Resume')
-      : decisionForm(request, service, 'suspend', 'Suspend service', 'Suspend')
+      : html`${decisionForm(request, service, 'suspend', 'Suspend service', 'Suspend')}${impactText(
+          impacts.service,
+          impacts.days,
+        )}`
   }${
     suspended === 'provider'
       ? decisionForm(request, service, 'resume-provider', 'Resume provider', 'Resume all')
-      : decisionForm(request, service, 'suspend-provider', 'Suspend provider', 'Suspend all')
+      : html`${decisionForm(
+          request,
+          service,
+          'suspend-provider',
+          'Suspend provider',
+          'Suspend all',
+        )}${impactText(impacts.provider, impacts.days)}`
   }</section></div>`
+}
+
+/** States what a suspension stops. */
+function impactText({ services, ...recent }: ImpactsJson['service'], days: number): Html {
+  const calls = pluralize(recent.calls, 'call')
+  const callers = pluralize(recent.callers, 'caller')
+  const charged = formatDollars(recent.charged_microdollars)
+  return html`<p class="small muted">Stops ${pluralize(services, 'service')}. Last ${days} days:
+${calls} by ${callers}, who paid ${charged}.</p>`
 }
 
 /** Changes of the waiting version, and the forms that decide on it. */

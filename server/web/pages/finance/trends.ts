@@ -21,8 +21,10 @@ export const trendsPage = (): AnyPage =>
       return {
         title: 'Trends',
         tabs: FINANCE_TABS,
-        main: html`<h1>Trends</h1><p class="lead">The last 12 months by value date (UTC), in USD. The
-current month is counted until now.</p><div class="columns">${parts}</div>${profitAndLoss(months)}`,
+        main: html`<h1>Trends</h1><p class="lead">The last 12 months by value date (UTC), in USD.
+The current month is counted until now.</p><div class="columns">${parts}</div>${profitAndLoss(
+          months,
+        )}`,
       }
     },
   })
@@ -90,19 +92,19 @@ function trend(months: readonly Month[], each: Trend, compared: boolean): Html {
   }))
   const totals = months.map((_, i) => series.reduce((sum, { values }) => sum + values[i]!, 0n))
   const [before = 0n, now = 0n] = totals.slice(-2)
-  return html`<section><h2>${title}</h2>${compared && compare(now, before, formatDollars, 'month')}${chart(
-    {
-      label: `${title} by month. ${series
-        .map(({ name, values }) => `${name}: ${formatDollars(values.at(-1) ?? 0n)} in the last one`)
-        .join(', ')}`,
-      periods: months.map(({ month }) => month),
-      period: 'month',
-      series,
-      shape,
-      format: formatDollars,
-      empty,
-    },
-  )}<p class="small muted">${note}</p></section>`
+  const latest = series.map(({ name, values }) => `${name} ${formatDollars(values.at(-1) ?? 0n)}`)
+  const drawn = chart({
+    label: `${title} by month; in the last one: ${latest.join(', ')}`,
+    periods: months.map(({ month }) => month),
+    period: 'month',
+    series,
+    shape,
+    format: formatDollars,
+    empty,
+  })
+  const comparison = compared && compare(now, before, formatDollars, 'month')
+  return html`<section><h2>${title}</h2>${comparison}${drawn}
+<p class="small muted">${note}</p></section>`
 }
 
 /** Income, expenses and net income, the latest month first, with links to the full statements. */
