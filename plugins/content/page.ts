@@ -107,7 +107,7 @@ async function renderPage(ports: PageDeps, wanted: PageRequest): Promise<PageRea
   })
   assertDelivered(status, headers)
   await assertAllowed(ports, resolveRedirect(wanted, url))
-  const article = await articleOf(wanted, { body, contentType, url })
+  const article = await articleOf(wanted, { body, contentType, url }, false)
   return { article, way: 'browser', directives: directivesOf(headers['x-robots-tag'], body) }
 }
 
@@ -124,7 +124,7 @@ async function fetchPage(ports: PageDeps, wanted: PageRequest): Promise<PageRead
     assertDelivered(status, headers)
     const [contentType] = [headers['content-type']].flat()
     const document = { body: await inflateBody(body, headers), contentType, url }
-    const article = await articleOf(wanted, document)
+    const article = await articleOf(wanted, document, true)
     const directives = directivesOf(headers['x-robots-tag'], document.body)
     return { article, way: 'fast', directives }
   }
@@ -218,9 +218,14 @@ async function assertAllowed({ domains }: PageDeps, url: string): Promise<void> 
 }
 
 /** @throws Failure for a page without text, or an unreadable one */
-async function articleOf({ page, signal }: PageRequest, document: Document): Promise<Article> {
+async function articleOf(
+  { page, signal }: PageRequest,
+  document: Document,
+  beforeScripts: boolean,
+): Promise<Article> {
   try {
-    const article = await read(document, { exclude: page.rule.exclude }, signal)
+    const { exclude } = page.rule
+    const article = await read(document, { exclude, beforeScripts }, signal)
     if (article.text.trim() !== '') return { ...article, url: page.url }
   } catch (error) {
     if (error instanceof ExtractionError) throw new Failure(502, error.code, error.message)

@@ -92,6 +92,8 @@ export interface Document {
 export interface ExtractOptions {
   /** CSS selectors of elements that the owner excludes. */
   readonly exclude?: readonly string[]
+  /** True if scripts have not run: a page that they have yet to fill counts as empty. */
+  readonly beforeScripts?: boolean
 }
 
 export type ExtractionCode =

@@ -45,12 +45,16 @@ function landmarks(root: ParentNode, wanted: (element: Element) => boolean): Ele
   })
 }
 
-/** First good candidates up to the next headline: a page may continue with other articles. */
+/**
+ * First good candidates up to the next headline: a page may continue with other articles.
+ * @param share of the prose that all candidates need, or with `isStrict` those up to the headline
+ */
 function articleOf(
   root: ParentNode,
   measures: Measures,
   wanted: (element: Element) => boolean,
   share: number,
+  isStrict = false,
 ): Element[] {
   const marks = landmarks(root, wanted)
   const proseOf = (element: Element): number => measureOf(measures, element).prose
@@ -63,8 +67,8 @@ function articleOf(
   const next = marks.findIndex((mark, at) => at > first && !wanted(mark))
   const article = marks.slice(first, next < 0 ? undefined : next)
   const whole = measures.get(root)?.prose ?? 0
-  const all = found.reduce((sum, each) => sum + proseOf(each), 0)
-  return all > share * whole ? article.filter((each) => proseOf(each) > 0) : []
+  const counted = (isStrict ? article : found).reduce((sum, each) => sum + proseOf(each), 0)
+  return counted > share * whole ? article.filter((each) => proseOf(each) > 0) : []
 }
 
 const ancestorsOf = (node: ParentNode): ParentNode[] =>
@@ -122,7 +126,7 @@ export function bodyOf(root: ParentNode, kind: Kind): ParentNode {
   const main = common(articleOf(root, measures, isMain, SHARE.main)) ?? root
   const named =
     common(articleOf(main, measures, isArticleBody, SHARE.articleBody)) ??
-    common(articleOf(main, measures, (each) => isBodyName(each), SHARE.name)) ??
+    common(articleOf(main, measures, isBodyName, SHARE.name, true)) ??
     main
   const share = kind === 'documentation' ? LEAD_SHARE.documentation : LEAD_SHARE.article
   return withLead(narrow(named, measures), main, measures, share)

@@ -8,6 +8,7 @@ import {
   aroundProductName,
   isAnchorName,
   isCollapsible,
+  isControlName,
   isToolName,
   removableName,
   surroundingName,
@@ -86,13 +87,34 @@ function isTool(element: Element): boolean {
   return MARKS.test(text) || (isAnchor && ANCHOR_LABEL.test(text))
 }
 
+/** Elements that open when pressed: their names are about that, not about their text. */
+const DISCLOSURES: ReadonlySet<string> = new Set(['details', 'summary'])
+/** Minimum characters of a button that is the heading of what it opens. */
+const BUTTON_MIN = 12
+
+/** Returns true for a button that is a heading, as those of questions that open their answers. */
+const isHeadingButton = (element: Element): boolean =>
+  element.name === 'button' &&
+  ('aria-expanded' in element.attribs ||
+    'aria-controls' in element.attribs ||
+    isInHeading(element, HEADING_DEPTH)) &&
+  textOf(element).length >= BUTTON_MIN
+
+const isInHeading = ({ parent }: Element, depth: number): boolean =>
+  parent !== null &&
+  isTag(parent) &&
+  (/^h[1-6]$/.test(parent.name) || (depth > 0 && isInHeading(parent, depth - 1)))
+
 /** Removes elements that are neither text nor image, and `noscript` unless it holds most prose. */
 export function removeHidden(root: ParentNode): void {
   removeAll(
     root,
     (node) =>
       isComment(node) ||
-      (isTag(node) && (HIDDEN_ELEMENTS.has(node.name) || isModal(node) || isTool(node))),
+      (isTag(node) &&
+        ((HIDDEN_ELEMENTS.has(node.name) && !isHeadingButton(node)) ||
+          isModal(node) ||
+          isTool(node))),
   )
   const measures = measure(root)
   const whole = measures.get(root)?.prose ?? 0
@@ -100,6 +122,12 @@ export function removeHidden(root: ParentNode): void {
 }
 
 const proseIn = (measures: Measures, element: Element): number => measureOf(measures, element).prose
+
+/** Characters of prose from which an element is no control, whatever its name. */
+const TEXT_MIN = 150
+
+const isUnlinkedProse = ({ text, linked, prose }: Measure): boolean =>
+  prose >= TEXT_MIN && prose > text / 2 && linked < text / 10
 
 /** Returns true for a pull quote, which repeats a sentence of the article. */
 const isPullQuote = ({ text, linked }: Measure): boolean => linked === 0 && text > 20 && text < 300
@@ -174,10 +202,14 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     if (kind !== 'forum' && isPerson(node)) return 'person'
     if (node.name === 'body' || kept.has(node)) return undefined
     if (node.name === 'footer') return 'footer'
+    if (DISCLOSURES.has(node.name)) return undefined
     const name = removableName(node)
     if (kind === 'documentation' && isOwnContents(node, measures)) return undefined
     if (name !== undefined || node.name === 'article') return name
-    return proseIn(measures, node) > PROSE_SHARE * whole ? undefined : surroundingName(node)
+    if (proseIn(measures, node) > PROSE_SHARE * whole) return undefined
+    const surrounding = surroundingName(node)
+    const isText = isControlName(surrounding) && isUnlinkedProse(measureOf(measures, node))
+    return isText ? undefined : surrounding
   })
   const layout = layoutNames(root, measures, nameOf)
   removeAround(root, (node) => {

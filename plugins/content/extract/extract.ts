@@ -14,6 +14,7 @@ import { headingsOf, headlineOf, imagesOf, isEmptyImage, linksOf } from './outli
 import { structuredDataOf } from './structured-data.ts'
 import { textOf } from './text.ts'
 import { type PageFacts, trim } from './trim.ts'
+import { asksForScript, isUnrendered } from './unrendered.ts'
 import { countWords, wordsIn } from './words.ts'
 
 /** Share of a declared text below which a body does not contain it. */
@@ -79,6 +80,7 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const { title } = metadata
   const declared = declaredKind($, url)
   const data = structuredDataOf(linkedObjects, $, declared)
+  const needsScript = asksForScript($)
   const headline = headlineOf($, title)
   const root = $.root()[0]!
   const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
@@ -103,6 +105,9 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
       : articleText && lacksArticle(found.text, articleText) && articleText
   const { root: body, text } = replacement ? bodyOfText(replacement) : found
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
+  if (options.beforeScripts && isUnrendered(body, needsScript)) {
+    throw new ExtractionError('content_empty', 'A script has yet to fill the page.')
+  }
   const within = $(wrapNodes([...body.children]))
   return {
     url,

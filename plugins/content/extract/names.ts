@@ -59,6 +59,12 @@ const surrounding = named(`
   badge, key points, app promo, download app, copyright
 `)
 
+/** Surroundings that consist of links and buttons: no text is among them. */
+const CONTROLS = new RegExp(
+  `^(?:${`nav menu submenu tools toolbar share social follow pagination pager tags topics labels
+  rail stars banner overlay cta call promo popular tooltip`.replace(/\s+/g, '|')})`,
+)
+
 /** Names of what stands around the description of a product: opinions, terms and other products. */
 const aroundProduct = named(`
   review*, rating*, testimonial*, upsell*, crosssell*, cross sell*, bundle*,
@@ -172,6 +178,9 @@ const phrasesOf = (words: readonly string[]): string[] =>
 export const removableName = (element: Element): string | undefined => removable(wordsOf(element))
 export const surroundingName = (element: Element): string | undefined =>
   surrounding(wordsOf(element))
+/** Returns true for the name of a surrounding that consists of links and buttons. */
+export const isControlName = (name: string | undefined): boolean =>
+  name !== undefined && CONTROLS.test(name)
 export const annotationName = (element: Element): string | undefined =>
   annotations(wordsOf(element))
 export const aroundProductName = (element: Element): string | undefined =>

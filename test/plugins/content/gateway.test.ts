@@ -133,9 +133,11 @@ describe('pages sold by their owners', () => {
       expect([charged(told), String(told.body['text'])]).to.deep.equal([3_000n, TEXT])
     })
 
-    it('are detected if the fast mode finds no text', async () => {
-      const { body } = await read(at('/scripted'))
-      expect(body).to.include({ title: 'Written by a script', read_by: 'browser' })
+    it('are detected if the fast mode finds no text, or a template', async () => {
+      for (const page of ['page', 'template']) {
+        const { body } = await read(at(`/scripted/${page}`))
+        expect(body, page).to.include({ title: 'Written by a script', read_by: 'browser' })
+      }
     })
 
     it('A094 and redirect by themselves are refunded', async () => {

@@ -5,8 +5,8 @@ import type { paths, SiteHandler } from '../../core/catalog/fixture.ts'
 import { article, type Body, html, TEXT } from './fixture.ts'
 
 /** A page rendered by a script. */
-const scriptedPage = (mark: string, afterMs: number): string =>
-  `<div id="app"></div><script>setTimeout(() => {
+const scriptedPage = (mark: string, afterMs: number, before = ''): string =>
+  `<div id="app">${before}</div><script>setTimeout(() => {
     document.getElementById('app').innerHTML =
       ${JSON.stringify(`<div class="${mark}">${article('Written by a script', TEXT)}</div>`)}
   }, ${afterMs})</script>`
@@ -98,7 +98,7 @@ export const RULES: readonly Body[] = [
   { path: '/clean', price_microdollars: 1_000, exclude: ['.ad', '#more'], ...FAST },
   { path: '/app/**', price_microdollars: 3_000, wait_for: '.ready', max_age_seconds: 0 },
   { path: '/packed/**', price_microdollars: 1_000, ...FAST },
-  { path: '/scripted', price_microdollars: 3_000, ...FAST },
+  { path: '/scripted/*', price_microdollars: 3_000, ...FAST },
   { path: '/members/**', action: 'deny' },
   { path: '/doubt/**', price_microdollars: 1_000, fast: true },
 ]
@@ -136,7 +136,10 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/app/fills': html(MEMORY_LEAK),
   '/app/heavy': html(HEAVY),
   '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
-  '/scripted': html(scriptedPage('late', 0)),
+  '/scripted/page': html(scriptedPage('late', 0)),
+  '/scripted/template': html(
+    scriptedPage('late', 0, '<p>Good evening, $(csi.user.name): $(csi.user.messages) are new.</p>'),
+  ),
   '/packed': (_, response) =>
     response
       .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { extract } from '../../../../plugins/content/extract/extract.ts'
+import type { ExtractionError } from '../../../../plugins/content/extract/index.ts'
 import { articleIn, PARAGRAPHS, page, TEXT, URL_OF_PAGE } from './pages.ts'
 
 const linked = (data: unknown): string =>
@@ -158,5 +159,34 @@ describe('the confidence in a text', () => {
     expect(articleIn(page(PARAGRAPHS)).confidence).to.be.at.least(0.95)
     const other = `<div id="comments">${PARAGRAPHS.replaceAll('the', 'that').repeat(3)}</div>`
     expect(articleIn(page(`${PARAGRAPHS}${other}`)).confidence).to.be.below(0.8)
+  })
+})
+
+describe('a page that a script has yet to fill', () => {
+  const refused = (html: string): unknown => {
+    try {
+      return extract(html, URL_OF_PAGE, { beforeScripts: true }).text
+    } catch (error) {
+      return (error as ExtractionError).code
+    }
+  }
+  const NAVIGATION = '<ul><li><a href="/a">Ferries and ships</a></li></ul><p>Loading, wait …</p>'
+
+  for (const [what, html] of [
+    ['is a template', '<p>Dear {{user.name}}, since $(csi.user.visit) you have been away.</p>'],
+    ['shows its navigation', `<div id="root"></div>${NAVIGATION}`],
+    ['asks for JavaScript', `<noscript>Enable JavaScript.</noscript>${NAVIGATION}`],
+  ] as const) {
+    it(`is empty if it ${what}, unless its scripts have run`, () => {
+      expect(refused(`<body>${html}`)).to.equal('content_empty')
+      expect(articleIn(`<body>${html}`).text).not.to.equal('')
+    })
+  }
+
+  it('is not mistaken for one that has its text, or explains templates', () => {
+    const noscript = '<noscript>Enable JavaScript to see the comments.</noscript>'
+    expect(refused(page(`${PARAGRAPHS}${noscript}`))).to.equal(TEXT)
+    const code = '<pre>Dear {{ user.name }}, you have {{ count }} new messages.</pre>'
+    expect(refused(`<body><p>A template:</p>${code.repeat(3)}`)).to.include('{{ count }}')
   })
 })

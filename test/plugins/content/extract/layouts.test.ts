@@ -35,6 +35,34 @@ describe('the text of a page whose names mislead', () => {
     })
   }
 
+  for (const name of [
+    'nested-nav-cards',
+    'hero-banner',
+    'faq-menu',
+    'follow-up',
+    'popular-tools',
+  ]) {
+    it(`is complete if two paragraphs of it stand in "${name}"`, () => {
+      const html = [...parts.slice(0, 4), `<div class="${name}">${parts[4]}${parts[5]}</div>`]
+      expect(articleIn(page(html.join(''))).text).to.equal(TEXT)
+    })
+  }
+
+  it('has the headings and texts of parts that open when pressed', () => {
+    const question = '<h3><button class="x">Who pays for the repairs?</button></h3>'
+    const details = `<details class="disclosure"><summary>Costs</summary>${parts[5]}</details>`
+    const html = page([...parts.slice(0, 4), question, parts[4], details].join(''))
+    const { text } = articleIn(html)
+    expect(text).to.include('Who pays for the repairs?\n\nRestaurants')
+    expect(text).to.include('Costs\n\nThe council meets')
+  })
+
+  it('is not one of many parts with telling names', () => {
+    const rich = parts.map((part) => `<section><div class="rich-text">${part}</div></section>`)
+    const html = `<body><div>${rich[0]}<h1>Harbour</h1>${rich.slice(1).join('')}</div>`
+    expect(articleIn(html).text).to.include(parts[5]!.slice(3, -4))
+  })
+
   it('is complete if names of the layout are nested', () => {
     const nested = each('widget-text').replaceAll('<div>', '<div class="widget-container">')
     expect(articleIn(page(nested)).text).to.equal(TEXT)
