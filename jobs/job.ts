@@ -9,6 +9,7 @@ import type { CreditPolicy } from '../core/finance/expire-credits.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { RetainedCheckpoints } from '../core/ledger/retained-checkpoints.ts'
 import type { CheckpointDestination } from '../core/ledger/ship-checkpoints.ts'
+import type { Witnesses } from '../core/ledger/transparency/witnesses.ts'
 import type { Log } from '../core/log.ts'
 import type { MailSender } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
@@ -33,6 +34,8 @@ export interface JobDeps extends ResolveDeps {
   /** Checkpoints outside the database. */
   readonly retained: RetainedCheckpoints
   readonly checkpointDestinations?: readonly CheckpointDestination[]
+  /** Undefined: no witness cosigns checkpoints. */
+  readonly witnesses?: Witnesses | undefined
   /** Handles credits that ran low. @defaultValue logs them */
   readonly onLowBalance?: OnLowBalance
   /** Services and families on sale, with the schedules their plugins declare. */

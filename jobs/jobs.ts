@@ -19,6 +19,7 @@ import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import { extendTrees } from '../core/ledger/transparency/extend-trees.ts'
+import { cosignHeads } from '../core/ledger/transparency/witnesses.ts'
 import { resolvePayments } from '../core/payments/operations/resolve.ts'
 import { pruneClaims } from '../core/payments/receiving/prune-claims.ts'
 import { checkEnvironmentKeys } from '../core/payments/wallets/environment-keys.ts'
@@ -66,6 +67,10 @@ export const jobs = {
     everySeconds: 60,
     run: ({ secretKeys, ...deps }) =>
       verifyLedgerJob({ ...deps, signingKey: secretKeys.signingKey() }),
+  },
+  'cosign-checkpoints': {
+    everySeconds: 20,
+    run: async ({ witnesses, ...deps }) => witnesses && cosignHeads({ ...deps, ...witnesses }),
   },
   'verify-ledger-fully': { everySeconds: 3_600, deadlineSeconds: 21_600, run: verifyFullyJob },
   'reconcile-chain': { everySeconds: 5, run: reconcileWhenDue },

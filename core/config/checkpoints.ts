@@ -1,4 +1,5 @@
 import type { BucketSettings } from '../ledger/checkpoint-destinations.ts'
+import type { Witness } from '../ledger/transparency/witnesses.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Environment } from './environment.ts'
 
@@ -8,6 +9,7 @@ export interface CheckpointSettings {
   /** Address that receives the checkpoints of each day. */
   readonly mailbox: string | undefined
   readonly bucket: BucketSettings | undefined
+  readonly witnesses: readonly Witness[]
 }
 
 /** @throws ConfigError if there is a mailbox and no mail server */
@@ -20,6 +22,7 @@ export function checkpointSettings(e: Environment): CheckpointSettings {
     webhook: e.HUB_CHECKPOINTS_WEBHOOK,
     mailbox,
     bucket: bucket === undefined ? undefined : bucketSettings(bucket, e),
+    witnesses: e.HUB_WITNESSES,
   }
 }
 

@@ -1,5 +1,6 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
+import { parseWitnessKey } from '../crypto/cosignature.ts'
 import { parseSealingKeys } from '../crypto/sealing.ts'
 import { parseSigningKeys } from '../crypto/signing-key.ts'
 import { TAX_CATEGORIES } from '../finance/documents/document.ts'
@@ -65,6 +66,18 @@ const origins = z.string().transform((text, context) => {
   }
   return names
 })
+/** Witnesses: `witness.example/w1+0aea8b8c+BMyH… https://witness.example/add, …`. */
+const witnesses = z.string().transform((text, context) =>
+  text.split(',').flatMap((part) => {
+    if (part.trim() === '') return []
+    const [name = '', url = '', ...rest] = part.trim().split(/\s+/)
+    const key = parseWitnessKey(name)
+    const isUrl = /^https?:$/.test(URL.parse(url)?.protocol ?? '') && rest.length === 0
+    if (key && isUrl) return [{ key, url }]
+    context.addIssue(`not the verifier key of a witness and its URL: ${part.trim()}`)
+    return []
+  }),
+)
 /** Origins of the operator's servers: `http://127.0.0.1:11434,https://models.internal`. */
 const backends = z.string().transform((text, context) => {
   const names = text.split(',').flatMap((part) => part.trim() || [])
@@ -105,6 +118,7 @@ const Variables = z.object({
     .optional(),
   HUB_CHECKPOINTS_BUCKET_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   HUB_CHECKPOINTS_LOCK_DAYS: z.coerce.number().int().min(1).max(36_500).default(3_650),
+  HUB_WITNESSES: witnesses.prefault(''),
   HUB_BACKUP_TARGET: z.string().optional(),
   HUB_BACKUP_PASSPHRASE: z.string().min(12).max(1_000).optional(),
   HUB_BACKUP_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),

@@ -86,6 +86,7 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_CHECKPOINTS_BUCKET_ENDPOINT: (url) => encryptedUrlFault(url, ['private']),
   HUB_CHECKPOINTS_LOCK_DAYS: (days) =>
     days < 365 ? 'must be at least 365: an audit of the year needs them' : undefined,
+  HUB_WITNESSES: (witnesses) => first(witnesses, ({ url }) => encryptedUrlFault(url, ['private'])),
   HUB_BACKUP_TARGET: 'Backups are encrypted, and every restore drill reads them.',
   HUB_BACKUP_PASSPHRASE: (passphrase, e) =>
     weakSecretFault(passphrase) ?? repeatedSecretFault('HUB_BACKUP_PASSPHRASE', e),

@@ -10,7 +10,8 @@ export interface SignedText {
 }
 
 const ED25519 = 0x01
-const KEY_ID_BYTES = 4
+/** Bytes of the key id before a signature. */
+export const KEY_ID_BYTES = 4
 const SIGNATURE_BYTES = 64
 const SIGNATURE = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/
 
@@ -37,7 +38,7 @@ export function parseSignedNote(note: string): SignedText | undefined {
 }
 
 /** Id of a key in a signed note. */
-const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
+export const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
   createHash('sha256')
     .update(`${name}\n`)
     .update(Buffer.of(type))
@@ -46,7 +47,7 @@ const keyId = (name: string, type: number, publicKey: Buffer): Buffer =>
     .subarray(0, KEY_ID_BYTES)
 
 /** Wraps 32 bytes of an Ed25519 public key. */
-const publicKeyOf = (bytes: Buffer): KeyObject =>
+export const publicKeyOf = (bytes: Buffer): KeyObject =>
   createPublicKey({
     key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
     format: 'jwk',

@@ -8,7 +8,6 @@ import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
-import type { CheckpointDestination } from '../../core/ledger/ship-checkpoints.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -21,7 +20,7 @@ import type { Plugin } from '../../core/plugin/index.ts'
 import type { HubServer } from '../http/hub-server.ts'
 import { listen, reachableHost } from '../http/listen.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
-import { openCheckpointDestinations } from './checkpoint-destinations.ts'
+import { type CheckpointReceivers, openCheckpointReceivers } from './checkpoint-destinations.ts'
 import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
 import type { HubOptions, Money } from './options.ts'
@@ -29,10 +28,9 @@ import { prepareSandbox } from './prepare-sandbox.ts'
 import { openProductionMoney } from './production-money.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
-interface JobDeps extends ReturnType<typeof settingsOfJobs> {
+interface JobDeps extends ReturnType<typeof settingsOfJobs>, CheckpointReceivers {
   readonly secretKeys: Hub['secretKeys']
   readonly retained: RetainedCheckpoints
-  readonly checkpointDestinations: readonly CheckpointDestination[]
   readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
@@ -264,9 +262,8 @@ async function runJobs(
   const credits = { policy: config.credits, pool: hub.financePool }
   const paying = { wallets, gas, payouts, credits, environmentKeys, ...settingsOfJobs(config) }
   const retained = new RetainedCheckpoints(config.dataDir)
-  const checkpointDestinations = await openCheckpointDestinations(config, mailing.transport)
-  for (const { close } of checkpointDestinations) scope.defer(() => close?.())
-  const proof = { secretKeys, retained, checkpointDestinations }
+  const receivers = await openCheckpointReceivers(config, mailing.transport, scope)
+  const proof = { secretKeys, retained, ...receivers }
   const extras = { pool, ...sold, egress, mailing, ...proof, ...paying }
   const running = await parts.startJobs(direct, { ...hub.paymentDeps, ...extras })
   scope.defer(() => running.stop())

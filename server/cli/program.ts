@@ -4,7 +4,7 @@ import { assistants } from './assistants.ts'
 import type { Run } from './context.ts'
 import { formatExamples } from './examples.ts'
 import { keyCommands } from './key-commands.ts'
-import { KEYSTORE, withPaging } from './options.ts'
+import { KEYSTORE, QUORUM, WITNESS, withPaging } from './options.ts'
 import { pluginCommands } from './plugin/program.ts'
 
 const SECONDS_MAX = 3_600
@@ -100,6 +100,8 @@ function addReceiptCommands(program: Command, run: Run): void {
     .command('verify')
     .argument('<receipt>', 'the value of X-Receipt, the id of a call, or the file of a proof')
     .option('--keys <file>', "the hub's /.well-known/jwks.json, to verify offline")
+    .option(...WITNESS)
+    .option(...QUORUM)
     .description("verify a receipt, or a proof that the ledger has it, with the hub's public keys")
     .action(
       run(async (context, flags: object, receipt: string) =>
@@ -111,14 +113,16 @@ function addReceiptCommands(program: Command, run: Run): void {
     .argument('<call>', 'id of a call that was charged')
     .description('print a proof that the ledger has the call; verify it anywhere, at any time')
     .action(
-      run(async (context, _: object, call: string) =>
-        (await import('./commands/receipts.ts')).proveReceipt(context, call),
+      run(async (context, flags: object, call: string) =>
+        (await import('./commands/receipts.ts')).proveReceipt(context, call, flags),
       ),
     )
   receipts
     .command('compare')
     .argument('<file>', 'a stored proof of a call, or a checkpoint of the ledger')
     .option('--keys <file>', "the hub's /.well-known/jwks.json, stored with the file")
+    .option(...WITNESS)
+    .option(...QUORUM)
     .description('check that the ledger still has all that a stored file covers; --json: a proof')
     .action(
       run(async (context, flags: object, file: string) =>

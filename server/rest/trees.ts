@@ -5,7 +5,12 @@ import { Fault } from '../../core/errors.ts'
 import { CachedTree } from '../../core/ledger/transparency/cached-tree.ts'
 import { readBundle } from '../../core/ledger/transparency/leaves.ts'
 import { FOR_EVER } from '../../core/ledger/transparency/log-store.ts'
-import { findSignedTree, HEADS, treeName } from '../../core/ledger/transparency/signed-tree.ts'
+import {
+  findCosignedHeads,
+  findSignedTree,
+  HEADS,
+  treeName,
+} from '../../core/ledger/transparency/signed-tree.ts'
 import { StoredTree } from '../../core/ledger/transparency/stored-tree.ts'
 import { parseTilePath, type Tile, type TileContent } from '../../core/ledger/transparency/tile.ts'
 import { readConsistencyProof, readInclusionProof } from '../../core/ledger/transparency/tree.ts'
@@ -30,10 +35,17 @@ const fileRoutes = (pool: Pool): readonly AnyRoute[] => [
     summary: 'Returns the newest signed root of the Merkle tree of a ledger shard, or of `heads`.',
     auth: 'none',
     shared: true,
+    query: z.object({
+      cosignatures: z.coerce
+        .number()
+        .pipe(z.int().min(0).max(100))
+        .default(0)
+        .meta({ description: 'Of `heads`: the newest with so many cosignatures of witnesses.' }),
+    }),
     response: { status: 200, type: 'text/plain', schema: z.string() },
     faults: ['not_found'],
-    handle: async ({ params }) => {
-      const { note } = await signedTree(pool, readTree(params.shard))
+    handle: async ({ params, query: { cosignatures } }) => {
+      const { note } = await signedTree(pool, readTree(params.shard), cosignatures)
       return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: Buffer.from(note) }
     },
   }),
@@ -128,8 +140,16 @@ function readTree(text: string): number {
 }
 
 /** @throws Fault `not_found` */
-async function signedTree(pool: Pool, tree: number) {
-  const signed = await findSignedTree(pool, tree)
+async function signedTree(pool: Pool, tree: number, cosignatures = 0) {
+  if (cosignatures > 0 && tree !== HEADS) {
+    throw new Fault('not_found', 'Witnesses cosign the checkpoints of `heads` alone.')
+  }
+  const signed = await (cosignatures > 0
+    ? findCosignedHeads(pool, cosignatures)
+    : findSignedTree(pool, tree))
+  if (!signed && cosignatures > 0) {
+    throw new Fault('not_found', `No checkpoint has ${cosignatures} cosignatures of witnesses yet.`)
+  }
   if (!signed) throw new Fault('not_found', `Tree ${treeName(tree)} has no signed checkpoint yet.`)
   return signed
 }

@@ -114,7 +114,7 @@ async function callProof(
   key: SigningKey,
   {
     id,
-    entry: { index, row, path, checkpoint },
+    entry: { index, row, path, checkpoint, heads },
   }: { readonly id: string; readonly entry: ProvenEntry },
 ): Promise<CallProof> {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -124,11 +124,15 @@ async function callProof(
   const entry = {
     leaf_index: index,
     row: row.toString('base64'),
-    path: path.map((hash) => hash.toString('base64')),
+    path: toBase64(path),
     checkpoint,
+    heads: { ...heads, leaf_index: heads.index, path: toBase64(heads.path) },
   }
   return { receipt: `${signed}.${signature.toString('base64url')}`, entries: [entry] }
 }
+
+const toBase64 = (hashes: readonly Buffer[]): string[] =>
+  hashes.map((hash) => hash.toString('base64'))
 
 function targetsOf(figures: {
   readonly leaves_per_s: number

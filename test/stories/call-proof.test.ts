@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -7,16 +8,21 @@ import {
   ProofError,
   verifyCallProof,
 } from '../../core/client/index.ts'
-import { sleep } from '../../core/clock.ts'
+import { parseWitnessKey } from '../../core/crypto/cosignature.ts'
+import { createBackends } from '../../core/egress/backends.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { parseHeadsNote, signHeads } from '../../core/ledger/transparency/heads-note.ts'
+import { cosignHeads } from '../../core/ledger/transparency/witnesses.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
+import { createLog } from '../../core/log.ts'
 import { usd } from '../../core/money.ts'
 import { usersOf } from '../server/cli/hub.ts'
 import { ask } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
+import { TestWitness } from '../support/witness.ts'
 
 type Keys = Parameters<typeof verifyCallProof>[1]
 
@@ -43,6 +49,13 @@ describe('the proof of a call', function () {
     await verifySince(pool, { key, retained: new RetainedCheckpoints(hub().dataDir) })
   }
 
+  /** Requests of proofs that the hub has answered. */
+  async function proofRequests(): Promise<number> {
+    const text = await (await fetch(`${hub().url}/metrics`)).text()
+    const counts = text.matchAll(/^hub_http_requests_total\{route="[^"]*proof".*\} (\d+)$/gm)
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+
   before(async () => {
     agent = await hub().agent()
     await hub().credit(agent.keyId, usd('1'))
@@ -61,7 +74,27 @@ describe('the proof of a call', function () {
     const { claims, entries } = verifyCallProof(proof, keys)
     expect(claims).to.include({ jti: call, charged_microdollars: 100, source: 'credits' })
     expect(entries).to.have.length(2)
-    for (const { seq, size } of entries) expect(size).to.be.above(seq)
+    for (const { seq, size, heads } of entries) {
+      expect(size).to.be.above(seq)
+      expect(heads).to.include.keys('size', 'at').and.deep.include({ cosignatures: [] })
+    }
+  })
+
+  it('leads on to the root over all shards', () => {
+    const [entry] = proof.entries as [EntryProof]
+    const check = (altered: Partial<NonNullable<EntryProof['heads']>>) =>
+      verifyCallProof({ ...proof, entries: [{ ...entry, heads: { ...heads, ...altered } }] }, keys)
+    const heads = entry.heads!
+    check({})
+    expect(heads.path).to.not.be.empty
+    const other = Buffer.alloc(32, 7).toString('base64')
+    expect(() => check({ path: heads.path.with(0, other) })).to.throw(ProofError, 'does not lead')
+    expect(() => check({ leaf_index: heads.leaf_index + 1 })).to.throw(ProofError, 'does not lead')
+    expect(() => check({ checkpoint: entry.checkpoint })).to.throw(ProofError, 'another ledger')
+    expect(() => check({ checkpoint: heads.checkpoint.replace(/\n\d+\n/, '\n1\n') })).to.throw(
+      ProofError,
+      'not signed',
+    )
   })
 
   it('is only for those who may see the call', async () => {
@@ -116,8 +149,12 @@ describe('the proof of a call', function () {
   it('is printed by the command line, and verified by it offline', async () => {
     const ada = await customer()
     const { call_id: id } = await ada.json('call', 'echo/say', '-d', '{"words":"a"}')
+    const early = await ada.hub(['--wait', '0', 'receipts', 'prove', String(id)])
+    expect([early.exit, early.out]).to.deep.equal([1, ''])
+    expect(early.err).to.include('No signed checkpoint covers')
+    const asked = await proofRequests()
     const printing = ada.hub(['receipts', 'prove', String(id)])
-    await sleep(1_000) // it waits for the checkpoint
+    await eventually(async () => (await proofRequests()) > asked)
     await sign()
     const printed = await printing
     expect(printed.exit, printed.err).to.equal(0)
@@ -172,5 +209,44 @@ describe('the proof of a call', function () {
     expect((await ada.hub(['receipts', 'compare', at('checkpoint')])).err).to.include(
       'no checkpoint',
     )
+  })
+
+  it('is worth more with witnesses, whose cosignatures its reader demands', async () => {
+    const ada = await customer()
+    const at = (name: string): string => join(ada.home, name)
+    const witness = new TestWitness('witness.example/w1')
+    const url = await witness.listen()
+    const egress = createBackends({ origins: [new URL(url).origin], userAgent: 'test' })
+    try {
+      const { pool } = hub().database
+      const get = (path: string) => fetch(`${hub().url}/v1/ledger/trees/heads/${path}`)
+      const [origin] = (await (await get('checkpoint')).text()).split('\n')
+      const key = createPublicKey({ key: keys[0]!, format: 'jwk' })
+      witness.logs.set(origin!, { key, size: 0, root: '' })
+      expect((await get('checkpoint?cosignatures=1')).status, 'before').to.equal(404)
+      const witnesses = [{ key: parseWitnessKey(witness.vkey)!, url }]
+      await cosignHeads({ pool, witnesses, egress, log: createLog('silent') })
+      const cosigned = await (await get('checkpoint?cosignatures=1')).text()
+      expect(cosigned).to.equal(await (await get('checkpoint')).text())
+      expect(cosigned).to.include(`\n— ${witness.name} `)
+      writeFileSync(at('old.json'), JSON.stringify(proof))
+      writeFileSync(at('new.json'), JSON.stringify((await fetchProof(call)).body))
+      const trusted = ['--witness', witness.vkey]
+      const valid = await ada.hub(['receipts', 'verify', at('new.json'), ...trusted])
+      expect(valid.out, valid.err).to.include(`Cosigned by ${witness.name} at 2`)
+      const alone = await ada.hub(['receipts', 'verify', at('old.json'), ...trusted])
+      expect([alone.exit, alone.out]).to.deep.equal([1, ''])
+      expect(alone.err).to.include('Only 0 of the trusted witnesses')
+      const compared = await ada.hub(['receipts', 'compare', at('old.json'), ...trusted])
+      expect(compared.out, compared.err).to.include(`Cosigned by ${witness.name} at 2`)
+      const two = [...trusted, new TestWitness('witness.example/w2').vkey]
+      const refused = await ada.hub(['receipts', 'compare', at('old.json'), ...two])
+      expect([refused.exit, refused.out]).to.deep.equal([1, ''])
+      const usage = await ada.hub(['receipts', 'verify', at('new.json'), '--quorum', '1'])
+      expect(usage.err).to.include('--witness')
+    } finally {
+      witness.close()
+      await egress.close()
+    }
   })
 })

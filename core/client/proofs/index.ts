@@ -1,6 +1,7 @@
 export {
   type CallProof,
   type EntryProof,
+  type HeadsProof,
   type ProvenCall,
   verifyCallProof,
 } from './call-proof.ts'
@@ -13,3 +14,4 @@ export {
   verifyRoot,
 } from './log-proof.ts'
 export { ProofError, type VerifiedReceipt, verifyReceipt } from './receipt.ts'
+export { type Cosignature, verifyCosignatures, type WitnessPolicy } from './witness.ts'

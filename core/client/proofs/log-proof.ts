@@ -1,6 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { isBeginning, type TreeHead } from './merkle-path.ts'
 import { isSigned, ProofError } from './receipt.ts'
+import { type Cosignature, verifyCosignatures, type WitnessPolicy } from './witness.ts'
 
 /** Evidence that a tree of the hub's ledger continues an earlier one. */
 export interface LogProof {
@@ -11,6 +12,9 @@ export interface LogProof {
   /** Consistency proof (RFC 6962, section 2.1.2), in base64. */
   readonly hashes: readonly string[]
 }
+
+/** Name of the tree of the checkpoints of all shards, which witnesses cosign. */
+export const HEADS = 'heads'
 
 /** Root of a tree that the hub signed. */
 export interface SignedRoot extends TreeHead {
@@ -27,15 +31,22 @@ export interface ProvenLog {
   readonly tree: string
   readonly older: Pick<SignedRoot, 'size' | 'at'>
   readonly newer: Pick<SignedRoot, 'size' | 'at'>
+  /** Trusted witnesses that cosigned the newer log. */
+  readonly cosignatures: readonly Cosignature[]
 }
 
 /**
  * Verifies offline that the newer log contains everything that the older one had, unchanged and in
  * the same order.
  * @param keys of the hub, as `/.well-known/jwks.json` publishes them
+ * @param witnesses that must have cosigned the newer log, if it is the tree `heads`
  * @throws ProofError if the log was rewritten, cut off or forked, or the proof is of another log
  */
-export function verifyLogProof(proof: LogProof, keys: readonly JsonWebKey[]): ProvenLog {
+export function verifyLogProof(
+  proof: LogProof,
+  keys: readonly JsonWebKey[],
+  witnesses?: WitnessPolicy,
+): ProvenLog {
   const trusted = keys.map((key) => createPublicKey({ key, format: 'jwk' }))
   const older = readRoot(proof.older, trusted)
   const newer = readRoot(proof.newer, trusted)
@@ -51,7 +62,9 @@ export function verifyLogProof(proof: LogProof, keys: readonly JsonWebKey[]): Pr
   }
   const { tree } = newer
   const [first, second] = [older, newer].map(({ size, at }) => ({ size, at }))
-  return { tree, older: first!, newer: second! }
+  const isCosigned = witnesses && tree === HEADS
+  const cosignatures = isCosigned ? verifyCosignatures(proof.newer, witnesses) : []
+  return { tree, older: first!, newer: second!, cosignatures }
 }
 
 /** Verifies the signature of a checkpoint. @throws ProofError */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { AccountRef } from '../ledger.ts'
 import { CachedTree } from './cached-tree.ts'
-import { findSignedTree, type SignedTree } from './signed-tree.ts'
+import { COSIGNED_NOTE, HEADS, type SignedTree, signedTreeOf } from './signed-tree.ts'
 import { readInclusionProofs } from './tree.ts'
 
 /** Entry of the journal, with its path to the root that a checkpoint signs. */
@@ -12,8 +12,50 @@ export interface ProvenEntry {
   /** PostgreSQL's binary record of the entry, whose SHA-256 is the data of the leaf. */
   readonly row: Buffer
   readonly path: readonly Buffer[]
-  /** Newest checkpoint of the shard: a C2SP signed note. */
+  /** Checkpoint of the shard: a C2SP signed note. */
   readonly checkpoint: string
+  readonly heads: ProvenHead
+}
+
+/** Path of a checkpoint to a signed root over the checkpoints of all shards. */
+export interface ProvenHead {
+  readonly index: number
+  readonly path: readonly Buffer[]
+  /** C2SP signed note with that root, and cosignatures of witnesses. */
+  readonly checkpoint: string
+}
+
+/** Signed tree of a shard, whose checkpoint is a leaf of a signed tree of all shards. */
+interface SignedShard {
+  readonly signed: SignedTree
+  readonly index: number
+  readonly heads: SignedTree
+}
+
+/**
+ * Finds the checkpoints of a shard under the newest root over all shards, and under the newest that
+ * a witness has cosigned.
+ */
+async function findSignedShard(
+  pool: Pick<Pool, 'query'>,
+  shard: number,
+): Promise<readonly SignedShard[]> {
+  const { rows } = await pool.query<{ note: string; index: bigint; heads: string }>(
+    `SELECT s.note, s.index, ${COSIGNED_NOTE} AS heads
+     FROM ledger.heads_checkpoint h CROSS JOIN LATERAL (
+       SELECT s.note, s.index FROM ledger.signed_head s
+       WHERE s.shard = $1 AND s.index < h.size
+         AND s.seq <= (SELECT t.size FROM ledger.tree t WHERE t.shard = $1)
+       ORDER BY s.seq DESC, s.audit DESC LIMIT 1) s
+     WHERE h.size IN ((SELECT max(size) FROM ledger.heads_checkpoint),
+       (SELECT max(size) FROM ledger.cosignature))
+     ORDER BY h.size DESC`,
+    [shard],
+  )
+  return rows.flatMap(({ note, index, heads: headsNote }) => {
+    const [signed, heads] = [signedTreeOf(note, shard), signedTreeOf(headsNote, HEADS)]
+    return signed && heads ? [{ signed, index: Number(index), heads }] : []
+  })
 }
 
 /** Place of an entry, and the columns of `ledger.leaf` in its order. */
@@ -59,7 +101,8 @@ async function readEntries(
 
 /**
  * Proves all entries with an id, or those of one owner, which are found faster. Entries that no
- * checkpoint with a root covers yet, which takes about a minute, are left out.
+ * signed root over all shards covers yet, which takes about a minute, are left out. If a cosigned
+ * root covers all of a shard, it is preferred to a newer one.
  */
 export async function proveEntries(
   pool: Pick<Pool, 'query'>,
@@ -67,12 +110,15 @@ export async function proveEntries(
   owner?: Owner,
 ): Promise<readonly ProvenEntry[]> {
   // The checkpoint is read beside the entries; one that misses the newest of them is no fault.
-  const early = owner && findSignedTree(pool, owner.shard)
+  const early = owner && findSignedShard(pool, owner.shard)
   const [found, known] = await Promise.all([findEntries(pool, id, owner), early])
   const shards = [...new Set(found.map(({ shard }) => shard))]
   const proven = shards.map(async (shard) => {
-    const signed = owner ? known : await findSignedTree(pool, shard)
-    return signed ? proveShard(pool, found, shard, signed) : []
+    const roots = (owner ? known : await findSignedShard(pool, shard)) ?? []
+    const entries = found.filter((entry) => entry.shard === shard)
+    const covers = ({ signed }: SignedShard) => entries.every(({ seq }) => seq <= signed.size)
+    const chosen = roots.findLast(covers) ?? roots[0]
+    return chosen ? proveShard(pool, entries, shard, chosen) : []
   })
   return (await Promise.all(proven)).flat()
 }
@@ -82,12 +128,17 @@ async function proveShard(
   pool: Pick<Pool, 'query'>,
   found: readonly FoundEntry[],
   shard: number,
-  { size, note }: SignedTree,
+  { signed: { size, note }, index: leaf, heads }: SignedShard,
 ): Promise<readonly ProvenEntry[]> {
   const entries = found
-    .filter((entry) => entry.shard === shard && entry.seq <= size)
+    .filter(({ seq }) => seq <= size)
     .map(({ seq, row }) => ({ index: Number(seq) - 1, row }))
   const indexes = entries.map(({ index }) => index)
-  const paths = await readInclusionProofs(new CachedTree(pool, shard), indexes, size)
-  return entries.map((entry, n) => ({ ...entry, shard, path: paths[n]!, checkpoint: note }))
+  const [paths, [path]] = await Promise.all([
+    readInclusionProofs(new CachedTree(pool, shard), indexes, size),
+    readInclusionProofs(new CachedTree(pool, HEADS), [leaf], heads.size),
+  ])
+  const head = { index: leaf, path: path!, checkpoint: heads.note }
+  const shared = { shard, checkpoint: note, heads: head }
+  return entries.map((entry, n) => ({ ...entry, path: paths[n]!, ...shared }))
 }

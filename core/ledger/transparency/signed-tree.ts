@@ -17,7 +17,17 @@ export interface SignedTree extends TreeHead {
 const NEWEST_OF_SHARD = `SELECT c.note FROM ledger.checkpoint c WHERE c.shard = $1
   AND c.seq <= (SELECT t.size FROM ledger.tree t WHERE t.shard = $1)
   ORDER BY c.seq DESC, c.audit DESC LIMIT 1`
-const NEWEST_OF_HEADS = 'SELECT note FROM ledger.heads_checkpoint ORDER BY size DESC LIMIT 1'
+/** SQL of a checkpoint `h` of `HEADS` with its cosignatures. */
+export const COSIGNED_NOTE = `h.note || coalesce((SELECT string_agg(c.line, '' ORDER BY c.witness)
+  FROM ledger.cosignature c WHERE c.size = h.size), '')`
+const NEWEST_OF_HEADS = `SELECT ${COSIGNED_NOTE} AS note FROM ledger.heads_checkpoint h
+  ORDER BY h.size DESC LIMIT 1`
+/** Leaves below the newest cosignature among which a checkpoint with more of them is searched. */
+const SEARCHED_LEAVES = 10_000
+const NEWEST_COSIGNED = `SELECT ${COSIGNED_NOTE} AS note FROM ledger.heads_checkpoint h
+  WHERE h.size = (SELECT c.size FROM ledger.cosignature c
+    WHERE c.size > (SELECT max(size) - ${SEARCHED_LEAVES} FROM ledger.cosignature)
+    GROUP BY c.size HAVING count(*) >= $1 ORDER BY c.size DESC LIMIT 1)`
 
 /** Finds the newest checkpoint of a tree of which the stored tree has all leaves. */
 export async function findSignedTree(
@@ -28,6 +38,15 @@ export async function findSignedTree(
     ? pool.query<{ note: string }>(NEWEST_OF_HEADS)
     : pool.query<{ note: string }>(NEWEST_OF_SHARD, [tree]))
   return rows[0] && signedTreeOf(rows[0].note, tree)
+}
+
+/** Finds the newest checkpoint of `HEADS` with at least `count` cosignatures of witnesses. */
+export async function findCosignedHeads(
+  pool: Pick<Pool, 'query'>,
+  count: number,
+): Promise<SignedTree | undefined> {
+  const { rows } = await pool.query<{ note: string }>(NEWEST_COSIGNED, [count])
+  return rows[0] && signedTreeOf(rows[0].note, HEADS)
 }
 
 /** Reads the signed root of a tree's checkpoint; undefined if it is malformed or has none. */

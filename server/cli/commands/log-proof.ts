@@ -2,14 +2,16 @@ import type { JsonWebKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import {
   type CallProof,
+  type Cosignature,
   fetchLogProof,
   type LogProof,
   type ProvenLog,
   verifyLogProof,
+  type WitnessPolicy,
 } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { checked, readKeys } from './proof-files.ts'
+import { checked, policyOf, readKeys, type TrustFlags } from './proof-files.ts'
 
 /** Proofs that logs continue stored checkpoints, as `receipts compare --json` prints them. */
 export interface LogProofs {
@@ -23,37 +25,56 @@ export interface LogProofs {
 export async function compareLog(
   context: Context,
   file: string,
-  { keys: keysFile }: { readonly keys?: string } = {},
+  flags: TrustFlags = {},
 ): Promise<void> {
   const stored = checkpointsIn(await readText(file))
   if (stored.length === 0) {
     const hint = 'Store one: curl HUB/v1/ledger/trees/heads/checkpoint > checkpoint'
     throw new Failure('usage', `${file} has no checkpoint of a hub's ledger.`, hint)
   }
-  const keys = await readKeys(context, keysFile)
+  const witnesses = policyOf(flags)
+  const keys = await readKeys(context, flags.keys)
   const client = context.client()
   const fetchText = async (path: string) => (await client.send(path)).bytes.toString('utf8')
   const proofs: LogProof[] = []
   for (const older of stored) {
-    proofs.push(await checked(() => fetchLogProof(fetchText, older, keys), 'rewritten_log'))
+    proofs.push(
+      await checked(() => fetchLogProof(fetchText, older, keys, witnesses), 'rewritten_log'),
+    )
   }
-  await printLogs(context, { proofs }, keys)
+  await printLogs(context, { proofs }, { keys, witnesses })
 }
 
 /** Verifies stored proofs offline, and prints what they show. */
 export async function printLogs(
   context: Context,
   { proofs }: LogProofs,
-  keys: readonly JsonWebKey[],
+  {
+    keys,
+    witnesses,
+  }: { readonly keys: readonly JsonWebKey[]; readonly witnesses: WitnessPolicy | undefined },
 ): Promise<void> {
   const logs: ProvenLog[] = []
   for (const proof of proofs) {
-    logs.push(await checked(() => verifyLogProof(proof, keys), 'invalid_proof'))
+    logs.push(await checked(() => verifyLogProof(proof, keys, witnesses), 'invalid_proof'))
+  }
+  if (witnesses && logs.every(({ tree }) => tree !== 'heads')) {
+    const text = 'Witnesses cosign the root over all checkpoints, which this file does not have.'
+    throw new Failure('error', text, undefined, { code: 'invalid_proof' })
   }
   await context.terminal.result({ valid: true, logs, proofs }, () =>
-    ['Valid: nothing was changed, removed or reordered.', ...logs.map(describeLog)].join('\n'),
+    [
+      'Valid: nothing was changed, removed or reordered.',
+      ...logs.map(describeLog),
+      ...describeWitnesses(logs.flatMap(({ cosignatures }) => cosignatures)),
+    ].join('\n'),
   )
 }
+
+/** Describes each cosignature once. */
+export const describeWitnesses = (cosignatures: readonly Cosignature[]): readonly string[] => [
+  ...new Set(cosignatures.map(({ witness, at }) => `Cosigned by ${witness} at ${at}.`)),
+]
 
 const describeLog = ({ tree, older, newer }: ProvenLog): string => {
   const name = tree === 'heads' ? 'Checkpoints of all shards' : `Entries of shard ${tree}`
@@ -70,7 +91,10 @@ function checkpointsIn(text: string): readonly string[] {
   }
   const { entries = [], proofs = [] } = parseFile(text)
   const notes = [
-    ...entries.map(({ checkpoint }) => checkpoint),
+    ...entries.flatMap(({ checkpoint, heads }) => [
+      checkpoint,
+      ...(heads ? [heads.checkpoint] : []),
+    ]),
     ...proofs.map(({ newer }) => newer),
   ]
   return [...new Set(notes)]

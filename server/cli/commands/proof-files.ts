@@ -1,6 +1,11 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { HubError, HubUnreachable, ProofError } from '../../../core/client/index.ts'
+import {
+  HubError,
+  HubUnreachable,
+  ProofError,
+  type WitnessPolicy,
+} from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 
@@ -36,4 +41,18 @@ export async function readJson(file: string): Promise<object> {
       `${file} is not a readable file of JSON: ${(error as Error).message}`,
     )
   }
+}
+
+/** Files and witnesses that somebody trusts. */
+export interface TrustFlags {
+  readonly keys?: string
+  readonly witness?: readonly string[]
+  readonly quorum?: number
+}
+
+/** Returns the witnesses that must have cosigned; undefined if none are named. */
+export function policyOf({ witness: witnesses, quorum }: TrustFlags): WitnessPolicy | undefined {
+  if (witnesses) return { witnesses, quorum }
+  if (quorum === undefined) return undefined
+  throw new Failure('usage', 'Name the witnesses whose quorum you demand: --witness KEY …')
 }

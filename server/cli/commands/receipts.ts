@@ -1,10 +1,15 @@
 import type { JsonWebKey } from 'node:crypto'
-import { type CallProof, verifyCallProof, verifyReceipt } from '../../../core/client/index.ts'
-import { type Context, clientWithKey } from '../context.ts'
+import {
+  type CallProof,
+  verifyCallProof,
+  verifyReceipt,
+  type WitnessPolicy,
+} from '../../../core/client/index.ts'
+import { type CommonFlags, type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, table } from '../terminal.ts'
-import { type LogProofs, printLogs } from './log-proof.ts'
-import { checked, readJson, readKeys } from './proof-files.ts'
+import { describeWitnesses, type LogProofs, printLogs } from './log-proof.ts'
+import { checked, policyOf, readJson, readKeys, type TrustFlags } from './proof-files.ts'
 import { parseLimit } from './search.ts'
 
 interface ChargedCall {
@@ -50,27 +55,40 @@ const CALL_ID = /^[0-9a-f-]{36}$/
 const RECEIPT = /^[\w-]+\.[\w-]+(?:\.[\w-]+){1,2}$/
 
 /** Longest wait for a checkpoint that covers a call: one is signed about once a minute. */
-const CHECKPOINT_TIMEOUT_MS = 150_000
+const CHECKPOINT_SECONDS = 150
 const POLL_MS = 2_000
 
-/** Prints a proof that the ledger has a call, after verifying it. Waits for its checkpoint. */
-export async function proveReceipt(context: Context, call: string): Promise<void> {
+/**
+ * Prints a proof that the ledger has a call, after verifying it. Waits for its checkpoint: `--wait`
+ * seconds, if given.
+ */
+export async function proveReceipt(
+  context: Context,
+  call: string,
+  { wait = CHECKPOINT_SECONDS }: Pick<CommonFlags, 'wait'> = {},
+): Promise<void> {
   const keys = await readKeys(context)
   const waiting = 'waiting for the next signed checkpoint'
-  const proof = await context.terminal.withSpinner(waiting, fetchProof(context, call, keys))
+  const proof = await context.terminal.withSpinner(
+    waiting,
+    fetchProof(context, { call, wait, keys }),
+  )
   await checkProof(proof, keys)
   await context.terminal.result(proof, () => JSON.stringify(proof, null, 2))
 }
 
 async function fetchProof(
   context: Context,
-  call: string,
-  keys: readonly JsonWebKey[],
+  {
+    call,
+    wait,
+    keys,
+  }: { readonly call: string; readonly wait: number; readonly keys: readonly JsonWebKey[] },
 ): Promise<CallProof> {
   const client = await clientWithKey(context)
   const path = `/v1/calls/${encodeURIComponent(call)}/proof`
-  const deadline = performance.now() + CHECKPOINT_TIMEOUT_MS
-  while (performance.now() < deadline) {
+  const deadline = performance.now() + wait * 1_000
+  for (;;) {
     const { body } = await client.send(path)
     const proof = body as unknown as CallProof
     if (proof.entries.length > 0) return proof
@@ -78,39 +96,44 @@ async function fetchProof(
     if (claims && claims['ledger_entry'] === null) {
       throw new Failure('error', 'This call has no entry in the ledger: it was not charged.')
     }
+    if (performance.now() >= deadline) {
+      const hint = 'Try again in a few minutes.'
+      throw new Failure('error', 'No signed checkpoint covers this call yet.', hint)
+    }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  const hint = 'Try again in a few minutes.'
-  throw new Failure('error', 'No signed checkpoint covers this call yet.', hint)
 }
 
 /** Verifies a receipt, or a proof of one or of the ledger, locally with the public keys. */
 export async function checkReceipt(
   context: Context,
   given: string,
-  { keys: file }: { readonly keys?: string } = {},
+  flags: TrustFlags = {},
 ): Promise<void> {
   const text = given.trim()
-  const keys = await readKeys(context, file)
+  const witnesses = policyOf(flags)
+  const keys = await readKeys(context, flags.keys)
   if (CALL_ID.test(text)) return verifyOne(context, await fetchReceipt(context, text), keys)
   if (RECEIPT.test(text)) return verifyOne(context, text, keys)
   const proof = (await readJson(text)) as CallProof | LogProofs
-  if ('proofs' in proof) return printLogs(context, proof, keys)
-  const proven = await checkProof(proof, keys)
+  if ('proofs' in proof) return printLogs(context, proof, { keys, witnesses })
+  const proven = await checkProof(proof, keys, witnesses)
   await context.terminal.result({ valid: true, ...proven }, () =>
     [
       'Valid: signed by the hub, and in its ledger.',
       ...proven.entries.map(
-        ({ shard, seq, size, at }) =>
-          `Entry ${seq} of shard ${shard}, in the checkpoint of ${size} entries at ${at}.`,
+        ({ shard, seq, size, at, heads }) =>
+          `Entry ${seq} of shard ${shard}, in the checkpoint of ${size} entries at ${at}` +
+          `${heads ? `, under the root of ${heads.size} checkpoints at ${heads.at}` : ''}.`,
       ),
+      ...describeWitnesses(proven.entries.flatMap(({ heads }) => heads?.cosignatures ?? [])),
       JSON.stringify(proven.claims, null, 2),
     ].join('\n'),
   )
 }
 
-const checkProof = (proof: CallProof, keys: readonly JsonWebKey[]) =>
-  checked(() => verifyCallProof(proof, keys), 'invalid_proof')
+const checkProof = (proof: CallProof, keys: readonly JsonWebKey[], witnesses?: WitnessPolicy) =>
+  checked(() => verifyCallProof(proof, keys, witnesses), 'invalid_proof')
 
 async function verifyOne(
   context: Context,

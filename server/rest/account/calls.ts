@@ -79,6 +79,15 @@ const Proof = z.object({
         }),
         path: z.array(base64).meta({ description: 'Hashes of siblings, from the leaf upwards.' }),
         checkpoint: z.string().meta({ description: 'C2SP signed note with the root.' }),
+        heads: z
+          .object({
+            leaf_index: z.int().min(0),
+            path: z.array(base64),
+            checkpoint: z.string().meta({
+              description: 'C2SP signed note with the root, and cosignatures of witnesses.',
+            }),
+          })
+          .meta({ description: 'Path of the checkpoint to the root over all shards.' }),
       }),
     )
     .meta({
@@ -92,12 +101,21 @@ const showProof = ({
   row,
   path,
   checkpoint,
+  heads,
 }: ProvenEntry): z.infer<typeof Proof>['entries'][number] => ({
   leaf_index: index,
   row: row.toString('base64'),
-  path: path.map((hash) => hash.toString('base64')),
+  path: toBase64(path),
   checkpoint,
+  heads: {
+    leaf_index: heads.index,
+    path: toBase64(heads.path),
+    checkpoint: heads.checkpoint,
+  },
 })
+
+const toBase64 = (hashes: readonly Buffer[]): string[] =>
+  hashes.map((hash) => hash.toString('base64'))
 
 const ListedCall = z.object({
   id: z.uuid(),
