@@ -4116,6 +4116,20 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.chunk FOR EACH ROW 
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.chunk FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.chunk TO hub_app;
 
+CREATE TABLE ledger.cosignature (
+  size bigint NOT NULL,
+  witness text NOT NULL,
+  line text NOT NULL,
+  CONSTRAINT cosignature_pkey PRIMARY KEY (size, witness),
+  CONSTRAINT cosignature_line_check CHECK (((length(line) <= 400) AND (line ~ '\A— [^\n]+\n\Z'::text))),
+  CONSTRAINT cosignature_size_fkey FOREIGN KEY (size) REFERENCES ledger.heads_checkpoint(size),
+  CONSTRAINT cosignature_witness_check CHECK ((length(witness) <= 300))
+);
+CREATE INDEX cosignature_by_witness ON ledger.cosignature USING btree (witness, size);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.cosignature FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.cosignature FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.cosignature TO hub_app;
+
 CREATE TABLE ledger.day_end (
   day date NOT NULL,
   seqs bigint[] NOT NULL,
@@ -4493,6 +4507,16 @@ BEGIN
     VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note, p_audit);
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.add_checkpoint(smallint,bigint,bigint,bytea,timestamp with time zone,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.add_cosignature(p_size bigint, p_witness text, p_line text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  INSERT INTO cosignature (size, witness, line) VALUES (p_size, p_witness, p_line) ON CONFLICT DO NOTHING
+$function$;
+GRANT EXECUTE ON FUNCTION ledger.add_cosignature(bigint,text,text) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.add_heads_checkpoint(p_size bigint, p_key text, p_note text)
  RETURNS void
