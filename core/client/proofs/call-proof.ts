@@ -72,8 +72,7 @@ export function verifyCallProof(
   const charged = BigInt(Number(claims['charged_microdollars']))
   const isCharged = entries.some(({ amounts }) => amounts.includes(charged))
   if (charged > 0n && !isCharged) throw new ProofError('No entry has the amount of the receipt.')
-  const shown = entries.map(({ id: _, amounts: __, ...entry }) => entry)
-  return { claims, entries: shown }
+  return { claims, entries: entries.map(({ shown }) => shown) }
 }
 
 function verifyEntry(
@@ -91,7 +90,8 @@ function verifyEntry(
   if (String(entry.shard) !== tree || entry.seq !== place.leaf_index + 1) {
     throw new ProofError('The entry has another place in the journal.')
   }
-  return { ...entry, size, at, ...(all && { heads: all }) }
+  const { id, amounts, shard, seq } = entry
+  return { id, amounts, shown: { shard, seq, size, at, ...(all && { heads: all }) } }
 }
 
 /** Verifies that the root over all shards covers a checkpoint. @throws ProofError */
