@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { RFC9162 } from '@transmute/rfc9162'
@@ -45,14 +45,8 @@ export class TestWitness {
   }
 
   async listen(): Promise<string> {
-    this.#server = createServer(async (request, response) => {
-      const body = await text(request)
-      if (this.fault === 'hang') return
-      const isAsked = request.method === 'POST' && request.url === '/w/add-checkpoint'
-      const [status, answer, type] = isAsked ? await this.#add(body) : ([404] as Response)
-      this.statuses.push(status)
-      if (this.fault === 'lose') response.destroy()
-      else response.writeHead(status, { 'content-type': type ?? 'text/plain' }).end(answer ?? '')
+    this.#server = createServer((request, response) => {
+      void this.#respond(request, response)
     }).listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/w/`
@@ -61,6 +55,16 @@ export class TestWitness {
   close(): void {
     this.#server?.closeAllConnections()
     this.#server?.close()
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request)
+    if (this.fault === 'hang') return
+    const isAsked = request.method === 'POST' && request.url === '/w/add-checkpoint'
+    const [status, answer, type] = isAsked ? await this.#add(body) : ([404] as Response)
+    this.statuses.push(status)
+    if (this.fault === 'lose') response.destroy()
+    else response.writeHead(status, { 'content-type': type ?? 'text/plain' }).end(answer ?? '')
   }
 
   async #add(request: string): Promise<Response> {
