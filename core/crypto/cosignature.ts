@@ -22,12 +22,10 @@ const TIME_MAX = 253_402_300_799n
 export function parseWitnessKey(text: string): WitnessKey | undefined {
   const [, name, hex = '', base64 = ''] = VERIFIER_KEY.exec(text) ?? []
   if (name === undefined) return undefined
-  const [type, bytes] = [
-    Buffer.from(base64, 'base64')[0],
-    Buffer.from(base64, 'base64').subarray(1),
-  ]
+  const data = Buffer.from(base64, 'base64')
+  const bytes = data.subarray(1)
   const id = keyId(name, COSIGNATURE, bytes)
-  if (type !== COSIGNATURE || id.toString('hex') !== hex) return undefined
+  if (data[0] !== COSIGNATURE || id.toString('hex') !== hex) return undefined
   return { text, name, id, key: publicKeyOf(bytes) }
 }
 

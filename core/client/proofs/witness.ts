@@ -5,7 +5,7 @@ import { ProofError } from './receipt.ts'
 export interface WitnessPolicy {
   /** Verifier keys (C2SP signed-note), such as `witness.example/w1+0aea8b8c+BMyH…`. */
   readonly witnesses: readonly string[]
-  /** How many of them must have cosigned a checkpoint. @defaultValue all */
+  /** Number of them that must have cosigned a checkpoint. @defaultValue all */
   readonly quorum?: number | undefined
 }
 

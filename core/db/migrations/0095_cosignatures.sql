@@ -1,6 +1,6 @@
 -- upgrade: expand
--- Why: witnesses (C2SP tlog-witness) cosign the root over the checkpoints of all shards, so that a reader need
--- not trust the hub alone that it shows everybody the same ledger.
+-- Why: witnesses (C2SP tlog-witness) cosign the root over the checkpoints of all shards, so that a reader
+-- need not trust the hub alone that it shows everybody the same ledger.
 
 -- Cosignatures of signed roots: one line of a C2SP signed note each.
 CREATE TABLE ledger.cosignature (

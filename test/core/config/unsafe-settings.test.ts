@@ -32,7 +32,6 @@ const PUBLISHED_TOO = [
   '0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356',
   '0xc87509a1c067bbde78beb793e6fa76530b6382a4c0241e5e4a9ec0a0f44dc0d3',
 ]
-const WITNESS = 'witness.acme.com/w1+5ddcad93+BAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH'
 const ZERO = `0x${'0'.repeat(40)}`
 const TOKEN = 'k3Jx-92mQzR7vTpL'
 const sealing = (fill: Buffer) => `one:${fill.toString('base64')}`
@@ -111,7 +110,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   HUB_ADJUST_ALONE: ['1000000', '1000.01'],
   HUB_ROLE_WAIT_HOURS: ['0', '11'],
   HUB_CHECKPOINTS_WEBHOOK: ['http://witness.acme.com/notes'],
-  HUB_WITNESSES: [`${WITNESS} http://witness.acme.com`],
+  HUB_WITNESSES: ['w.io+2e017595+BAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH http://w.io'],
   HUB_BACKUP_ENDPOINT: ['http://s3.acme.com'],
   HUB_CHECKPOINTS_BUCKET_ENDPOINT: ['http://s3.acme.com'],
   HUB_CHECKPOINTS_LOCK_DAYS: ['30'],
