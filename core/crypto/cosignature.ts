@@ -29,7 +29,7 @@ export function parseWitnessKey(text: string): WitnessKey | undefined {
   return { text, name, id, key: publicKeyOf(bytes) }
 }
 
-/** Returns the time of a witness's cosignature of a note, in seconds; undefined if there is none. */
+/** Returns the time of a witness's cosignature of a note, in seconds; undefined without one. */
 export function findCosignature(
   { text, signatures }: SignedText,
   { name, id, key }: WitnessKey,
