@@ -2,13 +2,16 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Report, Table } from './report.ts'
 
+type Benchmark = (data?: string, entries?: string, ablates?: boolean) => Promise<Report>
+
 /** Benchmarks by name, loaded on demand so that each has only its own modules in memory. */
-const BENCHMARKS: Readonly<Record<string, (data?: string, entries?: string) => Promise<Report>>> = {
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'analysis-quality': async (data) => (await import('./analysis/quality.ts')).analysisQuality(data),
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
-  extraction: async (data) => (await import('./extraction.ts')).extraction(data),
+  extraction: async (data, _, ablates) =>
+    (await import('./extraction.ts')).extraction(data, ablates),
   growth: async (_, entries) => (await import('./growth.ts')).growth(entries),
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async (_, entries) =>
@@ -32,17 +35,18 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     data: { type: 'string' },
     entries: { type: 'string' },
+    ablate: { type: 'boolean' },
   },
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N]\n%s',
+    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N] [--ablate]\n%s',
     `NAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }
-const report = await run(values.data, values.entries)
+const report = await run(values.data, values.entries, values.ablate)
 const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
 if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)

@@ -179,7 +179,7 @@ export function trim(
       prose < Math.min(0.3 * whole, CAPTION_MAX)
     ) {
       if (isCaptionName(name) || kind === 'forum') marginal.add(node)
-      else annotated.push(node)
+      else if (kind !== 'product') annotated.push(node)
     }
     return false
   })

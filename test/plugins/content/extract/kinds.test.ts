@@ -43,6 +43,12 @@ describe('the page of a product', () => {
     expect(text).not.to.include('harbour')
   })
 
+  it('keeps what it shows in sliders', () => {
+    const slide = `<div class="swiper-slide"><h3>Fast</h3><p>${DESCRIPTION}</p></div>`
+    const { text } = articleIn(shop(`${PARAGRAPHS}${slide}`, PRODUCT))
+    expect(text).to.include('boils in four minutes')
+  })
+
   it('is the declared description if the elements hold other texts', () => {
     const { text } = articleIn(
       shop(`<div>${PARAGRAPHS}</div>`, { ...PRODUCT, description: `${DESCRIPTION} `.repeat(5) }),
