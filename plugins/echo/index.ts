@@ -7,7 +7,7 @@ export default (host: Host) =>
     slug: 'echo',
     name: 'Echo',
     category: 'test',
-    summary: 'Says back what it was told.',
+    summary: 'Returns the text that it was sent.',
     provider: 'example',
     freeUnitsPerMonth: { words: 2_000 },
     endpoints: {

@@ -230,8 +230,8 @@ class FirstProcess {
 
   constructor() {
     AggregatorRegistry.setRegistries([])
-    process.on('message', (told: FirstProcessMessage) => {
-      if (told.hub === 'counted') this.#pendingMetrics.get(told.question)?.(told.text)
+    process.on('message', (message: FirstProcessMessage) => {
+      if (message.hub === 'counted') this.#pendingMetrics.get(message.question)?.(message.text)
     })
   }
 
@@ -243,32 +243,32 @@ class FirstProcess {
   }
 
   async requestSandboxPlace(): Promise<SandboxPlace | undefined> {
-    const place = this.#told('place')
+    const place = this.#received('place')
     await this.send({ hub: 'hello' })
     return (await place).sandbox
   }
 
   /** Resolves when the first process has prepared what requests need. */
   async requestListening(): Promise<void> {
-    const mayListen = this.#told('listen')
+    const mayListen = this.#received('listen')
     await this.send({ hub: 'opened' })
     await mayListen
   }
 
   /** Resolves when another worker has started in the place of this one, or takes too long. */
   async requestReplacement(origin: NodeJS.UncaughtExceptionOrigin): Promise<void> {
-    const replaced = this.#told('replaced')
+    const replaced = this.#received('replaced')
     await this.send({ hub: 'failing', origin })
     await withTimeout(REPLACEMENT_MS, replaced)
   }
 
   /** Resolves with the next message of a kind. */
-  #told<Kind extends FirstProcessMessage['hub']>(
+  #received<Kind extends FirstProcessMessage['hub']>(
     kind: Kind,
   ): Promise<FirstProcessMessage & { readonly hub: Kind }> {
     return new Promise((resolve) => {
-      process.on('message', (told: FirstProcessMessage) => {
-        if (told.hub === kind) resolve(told as FirstProcessMessage & { readonly hub: Kind })
+      process.on('message', (message: FirstProcessMessage) => {
+        if (message.hub === kind) resolve(message as FirstProcessMessage & { readonly hub: Kind })
       })
     })
   }
@@ -278,9 +278,9 @@ class FirstProcess {
     AggregatorRegistry.setRegistries([...meters.registries])
     return async () => {
       const question = ++this.#lastQuestion
-      const told = new Promise<string>((resolve) => this.#pendingMetrics.set(question, resolve))
+      const answer = new Promise<string>((resolve) => this.#pendingMetrics.set(question, resolve))
       await this.send({ hub: 'counted?', question })
-      const text = await withTimeout(METRICS_TIMEOUT_MS, told)
+      const text = await withTimeout(METRICS_TIMEOUT_MS, answer)
       this.#pendingMetrics.delete(question)
       return text ?? meters.text()
     }

@@ -41,10 +41,10 @@ export class Terminal {
 
   /** Prints a warning; with `--json` as a line of JSON, like errors. */
   warn(text: string): void {
-    const told = this.json
+    const line = this.json
       ? JSON.stringify({ warning: { message: text } })
       : `${this.style('yellow', 'warning:')} ${text}`
-    process.stderr.write(`${told}\n`)
+    process.stderr.write(`${line}\n`)
   }
 
   fail(failure: Failure): number {

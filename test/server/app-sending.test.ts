@@ -9,14 +9,14 @@ describe('the application, as it sends and is left', () => {
   const app = bareApp()
   const { ask } = app
 
-  describe('breaks off an answer that cannot be written, and tells the operator', () => {
+  describe('aborts a response that cannot be written, and logs why', () => {
     const charged = { 'X-Charged-Microdollars': '100' }
     const unwritable: Readonly<Record<string, HttpResponse>> = {
       'a header': { status: 200, headers: { ...charged, 'X-Odd': 'a\r\nb' }, body: {} },
       'a body': { status: 200, headers: charged, body: { amount: 1n } },
     }
     for (const [name, reply] of Object.entries(unwritable)) {
-      it(`${name}: of a call that was charged nobody is told that it was not`, async () => {
+      it(`${name}: never says that a charged call was free`, async () => {
         app.call = async () => reply
         const answer = await ask({ path: '/proxy/echo/a' }).catch((error: unknown) => error)
         expect(answer).to.be.instanceOf(Error)
@@ -55,7 +55,7 @@ describe('the application, as it sends and is left', () => {
       await close()
     })
 
-    it('one that fails breaks the answer off, and the operator is told', async () => {
+    it('one that fails aborts the response, and is logged', async () => {
       const { body, close } = await begin()
       app.flow.write('half')
       app.flow.finish(new Error('the database went away'))
@@ -64,7 +64,7 @@ describe('the application, as it sends and is left', () => {
       await close()
     })
 
-    it('nobody is told of a caller who leaves, and it is let go of', async () => {
+    it('one whose caller disconnects is released, and not logged', async () => {
       const { body, close } = await begin()
       body.on('error', () => undefined).destroy()
       await eventually(() => app.flow.destroyed)

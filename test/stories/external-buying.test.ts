@@ -36,7 +36,7 @@ describe('payments to sellers', () => {
     return rows.reduce((sum, { amount }) => sum + amount, 0n)
   }
 
-  it('taken without delivery are charged and told with the evidence of the chain', async () => {
+  it('taken without delivery are charged and shown with the evidence of the chain', async () => {
     const { status, headers, body } = await weather('fault=took')
     expect(status).to.equal(502)
     expect(headers['x-charged-microdollars']).to.equal(String(PRICE))
@@ -54,7 +54,7 @@ describe('payments to sellers', () => {
     expect(rows).to.deep.equal([{ taken: 1n, delivered: 0n }])
   })
 
-  it('whose outcome is open are told as held, with the seller’s answer', async () => {
+  it('whose outcome is open are shown as held, with the seller’s answer', async () => {
     const { status, headers, body } = await weather('fault=failing')
     expect(status).to.equal(502)
     const call = await told(headers['x-call-id'])
@@ -66,7 +66,7 @@ describe('payments to sellers', () => {
     expect(body['upstream']).to.include({ status: 500, body: '{"error":"boom"}' })
   })
 
-  it('are told to the key alone that made the call', async () => {
+  it('are shown only to the key that made the call', async () => {
     const { headers } = await weather('city=Oslo')
     const call = await told(headers['x-call-id'])
     expect(call).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })

@@ -43,7 +43,7 @@ describe('A220 a charged call whose process died', () => {
     }
   }
 
-  it('tells its cost with the stored response, and gets its record and receipt', async () => {
+  it('includes its cost in the stored response, and has its record and receipt', async () => {
     const first = await call('works/small')
     const id = first.headers['x-call-id']
     await loseRecord(id)
@@ -204,7 +204,7 @@ describe('A220 a charged call whose process died', () => {
     const sign = async (path: string) => payFor(eve, hub().url, await order(path, {}))
     const paid = async () => usd('1') - (await hub().hub.paymentDeps.chain.balanceOf(eve.address))
 
-    it('tells its cost with the stored response', async () => {
+    it('includes its cost in the stored response', async () => {
       const headers = { 'payment-signature': await sign('works/small') }
       const first = await order('works/small', headers)
       await loseRecord(first.headers['x-call-id'])

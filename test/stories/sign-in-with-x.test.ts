@@ -119,7 +119,7 @@ describe('a wallet that signs the challenge of a 402', () => {
     await refused(await call(encodeSIWxHeader(sent)), 'invalid_siwx_nonce')
   })
 
-  it('is told its credits if they do not suffice, and nobody else is', async () => {
+  it('sees its credits if they do not suffice, and nobody else does', async () => {
     const poor = privateKeyToAccount(generatePrivateKey())
     const { keyId } = await register(poor)
     await hub().credit(keyId, 7n)

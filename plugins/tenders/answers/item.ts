@@ -10,10 +10,10 @@ import { namesOfCodes } from './cpv-names.ts'
 export function itemOf(tender: Tender, now: Date) {
   const { lapses_at: _lapses, called_on: _called, state: _state, ...kept } = tender
   const { relevance, award, estimated_value: estimate, lots, ...more } = kept
-  const { framework_max: frameworkMax, ...told } = more
+  const { framework_max: frameworkMax, ...shown } = more
   const { status, deadline, next } = currentOf(tender, now)
   const { score, label, sector, breakdown } = relevance
-  const { id, publication_number, notice_id, version, procedure_id, kind, ...rest } = told
+  const { id, publication_number, notice_id, version, procedure_id, kind, ...rest } = shown
   return {
     id,
     publication_number,
@@ -51,7 +51,7 @@ export function currentOf(tender: Tender, now: Date) {
   const next = isLive ? nextOf(lots, now) : undefined
   const last = lots
     .flatMap((lot) => effectiveOf(lot.deadlines) ?? [])
-    .sort((a, b) => b.told - a.told)[0]
+    .sort((a, b) => b.closesAt - a.closesAt)[0]
   const shown = next ?? last
   return { status, next, deadline: shown ? deadlineOf(shown.deadline) : null }
 }
@@ -70,8 +70,8 @@ const nextOf = (lots: readonly LotItem[], now: Date) =>
   lots
     .filter(({ state }) => state === 'timed' || state === 'planned')
     .flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
-    .filter(({ told }) => told > now.getTime())
-    .sort((a, b) => a.told - b.told)[0]
+    .filter(({ closesAt }) => closesAt > now.getTime())
+    .sort((a, b) => a.closesAt - b.closesAt)[0]
 
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
@@ -83,17 +83,17 @@ function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: 
   if (state !== 'timed') return state
   if (!CALLS.has(kind)) return 'closed'
   const running = lots.filter((lot) => lot.state !== 'cancelled')
-  const ends = running.flatMap(({ deadlines }) => effectiveOf(deadlines)?.told ?? [])
+  const ends = running.flatMap(({ deadlines }) => effectiveOf(deadlines)?.closesAt ?? [])
   const last = ends.length > 0 ? Math.max(...ends) : lapses ? Date.parse(lapses) : Infinity
   return last > now.getTime() ? 'open' : 'closed'
 }
 
 function lotOf(lot: LotItem, { kind }: Tender, now: Date) {
-  const { state, deadlines, estimated_value, framework_max, award, ...told } = lot
+  const { state, deadlines, estimated_value, framework_max, award, ...shown } = lot
   const end = effectiveOf(deadlines)
-  const open = CALLS.has(kind) && (end === undefined || end.told > now.getTime())
+  const open = CALLS.has(kind) && (end === undefined || end.closesAt > now.getTime())
   return {
-    ...told,
+    ...shown,
     status: state === 'timed' ? (open ? 'open' : 'closed') : state,
     estimated_value: estimated_value && amountOf(estimated_value),
     framework_max: framework_max && amountOf(framework_max),

@@ -10,41 +10,41 @@ const HOUR = 3_600_000
 const VALUE_HIGH_PCT = 10
 
 /** Part of a change that its impact depends on, besides its values. */
-type Told = Partial<Pick<Found, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
+type Circumstances = Partial<Pick<Found, 'lotIds' | 'lotText' | 'signal' | 'verification'>>
 
 /** Rates the commercial impact of a change by fixed rules. */
 export function impactOf(
   event: Event,
   { before, after }: Pick<Difference, 'before' | 'after'>,
-  told: Told = {},
+  circumstances: Circumstances = {},
 ): Impact {
   const days = daysBetween(before, after)
   const hours = hoursBetween(before, after)
   const delta = valueDelta(before, after)
-  const isDeadline = event === 'correction_other' && told.signal === 'deadline'
+  const isDeadline = event === 'correction_other' && circumstances.signal === 'deadline'
   return {
     level: isDeadline ? 'high' : levelOf(event, delta?.pct ?? null),
-    summary: `${summaryOf(event, { before, after }, moveOf(days, hours), told)}${notesOf(told)}`,
+    summary: `${summaryOf(event, { before, after }, moveOf(days, hours), circumstances)}${notesOf(circumstances)}`,
     days_delta: days,
     hours_delta: hours,
     value_delta: delta?.amount ?? null,
     value_delta_pct: delta?.pct ?? null,
-    action: actionOf(event, told),
+    action: actionOf(event, circumstances),
   }
 }
 
-const isOfLots = ({ lotIds = [] }: Told): boolean => lotIds.length > 0
+const isOfLots = ({ lotIds = [] }: Circumstances): boolean => lotIds.length > 0
 
-function actionOf(event: Event, told: Told): string {
-  if (told.verification === 'suspect') return 'Ask the buyer which deadline holds.'
-  if (told.signal === 'deadline' && event === 'correction_other') {
+function actionOf(event: Event, circumstances: Circumstances): string {
+  if (circumstances.verification === 'suspect') return 'Ask the buyer which deadline holds.'
+  if (circumstances.signal === 'deadline' && event === 'correction_other') {
     return 'Check the deadline on the official page at once.'
   }
-  return (isOfLots(told) && ACTIONS_OF_LOTS[event]) || ACTIONS[event]
+  return (isOfLots(circumstances) && ACTIONS_OF_LOTS[event]) || ACTIONS[event]
 }
 
 /** Sentences about lots that could not be identified and about mistakes. */
-function notesOf({ lotText, verification }: Told): string {
+function notesOf({ lotText, verification }: Circumstances): string {
   const lots = lotText === undefined ? '' : ` It names lots that were not identified: ${lotText}.`
   const suspect = verification === 'suspect' ? ' The year is probably mistyped.' : ''
   return `${lots}${suspect}`
@@ -157,17 +157,17 @@ function summaryOf(
   event: Event,
   { before, after }: Pick<Difference, 'before' | 'after'>,
   move: string,
-  told: Told,
+  circumstances: Circumstances,
 ): string {
-  const isDeadline = event === 'correction_other' && told.signal === 'deadline'
+  const isDeadline = event === 'correction_other' && circumstances.signal === 'deadline'
   const form = isDeadline
     ? DEADLINE_DECLARED
-    : (isOfLots(told) && FORMS_OF_LOTS[event]) || FORMS[event]
+    : (isOfLots(circumstances) && FORMS_OF_LOTS[event]) || FORMS[event]
   return form
     .replace('{before}', () => shown(before))
     .replace('{after}', () => shown(after))
     .replace('{move}', () => move)
-    .replace('{lots}', () => (told.lotIds ?? []).join(', '))
+    .replace('{lots}', () => (circumstances.lotIds ?? []).join(', '))
 }
 
 const DEADLINE_DECLARED =

@@ -49,7 +49,7 @@ interface Tables {
 function lotResultsOf(node: Node, tables: Tables): LotResult[] {
   const winning = winningTenders(node, tables)
   const code = node.text('cbc:TenderResultCode')
-  const told: Omit<LotResult, 'lotId'> = {
+  const result: Omit<LotResult, 'lotId'> = {
     status: code === undefined || code === 'unpublished' ? null : code,
     reason: node.text('efac:DecisionReason/efbc:DecisionReasonCode') ?? null,
     winners: winnersOf(winning, tables),
@@ -59,7 +59,9 @@ function lotResultsOf(node: Node, tables: Tables): LotResult[] {
     tenders: tendersReceived(node),
   }
   const lots = distinct(node.texts('efac:TenderLot/cbc:ID'))
-  return lots.length === 0 ? [{ lotId: null, ...told }] : lots.map((lotId) => ({ lotId, ...told }))
+  return lots.length === 0
+    ? [{ lotId: null, ...result }]
+    : lots.map((lotId) => ({ lotId, ...result }))
 }
 
 /** By the contracts of the result: its own list of tenders has all that were ranked, or one. */
@@ -91,14 +93,14 @@ const winnersOf = (winning: readonly Node[], { parties, organisations }: Tables)
 
 /** Sums the published amounts in one currency; withheld if any part is. */
 function sumOf(amounts: readonly (Amount | null)[]): Amount | null {
-  const told = amounts.filter((amount) => amount !== null)
-  if (told.length === 0) return null
-  const [first] = told
-  if (told.length === 1) return first ?? null
-  if (told.some(({ amount }) => amount === null)) return WITHHELD
+  const published = amounts.filter((amount) => amount !== null)
+  if (published.length === 0) return null
+  const [first] = published
+  if (published.length === 1) return first ?? null
+  if (published.some(({ amount }) => amount === null)) return WITHHELD
   const currency = first?.currency ?? ''
-  if (told.some((amount) => amount.currency !== currency)) return null
-  return { amount: addDecimals(told.map(({ amount }) => amount ?? '0')), currency }
+  if (published.some((amount) => amount.currency !== currency)) return null
+  return { amount: addDecimals(published.map(({ amount }) => amount ?? '0')), currency }
 }
 
 /** BT-759 for the kind of submission `tenders` (BT-760). */

@@ -17,7 +17,7 @@ export function tenderRow(tender: Tender, family: bigint) {
   )
   const isOver = tender.state === 'timed' && !CALLS.has(tender.kind)
   const last = effective.reduce<number | undefined>(
-    (most, each) => Math.max(most ?? each.told, each.told),
+    (most, each) => Math.max(most ?? each.closesAt, each.closesAt),
     undefined,
   )
   return {
@@ -31,7 +31,7 @@ export function tenderRow(tender: Tender, family: bigint) {
     state: tender.state,
     score: tenths(tender.relevance.score),
     closes_at: isOver ? '-infinity' : endOf(tender, last),
-    deadlines: effective.map(({ told }) => iso(told)),
+    deadlines: effective.map(({ closesAt }) => iso(closesAt)),
     candidates: effective.map(({ earliest }) => iso(earliest)),
     countries: tender.countries,
     cpv: prefixesOf(codes),
@@ -48,10 +48,10 @@ const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competi
 export function effectiveOf(deadlines: readonly Deadline[]) {
   const all = deadlines.map((deadline) => ({
     deadline,
-    told: deadline.at === null ? deadline.latest : Date.parse(deadline.at),
+    closesAt: deadline.at === null ? deadline.latest : Date.parse(deadline.at),
     earliest: deadline.earliest,
   }))
-  return all.sort((a, b) => a.told - b.told)[0]
+  return all.sort((a, b) => a.closesAt - b.closesAt)[0]
 }
 
 const PREFIX_MIN = 2

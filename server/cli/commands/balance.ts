@@ -27,24 +27,24 @@ interface Balance {
 export async function balance(context: Context): Promise<void> {
   const { terminal, hub } = context
   const { body } = await (await clientWithKey(context)).balance()
-  const told = body as unknown as Balance
-  await terminal.result({ hub, ...body }, () => formatBalance(told).join('\n'))
+  const balance = body as unknown as Balance
+  await terminal.result({ hub, ...body }, () => formatBalance(balance).join('\n'))
 }
 
-function formatBalance(told: Balance): string[] {
-  const { rate_limit: rate, free_calls: free, spending } = told
-  const reserved = told.reserved_microdollars ?? 0
+function formatBalance(balance: Balance): string[] {
+  const { rate_limit: rate, free_calls: free, spending } = balance
+  const reserved = balance.reserved_microdollars ?? 0
   const lines = [
-    `credits   ${dollars(BigInt(told.balance_microdollars))}` +
+    `credits   ${dollars(BigInt(balance.balance_microdollars))}` +
       (reserved > 0 ? ` and ${dollars(BigInt(reserved))} reserved for calls in flight` : ''),
-    `wallet    ${told.wallet_address ?? '(none: human account)'}`,
+    `wallet    ${balance.wallet_address ?? '(none: human account)'}`,
     `limit     ${rate.requests_per_minute} requests a minute (${rate.tier})`,
   ]
   if (free.length > 0) {
     const left = free.map(({ service, remaining }) => `${service} ${remaining}`)
     lines.push(`free      ${left.join(', ')} calls left this month`)
   }
-  const limits = told.key_limits && formatLimits(told.key_limits)
+  const limits = balance.key_limits && formatLimits(balance.key_limits)
   if (limits) lines.push(`limits    ${limits}`)
   const rows = spending.by_service.map((each) => [
     each.service,

@@ -94,14 +94,14 @@ export async function rotateKey(
   const path = `/v1/keys/${encodeURIComponent(id)}/rotate`
   const { body: made } = await client.send(path, { method: 'POST', body })
   const apiKey = String(made['api_key'])
-  const told = own ? { key_id: id, stored: true } : made
+  const created = own ? { key_id: id, stored: true } : made
   try {
     if (own) await store.saveCredential(hub, { ...own, api_key: apiKey })
   } catch (error) {
     terminal.warn(`The new secret of ${id} could not be stored: ${apiKey}`)
     throw error
   }
-  await terminal.result(told, () =>
+  await terminal.result(created, () =>
     own ? `${id} has another secret, stored in ${store.path('credentials.json')}` : apiKey,
   )
 }

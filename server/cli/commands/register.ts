@@ -35,8 +35,14 @@ export async function register(context: Context, flags: RegisterFlags): Promise<
   const made = known === undefined
   const place = `${keyId}, stored in ${store.path('credentials.json')}`
   const shown = flags.showKey ? { api_key: apiKey } : {}
-  const told = { hub, key_id: keyId, wallet_address: address, wallet_created: made, sandbox }
-  await terminal.result({ ...told, ...shown }, () =>
+  const registration = {
+    hub,
+    key_id: keyId,
+    wallet_address: address,
+    wallet_created: made,
+    sandbox,
+  }
+  await terminal.result({ ...registration, ...shown }, () =>
     [
       `Registered with ${hub}${sandbox ? ' (a sandbox: its money is worth nothing)' : ''}`,
       `  wallet  ${address}${made ? `, new, in ${walletFile(store, sandbox)}` : ''}`,

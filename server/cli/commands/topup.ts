@@ -30,12 +30,12 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   const paying = client({ apiKey, wallet })
   if (sandbox) await requestTestMoney(context, apiKey, amount, address)
   const purchaseId = flags.purchaseId ?? newIdempotencyKey()
-  const told = await terminal.withSpinner('Paying', purchase(paying, amount, purchaseId))
-  await terminal.result({ hub, ...told }, () =>
+  const purchased = await terminal.withSpinner('Paying', purchase(paying, amount, purchaseId))
+  await terminal.result({ hub, ...purchased }, () =>
     [
       `Bought ${dollars(amount)} of credits.`,
-      `  credits      ${dollars(BigInt(Number(told['balance_microdollars'])))}`,
-      `  transaction  ${String(told['transaction'])}`,
+      `  credits      ${dollars(BigInt(Number(purchased['balance_microdollars'])))}`,
+      `  transaction  ${String(purchased['transaction'])}`,
     ].join('\n'),
   )
 }

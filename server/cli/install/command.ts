@@ -48,15 +48,15 @@ export async function install(
   const tried =
     flags.remove || flags.dryRun ? undefined : await tryLauncher(reach.launcher, settings.env)
   const manifest = new Manifest(context.store)
-  const told: InstallResult[] = []
+  const results: InstallResult[] = []
   for (const client of chosen) {
     const file = configFile(client, places, flags)
     const work = flags.remove ? removeFrom : installInto
-    told.push(await work({ context, manifest, client, file, reach, flags }))
+    results.push(await work({ context, manifest, client, file, reach, flags }))
   }
-  await terminal.result({ clients: told }, () => formatResults(told))
-  if (tried && told.some(({ done }) => done === 'installed')) report(context, tried)
-  const refused = told.filter(({ done }) => done === 'refused')
+  await terminal.result({ clients: results }, () => formatResults(results))
+  if (tried && results.some(({ done }) => done === 'installed')) report(context, tried)
+  const refused = results.filter(({ done }) => done === 'refused')
   if (refused.length > 0) {
     throw new Failure(
       'error',
@@ -73,10 +73,10 @@ function report({ terminal, hub }: Context, tried: TryResult): void {
   } else terminal.warn(`Installed, but not working yet: ${tried.reason}`)
 }
 
-const formatResults = (told: readonly InstallResult[]): string =>
+const formatResults = (results: readonly InstallResult[]): string =>
   table(
     ['assistant', '', 'file'],
-    told.map(({ client, done, file, detail }) => [
+    results.map(({ client, done, file, detail }) => [
       client,
       done,
       detail ? `${file}: ${detail}` : file,
@@ -190,7 +190,7 @@ async function installInto({
 }: Job): Promise<InstallResult> {
   const { store, terminal } = context
   const before = await readText(file)
-  const told = (done: InstallOutcome, detail?: string): InstallResult => ({
+  const resultOf = (done: InstallOutcome, detail?: string): InstallResult => ({
     client: client.id,
     file,
     done,
@@ -200,34 +200,34 @@ async function installInto({
   try {
     edit = client.editor.put(before ?? '', client.path, client.entry(reach))
   } catch (error) {
-    if (error instanceof CannotEdit) return told('refused', error.message)
+    if (error instanceof CannotEdit) return resultOf('refused', error.message)
     throw error
   }
-  if (!edit) return told('unchanged')
+  if (!edit) return resultOf('unchanged')
   const after = apply(before ?? '', edit)
   if (flags.dryRun) {
     const secret = reach.inlineKey
     const shown = diff(file, before ?? '', after)
     terminal.note(secret ? shown.replaceAll(secret, 'ahk_…') : shown)
-    return told('would change')
+    return resultOf('would change')
   }
   if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
   const backup = before === undefined ? undefined : backupPath(file)
   if (backup) await replaceFile(backup, before!)
   await manifest.keep(file, { client: client.id, edit, created: before === undefined, backup })
   await replaceFile(file, after)
-  return told('installed')
+  return resultOf('installed')
 }
 
 async function removeFrom({ manifest, client, file, flags, context }: Job): Promise<InstallResult> {
-  const told = (done: InstallOutcome, detail?: string): InstallResult => ({
+  const resultOf = (done: InstallOutcome, detail?: string): InstallResult => ({
     client: client.id,
     file,
     done,
     ...(detail && { detail }),
   })
   const before = await readText(file)
-  if (before === undefined) return told('absent')
+  if (before === undefined) return resultOf('absent')
   const known = await manifest.find(file)
   let after: string | undefined
   try {
@@ -236,18 +236,18 @@ async function removeFrom({ manifest, client, file, flags, context }: Job): Prom
     const taken = undone === undefined ? edit(before) : undefined
     after = undone ?? (taken && apply(before, taken))
   } catch (error) {
-    if (error instanceof CannotEdit) return told('refused', error.message)
+    if (error instanceof CannotEdit) return resultOf('refused', error.message)
     throw error
   }
-  if (after === undefined) return told('absent')
+  if (after === undefined) return resultOf('absent')
   if (flags.dryRun) {
     context.terminal.note(diff(file, before, after))
-    return told('would change')
+    return resultOf('would change')
   }
   if (known?.created && after.trim() === '') await rm(file)
   else await replaceFile(file, after)
   await manifest.forget(file)
-  return told('removed')
+  return resultOf('removed')
 }
 
 function backupPath(file: string): string {

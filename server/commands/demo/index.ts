@@ -51,17 +51,17 @@ export async function demo(parts: Parts, args: readonly string[], write: Write):
   })
   try {
     tell.fact('ready at', `${running.url} after ${Math.round(elapsedMs() - start)} ms`)
-    const told = await playStory(running, tell)
+    const story = await playStory(running, tell)
     const books = await closeLedger(running, join(home, 'demo'), tell)
-    const ok = told.ok && books.ok
+    const ok = story.ok && books.ok
     const seconds = ((elapsedMs() - start) / 1_000).toFixed(1)
     const outcome = ok ? 'Everything is as it should be' : 'Something is wrong'
     tell.chapter(`${outcome}, after ${seconds} seconds on this machine`)
     if (values.json === true) {
       const line = {
         ok,
-        calls: told.calls,
-        charged_microdollars: json(told.charged),
+        calls: story.calls,
+        charged_microdollars: json(story.charged),
         trial_balance: json(books.total),
         holds_open: books.holdsOpen,
         journal: books.journal,

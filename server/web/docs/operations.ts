@@ -60,7 +60,7 @@ restart.</p>
 ETH on Base to the gas wallet; <code>npm run payments -- status</code> shows its address.</p>
 <h2 id="hub-payment-unresolved">HubPaymentUnresolved</h2>
 <p><strong>A payment has been open for two hours.</strong> Its authorization has expired, and the
-chain has not told the outcome. <code>npm run payments -- list</code> shows its next step. Usually
+chain has not shown the outcome. <code>npm run payments -- list</code> shows its next step. Usually
 the node is behind, or the job <code>resolve-payments</code> fails.</p>
 <h2 id="hub-queue-behind">HubQueueBehind</h2>
 <p><strong>Mails or webhook deliveries are an hour behind.</strong> The mail server or the

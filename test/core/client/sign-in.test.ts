@@ -40,7 +40,7 @@ describe('a client whose wallet signs in', () => {
     expect(await spent()).to.equal(usd('0.01'))
   })
 
-  it('signs for no higher price than it is told', async () => {
+  it('signs for no higher price than its limit', async () => {
     const calling = client.call('counted', '/work', {}, { signInUpTo: PRICE - 1n })
     const error: unknown = await calling.catch((reason: unknown) => reason)
     expect(String(error)).to.include('not signed')

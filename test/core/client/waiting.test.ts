@@ -86,7 +86,7 @@ describe('the client waits for a response', () => {
     expect([requests, waits]).to.deep.equal([1, []])
   })
 
-  it('no longer than it was told to', async () => {
+  it('no longer than the given time', async () => {
     steps = []
     expect(await failure(call('one', 600))).to.be.instanceOf(HubUnreachable)
     expect(requests).to.equal(2)

@@ -36,7 +36,7 @@ describe('the resolver of names', () => {
     expect(await resolver('old.test')).to.deep.equal([v4])
   })
 
-  it('tells a missing name from a failing server', async () => {
+  it('distinguishes a missing name from a failing server', async () => {
     expect(await failureOf('missing.test')).to.equal('ENOTFOUND')
     expect(await failureOf('broken.test')).to.equal('ESERVFAIL')
   })

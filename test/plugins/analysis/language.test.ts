@@ -11,7 +11,7 @@ const SAMPLES = readFileSync(new URL('./languages.txt', import.meta.url), 'utf8'
 const isServed = (code: string): boolean => code === 'en' || code === 'und'
 
 describe('analysis: languages', () => {
-  it('tells English from more than 20 languages in short texts', () => {
+  it('distinguishes English from more than 20 languages in short texts', () => {
     const long = SAMPLES.filter(([, text]) => text.length >= 20)
     const wrong = long.filter(([code, text]) => isForeign(detectLanguage(text)) === isServed(code))
     expect(new Set(long.map(([code]) => code)).size).to.be.above(30)

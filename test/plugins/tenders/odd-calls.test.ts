@@ -240,7 +240,7 @@ describe('tenders: results', () => {
     expect(item.award!.partial).to.equal(true)
   })
 
-  it('tell the changes that they declare', () => {
+  it('report the changes that they declare', () => {
     const { changes } = deriveFrom(call(), resultOf(lotResult(1)))
     expect(changes.map(({ event }) => event)).to.deep.equal(['awarded', 'correction_other'])
   })

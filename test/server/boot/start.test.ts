@@ -23,7 +23,7 @@ describe('a second hub', () => {
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  it('on a port that is taken is told which variable to set, and cleans up', async () => {
+  it('on a port in use fails, names the variable to set, and cleans up', async () => {
     const port = Number(new URL(first().url).port)
     const error = await startHub({
       config: { ...readConfig({}), dataDir, port, databaseUrl: database.url, jobs: false },

@@ -124,7 +124,7 @@ for (const [program, start] of Object.entries(PROXIES)) {
       expect(answer.text).to.include('charged_microdollars')
     })
 
-    it('tells the hub the address of the client, whatever the client claims', async () => {
+    it('passes on the address of the client, whatever the client claims', async () => {
       await read(send('/v1/services', undefined, { 'x-forwarded-for': '6.6.6.6' }))
       const logged = () => hub().logged().split('\n')
       const isIts = (line: string) => line.includes('"/v1/services"')

@@ -73,7 +73,7 @@ describe('a problem body', () => {
 })
 
 describe('whatever is thrown', () => {
-  it('is told as it is when it was expected', () => {
+  it('is returned unchanged if it was expected', () => {
     const fault = new Fault('not_found')
     expect(toFault(fault)).to.equal(fault)
   })

@@ -209,7 +209,7 @@ describe('outside readers of our offers', () => {
     })
 
     for (const [path, { price, keyed }] of Object.entries(SOLD)) {
-      it(`finds the 402 of ${path} valid, and the price that it was told`, async () => {
+      it(`finds the 402 of ${path} valid, with its price`, async () => {
         const { url, init } = shopping(path)
         const { authorization = '' } = init.headers
         const { headers } = await ask(url, url, {

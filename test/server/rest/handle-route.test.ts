@@ -105,7 +105,7 @@ describe('a request whose handler fails without telling the outcome', () => {
     })
   }
 
-  it('keeps what a fault tells by itself', async () => {
+  it('keeps the outcome that a fault states', async () => {
     const fault = new Fault('insufficient_credits')
     const { body } = await problemOf(CASES['a creation']!, fault)
     expect(body).to.include({ code: 'insufficient_credits', advice: fault.message })

@@ -115,7 +115,7 @@ describe('the sandbox chain', () => {
     expect(said.join()).to.contain('ended unexpectedly')
     await chain.stop()
   })
-  it('takes the port that it is told, and refuses one that is taken', async () => {
+  it('listens on the given port, and refuses one that is in use', async () => {
     const port = await freePort()
     const chain = await startChain({ dataDir, port })
     expect(chain.rpcUrl).to.equal(`http://127.0.0.1:${port}`)

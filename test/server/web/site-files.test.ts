@@ -17,7 +17,7 @@ describe('files of the site', () => {
   const home = mkdtempSync(join(tmpdir(), 'agenthub-download-'))
   after(() => rmSync(home, { recursive: true, force: true }))
 
-  it('tell crawlers which pages are public', async () => {
+  it('list the public pages for crawlers', async () => {
     const robots = await ask(hub().url, '/robots.txt')
     expect(robots.text).to.include('Disallow: /account\n').and.to.include('/sitemap.xml')
     const { text } = await ask(hub().url, '/sitemap.xml')
@@ -51,7 +51,7 @@ describe('files of the site', () => {
     expect(topup.text).to.not.include('canonical')
   })
 
-  it('include the command line, which pages tell to start', async function () {
+  it('include the command line that the pages start', async function () {
     this.timeout(60_000)
     const { text } = await ask(hub().url, '/', { headers: { accept: 'text/html' } })
     const [, address = ''] = /npx (http\S+\.tgz) register/.exec(text) ?? []

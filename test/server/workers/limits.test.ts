@@ -137,7 +137,7 @@ describe('limits over two processes', function () {
     }
   })
 
-  it('are told by each process for all of them: GET /metrics', async () => {
+  it('are reported by each process for all of them: GET /metrics', async () => {
     const read = async (): Promise<number> => {
       const { text } = await send(hub.port, { path: '/metrics' })
       const line =

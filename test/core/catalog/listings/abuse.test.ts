@@ -124,7 +124,7 @@ describe('abuse of the catalog', () => {
       await pay({ payer: 20, count: 1, status: 500 })
       expect(await warnings()).to.include('often_undelivered')
     })
-    it('is told from a seller that fails its payers', async () => {
+    it('is distinguished from a seller that fails its payers', async () => {
       await list({})
       await pay(...HONEST.map((each) => ({ ...each, status: 500 })))
       expect(await warnings()).to.include('often_undelivered')

@@ -35,7 +35,7 @@ describe('queries in other languages', () => {
     })
   }
 
-  it('tells the word that was asked for in the explanation', () => {
+  it('names the searched word in the explanation', () => {
     expect(readQuery('contraseña segura').spans[0]!.asked).to.equal('contrasena')
   })
 })

@@ -61,7 +61,7 @@ describe('the Merkle trees of the journal', () => {
     expect((await database.pool.query(ROWS)).rows).to.deep.equal(atOnce)
   })
 
-  it('grow by later entries, page by page, and stop when told', async () => {
+  it('grow by later entries, page by page, and stop on request', async () => {
     await post(40)
     await extendTrees(database.pool, undefined, 16)
     await post(40, 2)

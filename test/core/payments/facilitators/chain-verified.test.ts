@@ -54,7 +54,7 @@ describe('a facilitator over HTTP that lies', () => {
   const authorized = (to: Hex, value: bigint, nonce?: Hex) =>
     authorize(stack.wallets.agent.account, { to, value, ...(nonce && { nonce }) })
 
-  it('is not logged if it tells the truth', async () => {
+  it('is not logged if it is true', async () => {
     let tx = ''
     const settled = await buy(async (res, args) => {
       tx = await really(args)

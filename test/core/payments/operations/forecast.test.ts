@@ -70,7 +70,7 @@ describe('the forecast of a payment', () => {
     expect(nextStep).to.match(/waits for 600 blocks/)
   })
 
-  it('is overdue a minute after the deadline and tells the operator what to check', () => {
+  it('is overdue a minute after the deadline and says what the operator should check', () => {
     const validBefore = (seconds: number) => ({ validBefore: at(seconds - 30 - 2) })
     expect(forecastPayment(sold(validBefore(-60)), 1n).isOverdue).to.equal(false)
     const late = forecastPayment(sold(validBefore(-61)), 1n)

@@ -76,7 +76,7 @@ describe('ingestion from a journal that misbehaves', () => {
     expect(ted.asked[1]!.at - ted.asked[0]!.at).least(990)
   })
 
-  it('stays silent across runs if blocked or told to wait for long', async () => {
+  it('stays silent across runs if blocked or asked to wait for long', async () => {
     for (const odd of [{ status: 403 }, { status: 429, headers: { 'retry-after': '3600' } }]) {
       let isShut = true
       const { ingestion, ted, clock } = await given([issueOf(MONDAY, '41/2026', 6)], {

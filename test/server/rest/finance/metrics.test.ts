@@ -64,7 +64,7 @@ describe('metrics', () => {
     expect(metrics.get('process_resident_memory_bytes')).to.be.greaterThan(1_000_000)
   })
 
-  it('tell how many payments have been open for an hour and for a day', async () => {
+  it('count the payments that have been open for an hour and for a day', async () => {
     const { admin: owner, pool } = hub().database
     await owner.query(
       `ALTER TABLE hub.payment_intent DISABLE TRIGGER USER;
@@ -77,7 +77,7 @@ describe('metrics', () => {
     expect(metrics.get('hub_unresolved_payments_older{age="24h"}')).to.equal(1)
   })
 
-  it('tell what a subscriber and a replica of the database lack', async () => {
+  it('show how far a subscriber and a replica of the database lag behind', async () => {
     const { admin: owner, pool } = hub().database
     const slot = `replica_${process.pid}`
     await owner.query('SELECT pg_create_physical_replication_slot($1, true)', [slot])
