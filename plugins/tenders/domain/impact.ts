@@ -22,9 +22,10 @@ export function impactOf(
   const hours = hoursBetween(before, after)
   const delta = valueDelta(before, after)
   const isDeadline = event === 'correction_other' && circumstances.signal === 'deadline'
+  const summary = summaryOf(event, { before, after }, moveOf(days, hours), circumstances)
   return {
     level: isDeadline ? 'high' : levelOf(event, delta?.pct ?? null),
-    summary: `${summaryOf(event, { before, after }, moveOf(days, hours), circumstances)}${notesOf(circumstances)}`,
+    summary: `${summary}${notesOf(circumstances)}`,
     days_delta: days,
     hours_delta: hours,
     value_delta: delta?.amount ?? null,
