@@ -65,22 +65,52 @@ function foldDuplicates(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
   return kept
 }
 
-/** Words of name, tags and description; numbers and paths do not tell listings apart. */
-const wordsOf = memoizeByObject(({ vector }: Candidate): ReadonlySet<string> => {
+const NO_NUMBERS = /^\D*$/
+
+/**
+ * Hashes of the words of name, tags and description, ascending; numbers and paths do not tell
+ * listings apart. Computed once per version of a document, whose names the index cache holds.
+ */
+function wordHashes({ names, vector }: Candidate): Int32Array {
+  const known = hashesByNames.get(names)
+  if (known) return known
   const words = vector.split(' ').flatMap((term) => {
     const end = term.lastIndexOf(':')
     const isText = ['A', 'B', 'C'].some((field) => term.includes(field, end))
     const word = term.slice(0, end)
-    return isText && !/\d/.test(word) ? [word] : []
+    return isText && NO_NUMBERS.test(word) ? [hashOf(word)] : []
   })
-  return new Set(words)
-})
+  const hashes = Int32Array.from(new Set(words)).sort()
+  hashesByNames.set(names, hashes)
+  return hashes
+}
+
+const hashesByNames = new WeakMap<readonly string[], Int32Array>()
+
+/** FNV-1a. */
+function hashOf(word: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < word.length; i++) hash = Math.imul(hash ^ word.charCodeAt(i), 0x01000193)
+  return hash | 0
+}
 
 function isNearDuplicate(a: Candidate, b: Candidate): boolean {
   if (Math.min(a.words, b.words) < DUPLICATE_FROM * Math.max(a.words, b.words)) return false
-  const [words, others] = [wordsOf(a), wordsOf(b)]
-  const common = [...words].filter((word) => others.has(word)).length
-  return common >= DUPLICATE_FROM * (words.size + others.size - common)
+  const [words, others] = [wordHashes(a), wordHashes(b)]
+  const common = countCommon(words, others)
+  return common >= DUPLICATE_FROM * (words.length + others.length - common)
+}
+
+/** Counts the numbers that two ascending lists share. */
+function countCommon(a: Int32Array, b: Int32Array): number {
+  let common = 0
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const difference = a[i]! - b[j]!
+    if (difference === 0) common++
+    if (difference <= 0) i++
+    if (difference >= 0) j++
+  }
+  return common
 }
 
 /** Moves hits of a seller that already has two of the first five behind these. Pure. */

@@ -4,11 +4,19 @@ import { LRUCache } from 'lru-cache'
 
 /** Dimensions of the vectors; test/support/train-word-vectors.ts writes them. */
 export const DIMENSIONS = 48
+/** Axes that are compared first; the axes are sorted by variance. */
+const FIRST_AXES = 12
 /** Similar words of so many words are cached. */
 const CACHE_MAX = 2_000
 
 const unpack = (file: string): Buffer =>
   brotliDecompressSync(readFileSync(new URL(`./data/${file}`, import.meta.url)))
+
+function lengthOf(vector: Int8Array): number {
+  let sum = 0
+  for (let i = 0; i < vector.length; i++) sum += vector[i]! ** 2
+  return Math.sqrt(sum)
+}
 
 /** Word with the cosine of the angle to another one. */
 export interface RelatedWord {
@@ -26,6 +34,8 @@ export class WordVectors {
   readonly #words: string[] = []
   readonly #values: Int8Array
   readonly #lengths: Float32Array
+  /** Lengths without the first axes. */
+  readonly #rests: Float32Array
   readonly #related = new LRUCache<string, readonly RelatedWord[]>({ max: CACHE_MAX })
 
   constructor() {
@@ -38,7 +48,12 @@ export class WordVectors {
     }
     this.#values = new Int8Array(unpack('vectors.br'))
     this.#lengths = new Float32Array(lines.length)
-    for (let row = 0; row < lines.length; row++) this.#lengths[row] = lengthOf(this.#vectorAt(row))
+    this.#rests = new Float32Array(lines.length)
+    for (let row = 0; row < lines.length; row++) {
+      const vector = this.#vectorAt(row)
+      this.#lengths[row] = lengthOf(vector)
+      this.#rests[row] = lengthOf(vector.subarray(FIRST_AXES))
+    }
   }
 
   /** Returns the frequency rank of a word; undefined if it is no frequent English word. */
@@ -73,12 +88,21 @@ export class WordVectors {
     return found
   }
 
+  /** Compares the first axes of each word, and the others only if they can reach `min`. */
   #nearest(row: number, min: number, limit: number): RelatedWord[] {
     const found: RelatedWord[] = []
+    const [own, values] = [this.#vectorAt(row), this.#values]
+    const [length, rest] = [this.#lengths[row]!, this.#rests[row]!]
     for (let other = 0; other < this.#words.length; other++) {
-      if (other === row) continue
-      const similarity = this.#cosine(row, other)
-      if (similarity >= min) found.push({ word: this.#words[other]!, similarity })
+      const from = other * DIMENSIONS
+      let product = 0
+      for (let i = 0; i < FIRST_AXES; i++) product += own[i]! * values[from + i]!
+      const needed = min * length * this.#lengths[other]!
+      if (product + rest * this.#rests[other]! < needed || other === row) continue
+      for (let i = FIRST_AXES; i < DIMENSIONS; i++) product += own[i]! * values[from + i]!
+      if (product < needed) continue
+      const similarity = product / (length * this.#lengths[other]! || 1)
+      found.push({ word: this.#words[other]!, similarity })
     }
     return found.toSorted((a, b) => b.similarity - a.similarity).slice(0, limit)
   }
@@ -97,12 +121,6 @@ export class WordVectors {
 }
 
 /** Returns the length of a vector; its elements are too small to overflow a sum of squares. */
-function lengthOf(vector: Int8Array): number {
-  let sum = 0
-  for (let i = 0; i < DIMENSIONS; i++) sum += vector[i]! ** 2
-  return Math.sqrt(sum)
-}
-
 let loaded: WordVectors | undefined
 /** Word vectors of this process, loaded at the first use. */
 export const wordVectors = (): WordVectors => (loaded ??= new WordVectors())
