@@ -134,7 +134,7 @@ tos, terms of service
 faq, frequently asked questions
 cta, call to action
 ad, advertisement
-a11y, wcag, web accessibility, accessibility check, accessibility audit
+a11y, web accessibility
 rss, atom feed
 mx, mail exchange
 ns, name server
