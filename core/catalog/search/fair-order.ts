@@ -65,8 +65,6 @@ function foldDuplicates(ranked: readonly ScoredCandidate[]): ScoredCandidate[] {
   return kept
 }
 
-const NO_NUMBERS = /^\D*$/
-
 /**
  * Hashes of the words of name, tags and description, ascending; numbers and paths do not tell
  * listings apart. Computed once per version of a document, whose names the index cache holds.
@@ -78,7 +76,7 @@ function wordHashes({ names, vector }: Candidate): Int32Array {
     const end = term.lastIndexOf(':')
     const isText = ['A', 'B', 'C'].some((field) => term.includes(field, end))
     const word = term.slice(0, end)
-    return isText && NO_NUMBERS.test(word) ? [hashOf(word)] : []
+    return isText && !/\d/.test(word) ? [hashOf(word)] : []
   })
   const hashes = Int32Array.from(new Set(words)).sort()
   hashesByNames.set(names, hashes)
