@@ -38,6 +38,16 @@ data-chain-id="${USDC_BASE.chainId}" data-asset="${USDC_BASE.address}" data-pay-
     genesis !== undefined && html` data-genesis="${genesis}"`
   }>${body}<p role="status" aria-live="polite"></p></section>`
 
+const STEPS = ['Sign', 'Confirm', 'Credited'] as const
+
+/** Steps of a purchase, from the signature to the credits. */
+export const paymentSteps = (current: (typeof STEPS)[number]): Html =>
+  html`<ol class="payment-steps" aria-label="Steps">${STEPS.map(
+    (step) => html`<li${step === current && CURRENT_STEP}>${step}</li>`,
+  )}</ol>`
+
+const CURRENT_STEP = html` aria-current="step"`
+
 /** Button that pays with the wallet of the browser. */
 export const payment = (purchase: Purchase, terms: PaymentTerms): Html =>
   paymentSection(

@@ -17,15 +17,17 @@ import type { InProcessApi } from '../../rest/in-process.ts'
 import { inputFault } from '../../rest/input-errors.ts'
 import type { ListPage } from '../../rest/paging.ts'
 import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
-import { selectOptions } from '../form.ts'
+import { selectOptions, viewSwitch } from '../form.ts'
 import { formatDollars } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import type { PageContent, Site } from '../layout.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../page.ts'
+import { withQuery } from '../table.ts'
 import {
   otherWays,
   type Purchase,
   payment,
+  paymentSteps,
   pendingPayment,
   purchasePath,
   receipt,
@@ -34,6 +36,8 @@ import {
 } from './topup-purchase.ts'
 
 const DEFAULT_AMOUNT = '5.00'
+/** Amounts to choose from, in dollars. */
+const PRESETS = ['5', '20', '50', '100'] as const
 
 const Query = z.object({
   amount_usd: z.string().trim().max(64).default(DEFAULT_AMOUNT),
@@ -111,15 +115,19 @@ async function purchaseParts(deps: TopupDeps, key: KeyCredits, purchase: Purchas
   const amount = claim?.amount ?? purchase.amount
   const title = `Top up ${formatDollars(amount)}`
   if (claim && isCredited(claim)) {
-    const main = receipt(purchase, { ...claim, payer: claim.key.payer })
+    const paid = receipt(purchase, { ...claim, payer: claim.key.payer })
+    const main = html`${paymentSteps('Credited')}${paid}`
     return { title, main, scripts: [] }
   }
   const terms = { treasury, genesis: await deps.genesis() }
   const scripts = [COPY_SCRIPT, TOPUP_SCRIPT]
-  if (claim) return { title, main: pendingPayment({ ...purchase, amount }, terms), scripts }
+  if (claim) {
+    const pending = pendingPayment({ ...purchase, amount }, terms)
+    return { title, main: html`${paymentSteps('Confirm')}${pending}`, scripts }
+  }
   const recent = mine ? await listRecentPurchases(deps.pool, key.credits.code) : []
   const ways = { baseUrl: baseUrl(), command: command(), sandbox: site.sandbox }
-  const main = html`<p class="lead">Credits for the key
+  const main = html`${paymentSteps('Sign')}${presets(purchase)}<p class="lead">Credits for the key
 ${mine?.name && html`<strong>${mine.name}</strong>,`} <code>${keyId}</code>,
 paid in USDC on Base.</p>${recentPayments(recent)}${payTest && testPayment(purchase)}${payment(
     purchase,
@@ -127,6 +135,15 @@ paid in USDC on Base.</p>${recentPayments(recent)}${payTest && testPayment(purch
   )}${otherWays(purchase, ways)}`
   return { title, main, scripts }
 }
+
+/** Links to the same top-up with another amount. */
+const presets = ({ keyId, amount }: Purchase): Html =>
+  viewSwitch(
+    'Amount',
+    Object.fromEntries(PRESETS.map((preset) => [preset, formatDollars(usd(preset))])),
+    PRESETS.find((preset) => usd(preset) === amount) ?? '',
+    (preset) => withQuery('/topup', { key_id: keyId, amount_usd: preset }),
+  )
 
 const DOLLARS = /^\$?(\d{1,5}(?:\.\d{1,6})?)$/
 const BOUNDS = [MIN_TOP_UP, MAX_PURCHASE_MICROS].map(formatDollars)
@@ -182,7 +199,10 @@ function form({ keyId, amount, keys }: FormValues, errors?: FormErrors): Html {
 required size="34" spellcheck="false"${errorAttributes('key', errors)}>`
   }${errorText('key', errors)}</div><div><label for="amount_usd">Amount (USD)</label>
 <input id="amount_usd" name="amount_usd" value="${amount}" inputmode="decimal" size="8"
-required${errorAttributes('amount', errors)}>${errorText('amount', errors)}</div>
+list="amounts" required${errorAttributes('amount', errors)}>${errorText('amount', errors)}
+<datalist id="amounts">${PRESETS.map(
+    (preset) => html`<option value="${preset}"></option>`,
+  )}</datalist></div>
 <button type="submit"${!isFirst && html` class="plain"`}>Continue</button></form>${
     isFirst &&
     keys.length === 0 &&

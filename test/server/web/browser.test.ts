@@ -92,6 +92,8 @@ describe('pages in a browser', function () {
       await page.goto(pageLink)
       expect(await page.$eval('#flash', (each) => each.textContent)).to.include('Credited $5.00.')
       expect(await page.$('#pay')).to.equal(null)
+      const step = await page.$eval('[aria-current=step]', (each) => each.textContent)
+      expect(step).to.equal('Credited')
       await close()
     })
 
@@ -130,7 +132,11 @@ describe('pages in a browser', function () {
     it('adds test credits in a sandbox, without JavaScript, once', async () => {
       const tab = await tabs.open({ cookie: account.person.cookie, scripts: false })
       const before = await hub().balance(account.keyId)
-      await tab.go(`/topup?key_id=${account.keyId}&amount_usd=5`)
+      await tab.go(`/topup?key_id=${account.keyId}&amount_usd=20`)
+      await Promise.all([
+        tab.page.waitForNavigation(),
+        tab.page.click('.view-switch a[href$="amount_usd=5"]'),
+      ])
       const address = tab.page.url()
       await tab.send('test')
       expect(await tab.text()).to.match(/Credited \$5\.00\.[^]*New balance/)

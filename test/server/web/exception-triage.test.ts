@@ -44,7 +44,7 @@ describe('proposed matches of exceptions', () => {
 describe('triage of exceptions in a browser', function () {
   this.timeout(180_000) // starting the browser takes time
   const admin = createAdmin()
-  const tabs = useTabs(() => hub().url, { phoneWidth: 360, targets: false })
+  const tabs = useTabs(() => hub().url)
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
 
   const plant = async (amounts: readonly number[]): Promise<readonly string[]> => {

@@ -21,7 +21,7 @@ import { walletTransferTests } from './wallet-transfer-tests.ts'
 describe('pages of finance and administrators in a browser', function () {
   this.timeout(120_000)
   const admin = createAdmin()
-  const tabs = useTabs(() => hub().url, { phoneWidth: 360, targets: false })
+  const tabs = useTabs(() => hub().url)
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ann: Person
   let fay: Person

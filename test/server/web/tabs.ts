@@ -19,14 +19,8 @@ const PRINTED_CONTROLS = `[...document.querySelectorAll(
   ':is(.main-nav, .sidebar) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
-/** Strictness of `assertAccessible`. */
-interface TabChecks {
-  /** @defaultValue 320 */
-  readonly phoneWidth?: number
-  /** False to allow targets below 24 px. @defaultValue true */
-  readonly targets?: boolean
-}
-
+/** Width of the narrowest phones, in CSS pixels. */
+const PHONE_WIDTH = 320
 /** Width of A4 without margins, in CSS pixels. */
 const PAPER_WIDTH = 680
 
@@ -40,7 +34,7 @@ export interface TabOptions {
 }
 
 /** One browser for all tests of a `describe`; each tab has its own cookies. */
-export function useTabs(url: () => string, { phoneWidth = 320, targets = true }: TabChecks = {}) {
+export function useTabs(url: () => string) {
   let browser: Browser
   let networks = 0 // rate limits count visitors by network: each tab gets its own
   before(async function () {
@@ -102,16 +96,16 @@ export function useTabs(url: () => string, { phoneWidth = 320, targets = true }:
     await assertNone(PRINTED_CONTROLS, 'prints controls')
     await assertFits('is wider than paper')
     await page.emulateMediaType('screen')
-    await emulate({ width: phoneWidth })
+    await emulate({ width: PHONE_WIDTH })
     await assertFits('scrolls sideways')
     await assertNone(CLIPPED_TABLES, 'hides a column on a phone')
     await injectAxe(page)
-    if (targets) await assertClean('targets', ', on a phone')
+    await assertClean('targets', ', on a phone')
     await emulate({ scheme: 'dark', width: 1_200 })
     await assertClean('contrast', ', dark')
     await emulate({ scheme: 'light', width: 1_200 })
     await assertClean('contrast')
-    if (targets) await assertClean('targets')
+    await assertClean('targets')
     await assertClean('structure')
     const unexpected = errors.filter((text) => status === 200 || !text.includes(String(status)))
     expect(unexpected, path).to.deep.equal([])
