@@ -5652,15 +5652,21 @@ BEGIN
     SELECT (l.j).shard, (l.j).seq, l.amount, l.value_at, l.j FROM line l
     WHERE (l.value_at, (l.j).shard, (l.j).seq) > (p_start, p_shard, p_seq)
     ORDER BY l.value_at, (l.j).shard, (l.j).seq LIMIT p_limit
+  ), contra AS (
+    SELECT o.shard, o.seq, array_agg(o.code ORDER BY o.n) AS codes
+    FROM (SELECT g.shard, g.seq, a.code, min(l.n) AS n
+      FROM page g CROSS JOIN LATERAL legs(g.j) l JOIN account a ON a.id = l.account
+      WHERE l.account <> wanted.id GROUP BY g.shard, g.seq, a.code) o
+    GROUP BY o.shard, o.seq
   )
   SELECT coalesce(json_agg(json_build_object('shard', g.shard, 'seq', g.seq::text, 'id', (g.j).id,
       'event', k.event, 'amount', g.amount::text, 'meta', (g.j).meta,
       'bookedAt', to_char((g.j).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       'valueAt', to_char(g.value_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-      'contra', ARRAY(SELECT a.code FROM legs(g.j) l JOIN account a ON a.id = l.account
-        WHERE l.account <> wanted.id GROUP BY a.code ORDER BY min(l.n)))
+      'contra', coalesce(x.codes, '{}'))
     ORDER BY g.value_at, g.shard, g.seq), '[]')
-  INTO statement.lines FROM page g JOIN kind k ON k.id = (g.j).kind;
+  INTO statement.lines FROM page g JOIN kind k ON k.id = (g.j).kind
+    LEFT JOIN contra x USING (shard, seq);
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.statement(text,timestamp with time zone,timestamp with time zone,smallint,bigint,timestamp with time zone,integer) TO hub_app;
 
