@@ -94,6 +94,7 @@ describe('the database', () => {
     expect(await functionsOf('hub_app')).to.deep.equal([
       'account_group',
       'add_checkpoint',
+      'add_cosignature',
       'add_heads_checkpoint',
       'add_signed_head',
       'add_signing_key',
