@@ -15,7 +15,7 @@ describe('pages of the hub', () => {
     '/': 'APIs for agents',
     '/search': 'Search',
     '/search?q=sentiment&type=native&max_price=0.01': 'Why: ',
-    '/services': 'says back what it was told',
+    '/services': 'returns the text that it was sent',
     '/services/analysis': 'POST /sentiment',
     '/status': 'Status',
     '/topup': 'Key and amount',
