@@ -18,7 +18,7 @@ export const HEALTH_AREAS = [
   'chain',
 ] as const
 
-/** Figure of one part of the hub, judged by the limits of the alerts. */
+/** Figure of one part of the hub, judged by the limit of its alert if there is one. */
 export interface HealthCheck {
   readonly area: (typeof HEALTH_AREAS)[number]
   readonly name: string
@@ -28,8 +28,8 @@ export interface HealthCheck {
   readonly unit: 'seconds' | 'entries' | 'bytes' | 'percent' | 'count' | 'block'
 }
 
-/** Limits in seconds, like those of `server/deploy/prometheus/alerts.yml`. */
-const LIMITS = {
+/** Limits in seconds; those of `server/deploy/prometheus/alerts.yml` where it has an alert. */
+export const LIMITS = {
   checkpoint: 600,
   verified: 600,
   reconciled: 600,
@@ -45,25 +45,30 @@ const LIMITS = {
 const JOB_PERIODS = 3
 /** Shortest limit of a job, in seconds. */
 const JOB_MIN = 180
-const REPLICA_BYTES = 2 ** 30
+export const REPLICA_BYTES = 2 ** 30
 
-interface ShardState {
-  /** Entries without a signed checkpoint. */
+/** What is not signed yet. */
+interface Unsigned {
   readonly waiting: number
-  /** Seconds since the last checkpoint. */
-  readonly age: number
+  /** Seconds since the oldest of it was written; null if nothing waits. */
+  readonly age: number | null
 }
 
+/** Entries of a shard without a signed checkpoint. */
 const SHARD = `
-  SELECT (h.seq - coalesce(c.seq, 0))::float8 AS waiting,
-    extract(epoch FROM clock_timestamp() - coalesce(c.at, h.at))::float8 AS age
-  FROM ledger.head h LEFT JOIN LATERAL (SELECT seq, at FROM ledger.checkpoint x
-    WHERE x.shard = $1 ORDER BY x.seq DESC LIMIT 1) c ON true WHERE h.shard = $1`
+  SELECT (h.seq - c.seq)::float8 AS waiting,
+    extract(epoch FROM clock_timestamp() - (SELECT s.at FROM ledger.seal s
+      WHERE s.shard = $1 AND s.seq_to > c.seq ORDER BY s.seq_to LIMIT 1))::float8 AS age
+  FROM ledger.head h CROSS JOIN LATERAL (
+    SELECT coalesce(max(x.seq), 0) AS seq FROM ledger.checkpoint x WHERE x.shard = $1) c
+  WHERE h.shard = $1`
 
-/** Checkpoints of shards that no signed root covers yet. */
+/** Checkpoints of shards that no signed root covers. */
 const HEADS = `
-  SELECT coalesce((SELECT max(index) + 1 FROM ledger.signed_head), 0)
-    - coalesce((SELECT max(size) FROM ledger.heads_checkpoint), 0) AS waiting`
+  SELECT count(*)::float8 AS waiting,
+    extract(epoch FROM clock_timestamp() - min(c.at))::float8 AS age
+  FROM ledger.signed_head s JOIN ledger.checkpoint c USING (shard, seq, audit)
+  WHERE s.index >= (SELECT coalesce(max(size), 0) FROM ledger.heads_checkpoint)`
 
 const INDEXES = `
   SELECT count(*) FILTER (WHERE NOT i.indisvalid)::integer AS invalid,
@@ -75,7 +80,7 @@ const INDEXES = `
 export async function readHubHealth(pool: Pool): Promise<readonly HealthCheck[]> {
   const [shards, heads, indexes, verification, operating] = await Promise.all([
     readShardStates(pool),
-    pool.query<{ waiting: bigint }>(HEADS),
+    pool.query<Unsigned>(HEADS),
     pool.query<{ invalid: number; bytes: number | null }>(INDEXES),
     readLastVerification(pool),
     readOperatingFigures(pool),
@@ -84,14 +89,14 @@ export async function readHubHealth(pool: Pool): Promise<readonly HealthCheck[]>
   const soundAge = verification?.soundAgeSeconds ?? null
   return [
     ...shards.map(({ shard, ...state }): HealthCheck => {
-      const isGood = isSigned(state)
-      return { area: 'shards', name: String(shard), isGood, value: state.waiting, unit: 'entries' }
+      const [isGood, value] = [isInTime(state), state.waiting]
+      return { area: 'shards', name: String(shard), isGood, value, unit: 'entries' }
     }),
     {
       area: 'heads',
       name: 'checkpoints outside the tree',
-      isGood: shards.every(isSigned),
-      value: Number(heads.rows[0]!.waiting),
+      isGood: isInTime(heads.rows[0]!),
+      value: heads.rows[0]!.waiting,
       unit: 'count',
     },
     {
@@ -104,14 +109,13 @@ export async function readHubHealth(pool: Pool): Promise<readonly HealthCheck[]>
   ]
 }
 
-const isSigned = ({ waiting, age }: ShardState): boolean =>
-  waiting === 0 || age <= LIMITS.checkpoint
+const isInTime = ({ age }: Unsigned): boolean => (age ?? 0) <= LIMITS.checkpoint
 
 async function readShardStates(pool: Pool) {
   const shards = await readShards(pool)
   return Promise.all(
     shards.map(async (shard) => {
-      const { rows } = await pool.query<ShardState>(SHARD, [shard])
+      const { rows } = await pool.query<Unsigned>(SHARD, [shard])
       return { shard, ...rows[0]! }
     }),
   )
@@ -143,7 +147,7 @@ const operatingChecks = (found: OperatingFigures): readonly HealthCheck[] => [
     return { ...check, isGood: check.isGood && (failingSeconds ?? 0) <= LIMITS.failing }
   }),
   ...found.queues.map(({ queue, oldestSeconds }) =>
-    ageCheck('queues', queue, oldestSeconds, LIMITS[queue as keyof typeof LIMITS]),
+    ageCheck('queues', queue, oldestSeconds, LIMITS[queue]),
   ),
   ...[...found.subscribers].map(
     ([name, behind]): HealthCheck => ({

@@ -15,7 +15,7 @@ export interface JobFigures {
 
 /** Work that waits to be done. */
 interface QueueFigures {
-  readonly queue: string
+  readonly queue: 'mail' | 'webhooks' | 'payouts' | 'exports'
   readonly pending: bigint
   readonly oldestSeconds: number
 }

@@ -21,7 +21,11 @@ const HealthBoard = z.object({
     z.object({
       area: z.enum(HEALTH_AREAS),
       name: z.string(),
-      good: z.boolean().meta({ description: 'False if an alert of the deployment kit fires.' }),
+      good: z
+        .boolean()
+        .meta({
+          description: 'False beyond its limit, which is that of the alert if there is one.',
+        }),
       value: z.number().nullable(),
       unit: z.enum(['seconds', 'entries', 'bytes', 'percent', 'count', 'block']),
     }),

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
+import { LIMITS, REPLICA_BYTES } from '../../../core/finance/hub-health.ts'
 import { readOperatingFigures } from '../../../core/finance/operating-figures.ts'
 import { createLog } from '../../../core/log.ts'
 import { logFailure, outagesOf } from '../../../core/outages.ts'
@@ -63,6 +64,23 @@ describe('the rules of Prometheus and the dashboard', () => {
     const linked = (await readRules()).map(({ annotations }) => annotations.runbook_url)
     expect(linked.map((url) => url.split('#')[1])).to.have.members(sections)
     expect(new Set(linked.map((url) => url.split('#')[0]))).to.have.property('size', 1)
+  })
+
+  it('have the limits of the health board', async () => {
+    const rules = await readRules()
+    const limitOf = (alert: string) =>
+      Number(/> (\d+)/.exec(rules.find((rule) => rule.alert === alert)!.expr)![1])
+    expect(LIMITS).to.include({
+      verified: limitOf('HubLedgerNotVerified'),
+      reconciled: limitOf('HubNotReconciled'),
+      failing: limitOf('HubJobFailing'),
+      mail: limitOf('HubQueueBehind'),
+      webhooks: limitOf('HubQueueBehind'),
+      payouts: limitOf('HubPayoutsStuck'),
+      backup: limitOf('HubBackupOld'),
+      drill: limitOf('HubRestoreDrillOld'),
+    })
+    expect(REPLICA_BYTES).to.equal(limitOf('HubReplicaBehind'))
   })
 
   it('are accepted by promtool', async function () {

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { RetainedCheckpoints } from '../../../core/ledger/retained-checkpoints.ts'
+import { verifySince } from '../../../core/ledger/verify/incremental.ts'
 import { usd } from '../../../core/money.ts'
 import { type ApiResponse, ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -154,5 +156,50 @@ describe('a plugin provider', () => {
       late: false,
       fails: false,
     })
+  })
+
+  it('sells on a hub whose board counts the age of what is unsigned, not of the last root', async () => {
+    const { admin: owner, pool } = hub().database
+    const states = async () => {
+      const { body } = await ask(hub().url, '/v1/admin/health', { key: await admin.key(hub()) })
+      const checks = body['checks'] as { area: string; good: boolean; value: number }[]
+      return checks.flatMap(({ area, ...state }) =>
+        area === 'shards' || (area === 'heads' && state.value > 0) ? [state] : [],
+      )
+    }
+    await verifySince(pool, {
+      key: hub().hub.secretKeys.signingKey(),
+      retained: new RetainedCheckpoints(hub().dataDir),
+    })
+    expect((await states()).every(({ good, value }) => good && value === 0)).to.equal(true)
+    await owner.query(`ALTER TABLE ledger.checkpoint DISABLE TRIGGER USER;
+      ALTER TABLE ledger.heads_checkpoint DISABLE TRIGGER USER;
+      ALTER TABLE ledger.seal DISABLE TRIGGER USER`)
+    const age = (interval: string) =>
+      owner.query(`UPDATE ledger.checkpoint SET at = at - interval '${interval}';
+        UPDATE ledger.seal SET at = at - interval '${interval}'`)
+    await age('2 hours')
+    await hub().credit(bob.keyId, usd('1'))
+    const waiting = (await states()).filter(({ value }) => value > 0)
+    expect(waiting.map(({ good }) => good)).to.deep.equal([true])
+    await age('11 minutes')
+    expect((await states()).filter(({ good }) => !good)).to.deep.equal([
+      { ...waiting[0], good: false },
+    ])
+    const { rows: roots } = await owner.query<{ size: bigint; note: string; key: string }>(
+      'DELETE FROM ledger.heads_checkpoint RETURNING size, note, key',
+    )
+    expect((await states()).filter(({ good }) => !good)).to.have.length(2)
+    for (const { size, note, key } of roots) {
+      await owner.query('INSERT INTO ledger.heads_checkpoint VALUES ($1, $2, $3)', [
+        size,
+        note,
+        key,
+      ])
+    }
+    await owner.query(`UPDATE ledger.checkpoint SET at = at + interval '2 hours 11 minutes';
+      UPDATE ledger.seal SET at = at + interval '11 minutes';
+      UPDATE ledger.seal s SET at = s.at + interval '2 hours'
+      FROM ledger.checkpoint c WHERE c.shard = s.shard AND s.seq_to <= c.seq`)
   })
 })

@@ -12,6 +12,7 @@ const CACHE_MAX = 2_000
 const unpack = (file: string): Buffer =>
   brotliDecompressSync(readFileSync(new URL(`./data/${file}`, import.meta.url)))
 
+/** Returns the length of a vector; its elements are too small to overflow a sum of squares. */
 function lengthOf(vector: Int8Array): number {
   let sum = 0
   for (let i = 0; i < vector.length; i++) sum += vector[i]! ** 2
@@ -120,7 +121,6 @@ export class WordVectors {
   }
 }
 
-/** Returns the length of a vector; its elements are too small to overflow a sum of squares. */
 let loaded: WordVectors | undefined
 /** Word vectors of this process, loaded at the first use. */
 export const wordVectors = (): WordVectors => (loaded ??= new WordVectors())

@@ -17,7 +17,7 @@ export const trendsPage = (): AnyPage =>
   page(PATH, {
     render: async ({ api }) => {
       const { data: months } = await api<TrendsJson>('GET /v1/finance/trends')
-      const parts = CHARTS.map(({ compared, ...each }) => trend(months, each, compared))
+      const parts = CHARTS.map((each) => trend(months, each))
       return {
         title: 'Trends',
         tabs: FINANCE_TABS,
@@ -36,9 +36,11 @@ interface Trend {
   readonly figures: Readonly<Record<string, Figure>>
   readonly shape: 'bars' | 'lines'
   readonly empty: string
+  /** True for figures of a period, which the month before is compared with. */
+  readonly compared: boolean
 }
 
-const CHARTS: readonly (Trend & { readonly compared: boolean })[] = [
+const CHARTS: readonly Trend[] = [
   {
     title: 'Sales',
     note: 'What callers paid: providers’ APIs before refunds, first-party services after them.',
@@ -84,8 +86,10 @@ const CHARTS: readonly (Trend & { readonly compared: boolean })[] = [
   },
 ]
 
-function trend(months: readonly Month[], each: Trend, compared: boolean): Html {
-  const { title, note, figures, shape, empty } = each
+function trend(
+  months: readonly Month[],
+  { title, note, figures, shape, empty, compared }: Trend,
+): Html {
   const series = Object.entries(figures).map(([name, figure]) => ({
     name,
     values: months.map((month) => BigInt(month[figure])),
