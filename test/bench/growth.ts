@@ -1,14 +1,9 @@
-import { rmSync } from 'node:fs'
 import type { Pool } from 'pg'
-import { migrate } from '../../core/db/migrate.ts'
-import { openDatabase } from '../../core/db/open.ts'
-import { createPool } from '../../core/db/pool.ts'
-import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
 import { cpuMeter } from './cpu-meter.ts'
-import { newFolder } from './folder.ts'
 import { ourCalls } from './ledger/calls.ts'
 import { load, median, rounded } from './load.ts'
 import type { Report, Table, Target } from './report.ts'
+import { withBulkLedger } from './with-bulk-ledger.ts'
 
 const SHARDS = 2
 const BATCH = 200
@@ -28,7 +23,6 @@ const GOALS = { rows: 1e8, keys: 1e6, services: 1e4 } as const
 const FLAT_PERCENT = 10
 
 type Dimension = keyof typeof GOALS
-type Size = typeof USUAL
 
 interface Point {
   readonly size: number
@@ -65,37 +59,22 @@ export async function growth(entries = String(ENTRIES_MAX)): Promise<Report> {
 async function measureAll(name: Dimension, sizes: readonly number[]): Promise<readonly Point[]> {
   const points: Point[] = []
   for (const size of sizes) {
-    const usual = { ...USUAL, [name]: size }
-    const measured = await withLedger(usual, async (ledger, measure) => {
-      // Each key buys credits first; then come the rows of calls.
-      await ledger.load(2 * Math.ceil((usual.keys + usual.rows) / BATCH / SHARDS / 2) + 2)
-      return measure()
-    })
-    points.push({ size, cpuUs: measured })
+    const sizesOf: Record<Dimension, number> = { ...USUAL, [name]: size }
+    const { rows, keys, services } = sizesOf
+    // Each key buys credits first; then come the rows of calls.
+    const batches = 2 * Math.ceil((keys + rows) / BATCH / SHARDS / 2) + 2
+    const options = { agents: keys, providers: services, shards: SHARDS, batch: BATCH }
+    const times = { start: START, stepMs: STEP_MS }
+    const cpuUs = await withBulkLedger(
+      { ...options, ...times, batches, connections: CONNECTIONS },
+      async ({ owner, hub, books }) => {
+        await books.load(batches)
+        return measureCall(owner, hub)
+      },
+    )
+    points.push({ size, cpuUs })
   }
   return points
-}
-
-/** Runs `work` on a ledger in a database of its own. */
-async function withLedger<T>(
-  { keys, services }: Size,
-  work: (ledger: BulkLedger, measure: () => Promise<number>) => Promise<T>,
-): Promise<T> {
-  const dataDir = newFolder()
-  const database = await openDatabase({ dataDir })
-  const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: CONNECTIONS, role: 'hub_finance' })
-  try {
-    await migrate(database.url)
-    await owner.query('SELECT ledger.ensure_partitions(2)')
-    const options = { agents: keys, providers: services, shards: SHARDS, batch: BATCH }
-    const ledger = await bulkLedger(owner, { ...options, start: START, stepMs: STEP_MS })
-    return await work(ledger, () => measureCall(owner, hub))
-  } finally {
-    await Promise.all([owner.end(), hub.end()])
-    await database.close()
-    rmSync(dataDir, { recursive: true, force: true })
-  }
 }
 
 /** Returns the CPU time of a reserve and its settle, in microseconds. */

@@ -1,14 +1,10 @@
 import { fork } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { elapsedMs } from '../../core/clock.ts'
 import { signingKeyOf } from '../../core/crypto/signing-key.ts'
-import { migrate } from '../../core/db/migrate.ts'
-import { openDatabase } from '../../core/db/open.ts'
-import { createPool } from '../../core/db/pool.ts'
 import { financialStatement, STATEMENTS } from '../../core/finance/financial-statements.ts'
 import { parseReportPeriod, previousPeriod } from '../../core/finance/report-period.ts'
 import { balanceAt } from '../../core/ledger/history/balance.ts'
@@ -17,11 +13,11 @@ import { statement } from '../../core/ledger/history/statement.ts'
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
-import { type BulkLedger, bulkLedger } from './bulk-ledger.ts'
+import type { BulkLedger } from './bulk-ledger.ts'
 import type { ExportResult } from './export-child.ts'
-import { newFolder } from './folder.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
 import type { Report, Target } from './report.ts'
+import { withBulkLedger } from './with-bulk-ledger.ts'
 
 /** Years of calls on two shards: 200 entries, about 500 postings, per seal. */
 const BATCH = 200
@@ -33,7 +29,6 @@ const OPTIONS = {
   start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 3_100_000,
 }
-const MONTH_MS = 28 * 86_400_000
 /** Entries after each stage, just before a chunk is complete; each has about 2.5 postings. */
 const STAGES = [1_001_200, 10_000_000]
 /** Years of the generated entries, two and a half. */
@@ -56,17 +51,9 @@ const VERIFY_GOAL = 20_000
  */
 export async function ledgerHistory(entries?: string): Promise<Report> {
   const stages = entries === undefined ? STAGES : entries.split(',').map(Number)
-  const dataDir = newFolder()
-  const database = await openDatabase({ dataDir })
-  const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: CONCURRENCY, role: 'hub_finance' })
-  try {
-    await migrate(database.url)
-    const months = Math.ceil(
-      (Math.max(...stages) / BATCH / OPTIONS.shards) * (OPTIONS.stepMs / MONTH_MS),
-    )
-    await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
-    const books = await bulkLedger(owner, OPTIONS)
+  const batches = Math.ceil(Math.max(...stages) / BATCH / OPTIONS.shards)
+  const options = { ...OPTIONS, batches, connections: CONCURRENCY }
+  return withBulkLedger(options, async ({ url, owner, hub, books }) => {
     await owner.query(CLOCK)
     const figures: Record<string, number> = {}
     let loaded = 0
@@ -78,15 +65,11 @@ export async function ledgerHistory(entries?: string): Promise<Report> {
       await measureVerify(hub, batches, batches - loaded, stage, figures)
       await measureReads(hub, books, batches, stage, figures)
       await measureStatements(hub, stage, figures)
-      await measureExport(database.url, batches * BATCH, stage, figures)
+      await measureExport(url, batches * BATCH, stage, figures)
       loaded = batches
     }
     return report(figures, String(stages.length))
-  } finally {
-    await Promise.all([owner.end(), hub.end()])
-    await database.close()
-    rmSync(dataDir, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Ends all days of the generated entries, as if it were the day after the last one. */

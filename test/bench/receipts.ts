@@ -1,20 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import type { Pool } from 'pg'
 import { type CallProof, verifyCallProof } from '../../core/client/index.ts'
 import { elapsedMs } from '../../core/clock.ts'
 import { type SigningKey, signingKeyOf } from '../../core/crypto/signing-key.ts'
-import { migrate } from '../../core/db/migrate.ts'
-import { openDatabase } from '../../core/db/open.ts'
-import { createPool } from '../../core/db/pool.ts'
 import { type ProvenEntry, proveEntries } from '../../core/ledger/transparency/entry-proofs.ts'
 import { extendTrees } from '../../core/ledger/transparency/extend-trees.ts'
 import { verifySince } from '../../core/ledger/verify/incremental.ts'
-import { bulkLedger } from './bulk-ledger.ts'
 import { cpuMeter } from './cpu-meter.ts'
-import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Target } from './report.ts'
+import { withBulkLedger } from './with-bulk-ledger.ts'
 
 const ENTRIES = 10_000_000
 const BATCH = 200
@@ -26,7 +21,6 @@ const OPTIONS = {
   start: new Date('2026-11-01T00:00:00Z'),
   stepMs: 60_000,
 }
-const MONTH_MS = 28 * 86_400_000
 const CONNECTIONS = 2
 const SECONDS = 10
 /** Entries whose proofs are requested in random order. */
@@ -36,15 +30,9 @@ const GOALS = { leavesPerSecond: 200_000, proofMs: 5, verificationMs: 1 }
 /** Builds the Merkle trees of a large journal, proves its entries and verifies the proofs. */
 export async function receipts(entries = String(ENTRIES)): Promise<Report> {
   const batches = Math.ceil(Number(entries) / BATCH / OPTIONS.shards)
-  const dataDir = newFolder()
-  const database = await openDatabase({ dataDir })
-  const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: CONNECTIONS, role: 'hub_finance' })
-  try {
-    await migrate(database.url)
-    const months = Math.ceil((batches * OPTIONS.stepMs) / MONTH_MS)
-    await owner.query('SELECT ledger.ensure_partitions($1)', [months + 1])
-    await (await bulkLedger(owner, OPTIONS)).load(batches)
+  const options = { ...OPTIONS, batches, connections: CONNECTIONS }
+  return withBulkLedger(options, async ({ owner, hub, books }) => {
+    await books.load(batches)
     await owner.query('VACUUM ANALYZE ledger.journal')
     const cpu = await cpuMeter(owner)
     const [start, cpuBefore] = [elapsedMs(), cpu()]
@@ -57,11 +45,7 @@ export async function receipts(entries = String(ENTRIES)): Promise<Report> {
     const building = { leaves_per_s: perSecond, cpu_us_per_leaf: cpuUs }
     const figures = { entries: built, ...building, ...(await measure(hub, key)) }
     return { name: 'receipts', figures, targets: targetsOf(figures) }
-  } finally {
-    await Promise.all([owner.end(), hub.end()])
-    await database.close()
-    rmSync(dataDir, { recursive: true, force: true })
-  }
+  })
 }
 
 async function signAll(pool: Pool, key: SigningKey): Promise<void> {
