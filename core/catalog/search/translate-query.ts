@@ -84,7 +84,10 @@ function readTranslations(): Translations {
     if (UNSPACED.test(text)) {
       const key = text.normalize('NFKC').toLowerCase().replaceAll(' ', '')
       if (!unspaced.has(key)) unspaced.set(key, english)
-    } else if (!phrases.has(plain(text))) phrases.set(plain(text), tokenize(english))
+      return
+    }
+    const key = plain(text)
+    if (!phrases.has(key)) phrases.set(key, tokenize(english))
   }
   for (const line of file.trim().split('\n')) {
     const [english, foreign] = line.split(' = ') as [string, string]

@@ -12,11 +12,11 @@ const CACHE_MAX = 2_000
 const unpack = (file: string): Buffer =>
   brotliDecompressSync(readFileSync(new URL(`./data/${file}`, import.meta.url)))
 
-/** Returns the length of a vector; its elements are too small to overflow a sum of squares. */
-function lengthOf(vector: Int8Array): number {
+/** Sums the squares of elements, which are too small to overflow. */
+function sumOfSquares(values: Int8Array, from: number, to: number): number {
   let sum = 0
-  for (let i = 0; i < vector.length; i++) sum += vector[i]! ** 2
-  return Math.sqrt(sum)
+  for (let i = from; i < to; i++) sum += values[i]! * values[i]!
+  return sum
 }
 
 /** Word with the cosine of the angle to another one. */
@@ -51,9 +51,10 @@ export class WordVectors {
     this.#lengths = new Float32Array(lines.length)
     this.#rests = new Float32Array(lines.length)
     for (let row = 0; row < lines.length; row++) {
-      const vector = this.#vectorAt(row)
-      this.#lengths[row] = lengthOf(vector)
-      this.#rests[row] = lengthOf(vector.subarray(FIRST_AXES))
+      const [start, end] = [row * DIMENSIONS, (row + 1) * DIMENSIONS]
+      const rest = sumOfSquares(this.#values, start + FIRST_AXES, end)
+      this.#lengths[row] = Math.sqrt(sumOfSquares(this.#values, start, start + FIRST_AXES) + rest)
+      this.#rests[row] = Math.sqrt(rest)
     }
   }
 
