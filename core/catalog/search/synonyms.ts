@@ -39,11 +39,17 @@ const parseVocabulary = (text: string): string[][][] =>
     .split('\n')
     .map((line) => line.split(',').map(tokenize))
 
-const SYNONYMS = buildTable()
-/** Length of a phrase, with small words. */
-const PHRASE_WORDS_MAX = 2 + Math.max(...[...SYNONYMS.keys()].map((key) => key.split(' ').length))
+interface Synonyms {
+  readonly table: ReadonlyMap<string, readonly Alternative[]>
+  /** Maximum length of a phrase, with small words. */
+  readonly phraseMax: number
+}
 
-function buildTable(): ReadonlyMap<string, Alternative[]> {
+let built: Synonyms | undefined
+/** Synonyms of this process, built at the first use. */
+const synonyms = (): Synonyms => (built ??= buildSynonyms())
+
+function buildSynonyms(): Synonyms {
   const table = new Map<string, Alternative[]>()
   const add = (from: readonly string[], to: readonly string[], weight: number) => {
     const key = phraseKey(from)
@@ -68,7 +74,10 @@ function buildTable(): ReadonlyMap<string, Alternative[]> {
       for (const other of further) add(from, other.words, WEIGHTS.narrower * other.weight)
     }
   }
-  return table
+  return {
+    table,
+    phraseMax: 2 + Math.max(...[...table.keys()].map((key) => key.split(' ').length)),
+  }
 }
 
 /** Finds the longest phrase at `at` that has synonyms; returns a single word if none has. */
@@ -76,8 +85,9 @@ export function findSynonyms(
   words: readonly string[],
   at: number,
 ): { readonly length: number; readonly alternatives: readonly Alternative[] } {
-  for (let length = Math.min(PHRASE_WORDS_MAX, words.length - at); length > 0; length--) {
-    const alternatives = SYNONYMS.get(phraseKey(words.slice(at, at + length)))
+  const { table, phraseMax } = synonyms()
+  for (let length = Math.min(phraseMax, words.length - at); length > 0; length--) {
+    const alternatives = table.get(phraseKey(words.slice(at, at + length)))
     if (alternatives)
       return { length, alternatives: [...alternatives, ...otherSpelling(words[at]!, length)] }
   }

@@ -80,12 +80,20 @@ type Category = keyof typeof TYPICAL_WORDS | 'other'
 
 const CATEGORIES = Object.keys(TYPICAL_WORDS) as Exclude<Category, 'other'>[]
 
+type ByWord = ReadonlyMap<string, readonly Exclude<Category, 'other'>[]>
+
+let built: ByWord | undefined
 /** Categories of each typical word; a word of several counts for each, but less. */
-const byWord = new Map<string, Exclude<Category, 'other'>[]>()
-for (const category of CATEGORIES) {
-  for (const word of new Set(wordsOf(TYPICAL_WORDS[category]))) {
-    byWord.set(word, [...(byWord.get(word) ?? []), category])
+const categoriesByWord = (): ByWord => (built ??= groupByWord())
+
+const groupByWord = (): ByWord => {
+  const byWord = new Map<string, Exclude<Category, 'other'>[]>()
+  for (const category of CATEGORIES) {
+    for (const word of new Set(wordsOf(TYPICAL_WORDS[category]))) {
+      byWord.set(word, [...(byWord.get(word) ?? []), category])
+    }
   }
+  return byWord
 }
 
 /** Cosine from which a word resembles a typical one, and the weight of its resemblance. */
@@ -117,13 +125,12 @@ export function classify(texts: readonly WeightedText[]): Category {
   return best?.[0] ?? 'other'
 }
 
-function wordsOf(text: string): string[] {
-  return text
+const wordsOf = (text: string): string[] =>
+  text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word.length > 1)
-}
 
 type Share = readonly [category: Exclude<Category, 'other'>, share: number]
 const sharesByWord = new Map<string, readonly Share[]>()
@@ -133,6 +140,7 @@ const SHARES_MAX = 20_000
 function sharesOf(word: string): readonly Share[] {
   const known = sharesByWord.get(word)
   if (known) return known
+  const byWord = categoriesByWord()
   const typical = byWord.get(word) ?? byWord.get(singular(word))
   const shares = typical
     ? typical.map((category) => [category, 1 / typical.length] as const)
@@ -150,11 +158,11 @@ function resemblance(word: string): readonly Share[] {
   if (vectors.rankOf(word) === undefined) return []
   let best: string | undefined
   let similarity: number = RESEMBLANCE.min
-  for (const typical of byWord.keys()) {
+  for (const typical of categoriesByWord().keys()) {
     const cosine = vectors.similarity(word, typical)
     if (cosine > similarity) [best, similarity] = [typical, cosine]
   }
-  const categories = byWord.get(best ?? '') ?? []
+  const categories = categoriesByWord().get(best ?? '') ?? []
   return categories.map((category) => [
     category,
     (RESEMBLANCE.weight * similarity) / categories.length,
