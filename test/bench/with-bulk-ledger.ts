@@ -28,7 +28,8 @@ export async function withBulkLedger<T>(
   work: (bench: BulkBench) => Promise<T>,
 ): Promise<T> {
   const dataDir = newFolder()
-  const { url, close } = await openDatabase({ dataDir })
+  const database = await openDatabase({ dataDir })
+  const { url } = database
   const owner = createPool(url, { max: 4, statementMs: 0, applicationName: 'bench' })
   const hub = createPool(url, { max: connections, role: 'hub_finance' })
   try {
@@ -38,7 +39,7 @@ export async function withBulkLedger<T>(
     return await work({ url, owner, hub, books: await bulkLedger(owner, options) })
   } finally {
     await Promise.all([owner.end(), hub.end()])
-    await close()
+    await database.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }

@@ -21,11 +21,9 @@ const HealthBoard = z.object({
     z.object({
       area: z.enum(HEALTH_AREAS),
       name: z.string(),
-      good: z
-        .boolean()
-        .meta({
-          description: 'False beyond its limit, which is that of the alert if there is one.',
-        }),
+      good: z.boolean().meta({
+        description: 'False beyond its limit, which is that of the alert if there is one.',
+      }),
       value: z.number().nullable(),
       unit: z.enum(['seconds', 'entries', 'bytes', 'percent', 'count', 'block']),
     }),

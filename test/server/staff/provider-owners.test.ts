@@ -158,7 +158,7 @@ describe('a plugin provider', () => {
     })
   })
 
-  it('sells on a hub whose board counts the age of what is unsigned, not of the last root', async () => {
+  it('sells on a hub whose board judges the age of what is unsigned', async () => {
     const { admin: owner, pool } = hub().database
     const states = async () => {
       const { body } = await ask(hub().url, '/v1/admin/health', { key: await admin.key(hub()) })
