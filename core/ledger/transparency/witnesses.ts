@@ -3,6 +3,7 @@ import { findCosignature, type WitnessKey } from '../../crypto/cosignature.ts'
 import { parseSignedNote } from '../../crypto/signed-note.ts'
 import type { Egress, EgressResponse } from '../../egress/http.ts'
 import type { Log } from '../../log.ts'
+import { logFailure, outagesOf } from '../../outages.ts'
 import { CachedTree } from './cached-tree.ts'
 import { findSignedTree, HEADS, type SignedTree } from './signed-tree.ts'
 import { readConsistencyProof } from './tree.ts'
@@ -43,12 +44,15 @@ export async function cosignHeads(deps: CosignDeps): Promise<void> {
   const signed = await findSignedTree(deps.pool, HEADS)
   if (!signed) return
   const asked = deps.witnesses.map(async (witness) => {
+    const component = `witness ${witness.key.name}`
     try {
       await cosign(deps, witness, signed)
+      outagesOf(deps.log).succeed(component)
     } catch (err) {
-      const about = { err, witness: witness.key.name, size: signed.size }
-      if (err instanceof ForkedLog) deps.log.error(about, 'a witness has seen another ledger')
-      else deps.log.warn(about, 'failed to get a cosignature; trying again')
+      const about = { err, component, size: signed.size }
+      if (err instanceof ForkedLog) {
+        logFailure(deps.log, 'error', about, 'a witness has seen another ledger')
+      } else logFailure(deps.log, 'warn', about, 'failed to get a cosignature; trying again')
     }
   })
   await Promise.all(asked)

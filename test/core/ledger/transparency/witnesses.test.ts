@@ -16,7 +16,7 @@ import { cosignHeads } from '../../../../core/ledger/transparency/witnesses.ts'
 import { readLedgerId } from '../../../../core/ledger/verify/checkpoints.ts'
 import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
-import { createLog } from '../../../../core/log.ts'
+import { createLog, type Log } from '../../../../core/log.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { TestWitness } from '../../../support/witness.ts'
@@ -27,7 +27,9 @@ describe('witnesses', function () {
   this.timeout(60_000)
   const key = newSigner()
   const lines: string[] = []
-  const log = createLog('info', { write: (line: string) => void lines.push(line) }, [])
+  /** Each has outages of its own. */
+  const newLog = () => createLog('info', { write: (line: string) => void lines.push(line) }, [])
+  let log: Log
   let database: FreshDatabase
   let first: TestWitness
   let second: TestWitness
@@ -40,6 +42,7 @@ describe('witnesses', function () {
   after(() => database.drop())
   beforeEach(async () => {
     lines.length = 0
+    log = newLog()
     first = new TestWitness('witness.example/one')
     second = new TestWitness('witness.example/two')
     urls = await Promise.all([first.listen(), second.listen()])
@@ -136,6 +139,7 @@ describe('witnesses', function () {
     ]
     for (const state of seen) {
       lines.length = 0
+      log = newLog()
       Object.assign(stateOf(first), state)
       await cosign()
       expect(lines.join(''), String(state.size)).to.match(/"level":"?(?:50|error)/)
@@ -143,6 +147,19 @@ describe('witnesses', function () {
       expect(stateOf(first)).to.include(state)
     }
     expect(await cosigners((await newest()).note)).to.deep.equal([second.name])
+  })
+
+  it('are reported once, and cosign again when their operator has set them back', async () => {
+    await cosign()
+    const { size, root } = stateOf(first)
+    Object.assign(stateOf(first), { size: size + 5, root: Buffer.alloc(32, 7).toString('base64') })
+    await post()
+    await cosign()
+    await cosign()
+    expect(lines.filter((line) => line.includes('has seen another ledger'))).to.have.length(1)
+    Object.assign(stateOf(first), { size, root })
+    await cosign()
+    expect(await cosigners((await newest()).note)).to.deep.equal([first.name, second.name])
   })
 
   it('vouch in proofs for what they have seen; the newest root proves the rest', async () => {
