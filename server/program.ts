@@ -6,7 +6,6 @@ import { joinLogins } from '../core/db/logins.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
-import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './boot/banner.ts'
 import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
 import { FINALITY_BLOCKS } from './boot/production-money.ts'
@@ -21,11 +20,11 @@ import { SANDBOX_FINALITY } from './sandbox/start.ts'
  * Composition root: the only file that imports core, plugins, jobs and the server together. What a
  * start does not need is imported when it is used, so that a killed hub serves again sooner.
  */
-const parts: Parts = {
-  plugins,
-  privileged,
+const loadPlugins = () => import('../plugins/index.ts')
+const loadParts = async (): Promise<Parts> => ({
+  ...(await loadPlugins()),
   startJobs: async (...deps) => (await import('../jobs/index.ts')).startJobs(...deps),
-}
+})
 const USAGE = `usage: node server/main.ts COMMAND
 
   serve    run the hub (default) [--reset-chain]: in a sandbox, replace the chain by a new one
@@ -47,7 +46,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   serve,
   jobs,
   demo: async (args) =>
-    (await import('./commands/demo/index.ts')).demo(parts, args, (text) => void write(text)),
+    (await import('./commands/demo/index.ts')).demo(loadParts, args, (text) => void write(text)),
   migrate,
   backup,
   restore,
@@ -86,7 +85,7 @@ async function serve(args: readonly string[]): Promise<number> {
     config,
     config.production ? config.logLevel : quieterLevel(config.logLevel),
   )
-  const options = { config, parts, log, print: writeError, resetsChain }
+  const options = { config, loadParts, log, print: writeError, resetsChain }
   const errors = watchUnhandledErrors(log, config.drain)
   const signaled = untilSignal()
   if (isWorker()) process.exit(await runWorker(options, signaled, errors))
@@ -118,7 +117,7 @@ async function jobs(): Promise<number> {
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await startHub({
     config: { ...config, jobs: true },
-    parts,
+    loadParts,
     log,
     servers: { open: () => {}, listen: async () => config.port },
   })
@@ -130,6 +129,7 @@ async function jobs(): Promise<number> {
 
 async function migrate(args: readonly string[]): Promise<number> {
   const { migrateCommand } = await import('./commands/migrate/index.ts')
+  const { plugins, privileged } = await loadPlugins()
   const all = [...plugins, ...privileged]
   return migrateCommand({ config: readConfig(), plugins: all, write }, args)
 }
@@ -202,14 +202,15 @@ async function runPlugins(args: readonly string[]): Promise<number> {
   const config = readConfig()
   const host = createCommandHost({ config, tell: writeError }, unavailable, unavailable)
   const run = (connect: () => Promise<Pool>) =>
-    pluginsCommand({ config, parts, host, connect, write, tell: writeError }, args)
+    pluginsCommand({ config, loadParts, host, connect, write, tell: writeError }, args)
   return withDatabase(run, 'owner')
 }
 
 /** Finds the operator commands of a plugin with a database. */
-function findPluginCommand(
+async function findPluginCommand(
   slug: string,
-): ((args: readonly string[]) => Promise<number>) | undefined {
+): Promise<((args: readonly string[]) => Promise<number>) | undefined> {
+  const { plugins } = await loadPlugins()
   const plugin = plugins.find((each) => 'open' in each && each.slug === slug)
   if (!plugin || !('open' in plugin)) return undefined
   return async (args) => {
@@ -281,7 +282,7 @@ async function openDatabase(
 const NO_DRAIN = { delaySeconds: 0, graceSeconds: 0 } as const
 
 const [name = 'serve', ...args] = process.argv.slice(2)
-const command = COMMANDS[name] ?? findPluginCommand(name)
+const command = COMMANDS[name] ?? (await findPluginCommand(name))
 if (!command) {
   process.stderr.write(`${USAGE}\n`)
   process.exit(name === '--help' || name === 'help' ? 0 : 2)

@@ -1,31 +1,27 @@
 import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import { settingsOfJobs } from '../../core/config/backup.ts'
-import { type Config, ConfigError } from '../../core/config.ts'
+import type { Config } from '../../core/config.ts'
 import { loadSigningKeys } from '../../core/crypto/signing-key.ts'
-import { type HubDatabase, openLogins } from '../../core/db/logins.ts'
+import type { HubDatabase } from '../../core/db/logins.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { RetainedCheckpoints } from '../../core/ledger/retained-checkpoints.ts'
-import type { Log } from '../../core/log.ts'
 import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
-import type { ChainIdentity } from '../../core/payments/chain/identity.ts'
-import { type NodeTransport, trustedNode } from '../../core/payments/chain/node.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
 import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
 import type { HubServer } from '../http/hub-server.ts'
 import { listen, reachableHost } from '../http/listen.ts'
-import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
+import type { Sandbox } from '../sandbox/start.ts'
 import { type CheckpointReceivers, openCheckpointReceivers } from './checkpoint-destinations.ts'
-import { type Hub, openHub } from './hub.ts'
+import { type Environment, type EnvironmentOptions, openEnvironment } from './environment.ts'
+import type { Hub } from './hub.ts'
 import { openMailing } from './mail.ts'
 import type { HubOptions, Money } from './options.ts'
-import { prepareSandbox } from './prepare-sandbox.ts'
-import { openProductionMoney } from './production-money.ts'
 
 /** Dependencies of jobs, besides those that resolve payments. */
 interface JobDeps extends ReturnType<typeof settingsOfJobs>, CheckpointReceivers {
@@ -40,7 +36,7 @@ interface JobDeps extends ReturnType<typeof settingsOfJobs>, CheckpointReceivers
   readonly payouts: Pick<PayoutDeps, 'pool' | 'account' | 'settle' | 'minimum' | 'rules'>
 }
 
-/** Plugins and jobs, passed on by program.ts, which alone imports them. */
+/** Plugins and jobs, which only program.ts imports. */
 export interface Parts {
   readonly plugins: readonly Plugin[]
   readonly privileged: readonly Plugin[]
@@ -61,14 +57,12 @@ interface Jobs {
 export interface Servers {
   /** Lets them open their hubs: the database is migrated, and the keys of the hub exist. */
   open(sandbox: Sandbox | undefined): void
-  /** Makes them listen, when all is prepared. Called before the jobs start. @returns the port */
+  /** Makes them listen, when all is prepared. Resolves when they do. @returns the port */
   listen(): Promise<number>
 }
 
-export interface StartOptions {
-  readonly config: Config
-  readonly parts: Parts
-  readonly log: Log
+export interface StartOptions extends EnvironmentOptions {
+  readonly loadParts: () => Promise<Parts>
   /** @defaultValue the clock of the database */
   readonly clock?: Clock | undefined
   readonly cacheNow?: HubOptions['cacheNow']
@@ -80,13 +74,7 @@ export interface StartOptions {
   readonly mayListen?: () => Promise<void>
   /** Returns true if another process has taken the place of this one. */
   readonly isReplaced?: () => boolean
-  /** Sandbox started by another process of this hub, to join. */
-  readonly sandboxPlace?: SandboxPlace | undefined
   readonly mergeMetrics?: HubOptions['mergeMetrics']
-  /** True to replace the chain of a sandbox by a new one. @defaultValue false */
-  readonly resetsChain?: boolean
-  /** Chain that production money must be on. @defaultValue Base mainnet */
-  readonly chainIdentity?: ChainIdentity | undefined
   /** See HubOptions. @defaultValue 60 */
   readonly holdMarginSeconds?: number
 }
@@ -118,26 +106,31 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   const scope = new AsyncDisposableStack()
   const stop = (): Promise<void> => scope.disposeAsync()
   try {
+    const loading = options.servers ? undefined : loadHub(options) // while the environment opens
+    loading?.catch(() => {})
     const environment = await openEnvironment(options)
     scope.defer(() => environment.stop())
-    const { sandbox, database } = environment
+    const { sandbox, database, isPrepared } = environment
     const telemetry = await openConfiguredTelemetry(options)
     scope.defer(() => telemetry?.close())
     let { port } = config
     let draining = false
     const baseUrl = () => config.baseUrl ?? (port === 0 ? '' : localAddress(config, port))
     const inProcess = { baseUrl, draining: () => draining, telemetry }
-    const hubOptions = await createHubOptions(options, environment, inProcess)
     options.servers?.open(sandbox)
-    const hub = await openHub(hubOptions)
+    // Leaves the processors to the others: this process loads the rest when they serve.
+    if (options.servers && isPrepared) port = await options.servers.listen()
+    const { parts, openHub, prepareSandbox } = await (loading ?? loadHub(options))
+    const hub = await openHub(await createHubOptions(options, parts, environment, inProcess))
     scope.defer(() => hub.close())
     const prepared = options.sandboxPlace ? undefined : sandbox
     const payouts = createPayoutDeps(config, hub, environment.money)
     const notice = await prepareSandbox(prepared, hub, payouts, log)
     let jobs: Jobs | undefined
     scope.defer(async () => jobs?.stop())
-    if (options.servers) port = await options.servers.listen()
-    else {
+    if (options.servers) {
+      if (!isPrepared) port = await options.servers.listen()
+    } else {
       await options.mayListen?.()
       const server = await listen(hub.handler, config)
       scope.defer(() => {
@@ -146,7 +139,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       })
       port = (server.address() as AddressInfo).port
     }
-    if (config.jobs) jobs = await runJobs(options, hub, { ...environment, baseUrl })
+    if (config.jobs) jobs = await runJobs(options, parts, hub, { ...environment, baseUrl })
     const databaseUrl = database.ownerUrl ?? database.directUrl
     return { url: baseUrl(), port, hub, databaseUrl, sandbox, notice, stop }
   } catch (error) {
@@ -155,8 +148,19 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   }
 }
 
+/** Loads the code that a process needs besides its environment: half of all modules. */
+export async function loadHub({ loadParts }: StartOptions) {
+  const [parts, { openHub }, { prepareSandbox }] = await Promise.all([
+    loadParts(),
+    import('./hub.ts'),
+    import('./prepare-sandbox.ts'),
+  ])
+  return { parts, openHub, prepareSandbox }
+}
+
 async function createHubOptions(
-  { config, parts, log, ...options }: StartOptions,
+  { config, log, ...options }: StartOptions,
+  parts: Parts,
   { database, money, sandbox, transport }: Environment,
   inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'telemetry'>,
 ): Promise<HubOptions> {
@@ -195,39 +199,6 @@ async function drainAndClose(
   ])
 }
 
-interface Environment {
-  readonly database: HubDatabase
-  readonly transport: NodeTransport
-  readonly money: Money
-  readonly sandbox: Sandbox | undefined
-  stop(): Promise<void>
-}
-
-async function openEnvironment({
-  config,
-  log,
-  sandboxPlace: place,
-  chainIdentity: identity,
-  resetsChain = false,
-}: StartOptions): Promise<Environment> {
-  const { production, dataDir, databaseUrl: url } = config
-  const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
-  const logins = url === undefined ? undefined : { url, directUrl, ownerUrl }
-  if (production) {
-    if (resetsChain)
-      throw new ConfigError('--reset-chain is only for a sandbox: this is real money.')
-    const database = await openLogins({ ...logins!, mustSeparate: true }, (text) => log.info(text))
-    const { pooled } = database
-    const opened = await openProductionMoney(production, database.url, log, { pooled, identity })
-    return { database, sandbox: undefined, ...opened }
-  }
-  const sandbox = await (place
-    ? joinSandbox(dataDir, place, log)
-    : startSandbox({ dataDir, logins, log, resetsChain }))
-  const { database, money, rpcUrl } = sandbox
-  return { database, transport: trustedNode(rpcUrl), money, sandbox, stop: () => sandbox.stop() }
-}
-
 async function openConfiguredTelemetry({ config, log }: StartOptions) {
   const { otlpEndpoint, version } = config
   if (otlpEndpoint === undefined) return undefined
@@ -238,7 +209,8 @@ async function openConfiguredTelemetry({ config, log }: StartOptions) {
 
 /** Starts the jobs on direct connections: the queue takes locks, and subscribers use LISTEN. */
 async function runJobs(
-  { config, parts, log, print }: StartOptions,
+  { config, log, print }: StartOptions,
+  parts: Parts,
   hub: Hub,
   surroundings: {
     readonly database: HubDatabase

@@ -12,7 +12,7 @@ import {
 } from '../observability/unhandled-errors.ts'
 import type { Sandbox, SandboxPlace } from '../sandbox/start.ts'
 import { configureCluster, countEarly, forkWorker, sendTo } from './fork-workers.ts'
-import { type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
+import { loadHub, type RunningHub, type Servers, type StartOptions, startHub } from './start.ts'
 import type { FirstProcessMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
@@ -191,6 +191,7 @@ export async function runWorker(
   errors: UnhandledErrors,
 ): Promise<number> {
   const first = new FirstProcess()
+  loadHub(options).catch(() => {}) // while the first process opens the environment
   try {
     const place = await first.requestSandboxPlace()
     const config = { ...options.config, jobs: false }

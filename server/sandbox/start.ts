@@ -50,6 +50,8 @@ export interface Sandbox extends SandboxPlace {
   readonly spendOpening: Micros
   /** Set if this start replaced the chain by a new one. */
   readonly replacedChain?: ReplacedChain | undefined
+  /** True if an earlier start has prepared all that requests need. */
+  readonly isPrepared: boolean
   stop(): Promise<void>
 }
 
@@ -112,7 +114,9 @@ export async function startSandbox(options: {
     stops.push(() => magazine.stop())
     const ports = { sellerPort: Number(new URL(seller.url).port), magazinePort: magazine.port }
     const sandbox = describeSandbox({ logins, rpcUrl, ...ports }, wallets, money)
-    return { ...sandbox, database, magazine, replacedChain: chain.replaced, stop }
+    const { replaced: replacedChain } = chain
+    const isPrepared = !replacedChain && (await sellsPages(pool, wallets))
+    return { ...sandbox, database, magazine, replacedChain, isPrepared, stop }
   } catch (error) {
     await stop()
     throw error
@@ -129,7 +133,18 @@ export async function joinSandbox(
   const database = await openLogins(place.logins, (text) => log.info(text))
   const pool = createPool(database.url, { max: 4, role: 'hub_app', pooled: database.pooled })
   const money = createMoney(wallets, place.rpcUrl, pool)
-  return { ...describeSandbox(place, wallets, money), database, stop: () => pool.end() }
+  const sandbox = describeSandbox(place, wallets, money)
+  return { ...sandbox, database, isPrepared: true, stop: () => pool.end() }
+}
+
+/** Returns true if the sample pages are for sale: the last step of the preparation. */
+async function sellsPages(pool: Pool, { seller }: Wallets): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM hub.domain d JOIN hub.principal p ON p.id = d.owner
+     WHERE d.host = $1 AND d.state = 'verified' AND p.wallet_address = $2`,
+    [MAGAZINE_HOST, seller.account.address.toLowerCase()],
+  )
+  return rowCount === 1
 }
 
 const describeSandbox = (place: SandboxPlace, wallets: Wallets, money: Money) => ({

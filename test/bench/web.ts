@@ -54,7 +54,7 @@ export async function web(): Promise<Report> {
         jobs: false,
         proxies: 1,
       },
-      parts: { plugins, privileged, startJobs },
+      loadParts: async () => ({ plugins, privileged, startJobs }),
       log: createLog('silent'),
       clock: systemClock,
     })

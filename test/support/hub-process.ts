@@ -34,7 +34,7 @@ const slow = defineService({
 const config = readConfig()
 const running = await startHub({
   config,
-  parts: { plugins: [...plugins, slow], privileged, startJobs },
+  loadParts: async () => ({ plugins: [...plugins, slow], privileged, startJobs }),
   log: createLog('error'),
   holdMarginSeconds: 4,
 })

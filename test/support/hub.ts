@@ -64,7 +64,11 @@ export async function startTestHub(
       databaseUrl: database.url,
       ...options.config,
     },
-    parts: { plugins: [...plugins, ...(options.plugins ?? [])], privileged, startJobs },
+    loadParts: async () => ({
+      plugins: [...plugins, ...(options.plugins ?? [])],
+      privileged,
+      startJobs,
+    }),
     log,
     clock: options.clock ?? systemClock,
     chainIdentity: options.chainIdentity,

@@ -7,7 +7,6 @@ import { sleep } from '../../core/clock.ts'
 import { readConfig, secretValues } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
 import { defineService, Reply, s, usd } from '../../core/plugin/index.ts'
-import { plugins, privileged } from '../../plugins/index.ts'
 import { type Parts, startHub } from '../../server/boot/start.ts'
 import { isWorker, runWorker, startWorkers } from '../../server/boot/workers.ts'
 import { watchUnhandledErrors } from '../../server/observability/unhandled-errors.ts'
@@ -146,12 +145,15 @@ async function* pieces() {
 const stopped: Promise<unknown> = once(process, 'SIGTERM')
 const config = readConfig()
 const log = createLog(config.logLevel, process.stderr, secretValues())
-const parts: Parts = {
-  plugins: [...plugins, slow],
-  privileged,
-  startJobs: async (...deps) => (await import('../../jobs/index.ts')).startJobs(...deps),
+const loadParts = async (): Promise<Parts> => {
+  const { plugins, privileged } = await import('../../plugins/index.ts')
+  return {
+    plugins: [...plugins, slow],
+    privileged,
+    startJobs: async (...deps) => (await import('../../jobs/index.ts')).startJobs(...deps),
+  }
 }
-const options = { config, parts, log, holdMarginSeconds: 1 }
+const options = { config, loadParts, log, holdMarginSeconds: 1 }
 const errors = watchUnhandledErrors(log, config.drain)
 if (isWorker()) process.exit(await runWorker(options, stopped, errors))
 const running = await (config.workers > 1 ? startWorkers : startHub)(options)

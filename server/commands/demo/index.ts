@@ -35,7 +35,11 @@ const failingService: Plugin = defineService({
 })
 
 /** Plays the whole story in a sandbox of its own. @returns 0 if all went as expected */
-export async function demo(parts: Parts, args: readonly string[], write: Write): Promise<number> {
+export async function demo(
+  loadParts: () => Promise<Parts>,
+  args: readonly string[],
+  write: Write,
+): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } })
   const { dataDir: home } = readConfig()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-demo-'))
@@ -44,11 +48,11 @@ export async function demo(parts: Parts, args: readonly string[], write: Write):
   tell.chapter('Starting a sandbox: PostgreSQL, a chain with test USDC, a seller, a hub')
   const log = createLog('silent')
   const config = { ...readConfig({}), dataDir, port: 0 }
-  const running = await startHub({
-    config,
-    parts: { ...parts, plugins: [...parts.plugins, failingService] },
-    log,
-  })
+  const withFailure = async (): Promise<Parts> => {
+    const parts = await loadParts()
+    return { ...parts, plugins: [...parts.plugins, failingService] }
+  }
+  const running = await startHub({ config, loadParts: withFailure, log })
   try {
     tell.fact('ready at', `${running.url} after ${Math.round(elapsedMs() - start)} ms`)
     const story = await playStory(running, tell)

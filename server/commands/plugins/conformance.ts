@@ -81,10 +81,10 @@ export async function runSandbox(deps: PluginsCommandDeps, entry: PluginEntry): 
 
 /** Examines a plugin and starts its sandbox. @throws Error that says why it cannot be sold */
 async function startCheckedTrial(
-  { parts, config, host }: PluginsCommandDeps,
+  { loadParts, config, host }: PluginsCommandDeps,
   entry: PluginEntry,
   out?: { write(line: string): unknown },
 ): Promise<TrialHub> {
   await examinePlugin(entry, { host, databaseUrl: '', log: createLog('silent') }, config.hosting)
-  return startTrial(parts, config, entry, out)
+  return startTrial(loadParts, config, entry, out)
 }

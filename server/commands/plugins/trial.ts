@@ -14,7 +14,7 @@ import type { Write } from '../command.ts'
 
 export interface PluginsCommandDeps {
   readonly config: Config
-  readonly parts: Parts
+  readonly loadParts: () => Promise<Parts>
   /** Capabilities injected into a plugin while it is examined. */
   readonly host: Host
   /** Opens connections of the database owner, the only role that may change plugins. */
@@ -37,7 +37,7 @@ export interface TrialHub {
  * @throws Error if the plugin cannot be sold
  */
 export async function startTrial(
-  parts: Parts,
+  loadParts: () => Promise<Parts>,
   config: Config,
   entry: PluginEntry,
   out: { write(line: string): unknown } = process.stderr,
@@ -59,9 +59,9 @@ export async function startTrial(
   }
   try {
     const log = createLog('warn', out, secrets)
-    const alone = { ...parts, plugins: [] }
+    const loadAlone = async () => ({ ...(await loadParts()), plugins: [] })
     const tried = { ...readConfig({}), ...own, dataDir, port: 0 }
-    running = await startHub({ config: tried, parts: alone, log })
+    running = await startHub({ config: tried, loadParts: loadAlone, log })
     const { hub, url, sandbox } = running
     const service = hub.services.find(({ slug }) => !CREDITS_ONLY.has(slug))
     if (!service) throw new Error(`${entry.spec} sells no service that could be tested`)

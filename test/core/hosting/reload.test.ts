@@ -60,10 +60,10 @@ describe('a plugin that changes while the hub runs', function () {
     const texts: string[] = []
     const write = (text: string) => void texts.push(text)
     const config = { ...readConfig({ HUB_PLUGINS: '/nowhere/at/all' }) }
-    const parts = { plugins: [], privileged: [], startJobs }
+    const loadParts = async () => ({ plugins: [], privileged: [], startJobs })
     const around = {
       config,
-      parts,
+      loadParts,
       host: injectedHost,
       connect: async () => pool,
       write,

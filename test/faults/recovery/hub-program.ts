@@ -88,8 +88,12 @@ const quota = defineService({
 const { mode, place } = JSON.parse(process.argv[2]!) as RecoveryHubOptions
 const config = readConfig()
 const log = createLog(config.logLevel, process.stderr, secretValues())
-const parts = { plugins: [...plugins, steady, quota], privileged, startJobs }
-const options = { config, parts, log, sandboxPlace: place }
+const loadParts = async () => ({
+  plugins: [...plugins, steady, quota],
+  privileged,
+  startJobs,
+})
+const options = { config, loadParts, log, sandboxPlace: place }
 const errors = watchUnhandledErrors(log, config.drain)
 const stopped = new Promise<void>((resolve) => process.once('SIGTERM', resolve))
 if (isWorker()) process.exit(await runWorker(options, stopped, errors))

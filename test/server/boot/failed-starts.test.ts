@@ -87,7 +87,7 @@ describe('a hub with real money at its start', function () {
     const env = { ...REAL_MONEY, DATABASE_URL: database.url, ...settings }
     return startHub({
       config: { ...readConfig(env), dataDir },
-      parts: { plugins: [], privileged: [], startJobs },
+      loadParts: async () => ({ plugins: [], privileged: [], startJobs }),
       log: createLog('silent'),
       servers: { open: () => {}, listen: async () => 0 },
     })

@@ -27,7 +27,11 @@ describe('a second hub', () => {
     const port = Number(new URL(first().url).port)
     const error = await startHub({
       config: { ...readConfig({}), dataDir, port, databaseUrl: database.url, jobs: false },
-      parts: { plugins: [], privileged: [], startJobs: async () => ({ stop: async () => {} }) },
+      loadParts: async () => ({
+        plugins: [],
+        privileged: [],
+        startJobs: async () => ({ stop: async () => {} }),
+      }),
       log: createLog('silent'),
     }).catch((reason: unknown) => reason)
     expect(error).to.be.instanceOf(ConfigError)

@@ -56,7 +56,7 @@ describe('a sandbox whose chain and ledger do not belong together', function () 
     const { url: databaseUrl } = database
     running = await startHub({
       config: { ...readConfig({}), dataDir, port: 0, databaseUrl, jobs: false },
-      parts: { plugins, privileged, startJobs },
+      loadParts: async () => ({ plugins, privileged, startJobs }),
       log: createLog('silent'),
       resetsChain,
     })
@@ -216,8 +216,8 @@ describe('a sandbox whose chain and ledger do not belong together', function () 
     }
     const config = readConfig(env)
     const log = createLog('silent')
-    const parts = { plugins, privileged, startJobs }
-    const failure = startHub({ config, parts, log, resetsChain: true })
+    const loadParts = async () => ({ plugins, privileged, startJobs })
+    const failure = startHub({ config, loadParts, log, resetsChain: true })
     expect(await failure.catch((error: unknown) => error)).to.be.instanceOf(ConfigError)
     const { rows } = await database.pool.query("SELECT FROM hub.audit WHERE act = 'chain.reset'")
     expect(rows).to.deep.equal([])

@@ -131,7 +131,11 @@ describe('A092 a hub that is killed while sellers have its signatures', function
         databaseUrl: database.url,
         jobs: false,
       },
-      parts: { plugins: [], privileged, startJobs: () => expect.fail('no jobs') },
+      loadParts: async () => ({
+        plugins: [],
+        privileged,
+        startJobs: () => expect.fail('no jobs'),
+      }),
       log: createLog('silent'),
     })
     const { hub, sandbox } = next

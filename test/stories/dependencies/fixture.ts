@@ -142,11 +142,11 @@ export async function openFixture(signer: SignerKind) {
   let isNodeStopped = false
   const running = await startHub({
     config,
-    parts: {
+    loadParts: async () => ({
       plugins: [...plugins, counted],
       privileged,
       startJobs: (url, given) => startJobs(url, (deps = given)),
-    },
+    }),
     log,
     sandboxPlace: {
       ...sandbox,
