@@ -13,7 +13,7 @@ import {
   type Scores,
   scoresOf,
 } from './extraction/metric.ts'
-import { type Page, readPages } from './extraction/pages.ts'
+import { FOLDS, type Page, readPages } from './extraction/pages.ts'
 import { EXTRACTORS, type Extractor } from './extraction/peers.ts'
 import type { Report, Target } from './report.ts'
 
@@ -31,7 +31,6 @@ const GOALS: Readonly<Record<string, number>> = {
   service: 0.86,
 }
 const HALVES = ['held', 'tune', 'all'] as const
-const FOLDS = ['all', 'fold 0', 'fold 1', 'fold 2', 'fold 3', 'fold 4'] as const
 /** F1 of a page that a peer reads and ours does not. */
 const LOST = { theirs: 0.9, ours: 0.5 } as const
 
@@ -98,14 +97,21 @@ const part = (result: Result, wanted: readonly boolean[]): Result => {
   return { matches, exact: exact / matches.length, cpuMs: result.cpuMs }
 }
 
+/** Ways to measure other configurations of the extractor. */
+export type Mode = 'ablate' | 'tune'
+
 /**
  * @param data folder in the benchmark's format. Of the project's own pages only the half not used
  * for tuning counts; of other folders all pages count.
+ * @param mode measures what each rule earns, and with `tune` cross-validates the rules
  */
-export async function extraction(data?: string, ablates?: boolean): Promise<Report> {
+export async function extraction(data?: string, mode?: Mode): Promise<Report> {
+  if (mode) {
+    const { tuning } = await import('./extraction/tuning.ts')
+    return tuning(data ?? DATA, mode === 'tune')
+  }
   const pages = readPages(data ?? DATA)
-  if (ablates) return ablation(pages)
-  const halves = data === undefined ? HALVES : FOLDS
+  const halves = data === undefined ? HALVES : (['all', ...FOLDS] as const)
   const results: [string, Result][] = []
   for (const [name, extractor] of Object.entries(EXTRACTORS)) {
     results.push([name, await run(extractor, pages)])
@@ -130,22 +136,6 @@ export async function extraction(data?: string, ablates?: boolean): Promise<Repo
   }
   const columns = ['extractor', 'pages', 'n', 'F1', 'precision', 'recall', 'accuracy', 'CPU/page']
   return { name: 'extraction', figures, targets, tables: [{ title: 'Articles', columns, rows }] }
-}
-
-/** Measures how much F1 is lost without each group of rules. */
-async function ablation(pages: readonly Page[]): Promise<Report> {
-  const { extractorWithout, RULES } = await import('./extraction/ablation.ts')
-  const whole = scoresOf((await run(EXTRACTORS['agenthub']!, pages)).matches).f1
-  const rows: (string | number)[][] = []
-  for (const rule of Object.keys(RULES)) {
-    const extract = await extractorWithout(rule)
-    const { matches } = await run(async (html, url) => extract(html, url).text, pages)
-    const { f1, precision, recall } = scoresOf(matches)
-    rows.push([rule, (whole - f1).toFixed(4), cell(f1), cell(precision), cell(recall)])
-  }
-  const columns = ['left out', 'lost F1', 'F1', 'precision', 'recall']
-  const tables = [{ title: 'What each group of rules earns', columns, rows }]
-  return { name: 'extraction', figures: { f1: round(whole) }, targets: [], tables }
 }
 
 function lostPages(name: string, ours: readonly Match[], theirs: readonly Match[]): Target {

@@ -1,8 +1,9 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Mode } from './extraction.ts'
 import type { Report, Table } from './report.ts'
 
-type Benchmark = (data?: string, entries?: string, ablates?: boolean) => Promise<Report>
+type Benchmark = (data?: string, entries?: string, mode?: Mode) => Promise<Report>
 
 /** Benchmarks by name, loaded on demand so that each has only its own modules in memory. */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
@@ -10,8 +11,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
-  extraction: async (data, _, ablates) =>
-    (await import('./extraction.ts')).extraction(data, ablates),
+  extraction: async (data, _, mode) => (await import('./extraction.ts')).extraction(data, mode),
   growth: async (_, entries) => (await import('./growth.ts')).growth(entries),
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async (_, entries) =>
@@ -36,17 +36,19 @@ const { values, positionals } = parseArgs({
     data: { type: 'string' },
     entries: { type: 'string' },
     ablate: { type: 'boolean' },
+    tune: { type: 'boolean' },
   },
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N] [--ablate]\n%s',
+    'usage: npm run bench -- NAME [--json] [--data DIR] [--entries N,N] [--ablate | --tune]\n%s',
     `NAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }
-const report = await run(values.data, values.entries, values.ablate)
+const mode = values.tune ? 'tune' : values.ablate ? 'ablate' : undefined
+const report = await run(values.data, values.entries, mode)
 const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
 if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+
+export const FOLDS = ['fold 0', 'fold 1', 'fold 2', 'fold 3', 'fold 4'] as const
 
 /** Page with its human-labeled article text. */
 export interface Page {
@@ -12,7 +14,7 @@ export interface Page {
   /** Rules were developed on `tune`; `held` was not used. */
   readonly half: 'tune' | 'held'
   /** Fifth of the pages: rules are judged on one that they were not tuned on. */
-  readonly fold: `fold ${number}`
+  readonly fold: (typeof FOLDS)[number]
 }
 
 /** Assigned before the first rule was written, by the parity of a hash of the page's name. */
@@ -20,7 +22,7 @@ const halfOf = (id: string): Page['half'] =>
   createHash('sha256').update(`agenthub ${id}`).digest()[0]! % 2 === 0 ? 'tune' : 'held'
 
 const foldOf = (id: string): Page['fold'] =>
-  `fold ${createHash('sha256').update(`fold ${id}`).digest()[0]! % 5}`
+  FOLDS[createHash('sha256').update(`fold ${id}`).digest()[0]! % 5]!
 
 /** Reads a folder in the benchmark's format: ground-truth.json and html/ID.html.gz. */
 export function readPages(folder: string): Page[] {
@@ -38,4 +40,12 @@ export function readPages(folder: string): Page[] {
     half: halfOf(id),
     fold: foldOf(id),
   }))
+}
+
+/** Reads the pages of a folder as `articles`, and those of other kinds in its folder `kinds`. */
+export function readKinds(folder: string): Readonly<Record<string, Page[]>> {
+  const kinds = join(folder, 'kinds')
+  if (!existsSync(kinds)) return { [basename(folder)]: readPages(folder) }
+  const others = readdirSync(kinds).map((kind) => [kind, readPages(join(kinds, kind))] as const)
+  return { articles: readPages(folder), ...Object.fromEntries(others) }
 }

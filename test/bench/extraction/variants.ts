@@ -1,0 +1,124 @@
+/** Other value of a function or constant of a module of the extractor. */
+export interface Variant {
+  readonly module: string
+  readonly name: string
+  readonly value: string
+}
+
+const as =
+  (value: string) =>
+  (module: string, name: string): Variant => ({ module, name, value })
+const no = as('(): any => false')
+const none = as('(): any => undefined')
+const noNames = as('new Set()')
+
+/** Rules that can be left out, each by replacing one function. */
+export const RULES: Readonly<Record<string, Variant>> = {
+  'names of surroundings': none('names', 'surroundingName'),
+  'names of what is never text': none('names', 'removableName'),
+  'names of annotations': none('names', 'annotationName'),
+  'names around products': none('names', 'aroundProductName'),
+  'names of bodies': no('names', 'isBodyName'),
+  'text despite names of controls': no('names', 'isControlName'),
+  'names of collapsible parts': no('names', 'isCollapsible'),
+  'names of tools': no('names', 'isToolName'),
+  'names of anchors': no('names', 'isAnchorName'),
+  'ids made from headings': no('names', 'isSection'),
+  'sections of an outline': no('names', 'isOwnHeading'),
+  'names that classify': as('(): any => true')('names', 'isDescriptive'),
+  'generated names': as('/^$/')('names', 'HASH'),
+  'lines that lead elsewhere': no('phrases', 'isBoilerplateLine'),
+  'labels of buttons': as('/^$/')('phrases', 'BEGINS_BUTTON'),
+  'beginnings of short lines': as('/^$/')('phrases', 'BEGINS_SHORT'),
+  bylines: as('/^$/')('phrases', 'BYLINE'),
+  'credits of pictures': no('phrases', 'isCreditLine'),
+  'sections that lead elsewhere': none('sections', 'removeSections'),
+  'sections about the author': no('phrases', 'isAboutHeading'),
+  'paragraphs about authors': none('sections', 'removeBios'),
+  'listed articles': no('links', 'isListedArticle'),
+  'lists that lead outside': no('links', 'leadsOutside'),
+  'protected quotes, code and tables': no('layout', 'isWhole'),
+  'names of the layout': as('(): any => new Set()')('layout', 'layoutNames'),
+  'long surroundings': as('[]')('layout', 'LONG_PARTS'),
+  copies: none('copies', 'removeCopies'),
+  notation: none('notation', 'normalizeNotation'),
+  'hidden elements': no('clean', 'isHidden'),
+  'what buttons open': no('clean', 'hasButton'),
+  'headings that are buttons': no('clean', 'isHeadingButton'),
+  dialogs: no('clean', 'isModal'),
+  'tools of headings': no('clean', 'isTool'),
+  'disclosures despite names': noNames('clean', 'DISCLOSURES'),
+  'pull quotes': no('clean', 'isPullQuote'),
+  'boxes about people': no('clean', 'isPerson'),
+  'contents of a chapter': no('clean', 'isOwnContents'),
+  'elements around the headline': as('(): any => new Set()')('clean', 'surroundings'),
+  'surroundings of products': none('clean', 'removeAroundProduct'),
+  'roles of surroundings': noNames('clean', 'ROLES'),
+  teasers: no('trim', 'isTeaser'),
+  'unwanted lines and lists': no('trim', 'isUnwanted'),
+  'lines about pictures and dates': no('trim', 'isMarginalLine'),
+  'lines that introduce a list': no('trim', 'isLeadIn'),
+  'lines with a time': no('trim', 'isStandaloneLine'),
+  'figures with substance': noNames('trim', 'SUBSTANCE'),
+  'articles beside the text': none('trim', 'removeListedArticles'),
+  'empty headings': none('trim', 'removeEmptyHeadings'),
+  'heading at the end': no('trim', 'dropLastHeading'),
+  'kinds that list links': noNames('trim', 'LISTS_LINKS'),
+  'marked text of an article': no('body', 'isArticleBody'),
+  'headlines between articles': no('body', 'isHeadline'),
+  leads: as('(body: any): any => body')('body', 'withLead'),
+  'smallest element with the prose': as('(root: any): any => root')('body', 'narrow'),
+  'pages of items': as('(root: any): any => bodyOf(root, "article")')('body', 'itemsOf'),
+  'forums by address and software': no('kind', 'isForum'),
+  products: no('kind', 'isProduct'),
+  'listings by lack of prose': as('(_: any, declared: any): any => declared')('kind', 'kindWithin'),
+  'articles of a listing': no('kind', 'hasArticle'),
+  'declared text': no('extract', 'lacksArticle'),
+  'declared description': no('extract', 'lacksDescription'),
+}
+
+/** Other values of the thresholds, on both sides of the one in use. */
+const THRESHOLDS: readonly (readonly [module: string, name: string, ...values: string[]])[] = [
+  ['body', 'NEARLY_ALL', '0.8', '0.95'],
+  ['body', 'HALF', '0.3', '0.7'],
+  ['body', 'GOOD_PART', '0.15', '0.5'],
+  [
+    'body',
+    'SHARE',
+    '{ articleBody: 0.1, main: 0.2, name: 0.3 }',
+    '{ articleBody: 0.4, main: 0.5, name: 0.6 }',
+  ],
+  [
+    'body',
+    'LEAD_SHARE',
+    '{ article: 0.08, documentation: 0.002, listing: 0.08, forum: 0.01 }',
+    '{ article: 0.3, documentation: 0.02, listing: 0.3, forum: 0.05 }',
+  ],
+  ['clean', 'PROSE_SHARE', '0.25', '0.6'],
+  ['clean', 'TEXT_MIN', '80', '300'],
+  ['layout', 'LAYOUT_SHARE', '0.35', '0.65'],
+  ['layout', 'HIDDEN_SHARE', '0.45', '0.75'],
+  ['layout', 'LONG_PARTS_SHARE', '0.9', '0.99'],
+  ['trim', 'CAPTION_MAX', '200', '600'],
+  ['trim', 'TEASER_MAX', '120', '480'],
+  ['trim', 'LISTED_SHARE', '0.4', '0.8'],
+  ['phrases', 'LENGTH_MAX', '140', '300'],
+  ['phrases', 'SHORT_MAX', '60', '140'],
+  ['sections', 'PROSE_SHARE', '0.15', '0.4'],
+  ['measure', 'PROSE_MIN', '40', '90'],
+  ['copies', 'COPY_MIN', '300', '1_200'],
+  ['copies', 'SHOP_COPY_MIN', '60', '240'],
+  ['kind', 'LISTING', '{ share: 0.25, prose: 700 }', '{ share: 0.5, prose: 1_500 }'],
+  ['kind', 'OWN_ARTICLE', '{ share: 0.4, prose: 150 }', '{ share: 0.8, prose: 400 }'],
+  ['extract', 'DECLARED_SHARE', '0.25', '0.6'],
+]
+
+/** Rules left out and thresholds moved: the parameters that cross-validation chooses. */
+export const VARIANTS: Readonly<Record<string, Variant>> = {
+  ...RULES,
+  ...Object.fromEntries(
+    THRESHOLDS.flatMap(([module, name, ...values]) =>
+      values.map((value) => [`${module} ${name} = ${value}`, { module, name, value }]),
+    ),
+  ),
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { replace } from '../../../bench/extraction/extractor.ts'
+import { matchOf } from '../../../bench/extraction/metric.ts'
+import { FOLDS } from '../../../bench/extraction/pages.ts'
+import { judge, type MatchesByKind } from '../../../bench/extraction/tuning.ts'
+import { VARIANTS } from '../../../bench/extraction/variants.ts'
+
+const GOOD = matchOf('a b c d', 'a b c d')
+const BAD = matchOf('a b c d', 'x')
+const kinds = { articles: FOLDS.map((fold) => ({ fold })) }
+/** One page in each fold, of which those of the given folds are read well. */
+const readIn = (...folds: number[]): MatchesByKind => ({
+  articles: FOLDS.map((_, at) => (folds.includes(at) ? GOOD : BAD)),
+})
+
+describe('the cross-validation of extraction', () => {
+  it('chooses what gains on four folds and judges it on the fifth', async () => {
+    const measured = new Map([
+      ['gains where it is judged', readIn(0, 4)],
+      ['gains where it is tuned', readIn(0, 1)],
+    ])
+    const asked: unknown[] = []
+    const { chosen, matches } = await judge(kinds, 'fold 4', readIn(0), measured, async (names) => {
+      asked.push(names)
+      return readIn()
+    })
+    expect(chosen).to.deep.equal(['gains where it is tuned'])
+    expect(matches).to.deep.equal({ articles: [BAD] })
+    expect(asked).to.deep.equal([])
+  })
+
+  it('takes several changes only if they gain more together', async () => {
+    const measured = new Map([
+      ['one', readIn(0, 1)],
+      ['other', readIn(0, 2, 3)],
+    ])
+    const chosenIf = async (...together: number[]): Promise<readonly string[]> => {
+      const judged = await judge(kinds, 'fold 4', readIn(0), measured, async () =>
+        readIn(...together),
+      )
+      return judged.chosen
+    }
+    expect(await chosenIf(0, 1, 2, 3)).to.deep.equal(['other', 'one'])
+    expect(await chosenIf(0, 1)).to.deep.equal(['other'])
+  })
+
+  it('replaces functions and constants that the extractor has', () => {
+    const folder = new URL('../../../../plugins/content/extract/', import.meta.url)
+    for (const variant of Object.values(VARIANTS)) {
+      const source = readFileSync(new URL(`${variant.module}.ts`, folder), 'utf8')
+      expect(replace(source, variant)).to.include(`const ${variant.name}: any = `)
+    }
+  })
+})
