@@ -997,9 +997,12 @@ CREATE TABLE hub.payment_claim (
   process uuid,
   settling boolean DEFAULT false NOT NULL,
   identifier text,
+  authorized bigint,
+  sponsored boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payment_claim_authorized CHECK ((((authorized IS NULL) AND (NOT sponsored)) OR ((amount <= authorized) AND (purpose = 'call'::text) AND (NOT upfront)))),
   CONSTRAINT payment_claim_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT payment_claim_id_key UNIQUE (id),
   CONSTRAINT payment_claim_identifier_check CHECK (((length(identifier) >= 1) AND (length(identifier) <= 255))),
@@ -1009,6 +1012,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
+CREATE UNIQUE INDEX payment_claim_approval ON hub.payment_claim USING btree (network, asset, payer) WHERE (sponsored AND (state = ANY (ARRAY['claimed'::text, 'pending'::text])));
 CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
 CREATE INDEX payment_claim_funding ON hub.payment_claim USING btree (payee, payer) WHERE (purpose = 'credits'::text);
 CREATE UNIQUE INDEX payment_claim_identifier ON hub.payment_claim USING btree (payer, identifier) WHERE (identifier IS NOT NULL);
@@ -1018,6 +1022,7 @@ CREATE INDEX payment_claim_released ON hub.payment_claim USING btree (valid_befo
 CREATE INDEX payment_claim_undelivered ON hub.payment_claim USING btree (claimed_at) WHERE ((purpose = 'call'::text) AND (state = 'confirmed'::text) AND (delivered_at IS NULL) AND (NOT deposited));
 CREATE INDEX payment_claim_unsettled ON hub.payment_claim USING btree (payer) WHERE ((state = 'claimed'::text) AND (NOT upfront));
 CREATE TRIGGER free_identifier BEFORE UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN (((new.identifier IS NOT NULL) AND (new.state = ANY (ARRAY['released'::text, 'failed'::text])))) EXECUTE FUNCTION hub.free_payment_identifier();
+CREATE TRIGGER payment_claim_amount BEFORE UPDATE OF amount, authorized, settling ON hub.payment_claim FOR EACH ROW WHEN (((old.amount IS DISTINCT FROM new.amount) OR (old.authorized IS DISTINCT FROM new.authorized) OR (old.settling AND (NOT new.settling)))) EXECUTE FUNCTION hub.guard_claim_amount();
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
@@ -2865,6 +2870,19 @@ BEGIN
   RETURN made;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.grant_role(text,text,text,text,interval,text[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.guard_claim_amount()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.state = 'released' AND NEW.state = 'claimed' THEN RETURN NEW; END IF;
+  IF OLD.state = 'claimed' AND NEW.state = 'claimed' AND OLD.authorized = NEW.authorized
+    AND NEW.amount < OLD.amount AND NEW.settling AND NOT OLD.settling THEN RETURN NEW; END IF;
+  RAISE EXCEPTION 'the amount of payment claim % is final', OLD.id
+    USING ERRCODE = 'check_violation', CONSTRAINT = 'payment_claim_amount_final';
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.guard_claim_amount() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.hold_back()
  RETURNS trigger

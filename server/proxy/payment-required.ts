@@ -49,11 +49,7 @@ export async function paymentRequired(
   const { accountStatus, minX402, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
-  const ways = {
-    hasKey,
-    isX402: acceptsX402(deps, priced),
-    maySignIn: acceptsSignIn(request),
-  }
+  const ways = waysToPay(deps, priced)
   const { headers, body } = await offerHeaders(deps, priced, ways)
   const minimum = minX402()
   const isBelowMinimum = !creditsOnly.has(request.slug) && price < minimum
@@ -69,20 +65,31 @@ export async function paymentRequired(
   const code = hasKey && refused === undefined ? 'insufficient_credits' : 'payment_required'
   const has = hasKey ? ` ${available} are available.` : ''
   const gas = isBelowMinimum ? belowMinimum(minimum) : ''
-  const detail = `This call costs ${price} microdollars.${has}${gas}`
+  const most = priced.metered ? 'at most ' : ''
+  const detail = `This call costs ${most}${price} microdollars.${has}${gas}`
   return new Fault(code, detail, { extras, headers, advice: paymentAdvice(ways) })
 }
 
-/** Headers with the offer, or with a challenge alone, and the offer for the body. */
-async function offerHeaders(
+export const waysToPay = (deps: PaymentRequiredDeps, priced: PricedCall): WaysToPay => ({
+  hasKey: priced.caller.keyId !== null,
+  isX402: acceptsX402(deps, priced),
+  isMetered: priced.metered !== undefined,
+  maySignIn: acceptsSignIn(priced.request),
+})
+
+/**
+ * Headers with the offer, or with a challenge alone, and the offer for the body.
+ * @param error that the offer names. @defaultValue `payment_required`
+ */
+export async function offerHeaders(
   deps: PaymentRequiredDeps,
   priced: PricedCall,
   { isX402, maySignIn }: WaysToPay,
+  error = 'payment_required',
+  upfront?: boolean,
 ): Promise<Pick<SignedOffer, 'headers'> & { readonly body?: object }> {
   const { offering, request, price } = priced
-  if (isX402) {
-    return await offerOf(deps, priced, 'payment_required')
-  }
+  if (isX402) return await offerOf(deps, priced, error, upfront)
   if (!maySignIn) return { headers: {} }
   return { headers: { 'PAYMENT-REQUIRED': await signInHeader(deps, offering, request, price) } }
 }
@@ -101,13 +108,24 @@ const belowMinimum = (minimum: bigint): string =>
   ' credits.'
 
 /**
- * Returns true if the call may be paid per request by x402. A metered price may not: the scheme
- * `exact` would take the maximum.
+ * Returns true if the call may be paid per request by x402. A metered price is paid after the work,
+ * so that its maximum must be small, and the facilitator must settle part of what is authorized.
  */
 export const acceptsX402 = (
-  { creditsOnly, minX402 }: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402'>,
-  { price, request, metered }: PricedCall,
-): boolean => !creditsOnly.has(request.slug) && price >= minX402() && metered === undefined
+  deps: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402' | 'offers' | 'prepaidAbove'>,
+  {
+    price,
+    request,
+    metered,
+    offering,
+  }: Pick<PricedCall, 'price' | 'metered' | 'offering'> & {
+    readonly request: Pick<CallRequest, 'slug'>
+  },
+): boolean =>
+  !deps.creditsOnly.has(request.slug) &&
+  price >= deps.minX402() &&
+  (metered === undefined ||
+    (deps.offers.sellsMetered && price <= deps.prepaidAbove && !offering.endpoint.prepaid))
 
 /** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
 export const SETTLE_MARGIN_SECONDS = 60
@@ -119,30 +137,32 @@ export const SETTLE_MARGIN_SECONDS = 60
  */
 export function saleTermsOf(
   { prepaidAbove }: Pick<PaymentRequiredDeps, 'prepaidAbove'>,
-  { offering, price, request }: Sale,
+  { offering, price, metered, request }: Sale,
 ) {
   const { endpoint } = offering
-  const isFinal = endpoint.streams === true || endpoint.prepaid === true
+  const isMetered = metered !== undefined // also if it was quoted, and is fixed now
+  const isFinal = !isMetered && (endpoint.streams === true || endpoint.prepaid === true)
   return {
     amount: price,
+    isMetered,
     maxTimeoutSeconds: deadlineOf(endpoint) + SETTLE_MARGIN_SECONDS,
-    upfront: isFinal || price > prepaidAbove,
+    upfront: isFinal || (!isMetered && price > prepaidAbove),
     trustsKnownPayers: !isFinal,
     resource: resourceOf(offering, request),
   }
 }
 
 /** Builds the 402 of a call, which describes its endpoint to indexers. */
-export async function offerOf(
+async function offerOf(
   deps: Pick<PaymentRequiredDeps, 'offers' | 'prepaidAbove' | 'signIns'>,
-  { offering, price, request }: OfferedCall,
+  { offering, price, metered, request }: OfferedCall,
   error: string,
   upfront?: boolean,
 ): Promise<SignedOffer> {
   const { extensions, ...discovery } = await discoveryTerms(offering, request.url())
   const challenge = acceptsSignIn(request) && (await challengeFor(deps.signIns, request, price))
   return deps.offers.signedOffer({
-    ...saleTermsOf(deps, { offering, price, request }),
+    ...saleTermsOf(deps, { offering, price, metered, request }),
     ...(upfront && { upfront }),
     isKeyed: request.authorization !== undefined,
     ...discovery,
@@ -162,11 +182,11 @@ async function discoveryTerms(
   return { extensions: inHeader, bodyExtensions: inBody }
 }
 
-interface Sale extends Pick<PricedCall, 'offering' | 'price'> {
+interface Sale extends Pick<PricedCall, 'offering' | 'price' | 'metered'> {
   readonly request: Pick<PricedCall['request'], 'url'>
 }
 
-interface OfferedCall extends Pick<PricedCall, 'offering' | 'price'> {
+interface OfferedCall extends Pick<PricedCall, 'offering' | 'price' | 'metered'> {
   readonly request: BoundRequest & Pick<CallRequest, 'authorization'>
 }
 

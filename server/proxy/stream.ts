@@ -40,7 +40,9 @@ export async function stream(deps: CallDeps, handled: HandledCall): Promise<Http
   const headers = {
     ...responseHeaders(priced, outcome.headers),
     ...moneyHeaders,
-    Trailer: 'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt',
+    Trailer:
+      'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt, ' +
+      'PAYMENT-RESPONSE',
   }
   return { status: outcome.status, headers, body: target }
 }
@@ -80,13 +82,19 @@ async function sendAndSettle(
   // A call that is paid already costs the same whether it is read to its end or not; a metered one
   // that nobody can read later costs what was used until its reader left.
   const endsWithReader = isPaid || (charging.isMetered && !isStored)
-  const until = endsWithReader ? AbortSignal.any([deadline, target.closeSignal]) : deadline
-  const end = await relay(handlerStream, target, until, isStored)
+  const abandoned = new AbortController()
+  const left = endsWithReader ? target.closeSignal : abandoned.signal
+  const onTooLong = (): void => {
+    if (charging.isMetered && target.closeSignal.aborted) abandoned.abort()
+  }
+  const until = AbortSignal.any([deadline, left])
+  const end = await relay(handlerStream, target, until, isStored ? onTooLong : undefined)
   const outcome = outcomeAtEnd(handled.outcome, handlerStream, end, target)
   const charge = paid ?? (await settle(deps, { ...handled, outcome }))
   const isStorable = isPaid || end.bytes !== undefined // a paid one is charged whatever happens
   const receipt = await signReceipt(deps, { ...handled, outcome, charge }, end.hash, isStorable)
-  target.trailers = { ...chargeHeaders(outcome, charge), 'X-Receipt': receipt }
+  const payment = paid ? undefined : charge.headers
+  target.trailers = { ...payment, ...chargeHeaders(outcome, charge), 'X-Receipt': receipt }
   const { trace } = priced.request
   if (trace) trace.charged = charge.amount
   return end.failure?.cause ?? null
@@ -136,12 +144,14 @@ interface StreamEnd {
  * Relays a stream to its end, until the signal aborts, or until more usage is reported than is
  * covered, whether its reader stays or leaves. At the deadline, the side that kept the other
  * waiting longer is at fault.
+ * @param onTooLong called with each chunk that makes the stream too long to store; omitted if it is
+ *   not to be stored
  */
 async function relay(
   { source, charging, deadline }: HandlerStream,
   target: ResponseStream,
   until: AbortSignal,
-  isStored: boolean,
+  onTooLong: (() => void) | undefined,
 ): Promise<StreamEnd> {
   const hash = createHash('sha256')
   const waitedMs = { source: 0, caller: 0 }
@@ -162,8 +172,11 @@ async function relay(
       size += bytes.length
       if (size > STREAM_BYTES_MAX) throw new Error('the stream is too long')
       hash.update(bytes)
-      if (isStored && size <= STORED_BYTES_MAX) stored.push(bytes)
-      else stored.length = 0
+      if (onTooLong && size <= STORED_BYTES_MAX) stored.push(bytes)
+      else {
+        stored.length = 0
+        onTooLong?.()
+      }
       if (!target.destroyed && !target.write(bytes)) await drained(target, stop)
       endLap('caller')
     }
@@ -178,7 +191,7 @@ async function relay(
     const isCallerTooSlow = isLate && waitedMs.caller > waitedMs.source
     return { failure: { reason, cause: cause as Error }, isCallerTooSlow, hash: null }
   }
-  const bytes = isStored && size <= STORED_BYTES_MAX ? Buffer.concat(stored) : undefined
+  const bytes = onTooLong && size <= STORED_BYTES_MAX ? Buffer.concat(stored) : undefined
   return { isCallerTooSlow: false, hash: hash.digest(), bytes }
 }
 

@@ -1,6 +1,7 @@
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { PERMIT2_ADDRESS, x402UptoPermit2ProxyAddress } from '@x402/evm'
 import { elapsedMs, sleep, systemClock, withTimeout } from '../../core/clock.ts'
 import { processStartTime } from '../../core/db/lock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -219,6 +220,10 @@ async function deployContracts(rpcUrl: string): Promise<void> {
   await callRpc(rpcUrl, 'anvil_setCode', [USDC_BASE.address, contracts.DevUSDC.deployed])
   // Libraries call it to find out why a payment is invalid.
   await callRpc(rpcUrl, 'anvil_setCode', [MULTICALL3, contracts.MiniMulticall3.deployed])
+  // Payments of at most an amount (x402 scheme `upto`) go through them.
+  await callRpc(rpcUrl, 'anvil_setCode', [PERMIT2_ADDRESS, contracts.Permit2.deployed])
+  const proxy = contracts.UptoPermit2Proxy.deployed
+  await callRpc(rpcUrl, 'anvil_setCode', [x402UptoPermit2ProxyAddress, proxy])
 }
 
 function logUnexpectedExit(

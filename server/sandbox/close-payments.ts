@@ -73,6 +73,11 @@ const endedChain = (chain: Chain, known: ReadonlyMap<string, Hex>): Chain => ({
     if (tx === undefined) return { outcome: 'unused', at: LAST_BLOCK, blockTime: END_OF_TIME }
     return { outcome: 'used', tx, block: 0n }
   },
+  async permitOutcome({ nonce, value }) {
+    const tx = known.get(nonce)
+    if (tx === undefined) return { outcome: 'unused', blockTime: END_OF_TIME }
+    return { outcome: 'used', tx, block: 0n, value }
+  },
   transferEvidence: async ({ nonce = '', tx }) =>
     known.get(nonce) === tx
       ? { found: 'confirmed', block: 0n, confirmations: LAST_BLOCK }

@@ -4,6 +4,7 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { type PaymentFlaws, signPayment } from '../stories/attacks/sign-payment.ts'
 import type { ApiResponse } from '../support/ask.ts'
+import { authorizationOf } from '../support/authorization.ts'
 import { type FacilitatorBehavior, nonceFor } from './facilitator-behaviors.ts'
 import type { Random } from './random.ts'
 import type { PaidRequest, RequestRecorder, SentPayment } from './request-recorder.ts'
@@ -35,7 +36,7 @@ export async function sign(
     ...invalid,
     signed: { ...signed, nonce },
   })
-  const { from, value } = readPayment(payment).payload.authorization
+  const { from, value } = authorizationOf(readPayment(payment).payload)
   const payer = from.toLowerCase() as Hex
   return { payer, nonce, amount: BigInt(value), behavior, payment, requests: [], responses: [] }
 }

@@ -6,6 +6,7 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import type { Payment } from '../../core/payments/receiving/payment.ts'
 import { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import { authorizationOf } from '../support/authorization.ts'
 import type { Counters } from './counters.ts'
 import { BAD_OFFERS, GOOD_OFFERS, offer, type Product, requirementV1 } from './offers.ts'
 import type { Random } from './random.ts'
@@ -148,7 +149,7 @@ function paymentOf(header: string, product: Product): Payment {
 }
 
 const withMore = (payment: Payment): Payment => {
-  const authorization = { ...payment.payload.authorization, value: '999999' }
+  const authorization = { ...authorizationOf(payment.payload), value: '999999' }
   const accepted = { ...payment.accepted, amount: '999999' }
   return { ...payment, accepted, payload: { ...payment.payload, authorization } }
 }

@@ -13,6 +13,7 @@ import { base } from 'viem/op-stack'
 import { singleFlight } from '../../runtime/cache.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
 import { type NodeTransport, trustedNode } from './node.ts'
+import { findPermitOutcome, type Permit, type PermitOutcome } from './permit.ts'
 import { type ExpectedTransfer, findEvidence, type TransferEvidence } from './transfer-evidence.ts'
 import {
   type BlockRange,
@@ -82,6 +83,11 @@ export interface Chain {
    * @throws ChainUnavailable also if it was used before `fromBlock`
    */
   authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
+  /**
+   * Finds how a permit of the scheme `upto` ended, if it did.
+   * @param fromBlock a block before it was signed
+   */
+  permitOutcome(permit: Permit, fromBlock: bigint): Promise<PermitOutcome>
   /** Current balance in microdollars. */
   balanceOf(owner: Hex): Promise<bigint>
   /** Balance in microdollars after a block, computed from transfers if its state is pruned. */
@@ -132,6 +138,8 @@ export function openChain(options: ChainOptions): Chain {
         if (!used) return { outcome: 'unused', at, blockTime }
         return findUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
       }),
+    permitOutcome: (permit, fromBlock) =>
+      queryNode(() => findPermitOutcome(client, permit, { asset, fromBlock, logSpan, head })),
     balanceOf: (owner) => queryNode(() => fetchBalance(client, asset, owner)),
     balanceAt: (owner, block) =>
       queryNode(async () => {

@@ -1,5 +1,6 @@
 import type { Asset, Hex } from './asset.ts'
 import type { Chain, ChainHead, ExpectedTransfer } from './chain.ts'
+import type { Permit } from './permit.ts'
 
 export interface VerdictDeps {
   readonly chain: Chain
@@ -64,6 +65,41 @@ export async function judgeAuthorization(
   const evidence = await chain.transferEvidence(transfer)
   if (evidence.found === 'missing' || evidence.confirmations < blocks) return { is: 'open' }
   return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
+}
+
+/**
+ * Time after expiry before a permit counts as dead whose number was used otherwise: a node may know
+ * the state of a block before its log.
+ */
+const SPENT_MARGIN_MS = 600_000
+
+/** A payment by a permit of the scheme `upto`, of which `value` was to be taken. */
+interface PermittedTransfer extends Permit {
+  readonly validBefore: Date
+  /** A block before the permit was signed. */
+  readonly fromBlock: bigint
+}
+
+/** Judges a permit by the chain alone, as `judgeAuthorization` does. */
+export async function judgePermit(
+  {
+    chain,
+    finality,
+  }: Pick<VerdictDeps, 'finality'> & {
+    readonly chain: Pick<Chain, 'permitOutcome' | 'head'>
+  },
+  { validBefore, fromBlock, ...permit }: PermittedTransfer,
+): Promise<PaymentVerdict> {
+  const known = await chain.permitOutcome(permit, fromBlock)
+  if (known.outcome !== 'used') {
+    const margin = known.outcome === 'unused' ? EXPIRY_MARGIN_MS : SPENT_MARGIN_MS
+    const isDead = known.blockTime.getTime() > validBefore.getTime() + margin
+    return { is: isDead ? 'void' : 'open' }
+  }
+  const { tx, block, value } = known
+  const { number } = await chain.head()
+  if (number - block + 1n < requiredConfirmations(finality, value)) return { is: 'open' }
+  return value === permit.value ? { is: 'paid', tx, block } : { is: 'void' }
 }
 
 /** Judges a payment by its known transaction; undefined if it has vanished or is another. */

@@ -3,7 +3,7 @@ import { elapsedMs, sleep } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import { type Chain, ChainUnavailable, type ExpectedTransfer } from '../chain/chain.ts'
-import type { Payment } from '../receiving/payment.ts'
+import type { ExactPayload } from '../receiving/transfer-fields.ts'
 import type { Facilitator } from './facilitator.ts'
 
 export interface ChainVerification {
@@ -91,7 +91,7 @@ function toAuthorizedPayment(
   { address: token }: Asset,
   { payload }: Parameters<Facilitator['settle']>[0],
 ): AuthorizedPayment {
-  const { from, to, value, nonce } = (payload as Payment['payload']).authorization
+  const { from, to, value, nonce } = (payload as ExactPayload).authorization
   return { token, from, to, value: BigInt(value), nonce }
 }
 

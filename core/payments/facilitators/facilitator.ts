@@ -12,6 +12,11 @@ import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
  */
 export interface Facilitator extends FacilitatorClient {
   /**
+   * Address that alone can settle payments of at most an amount (scheme `upto`). Omitted if the
+   * facilitator settles none.
+   */
+  readonly uptoSettler?: Hex
+  /**
    * Variant that may share a node request or a transaction among concurrent payments. Its `verify`
    * only checks that the payment can be made: the caller has already compared it with the
    * requirements and the clock. Omitted if the facilitator handles payments one by one.

@@ -1,7 +1,12 @@
 import { type PendingSettlementStore, x402Facilitator } from '@x402/core/facilitator'
 import type { SettleResponse } from '@x402/core/types'
-import { type FacilitatorEvmSigner, toFacilitatorEvmSigner } from '@x402/evm'
+import {
+  type FacilitatorEvmSigner,
+  toFacilitatorEvmSigner,
+  x402UptoPermit2ProxyAddress,
+} from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData, isAddressEqual } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -15,6 +20,7 @@ import {
   type GasAccount,
   isNodeFailure,
   isRefusal,
+  isRevert,
   NotSent,
   type Sender,
 } from './sender.ts'
@@ -66,8 +72,9 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
     const response = await facilitator
       .settle(payload, requirements)
       .catch((error: unknown) => unsentResponse(asset, error))
-    const isUnsent = !response.success && !response.transaction && node.failed
-    return isUnsent ? asNotBroadcast(response) : response
+    if (response.success || response.transaction) return response
+    if (node.failed) return asNotBroadcast(response)
+    return node.refused ? { ...response, errorReason: REVERTS } : response
   }
   const verify: Facilitator['verify'] = async (payload, requirements) => {
     const { facilitator, node } = attempt()
@@ -79,6 +86,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   }
   return {
     address: sender.address,
+    uptoSettler: sender.address,
     gas: gasWallet(sender, asset.chainId),
     verify,
     settle,
@@ -96,6 +104,9 @@ function outboxOf(pool: Pool | undefined, { chainId }: Asset, { address }: GasAc
 const readSignature = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
   typeof payload['signature'] === 'string' ? payload['signature'] : undefined
 
+/** Reason of the scheme `upto` for a permit that the proxy does not accept. */
+const REVERTS = 'permit2_simulation_failed'
+
 /** Response of an attempt that failed before it sent anything. @throws other errors */
 function unsentResponse({ network }: Asset, error: unknown): SettleResponse {
   if (!(error instanceof NotSent)) throw error
@@ -109,7 +120,8 @@ const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
 })
 
 /**
- * Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures. After
+ * Creates a facilitator for one payment; `node.failed` tells outages from invalid signatures, and
+ * `node.refused` is true if the settlement of a permit would revert, so that it was not sent. After
  * an outage it asks the node nothing more, because each request could take as long again.
  */
 function createAttempt(
@@ -118,7 +130,7 @@ function createAttempt(
   confirmationTimeoutMs: number,
   payment?: string,
 ) {
-  const node = { failed: false }
+  const node = { failed: false, refused: false }
   const watch = async <T>(work: () => Promise<T>): Promise<T> => {
     if (node.failed) throw new FacilitatorUnavailable('The node did not respond.')
     try {
@@ -128,26 +140,41 @@ function createAttempt(
       throw error
     }
   }
-  const signer = toFacilitatorEvmSigner(createSigner(sender, asset, watch, payment), {
+  const onRevert = (): void => void (node.refused = true)
+  const signer = toFacilitatorEvmSigner(createSigner(sender, asset, { watch, payment, onRevert }), {
     confirmationTimeoutMs,
   })
-  const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingStore(sender) })
-  return { facilitator: new x402Facilitator().register(asset.network, scheme), node }
+  const store = { pendingSettlementStore: pendingStore(sender) }
+  const facilitator = new x402Facilitator()
+    .register(asset.network, new ExactEvmScheme(signer, store))
+    .register(asset.network, new UptoEvmScheme(signer, store))
+  return { facilitator, node }
 }
 
 /** Stands for the code of the asset, of which the scheme only checks that it exists. */
 const CONTRACT_CODE: Hex = '0xfe'
 
+interface SignerOptions {
+  readonly watch: <T>(work: () => Promise<T>) => Promise<T>
+  /** Signature of the payment to settle; omitted if it is to be verified. */
+  readonly payment: string | undefined
+  /** Called if the settlement of a permit would revert. */
+  readonly onRevert: () => void
+}
+
 function createSigner(
   { address, client, send, receipt }: Sender,
   asset: Asset,
-  watch: <T>(work: () => Promise<T>) => Promise<T>,
-  payment?: string,
+  { watch, payment, onRevert }: SignerOptions,
 ): Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } {
   return {
     address,
-    readContract: ({ abi, args = [], ...call }) =>
-      watch(() => client.readContract({ ...call, abi: abi as Abi, args })),
+    // From its own address, because the proxy of `upto` accepts no other sender. A settlement is
+    // not simulated: the scheme would simulate the maximum, and `send` estimates gas for the usage.
+    readContract: async ({ abi, args = [], ...call }) =>
+      payment !== undefined && isPermitCall(call)
+        ? undefined
+        : watch(() => client.readContract({ ...call, account: address, abi: abi as Abi, args })),
     verifyTypedData: (data) =>
       watch(() => client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
     // Never rejects: the scheme starts this request and does not wait for it after a failure. The
@@ -159,12 +186,18 @@ function createSigner(
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
       const call = { to, data: concatHex([data, dataSuffix]) }
-      return watch(() => send(call, payment === undefined ? [] : [payment]))
+      return watch(() => send(call, payment === undefined ? [] : [payment])).catch((error) => {
+        if (isRevert(error) && isPermitCall({ address: to })) onRevert()
+        throw error
+      })
     },
     sendTransaction: (call) => watch(() => send(call)),
     waitForTransactionReceipt: ({ hash, timeout = 0 }) => receipt(hash, timeout),
   }
 }
+
+const isPermitCall = ({ address }: { readonly address: Hex }): boolean =>
+  isAddressEqual(address, x402UptoPermit2ProxyAddress)
 
 /**
  * Store of pending payments for the scheme, backed by the outbox. The scheme would store a hash

@@ -2,7 +2,7 @@ import { eip3009ABI } from '@x402/evm'
 import { decodeFunctionResult, encodeFunctionData, parseAbi, parseSignature } from 'viem'
 import type { Asset, Hex } from '../chain/asset.ts'
 import { MULTICALL3 } from '../chain/identity.ts'
-import type { Payment } from '../receiving/payment.ts'
+import type { ExactPayload } from '../receiving/transfer-fields.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { ContractCall } from './sender.ts'
 
@@ -15,7 +15,7 @@ const ABI = parseAbi([
 /** A payment signed by a private key, with the arguments of `settle`. */
 export interface KeyPayment {
   readonly args: Parameters<Facilitator['settle']>
-  readonly authorization: Payment['payload']['authorization']
+  readonly authorization: ExactPayload['authorization']
   readonly signature: Hex
 }
 

@@ -179,5 +179,6 @@ export const isNodeFailure = (error: unknown): boolean =>
       isUncertain(cause) || (cause instanceof RpcRequestError && cause.code === LIMIT_EXCEEDED),
   )
 
-const isRevert = (error: unknown): boolean =>
+/** Returns true if a call would revert, so that it was not sent. */
+export const isRevert = (error: unknown): boolean =>
   hasCause(error, (cause) => cause instanceof ExecutionRevertedError)

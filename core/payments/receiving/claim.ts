@@ -16,8 +16,12 @@ export interface Purchase {
   readonly requestHash: Buffer
   /** SHA-256 of the sender, who alone gets the stored response, as payments are public on chain. */
   readonly client?: Buffer | undefined
-  /** Microdollars. */
+  /** Microdollars: the price, or, once the settlement of a metered call begins, what is taken. */
   readonly amount: bigint
+  /** Maximum that the payer of a metered call has authorized; null for an exact payment. */
+  readonly authorized?: bigint | null
+  /** True if it brings a permit of its token, which works for one payment of a wallet at a time. */
+  readonly sponsored?: boolean
   /** Wallet that receives the payment, in lower case. */
   readonly payTo: string
   /** Code of the credited account. */
@@ -33,6 +37,8 @@ export interface Claim extends Purchase {
   /** Id of the payment's journal entry, posted or future. */
   readonly id: string
   readonly key: PaymentKey
+  readonly authorized: bigint | null
+  readonly sponsored: boolean
   /** `released`: it may be claimed again, and is watched while it can still be settled. */
   readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed' | 'released'
   readonly transaction: string | null
@@ -45,8 +51,9 @@ export interface Claim extends Purchase {
   readonly mayBeSent: boolean
 }
 
-export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, payee, upfront,
-  client, state, transaction, request_hash AS "requestHash", commission_bps AS "commissionBps",
+export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, amount, authorized,
+  sponsored, payee, upfront, client, state, transaction, request_hash AS "requestHash",
+  commission_bps AS "commissionBps",
   valid_before AS "validBefore", pay_to AS "payTo", claimed_at AS "claimedAt",
   delivered_at AS "deliveredAt", deposited, call, identifier, settling AS "mayBeSent"`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
@@ -132,10 +139,18 @@ export interface ClaimResult {
 
 /** Unique index of the identifiers of payments. */
 const IDENTIFIERS = 'payment_claim_identifier'
+/** Unique index of the wallets whose permit of the token an open payment uses. */
+const APPROVALS = 'payment_claim_approval'
+
+/** Another open payment of the wallet brings a permit of its token, which has the same number. */
+export class ApprovalInUse extends Error {
+  override readonly name = 'ApprovalInUse'
+}
 
 /**
  * Claims a payment for a process. Returns undefined if the payment is already claimed.
  * @throws Fault `payment_identifier_reused` if its identifier stands for another payment
+ * @throws ApprovalInUse
  */
 export async function insertClaim(
   on: Pick<Pool, 'query'>,
@@ -146,11 +161,12 @@ export async function insertClaim(
   const inserting = on.query<ClaimRow & { readonly isRepeated: boolean }>(
     `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
        amount, payee, commission_bps, valid_before, upfront, client, pay_to, call, process,
-       identifier)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+       identifier, authorized, sponsored)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
      ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
        purpose = excluded.purpose, request_hash = excluded.request_hash,
-       amount = excluded.amount, payee = excluded.payee, client = excluded.client,
+       amount = excluded.amount, authorized = excluded.authorized, sponsored = excluded.sponsored,
+       payee = excluded.payee, client = excluded.client,
        commission_bps = excluded.commission_bps, upfront = excluded.upfront,
        pay_to = excluded.pay_to, call = excluded.call, process = excluded.process,
        identifier = excluded.identifier, state = 'claimed', settling = false,
@@ -172,13 +188,40 @@ export async function insertClaim(
       purchase.call ?? null,
       process,
       purchase.identifier ?? null,
+      purchase.authorized ?? null,
+      purchase.sponsored ?? false,
     ],
   )
   const { rows } = await inserting.catch((error: unknown): never => {
-    const isTaken = error instanceof DatabaseError && error.constraint === IDENTIFIERS
+    const constraint = error instanceof DatabaseError ? error.constraint : undefined
+    if (constraint === APPROVALS) throw new ApprovalInUse(undefined, { cause: error })
+    const isTaken = constraint === IDENTIFIERS
     throw isTaken ? new Fault('payment_identifier_reused', undefined, { cause: error }) : error
   })
   if (!rows[0]) return undefined
   const { isRepeated, ...row } = rows[0]
   return { isNew: true, isRepeated, claim: toClaim(row) }
+}
+
+/**
+ * Takes the claim of the same purchase over from a process that is gone; undefined if it is another
+ * purchase, or not gone. A permit does not continue the claim of an exact payment, nor the reverse.
+ * A metered call whose settlement has begun stays the call that is paid for.
+ */
+export async function takeOverClaim(
+  on: Pick<Pool, 'query'>,
+  { id, key }: Claim,
+  { requestHash, client, call, authorized }: Purchase,
+  process: string,
+): Promise<Claim | undefined> {
+  const { rows } = await on.query<ClaimRow>(
+    `UPDATE hub.payment_claim SET process = $6, changed_at = now(),
+       call = CASE WHEN settling AND authorized IS NOT NULL THEN call ELSE $7 END
+     WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
+       AND client IS NOT DISTINCT FROM $9 AND authorized IS NOT DISTINCT FROM $10
+       AND hub.is_gone(process, $6)
+     RETURNING ${CLAIM_COLUMNS}`,
+    [...keyValues(key), id, process, call ?? null, requestHash, client ?? null, authorized ?? null],
+  )
+  return rows[0] && toClaim(rows[0])
 }

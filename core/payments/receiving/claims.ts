@@ -5,6 +5,7 @@ import { inTransaction } from '../../db/transaction.ts'
 import { uuidv7 } from '../../ids.ts'
 import { isPosted } from '../../ledger/idempotency.ts'
 import {
+  ApprovalInUse,
   attemptIds,
   CLAIM_COLUMNS,
   type Claim,
@@ -18,6 +19,7 @@ import {
   keyValues,
   type Purchase,
   SELECT_CLAIM,
+  takeOverClaim,
   toClaim,
 } from './claim.ts'
 import { PayerTrust } from './payer-trust.ts'
@@ -55,6 +57,7 @@ export class Claims {
   /**
    * Claims a payment, or returns its existing claim. That of the same purchase by a process that is
    * gone is taken over: it is as good as new, and keeps its id, under which it may be posted.
+   * @throws ApprovalInUse
    */
   async claim(key: PaymentKey, purchase: Purchase): Promise<ClaimResult> {
     for (let tries = 0; tries < CLAIM_ATTEMPTS_MAX; tries++) {
@@ -63,7 +66,7 @@ export class Claims {
         : this.#claimNamed(key, purchase, purchase.id))
       if (claimed?.isNew) return claimed
       const claim = claimed?.claim ?? (await this.find(key))
-      const taken = claim && (await this.#takeOver(claim, key, purchase))
+      const taken = claim && (await this.#takeOver(claim, purchase))
       if (taken) return { isNew: true, isRepeated: true, claim: taken }
       if (claim) return { isNew: false, claim }
       // Another request released it in between, because the payment was invalid then.
@@ -77,6 +80,8 @@ export class Claims {
     try {
       return await insertClaim(this.#pool, key, { ...purchase, id }, this.#lease.id)
     } catch (error) {
+      const same = error instanceof ApprovalInUse ? await this.find(key) : undefined
+      if (same && same.state !== 'released') return undefined // this payment has the approval
       void this.release({ id })
       throw error
     }
@@ -115,36 +120,24 @@ export class Claims {
     })
   }
 
-  /** Notes that a payment may be sent from now on. False if another process has it meanwhile. */
-  async beginSettlement({ id }: Claim): Promise<boolean> {
+  /** Notes that `amount` may be sent from now on. False if another process has the claim now. */
+  async beginSettlement({ id, amount }: Pick<Claim, 'id' | 'amount'>): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET settling = true
+      `UPDATE hub.payment_claim SET settling = true, amount = $3
        WHERE id = $1 AND state = 'claimed' AND process = $2`,
-      [id, this.#lease.id],
+      [id, this.#lease.id, amount],
     )
     return rowCount === 1
   }
 
   /** Takes a claim over from a process that is gone. Undefined for that of another purchase. */
-  async #takeOver(
-    { id, state, mayBeSent }: Claim,
-    key: PaymentKey,
-    { requestHash, client, call }: Purchase,
-  ): Promise<Claim | undefined> {
-    if (state !== 'claimed') return undefined
-    const query = this.#pool.query<ClaimRow>(
-      `UPDATE hub.payment_claim SET process = $6, call = $7, changed_at = now()
-       WHERE ${IS_KEY} AND id = $5 AND state = 'claimed' AND request_hash = $8
-         AND client IS NOT DISTINCT FROM $9 AND hub.is_gone(process, $6)
-       RETURNING ${CLAIM_COLUMNS}`,
-      [...keyValues(key), id, this.#lease.id, call ?? null, requestHash, client ?? null],
-    )
-    const { rows } = await query.catch((error: unknown): never => {
+  async #takeOver(claim: Claim, purchase: Purchase): Promise<Claim | undefined> {
+    if (claim.state !== 'claimed') return undefined
+    return await takeOverClaim(this.#pool, claim, purchase, this.#lease.id).catch((error) => {
       // It may be taken over nevertheless.
-      if (!mayBeSent) void this.release({ id })
+      if (!claim.mayBeSent) void this.release(claim)
       throw error
     })
-    return rows[0] && toClaim(rows[0])
   }
 
   /** Takes a pending payment to ask the chain for it. False if it was taken a second ago. */

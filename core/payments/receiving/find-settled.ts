@@ -5,6 +5,7 @@ import type { Chain } from '../chain/chain.ts'
 import {
   blockBefore,
   judgeAuthorization,
+  judgePermit,
   judgeTransaction,
   type PaymentVerdict,
   type VerdictDeps,
@@ -17,6 +18,12 @@ import { postPayment } from './post-payment.ts'
 export async function judgeClaim(deps: VerdictDeps, claim: Claim): Promise<PaymentVerdict> {
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
   const { amount: value, validBefore, transaction: tx } = claim
+  if (claim.authorized !== null) {
+    const fromBlock = blockBefore(await deps.chain.head(), claim.claimedAt)
+    const permit = { owner: payer, payTo: claim.payTo as Hex, nonce, value }
+    const known = tx === null ? {} : { tx: tx as Hex }
+    return judgePermit(deps, { ...permit, ...known, validBefore, fromBlock })
+  }
   const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
   const known = tx === null ? undefined : await judgeTransaction(deps, { ...paid, tx: tx as Hex })
   if (known) return known

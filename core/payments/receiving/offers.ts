@@ -6,16 +6,18 @@ import {
   VerifyError,
 } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { UptoEvmScheme } from '@x402/evm/upto/server'
 import { type Clock, systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex, USDC_BASE } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
 import { checkLifetime, findMismatch } from './local-checks.ts'
 import { isMppCredential, type MppChallenges } from './mpp-challenges.ts'
 import type { OfferSigner, SettledSale } from './offer-signer.ts'
-import { type Payment, readPayment } from './payment.ts'
-import { PAYMENT_IDENTIFIER } from './payment-identifier.ts'
+import { type Payment, readPayment, transferIn } from './payment.ts'
+import { namedPayments, PAYMENT_IDENTIFIER } from './payment-identifier.ts'
 import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
 import { SIGN_IN } from './sign-in-challenges.ts'
+import { sponsoredApprovals } from './sponsored-approval.ts'
 import { type OfferV1, offerV1 } from './version-1.ts'
 
 export { BadPayment, type Payment, paymentKey, validBeforeOf } from './payment.ts'
@@ -38,6 +40,8 @@ export interface OffersOptions {
 export interface SaleTerms {
   /** Microdollars, which are the atomic units of USDC. */
   readonly amount: bigint
+  /** True if `amount` is the maximum, of which the usage is taken. @defaultValue false */
+  readonly isMetered?: boolean
   /** Validity of the payer's signature: the deadline of the work plus time to settle. */
   readonly maxTimeoutSeconds: number
   /** True if it is offered to be settled before the work, not after it. @defaultValue false */
@@ -81,6 +85,8 @@ export interface VerificationResult {
 
 /** Seller side of x402 version 2, independent of the transport (HTTP or MCP). */
 export interface Offers {
+  /** True if payments of at most an amount can be settled (scheme `upto`). */
+  readonly sellsMetered: boolean
   /** @throws RangeError if the amount or the time is not positive */
   requirements(terms: SaleTerms): PaymentRequirements
   /**
@@ -116,21 +122,26 @@ export interface Offers {
   /**
    * Settles the payment on the chain. Never throws if the facilitator fails: the outcome is
    * `pending`, unless certainly nothing was sent. The same payment may be settled again.
+   * @param amount at most that of a metered requirement. @defaultValue that of the requirement
    */
-  settle(payment: Payment, requirement: PaymentRequirements): Promise<Settlement>
+  settle(payment: Payment, requirement: PaymentRequirements, amount?: bigint): Promise<Settlement>
 }
 
 export function createOffers(options: OffersOptions): Offers {
   const { facilitator, payTo, network, clock = systemClock, signer, challenges } = options
   const asset = assetOf(network)
-  const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
-  const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms)
+  const server = new x402ResourceServer(facilitator)
+    .register(asset.network, new ExactEvmScheme())
+    .register(asset.network, new UptoEvmScheme())
+  const { uptoSettler } = facilitator
+  const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms, uptoSettler)
   const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
     verify: (...args) => server.verifyPayment(...args),
     settle: (...args) => server.settlePayment(...args),
   }
   const gateway = () => facilitator.batched ?? oneByOne
   return {
+    sellsMetered: uptoSettler !== undefined,
     requirements,
     offer: (sale) => buildOffer(requirements(sale), sale),
     signedOffer: (sale) => buildSignedOffer(requirements(sale), sale, options),
@@ -145,20 +156,21 @@ export function createOffers(options: OffersOptions): Offers {
         : server.findMatchingRequirements(offered, payment)
     },
     async verify(payment, requirement, needSeconds = 0) {
-      const payer = payment.payload.authorization.from.toLowerCase() as Hex
+      const payer = transferIn(payment).from.toLowerCase() as Hex
       const localReason =
         findMismatch(payment, requirement) ??
         checkLifetime(payment, requirement, clock, needSeconds)
       const reason = localReason ?? (await verifyWithFacilitator(gateway(), payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
-    async settle(payment, requirement) {
-      const reason = findMismatch(payment, requirement)
-      if (reason !== undefined) return toSettlement(payment, refusedResponse(asset.network, reason))
-      const response = await gateway()
-        .settle(payment, requirement)
-        .catch((error: unknown) => errorResponse(asset.network, error))
-      return toSettlement(payment, response)
+    async settle(payment, requirement, amount = BigInt(requirement.amount)) {
+      const reason = findMismatch(payment, requirement, amount)
+      const response = reason
+        ? refusedResponse(asset.network, reason)
+        : await gateway()
+            .settle(payment, { ...requirement, amount: String(amount) })
+            .catch((error: unknown) => errorResponse(asset.network, error))
+      return toSettlement(payment, amount, response)
     },
   }
 }
@@ -184,10 +196,11 @@ async function buildSignedOffer(
   const extensions = {
     ...sale.extensions,
     ...(await namedPayments()),
+    ...(sale.isMetered && (await sponsoredApprovals())),
     ...(signed && { [OFFER_RECEIPT]: signed }),
   }
   const offer = buildOffer(requirement, { ...sale, extensions })
-  const challenge = challenges?.issue(requirement, sale.isKeyed)
+  const challenge = sale.isMetered ? undefined : challenges?.issue(requirement, sale.isKeyed)
   const headers = {
     'PAYMENT-REQUIRED': offer.header,
     ...(challenge && { 'WWW-Authenticate': challenge }),
@@ -202,12 +215,6 @@ export const X402_TERMS = {
   network: USDC_BASE.network,
   extensions: ['bazaar', PAYMENT_IDENTIFIER, OFFER_RECEIPT, SIGN_IN],
 } as const
-
-/** Extension by which buyers may give a payment an id. Lazy: the package is slow to load. */
-async function namedPayments(): Promise<Record<string, unknown>> {
-  const { declarePaymentIdentifierExtension } = await import('@x402/extensions/payment-identifier')
-  return { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }
-}
 
 /**
  * Maximum length of PAYMENT-REQUIRED. Many clients and proxies limit a header to 8 KiB, and the
@@ -239,19 +246,27 @@ function withoutLongest(extensions: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(byLength.slice(0, -1).map(({ name, extension }) => [name, extension]))
 }
 
-function buildRequirements(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequirements {
-  const { amount, maxTimeoutSeconds, upfront = false } = terms
+function buildRequirements(
+  asset: Asset,
+  payTo: Hex,
+  terms: SaleTerms,
+  uptoSettler: Hex | undefined,
+): PaymentRequirements {
+  const { amount, maxTimeoutSeconds, upfront = false, isMetered = false } = terms
   if (amount <= 0n) throw new RangeError(`not a price: ${amount}`)
   if (!(maxTimeoutSeconds > 0)) throw new RangeError(`not a time: ${maxTimeoutSeconds}`)
+  if (isMetered && !uptoSettler) throw new RangeError('the facilitator settles no metered price')
   const { name, version } = asset
+  const flow = upfront ? { paymentFlow: 'upfront' } : {}
+  const permit = { assetTransferMethod: 'permit2', facilitatorAddress: uptoSettler }
   return {
-    scheme: 'exact',
+    scheme: isMetered ? 'upto' : 'exact',
     network: asset.network,
     amount: String(amount),
     asset: asset.address,
     payTo,
     maxTimeoutSeconds,
-    extra: upfront ? { name, version, paymentFlow: 'upfront' } : { name, version },
+    extra: { name, version, ...(isMetered ? permit : flow) },
   }
 }
 

@@ -22,3 +22,9 @@ export function paymentIdentifierOf(payment: unknown): string | undefined {
 
 const isValidId = (id: string): boolean =>
   id.length >= LENGTH_MIN && id.length <= LENGTH_MAX && ID.test(id)
+
+/** Extension by which buyers may give a payment an id. Lazy: the package is slow to load. */
+export async function namedPayments(): Promise<Record<string, unknown>> {
+  const { declarePaymentIdentifierExtension } = await import('@x402/extensions/payment-identifier')
+  return { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() }
+}

@@ -1,9 +1,17 @@
 import { z } from 'zod'
 import { USDC_BASE } from '../chain/asset.ts'
-import { AUTHORIZATION_FIELDS, address, signature, uint256 } from './transfer-fields.ts'
+import {
+  address,
+  type ExactPayload,
+  exactPayload,
+  payload,
+  type SignedTransfer,
+  transferOf,
+  uint256,
+} from './transfer-fields.ts'
 import { envelopeV1 } from './version-1.ts'
 
-/** A signed payment (scheme `exact`, EIP-3009), well-formed but not verified. */
+/** A signed payment, by EIP-3009 (`exact`) or Permit2 (`upto`), well-formed but not verified. */
 export type Payment = z.infer<typeof Payment>
 
 /** Identity of an authorization, all in lower case. */
@@ -43,12 +51,6 @@ const caip2 = z
   .regex(/^[^:]+:[^:]+$/)
   .transform((text) => text as `${string}:${string}`)
 
-// Strict, because a facilitator chooses the kind of transfer by the members of the payload: an
-// unchecked one (`permit2Authorization`) could make another transfer than the one checked here.
-const payload = z.strictObject({
-  signature,
-  authorization: z.strictObject(AUTHORIZATION_FIELDS),
-})
 const Payment = z.looseObject({
   /** Payments of version 1 and of MPP repeat no terms: `accepted` is what the transfer says. */
   x402Version: z.literal([1, 2]),
@@ -64,7 +66,7 @@ const Payment = z.looseObject({
   payload,
 })
 const PaymentV2 = Payment.extend({ x402Version: z.literal(2) })
-const PaymentV1 = z.looseObject({ ...envelopeV1, payload })
+const PaymentV1 = z.looseObject({ ...envelopeV1, payload: exactPayload })
 
 /**
  * Parses PAYMENT-SIGNATURE, or X-PAYMENT of version 1.
@@ -92,7 +94,7 @@ export function readPayment(header: string | readonly string[]): Payment {
 }
 
 /** Builds the payment of a signed transfer that repeats no terms. */
-export const transferPayment = (payload: Payment['payload']): Payment => ({
+export const transferPayment = (payload: ExactPayload): Payment => ({
   x402Version: 1,
   accepted: {
     scheme: 'exact',
@@ -120,7 +122,7 @@ export function parseJson(text: string): unknown {
 
 /** Identifies the authorization. Another payment with the same key is a replay. */
 export function paymentKey({ accepted, payload }: Payment): PaymentKey {
-  const { from, nonce } = payload.authorization
+  const { from, nonce } = transferOf(payload)
   return {
     network: accepted.network.toLowerCase(),
     asset: accepted.asset.toLowerCase(),
@@ -129,11 +131,14 @@ export function paymentKey({ accepted, payload }: Payment): PaymentKey {
   }
 }
 
+/** Transfer that a payment authorizes. */
+export const transferIn = ({ payload }: Payment): SignedTransfer => transferOf(payload)
+
 /** The last second of the year 9999, the latest that a date can represent. */
 const LAST_DATE_SECONDS = 253_402_300_799n
 
 /** Expiry of the authorization on the chain, capped at the end of the year 9999. */
 export function validBeforeOf({ payload }: Payment): Date {
-  const seconds = BigInt(payload.authorization.validBefore)
+  const seconds = transferOf(payload).validBefore
   return new Date(Number((seconds < LAST_DATE_SECONDS ? seconds : LAST_DATE_SECONDS) * 1_000n))
 }

@@ -3,6 +3,7 @@ import { SettleError, type SettleResponse } from '@x402/core/types'
 import type { Hex, Network } from '../chain/asset.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import type { Payment } from './payment.ts'
+import { transferOf } from './transfer-fields.ts'
 
 /**
  * Result of a settlement. `settled`: the money moved. `pending`: it may have moved or still may;
@@ -43,13 +44,29 @@ const UNSENT_REASONS = new Set([
   'invalid_exact_evm_token_name_mismatch',
   'invalid_exact_evm_token_version_mismatch',
   'invalid_network',
+  'invalid_permit2_recipient_mismatch',
+  'invalid_permit2_signature',
+  'invalid_permit2_spender',
+  'invalid_upto_evm_network_mismatch',
+  'invalid_upto_evm_payload_settlement_exceeds_amount',
+  'invalid_upto_evm_scheme',
   'invalid_payload',
   'invalid_payment_requirements',
   'invalid_scheme',
   'invalid_x402_version',
   'eip6492_factory_not_allowed',
+  'permit2_2612_amount_mismatch',
+  'permit2_allowance_required',
+  'permit2_amount_mismatch',
+  'permit2_deadline_expired',
+  'permit2_insufficient_balance',
+  'permit2_not_yet_valid',
+  'permit2_proxy_not_deployed',
+  'permit2_simulation_failed',
+  'permit2_token_mismatch',
   'unsupported_payload_type',
   'unsupported_scheme',
+  'upto_facilitator_mismatch',
 ])
 
 /** Response for a payment that was not settled. */
@@ -66,9 +83,16 @@ export function errorResponse(network: Network, error: unknown): SettleResponse 
   return { ...refusedResponse(network, errorReason, errorMessage), transaction }
 }
 
-/** Converts the facilitator's response for a payment to its settlement. */
-export function toSettlement({ payload }: Payment, response: SettleResponse): Settlement {
-  const { from, value } = payload.authorization
+/**
+ * Converts the facilitator's response for a payment to its settlement.
+ * @param amount that was to be settled
+ */
+export function toSettlement(
+  { payload }: Payment,
+  amount: bigint,
+  response: SettleResponse,
+): Settlement {
+  const { from } = transferOf(payload)
   const hasHash = /^0x[0-9a-fA-F]{64}$/.test(response.transaction)
   const outcome = outcomeOf(response, hasHash)
   const reason = outcome === 'settled' ? undefined : (response.errorReason ?? PENDING)
@@ -76,10 +100,12 @@ export function toSettlement({ payload }: Payment, response: SettleResponse): Se
     outcome,
     ...(hasHash ? { tx: response.transaction.toLowerCase() as Hex } : {}),
     payer: from.toLowerCase() as Hex,
-    amount: BigInt(value),
+    amount,
     ...(reason === undefined ? {} : { reason }),
     ...(response.extensions && { extensions: response.extensions }),
-    responseHeader: encodePaymentResponseHeader(payerResponse(response, outcome, from, value)),
+    responseHeader: encodePaymentResponseHeader(
+      payerResponse(response, outcome, from, String(amount)),
+    ),
   }
 }
 

@@ -14,18 +14,20 @@ export interface OfferV1 {
   readonly extensions?: Readonly<Record<string, unknown>>
 }
 
-/** Converts an offer of version 2. */
+/** Converts an offer of version 2. Version 1 has no metered prices. */
 export const offerV1 = ({ accepts, resource, error }: PaymentRequired): OfferV1 => ({
   x402Version: 1,
   error: error ?? 'payment_required',
-  accepts: accepts.map(({ amount, ...terms }) => ({
-    ...terms,
-    network: USDC_BASE.v1Network,
-    maxAmountRequired: amount,
-    resource: resource.url,
-    description: resource.description ?? '',
-    mimeType: resource.mimeType ?? '',
-  })),
+  accepts: accepts
+    .filter(({ scheme }) => scheme === 'exact')
+    .map(({ amount, ...terms }) => ({
+      ...terms,
+      network: USDC_BASE.v1Network,
+      maxAmountRequired: amount,
+      resource: resource.url,
+      description: resource.description ?? '',
+      mimeType: resource.mimeType ?? '',
+    })),
 })
 
 /** Members of X-PAYMENT around the signed transfer, which is the same in both versions. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { dollars, type Micros } from '../../../core/money.ts'
 import { memoizeByObject } from '../../../core/runtime/cache.ts'
 import type { CallDeps } from '../../proxy/call-deps.ts'
-import { saleTermsOf } from '../../proxy/payment-required.ts'
+import { acceptsX402, saleTermsOf } from '../../proxy/payment-required.ts'
 import { makePaidCall } from '../paid-call.ts'
 import { type AnyTool, defineTool, SPENDING } from '../tool.ts'
 import { idempotencyKey, PAID_RESULT } from './schemas.ts'
@@ -87,9 +87,10 @@ const withIdempotencyKey = (input: JsonObject): JsonObject => ({
 
 /** Terms by which clients of x402 pay a tool without asking first; undefined if it cannot. */
 function x402MetaOf(deps: CallDeps, offering: Offering, url: string): JsonObject | undefined {
-  const { creditsOnly, minX402, offers } = deps
   const price = offering.endpoint.price as Micros
-  if (creditsOnly.has(offering.service.slug) || price === 0n || price < minX402()) return undefined
-  const terms = saleTermsOf(deps, { offering, price, request: { url: () => url } })
-  return { x402: { paymentRequired: true, ...offers.requirements(terms) } }
+  const { slug } = offering.service
+  const sale = { offering, price, metered: undefined, request: { slug, url: () => url } }
+  if (price === 0n || !acceptsX402(deps, sale)) return undefined
+  const terms = saleTermsOf(deps, sale)
+  return { x402: { paymentRequired: true, ...deps.offers.requirements(terms) } }
 }

@@ -1,10 +1,13 @@
 import { FAULTS, Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
-import { type AcceptedPayment, settlePayment } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, REFUND_HOURS } from '../../../core/payments/receiving/claim.ts'
 import type { Settlement } from '../../../core/payments/receiving/offers.ts'
 import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
+import {
+  type AcceptedPayment,
+  settlePayment,
+} from '../../../core/payments/receiving/settle-payment.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { CallOutcome, Charge, Funds, PricedCall } from '../call-types.ts'
 
@@ -15,6 +18,8 @@ const payerOf = ({ key }: Claim): string => `x402:${key.payer}`
 /** A verified payment that is settled on delivery. Until then, releasing it costs nothing. */
 export class PostpaidFunds implements Funds {
   readonly source = source
+  /** A stream with a metered price is paid at its end. */
+  readonly storesResponse = true
   readonly payer: string
   readonly #deps: CallDeps
   readonly #accepted: AcceptedPayment
@@ -41,10 +46,14 @@ export class PostpaidFunds implements Funds {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, amount: ZERO, balance: undefined }
     }
-    const { claim } = this.#accepted
+    // An exact payment was authorized for its price; of a metered one, the usage is taken.
+    const { authorized } = this.#accepted.claim
+    const amount = authorized === null ? this.#priced.price : outcome.charged
+    const claim = { ...this.#accepted.claim, amount }
+    const isDelivered = this.#priced.offering.endpoint.streams === true
     await this.#deps.responses.store(claim.id, { call: this.#priced.call, ...outcome })
     this.#isOpen = false
-    const settled = await settlePayment(this.#deps, this.#accepted)
+    const settled = await settlePayment(this.#deps, { ...this.#accepted, claim, isDelivered })
     if (settled.outcome === 'failed') {
       const fault = notSettled(settled, this.#priced)
       const { headers } = await this.#offerUpfront()
@@ -54,7 +63,7 @@ export class PostpaidFunds implements Funds {
     const paid = { ...claim, transaction: settled.tx ?? null }
     const confirmation = await confirmationOf(this.#deps, paid, this.#priced, settled.extensions)
     const headers = { 'PAYMENT-RESPONSE': confirmation }
-    return { source, amount: this.#priced.price, balance: undefined, entry: claim.id, headers }
+    return { source, amount, balance: undefined, entry: claim.id, headers }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,37 +2,43 @@ import { createHash } from 'node:crypto'
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
-import {
-  type AcceptedPayment,
-  acceptPayment,
-  PaymentRefused,
-  settlePayment,
-} from '../../../core/payments/receiving/accept.ts'
+import { acceptPayment } from '../../../core/payments/receiving/accept.ts'
 import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import { BadPayment, paymentKey, type Settlement } from '../../../core/payments/receiving/offers.ts'
 import { paymentIdentifierOf } from '../../../core/payments/receiving/payment-identifier.ts'
-import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
+import {
+  CREDITS_REQUIRED,
+  describeRefusal,
+} from '../../../core/payments/receiving/refusal-reasons.ts'
+import {
+  type AcceptedPayment,
+  PaymentRefused,
+  settlePayment,
+} from '../../../core/payments/receiving/settle-payment.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
 import { toFault } from '../../http/problem.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
-import { offerOf, SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
+import { offerHeaders, SETTLE_MARGIN_SECONDS, saleTermsOf, waysToPay } from '../payment-required.ts'
+import { paymentAdvice } from '../ways-to-pay.ts'
 import { confirmationOf, notSettled, PostpaidFunds, PrepaidFunds } from './x402-funds.ts'
 
 /**
  * Accepts the request's x402 payment. It is verified now and settled on delivery, or settled now
  * if an earlier payment of its payer failed after the work. Returns undefined without a payment.
- * @param found claim of the payment, if it was presented before
  */
-export async function reserveX402(
-  deps: CallDeps,
-  priced: PricedCall,
-  found?: Claim,
-): Promise<Funds | undefined> {
-  const { offering, call, requestHash, request } = priced
-  const { payment } = request
+export async function reserveX402(deps: CallDeps, priced: PricedCall): Promise<Funds | undefined> {
+  const { payment } = priced.request
   if (payment === undefined) return undefined
+  const accepted = await accept(deps, priced, payment)
+  if ('repeated' in accepted) return await resumeConcurrent(deps, accepted.repeated, priced)
+  return await fundsOf(deps, accepted, priced)
+}
+
+/** @param found claim of the payment, if it was presented before */
+async function accept(deps: CallDeps, priced: PricedCall, payment: string, found?: Claim) {
+  const { offering, call, requestHash, request } = priced
   const terms = saleTermsOf(deps, priced)
   const purchase = {
     purpose: 'call',
@@ -45,12 +51,18 @@ export async function reserveX402(
   } as const
   const needSeconds = deadlineOf(offering.endpoint)
   const accepting = acceptPayment(deps, payment, terms, purchase, needSeconds, found)
-  const accepted = await accepting.catch(async (error: unknown) => {
+  return await accepting.catch(async (error: unknown) => {
     if (!(error instanceof PaymentRefused)) throw error
     const upfront = terms.upfront || error.upfront
     throw await refusal(deps, priced, 'payment_invalid', error.reason, upfront)
   })
-  if ('repeated' in accepted) return await resumeConcurrent(deps, accepted.repeated, priced)
+}
+
+async function fundsOf(
+  deps: CallDeps,
+  accepted: AcceptedPayment,
+  priced: PricedCall,
+): Promise<Funds> {
   if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
   return new PostpaidFunds(deps, accepted, priced, () =>
     refusal(deps, priced, 'payment_invalid', 'upfront_required', true),
@@ -127,8 +139,15 @@ export async function resumeClaim(
   const extras = { reason: 'payment_already_claimed', transaction }
   if (state === 'claimed') {
     // Takes the claim over if its process is gone.
-    const prepaid = await reserveX402(deps, priced, claim)
-    return { prepaid: prepaid! }
+    const accepted = await accept(deps, priced, priced.request.payment!, claim)
+    if ('repeated' in accepted) {
+      return { prepaid: await resumeConcurrent(deps, accepted.repeated, priced) }
+    }
+    const { authorized, mayBeSent } = accepted.claim
+    const isBegun = authorized !== null && mayBeSent
+    return isBegun
+      ? await continueSettlement(deps, accepted, priced)
+      : { prepaid: await fundsOf(deps, accepted, priced) }
   }
   if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
   const response = await deps.responses.find(claim.id)
@@ -141,6 +160,24 @@ export async function resumeClaim(
   }
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
   return { prepaid: await startWork(deps, priced, claim) }
+}
+
+/**
+ * Settles a metered payment whose settlement a process had begun that is gone: for the same amount,
+ * because the first may have been sent, and without doing the work again if its response is stored.
+ */
+async function continueSettlement(
+  deps: CallDeps,
+  accepted: AcceptedPayment,
+  priced: PricedCall,
+): ReturnType<typeof resumeClaim> {
+  if (!(await deps.responses.find(accepted.claim.id))) {
+    return { prepaid: await settleUpfront(deps, accepted, priced) }
+  }
+  const settled = await settlePayment(deps, accepted)
+  if (settled.outcome !== 'settled') throw notSettled(settled, priced)
+  const transaction = settled.tx ?? null
+  return await resumeClaim(deps, { ...accepted.claim, state: 'settled', transaction }, priced)
 }
 
 /**
@@ -184,13 +221,15 @@ async function settleUpfront(
   accepted: AcceptedPayment,
   priced: PricedCall,
 ): Promise<Funds> {
-  const settled = await settlePayment(deps, accepted)
+  // The work is yet to be done, also if the claim is not marked so: see `continueSettlement`.
+  const paying = { ...accepted, claim: { ...accepted.claim, upfront: true } }
+  const settled = await settlePayment(deps, paying)
   if (settled.outcome !== 'settled') throw notSettled(settled, priced)
   const claim = { ...accepted.claim, transaction: settled.tx ?? null }
   return startWork(deps, priced, claim, settled.extensions)
 }
 
-/** A 402 that refuses the payment and offers the terms of the next one. */
+/** A 402 that refuses the payment and offers the terms of the next one, if x402 can pay it. */
 async function refusal(
   deps: CallDeps,
   priced: PricedCall,
@@ -198,9 +237,12 @@ async function refusal(
   reason: string,
   upfront?: boolean,
 ): Promise<Fault> {
-  const { headers, body } = await offerOf(deps, priced, reason, upfront)
+  const ways = waysToPay(deps, priced)
+  const isX402 = ways.isX402 && reason !== CREDITS_REQUIRED
+  const { headers, body } = await offerHeaders(deps, priced, { ...ways, isX402 }, reason, upfront)
   const extras = { ...body, reason, price_microdollars: json(priced.price) }
-  return new Fault(code, describeRefusal(reason), { extras, headers })
+  const advice = isX402 ? undefined : paymentAdvice({ ...ways, isX402 })
+  return new Fault(code, describeRefusal(reason), { extras, headers, advice })
 }
 
 /** sha256 of the caller's key, or else of its network. */

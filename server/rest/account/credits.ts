@@ -6,17 +6,17 @@ import { Fault } from '../../../core/errors.ts'
 import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { json, MIN_TOP_UP, type Micros, micros } from '../../../core/money.ts'
-import {
-  type AcceptDeps,
-  acceptPayment,
-  PaymentRefused,
-  settlePayment,
-} from '../../../core/payments/receiving/accept.ts'
+import { acceptPayment } from '../../../core/payments/receiving/accept.ts'
 import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
 import { findSettled } from '../../../core/payments/receiving/find-settled.ts'
 import type { Settlement } from '../../../core/payments/receiving/offers.ts'
 import { paymentResponseOf } from '../../../core/payments/receiving/payment-response.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
+import {
+  type AcceptDeps,
+  PaymentRefused,
+  settlePayment,
+} from '../../../core/payments/receiving/settle-payment.ts'
 import type { AccountStatus, Spender } from '../../../core/usage/account-status.ts'
 import { claimRequestName, findRequestName } from '../../../core/usage/request-names.ts'
 import { readPaymentHeader } from '../../http/payment-headers.ts'

@@ -5,7 +5,7 @@ interface IERC1271 {
     function isValidSignature(bytes32 hash, bytes calldata signature) external view returns (bytes4);
 }
 
-/// A development stand-in for USDC on Base: ERC-20, EIP-3009 and the EIP-712 domain
+/// A development stand-in for USDC on Base: ERC-20, EIP-2612, EIP-3009 and the EIP-712 domain
 /// ("USD Coin", "2"), with the same revert strings as Circle's FiatTokenV2_2, because payment
 /// libraries read them. It has no constructor and no initial storage, so that its runtime code
 /// can be put at any address. ANYBODY CAN MINT: it belongs on a local chain and nowhere else.
@@ -20,6 +20,8 @@ contract DevUSDC {
     );
     bytes32 public constant CANCEL_AUTHORIZATION_TYPEHASH =
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
+    bytes32 public constant PERMIT_TYPEHASH =
+        keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)");
     bytes32 private constant DOMAIN_TYPEHASH =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
 
@@ -28,6 +30,8 @@ contract DevUSDC {
     mapping(address => mapping(address => uint256)) public allowance;
     /// True once an authorization was used or canceled; the logs tell which.
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
+    /// Number of permits of an owner (EIP-2612) so far.
+    mapping(address => uint256) public nonces;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -48,9 +52,17 @@ contract DevUSDC {
     }
 
     function approve(address spender, uint256 value) external returns (bool) {
-        allowance[msg.sender][spender] = value;
-        emit Approval(msg.sender, spender, value);
+        _approve(msg.sender, spender, value);
         return true;
+    }
+
+    function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)
+        external
+    {
+        require(block.timestamp <= deadline, "FiatTokenV2: permit is expired");
+        bytes32 structHash = keccak256(abi.encode(PERMIT_TYPEHASH, owner, spender, value, nonces[owner]++, deadline));
+        require(_isSignedBy(owner, _digest(structHash), abi.encodePacked(r, s, v)), "EIP2612: invalid signature");
+        _approve(owner, spender, value);
     }
 
     function transfer(address to, uint256 value) external returns (bool) {
@@ -109,9 +121,17 @@ contract DevUSDC {
 
     function _spend(address authorizer, bytes32 nonce, bytes32 structHash, bytes memory signature) private {
         require(!authorizationState[authorizer][nonce], "FiatTokenV2: authorization is used or canceled");
-        bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structHash));
-        require(_isSignedBy(authorizer, digest, signature), "FiatTokenV2: invalid signature");
+        require(_isSignedBy(authorizer, _digest(structHash), signature), "FiatTokenV2: invalid signature");
         authorizationState[authorizer][nonce] = true;
+    }
+
+    function _digest(bytes32 structHash) private view returns (bytes32) {
+        return keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structHash));
+    }
+
+    function _approve(address owner, address spender, uint256 value) private {
+        allowance[owner][spender] = value;
+        emit Approval(owner, spender, value);
     }
 
     /// A key of its own, or (when the signer has code) an ERC-1271 wallet.

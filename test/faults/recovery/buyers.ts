@@ -7,6 +7,7 @@ import type { Random } from '../../conservation/random.ts'
 import type { SellerBehavior } from '../../conservation/seller-behaviors.ts'
 import { signPayment } from '../../stories/attacks/sign-payment.ts'
 import type { ApiResponse } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import type { Clients } from './client.ts'
 import { type Deployment, WEBHOOK_HOST } from './deployment.ts'
 import type { Answer, LoggedRequest } from './request-log.ts'
@@ -175,7 +176,7 @@ async function pay(
   const offer = { headers: offered.headers } as unknown as ApiResponse
   const signed = { seconds: PAYMENT_SECONDS }
   const paymentHeader = await signPayment(buyer.account, offer, systemClock.now(), { signed })
-  const { from, nonce, value } = readPayment(paymentHeader).payload.authorization
+  const { from, nonce, value } = authorizationOf(readPayment(paymentHeader).payload)
   const payment = { payer: from.toLowerCase(), nonce, amount: value }
   const logged = { kind, client, keyId, path, body, payment }
   return clients.send({ apiKey, ip, paymentHeader, logged })

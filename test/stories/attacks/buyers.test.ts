@@ -5,6 +5,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
 import { type ApiResponse, ask, askRaw } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import { eventually } from '../../support/eventually.ts'
 import { cancelAuthorization } from './cancel-authorization.ts'
 import { useAttackFixture } from './fixture.ts'
@@ -114,7 +115,7 @@ describe('attacks by payers of the hub', () => {
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       const { x402Version, accepted, payload } = readPayment(payment)
-      const { from, nonce, ...rest } = payload.authorization
+      const { from, nonce, ...rest } = authorizationOf(payload)
       const nonces = [nonce, `0x${nonce.slice(2).toUpperCase()}`]
       for (const other of nonces.map((nonce) => ({ ...rest, nonce, from: from.toLowerCase() }))) {
         const again = { payload: { ...payload, authorization: other }, accepted, x402Version }
@@ -213,13 +214,11 @@ describe('attacks by payers of the hub', () => {
       open()
       return { payment, response: await answer }
     }
-    const authorizationOf = (payment: string) =>
-      JSON.parse(Buffer.from(payment, 'base64').toString()).payload.authorization
 
     it('its payer cancels it: nothing is delivered or posted', async () => {
       const { rpcUrl } = fixture().hub.sandbox!
       const { payment, response } = await meanwhile((payment) =>
-        cancelAuthorization(rpcUrl, eve, authorizationOf(payment).nonce),
+        cancelAuthorization(rpcUrl, eve, authorizationOf(readPayment(payment).payload).nonce),
       )
       expect(codeOf(response)).to.deep.equal([202, 'payment_pending'])
       expect(response.text).to.not.include('"done"')

@@ -18,6 +18,7 @@ import { type RunningHub, startHub } from '../../../server/boot/start.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { realSockets } from '../../core/egress/fixture.ts'
 import { ask } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { PRICE, Sellers, SHOP } from './sellers.ts'
 
@@ -84,7 +85,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
 
   const stateOf = async ({ payload }: Payment): Promise<string | undefined> => {
     const sql = 'SELECT state FROM hub.payment_intent WHERE nonce = $1'
-    const { nonce } = payload.authorization
+    const { nonce } = authorizationOf(payload)
     return (await database.pool.query<{ state: string }>(sql, [nonce])).rows[0]?.state
   }
   const balances = async (): Promise<[credits: number, held: number]> => {
@@ -165,7 +166,7 @@ describe('A092 a hub that is killed while sellers have its signatures', function
     ])
     const nonces = sellers.visits
       .filter(({ host }) => host === AGAIN)
-      .flatMap(({ payment }) => payment?.payload.authorization.nonce ?? [])
+      .flatMap(({ payment }) => (payment ? authorizationOf(payment.payload).nonce : []))
     expect([nonces.length, new Set(nonces).size]).to.deep.equal([2, 1])
     expect(await balances()).to.deep.equal([Number(CREDITS) - both - one, both])
     expect(await sellers.settle(taken!)).to.have.property('success', true)

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import type { ApiResponse } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import type { AttackFixture } from './fixture.ts'
 import { entry, type Paywall, PRICE } from './sellers.ts'
 
@@ -42,7 +43,7 @@ export const expectations = (fixture: () => AttackFixture) => ({
     const response = await fixture().buy(ada, SHOP_URL, headers)
     expect([response.status, response.text]).to.deep.equal([200, 'goods'])
     expect(response.headers['x-charged-microdollars']).to.equal(String(PRICE))
-    const authorizations = fixture().sellers.payments.map(({ payload }) => payload.authorization)
+    const authorizations = fixture().sellers.payments.map(({ payload }) => authorizationOf(payload))
     expect(authorizations).to.have.length(1)
     expect(authorizations[0]).to.include({ value: String(PRICE), to: entry().payTo })
     await fixture().expectMoney(ada, {

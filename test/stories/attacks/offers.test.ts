@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import { BAD_TERMS, expectations, SHOP_URL, TOO_EXPENSIVE } from './expectations.ts'
 import { useAttackFixture } from './fixture.ts'
 import { type EntryChange, entry, entryV1, PRICE, THIEF } from './sellers.ts'
@@ -57,7 +58,7 @@ describe('attacks in the terms of an offer fail', () => {
       await bought({ accepts: [entry({ maxTimeoutSeconds: 86_400 })] })
       const [payment] = fixture().sellers.payments
       const now = BigInt(fixture().clock.now().getTime()) / 1_000n
-      expect(BigInt(payment!.payload.authorization.validBefore) <= now + 60n).to.equal(true)
+      expect(BigInt(authorizationOf(payment!.payload).validBefore) <= now + 60n).to.equal(true)
     })
 
     it('so an unused one becomes worthless and its hold is released', async () => {

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { ApiResponse } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { cancelAuthorization } from './cancel-authorization.ts'
 import { useAttackFixture } from './fixture.ts'
@@ -75,7 +76,7 @@ describe('attacks by a seller that has a signature', () => {
       expect(body['payment']).to.include({ state: 'taken', pay_to: SHOP })
       const { transaction } = body['payment'] as { transaction: Hex }
       const { asset, chain } = fixture().hub.hub.paymentDeps
-      const { from } = fixture().sellers.payments[0]!.payload.authorization
+      const { from } = authorizationOf(fixture().sellers.payments[0]!.payload)
       const transfer = { tx: transaction, token: asset.address, from, to: SHOP, value: PRICE }
       expect(await chain.transferEvidence(transfer)).to.have.property('found', 'confirmed')
       await charged()
@@ -147,7 +148,7 @@ describe('attacks by a seller that has a signature', () => {
 
     it('and each call has its own', async () => {
       for (let i = 0; i < 3; i++) expect(await buys()).to.have.property('status', 200)
-      const nonces = fixture().sellers.payments.map(({ payload }) => payload.authorization.nonce)
+      const nonces = fixture().sellers.payments.map(({ payload }) => authorizationOf(payload).nonce)
       expect(new Set(nonces).size).to.equal(3)
       await fixture().resolveAll()
       await charged(3n)
@@ -224,7 +225,7 @@ describe('attacks by a seller that has a signature', () => {
     it('a signature is valid only for its payee', async () => {
       const stealing = async ({ payment, respond }: Sale): Promise<void> => {
         const { accepted, payload } = payment
-        const authorization = { ...payload.authorization, to: THIEF }
+        const authorization = { ...authorizationOf(payload), to: THIEF }
         const { facilitator } = fixture().sellers
         const stolen = { ...payment, payload: { ...payload, authorization } }
         const settled = await facilitator!.settle(stolen, { ...accepted, payTo: THIEF })
@@ -278,7 +279,7 @@ describe('attacks by a seller that has a signature', () => {
     })
 
     it('is not awaited once the authorization is canceled on the chain', async () => {
-      const { nonce } = fixture().sellers.payments[0]!.payload.authorization
+      const { nonce } = authorizationOf(fixture().sellers.payments[0]!.payload)
       const { rpcUrl, money } = fixture().hub.sandbox!
       await cancelAuthorization(rpcUrl, money.spend, nonce)
       await fixture().resolveAll()

@@ -6,6 +6,7 @@ import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { readPayment } from '../../../core/payments/receiving/payment.ts'
 import { callTool } from '../../server/mcp/ask.ts'
 import { type ApiResponse, ask, payFor } from '../../support/ask.ts'
+import { authorizationOf } from '../../support/authorization.ts'
 import { PRICE } from '../counted-service.ts'
 import { callHub, type EntryPoint, type PreparedRequest, readResponse } from './entry-point.ts'
 import { CACHED_PAGE_PRICE, type Fixture } from './fixture.ts'
@@ -38,7 +39,7 @@ async function paidRequest(
 ): Promise<Pick<PreparedRequest, 'send' | 'nonce'>> {
   const { offered, send } = await requestOffer(order)
   const payment = await payFor(eve, order.url, offered)
-  const { nonce } = readPayment(payment).payload.authorization
+  const { nonce } = authorizationOf(readPayment(payment).payload)
   return { nonce, send: async () => readResponse(await send({ 'payment-signature': payment })) }
 }
 
@@ -72,7 +73,7 @@ async function mcpRequest(fixture: Fixture): Promise<Pick<PreparedRequest, 'send
   }
   const signed = await payFor(fixture.eve, 'mcp://tool', offered)
   const payment = JSON.parse(Buffer.from(signed, 'base64').toString()) as object
-  const { nonce } = readPayment(signed).payload.authorization
+  const { nonce } = authorizationOf(readPayment(signed).payload)
   return { nonce, send: () => callHub(fixture, 'hub_call', args, payment) }
 }
 

@@ -7,6 +7,7 @@ import { createSender } from '../../../../core/payments/facilitators/sender.ts'
 import contracts from '../../../../server/sandbox/contracts/contracts.artifact.json' with {
   type: 'json',
 }
+import { authorizationOf } from '../../../support/authorization.ts'
 import { authorize, header, NETWORK, type Stack, USDC } from '../stack.ts'
 import { prepare, SALE, shop } from './fixture.ts'
 import { answer, pays, type Services, startServices } from './mock-services.ts'
@@ -86,7 +87,7 @@ describe('a facilitator over HTTP that lies', () => {
     for (const [what, terms] of Object.entries(others)) {
       it(`with a transaction of another ${what} and the same nonce`, async () => {
         const args = await prepare(stack)
-        const { nonce } = args[0].payload.authorization
+        const { nonce } = authorizationOf(args[0].payload)
         const other = { to: stack.payTo, value: SALE.amount, ...terms }
         const tx = await run(USDC, transferCall(await authorized(other.to, other.value, nonce)))
         const settled = await buy((res) => pays(res, tx), args)
@@ -165,7 +166,7 @@ describe('a facilitator over HTTP that lies', () => {
     it('if another party settled it first', async () => {
       const args = await prepare(stack)
       const [{ payload }] = args
-      const { validAfter, validBefore, value, ...rest } = payload.authorization
+      const { validAfter, validBefore, value, ...rest } = authorizationOf(payload)
       const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) }
       const message = { ...rest, ...times, value: BigInt(value) }
       const tx = await run(USDC, transferCall({ message, signature: payload.signature }))

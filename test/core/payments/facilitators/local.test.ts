@@ -11,6 +11,7 @@ import {
 } from '../../../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
 import { createOffers } from '../../../../core/payments/receiving/offers.ts'
+import { authorizationOf } from '../../../support/authorization.ts'
 import { NETWORK, type Stack, sign, startStack, USDC } from '../stack.ts'
 
 const SALE = { amount: 3_000n, maxTimeoutSeconds: 60, resource: { url: 'https://hub.test/echo' } }
@@ -34,7 +35,7 @@ describe('facilitators', () => {
   const shop = (facilitator: Facilitator) =>
     createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
   const evidence = async ([payment]: Awaited<ReturnType<typeof prepare>>, tx: `0x${string}`) => {
-    const { from, to, value, nonce } = payment.payload.authorization
+    const { from, to, value, nonce } = authorizationOf(payment.payload)
     const transfer = { tx, token: USDC, from, to, value: BigInt(value), nonce }
     return (await stack.chain.transferEvidence(transfer)).found
   }

@@ -95,3 +95,36 @@ describe('the claims that the job takes', () => {
     expect(await taken('5.1 s')).to.have.deep.members([working, pending])
   })
 })
+
+describe('the claim of a process that is gone', () => {
+  const use = useClaims()
+  before(() => use.fresh.admin.query(`UPDATE hub.process SET steady_since = '2020-01-01'`))
+  const call = (authorized: bigint | null) =>
+    ({ ...purchase(), purpose: 'call', authorized, amount: authorized ?? 5_000_000n }) as const
+  const lose = (nonce: string) =>
+    use.fresh.pool.query(
+      'UPDATE hub.payment_claim SET process = gen_random_uuid() WHERE nonce = $1',
+      [nonce],
+    )
+
+  it('is taken over by the same kind of payment', async () => {
+    for (const authorized of [null, 1_000n]) {
+      const key = payment()
+      await use.claims.claim(key, call(authorized))
+      await lose(key.nonce)
+      expect(await use.claims.claim(key, call(authorized))).to.include({ isNew: true })
+    }
+  })
+  it('is not taken over by a permit of another maximum or for a transfer', async () => {
+    for (const [first, second] of [
+      [null, 1_000n],
+      [1_000n, null],
+      [1_000n, 2_000n],
+    ] as const) {
+      const key = payment()
+      await use.claims.claim(key, call(first))
+      await lose(key.nonce)
+      expect(await use.claims.claim(key, call(second))).to.include({ isNew: false })
+    }
+  })
+})

@@ -9,6 +9,7 @@ import {
   validBeforeOf,
 } from '../../../../core/payments/receiving/offers.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
+import { authorizationOf } from '../../../support/authorization.ts'
 import { authorize, header, NETWORK, type Stack, sign, startStack } from '../stack.ts'
 
 const RESOURCE = { url: 'https://hub.test/echo', description: 'Echo', mimeType: 'application/json' }
@@ -71,7 +72,7 @@ describe('x402 offers', () => {
 
     it('accepts what the client library sends', async () => {
       const payment = stack.offers.read(await valid())
-      expect(payment.payload.authorization.value).to.equal('3000')
+      expect(authorizationOf(payment.payload).value).to.equal('3000')
     })
     it('refuses two headers', async () => {
       const value = await valid()
@@ -150,9 +151,9 @@ describe('x402 offers', () => {
   it('reads the expiry of a payment', async () => {
     const { payment } = await prepare()
     expect(validBeforeOf(payment).getTime() / 1_000).to.equal(
-      Number(payment.payload.authorization.validBefore),
+      Number(authorizationOf(payment.payload).validBefore),
     )
-    payment.payload.authorization.validBefore = String(2n ** 256n - 1n)
+    authorizationOf(payment.payload).validBefore = String(2n ** 256n - 1n)
     expect(validBeforeOf(payment).toISOString()).to.equal('9999-12-31T23:59:59.000Z')
   })
   it('matches only what was offered, unchanged', async () => {
@@ -213,7 +214,7 @@ describe('x402 offers', () => {
     })
     it('refuses a forged signature', async () => {
       const { payment, requirement } = await prepare()
-      payment.payload.authorization.nonce = `0x${'1'.repeat(64)}`
+      authorizationOf(payment.payload).nonce = `0x${'1'.repeat(64)}`
       await refused([payment, requirement], 'invalid_exact_evm_signature')
     })
     it('refuses a payer with insufficient USDC', async () => {
@@ -233,7 +234,7 @@ describe('x402 offers', () => {
       expect(await offers.verify(payment, requirement)).to.include({ valid: false, reason })
       const again = await offers.settle(payment, requirement)
       expect(again).to.include({ outcome: 'pending', reason })
-      const { from, nonce } = payment.payload.authorization
+      const { from, nonce } = authorizationOf(payment.payload)
       expect(await stack.chain.authorizationOutcome(from, nonce, 0n)).to.include({
         outcome: 'used',
         tx: first.tx,
