@@ -1,3 +1,4 @@
+import type { CatalogEntry } from '../../core/catalog/services/catalog.ts'
 import { PriceFeed } from '../../core/finance/price-feed.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { commandLine } from '../../core/release.ts'
@@ -10,6 +11,7 @@ import { limitRate } from '../proxy/authenticate.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
 import { PROXY_PATH } from '../proxy/entry.ts'
+import { isPayablePerRequest } from '../proxy/payment-required.ts'
 import { quote } from '../proxy/quote.ts'
 import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
@@ -231,7 +233,8 @@ export function openEntryPoints(core: Core, options: HubOptions) {
     mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
     command: cliCommandOf(options),
   })
-  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
+  const isPayable = (entry: CatalogEntry) => isPayablePerRequest(callDeps, entry)
+  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH, isPayable })
   const routes: readonly AnyRoute[] = [
     ...createRoutes(core, options, callDeps, services),
     ...checkpointRoutes({ pool }),
@@ -242,7 +245,7 @@ export function openEntryPoints(core: Core, options: HubOptions) {
       openapi: (shown) => openApiDocument(routes, shown, api()),
       openapiOf: (audience, shown) => audienceDocument(audience, routes, shown, api()),
       describe: (shown) => serviceDocument(shown, api()),
-      creditsOnly: CREDITS_ONLY,
+      isPayable,
       version,
       sandbox: options.sandbox,
     }),

@@ -1,3 +1,4 @@
+import { type CatalogEntry, maxPrice, meteredPrice } from '../../core/catalog/services/catalog.ts'
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -118,7 +119,8 @@ export const acceptsX402 = (
     request,
     metered,
     offering,
-  }: Pick<PricedCall, 'price' | 'metered' | 'offering'> & {
+  }: Pick<PricedCall, 'price' | 'metered'> & {
+    readonly offering: Pick<PricedCall['offering'], 'endpoint'>
     readonly request: Pick<CallRequest, 'slug'>
   },
 ): boolean =>
@@ -126,6 +128,17 @@ export const acceptsX402 = (
   price >= deps.minX402() &&
   (metered === undefined ||
     (deps.offers.sellsMetered && price <= deps.prepaidAbove && !offering.endpoint.prepaid))
+
+/** Returns true for an endpoint whose calls wallets pay per request, for documents. */
+export function isPayablePerRequest(
+  deps: Parameters<typeof acceptsX402>[0],
+  entry: CatalogEntry,
+): boolean {
+  const { service, endpoint } = entry
+  const [price, metered] = [maxPrice(endpoint), meteredPrice(endpoint)]
+  if (!metered) return !deps.creditsOnly.has(service.slug)
+  return acceptsX402(deps, { price, metered, offering: entry, request: service })
+}
 
 /** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
 export const SETTLE_MARGIN_SECONDS = 60

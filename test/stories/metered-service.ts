@@ -14,6 +14,8 @@ import {
 export interface Step {
   readonly meter?: number
   readonly send?: string
+  /** Sends so many bytes. */
+  readonly bytes?: number
   readonly waitMs?: number
   readonly end?: 'fail' | 'hang' | 'exit' | 'other-unit' | 'overcharge'
 }
@@ -26,6 +28,7 @@ export const COVERED = 428n
 const step = s.object({
   meter: s.optional(s.integer({ minimum: 0 })),
   send: s.optional(s.string()),
+  bytes: s.optional(s.integer({ maximum: 2_000_000 })),
   waitMs: s.optional(s.integer({ maximum: 1_000 })),
   end: s.optional(s.oneOf(['fail', 'hang', 'exit', 'other-unit', 'overcharge'])),
 })
@@ -69,7 +72,7 @@ export const metered = (slug: string, freeTokens?: number): AnyService =>
   })
 
 async function* run({ input: { steps }, meter, charge }: MeteredCall): AsyncGenerator<string> {
-  for (const { meter: tokens, send, waitMs, end } of steps) {
+  for (const { meter: tokens, send, bytes, waitMs, end } of steps) {
     if (waitMs !== undefined) await sleep(waitMs)
     if (tokens !== undefined && !meter('tokens', tokens)) return
     if (end === 'fail') throw new Error('as told')
@@ -78,5 +81,6 @@ async function* run({ input: { steps }, meter, charge }: MeteredCall): AsyncGene
     if (end === 'other-unit') meter('pages', 1)
     if (end === 'overcharge') charge(usd('1'))
     if (send !== undefined) yield send
+    if (bytes !== undefined) yield 'x'.repeat(bytes)
   }
 }

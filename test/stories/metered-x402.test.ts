@@ -2,6 +2,7 @@ import { wrapFetchWithPayment } from '@x402/fetch'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { callTool } from '../server/mcp/ask.ts'
+import { ask } from '../support/ask.ts'
 import { claimsOf } from '../support/receipt-claims.ts'
 import { useHub } from '../support/suite.ts'
 import { decode, encode, useMeteredPayer } from './metered-payer.ts'
@@ -51,6 +52,32 @@ describe('a metered price paid by x402 (scheme upto)', () => {
     expect(actions).to.include('pay_x402').and.not.to.include('pay_mpp')
   })
 
+  it('is announced with its unit and maximum', async () => {
+    const read = async (path: string) => (await ask(hub().url, path)).body as never
+    const { resources, metered }: Record<string, unknown[]> = await read('/.well-known/x402')
+    const offer = {
+      resource: `${hub().url}/proxy/metered/whole`,
+      method: 'POST',
+      scheme: 'upto',
+      amount: String(MAX),
+      unit: 'tokens',
+      unit_price: { amount: '7', per: '3' },
+    }
+    expect(metered).to.deep.include(offer)
+    expect(resources).to.include(offer.resource)
+    const card: { capabilities: { extensions: { params: { metered?: unknown[] } }[] } } =
+      await read('/.well-known/agent-card.json')
+    expect(card.capabilities.extensions[0]?.params.metered).to.deep.equal(metered)
+    const { paths }: { paths: Record<string, Record<string, Record<string, unknown>>> } =
+      await read('/openapi.json')
+    const info = paths['/proxy/metered/whole']?.['post']?.['x-payment-info']
+    expect(info).to.have.nested.property('protocols[0].x402.scheme', 'upto')
+    expect(info).to.deep.nested.include({
+      'price.max': '0.001000',
+      metered: { unit: 'tokens', amount: '0.000007', per: 3 },
+    })
+  })
+
   it('is paid over MCP', async () => {
     const { apiKey } = await hub().agent()
     const order = {
@@ -59,8 +86,7 @@ describe('a metered price paid by x402 (scheme upto)', () => {
       input: { steps: [say(30, 'a')] },
       idempotency_key: 'upto-over-mcp',
     }
-    const use = (meta?: Record<string, unknown>) =>
-      callTool(hub(), apiKey, 'hub_call', order, meta)
+    const use = (meta?: Record<string, unknown>) => callTool(hub(), apiKey, 'hub_call', order, meta)
     const { structuredContent: offer } = await use()
     const payment = await payer.clientOf().createPaymentPayload(offer as never)
     const { data, _meta: meta } = await use({ 'x402/payment': payment })

@@ -115,9 +115,11 @@ describe('a metered price', () => {
   })
 
   it('charges what was used when the reader leaves, or all if it can be repeated', async () => {
-    for (const [headers, tokens] of [
-      [{}, 30n],
-      [{ 'idempotency-key': 'later' }, 60n],
+    const long = { meter: 30, bytes: 1_100_000 } // too long to be stored
+    for (const [headers, first, tokens] of [
+      [{}, say(30, 'a'), 30n],
+      [{ 'idempotency-key': 'later' }, say(30, 'a'), 90n],
+      [{ 'idempotency-key': 'never' }, long, 60n],
     ] as const) {
       const before = await spent()
       const client = new Client(hub().url)
@@ -129,7 +131,9 @@ describe('a metered price', () => {
           'content-type': 'application/json',
           ...headers,
         },
-        body: JSON.stringify({ steps: [say(30, 'a'), { waitMs: 500 }, say(30, 'b')] }),
+        body: JSON.stringify({
+          steps: [first, { waitMs: 500 }, say(30, 'b'), { waitMs: 300 }, say(30, 'c')],
+        }),
       })
       await new Promise((resolve) => answer.body.once('data', resolve))
       answer.body.on('error', () => undefined)

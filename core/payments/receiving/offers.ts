@@ -208,7 +208,10 @@ async function buildSignedOffer(
   return { ...offer, headers }
 }
 
-/** Terms that all offers of calls share, for documents that announce them. */
+/** Scheme of offers for metered prices. */
+export const UPTO = 'upto'
+
+/** Terms that all offers of fixed prices share, for documents that announce them. */
 export const X402_TERMS = {
   version: 2,
   scheme: 'exact',
@@ -260,7 +263,7 @@ function buildRequirements(
   const flow = upfront ? { paymentFlow: 'upfront' } : {}
   const permit = { assetTransferMethod: 'permit2', facilitatorAddress: uptoSettler }
   return {
-    scheme: isMetered ? 'upto' : 'exact',
+    scheme: isMetered ? UPTO : 'exact',
     network: asset.network,
     amount: String(amount),
     asset: asset.address,

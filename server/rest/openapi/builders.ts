@@ -4,7 +4,7 @@ import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import { guidanceFor, outcomeOfCode } from '../../../core/guidance.ts'
 import { decimal, type Micros } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
-import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
+import { UPTO, X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 
 /** Range of a price that depends on the request. */
 export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
@@ -23,6 +23,8 @@ export const perRequest = (amount?: Micros) => ({
   protocols: [{ x402: X402_TERMS }, { mpp: MPP_TERMS }],
   offers: [{ ...MPP_TERMS, amount: amount === undefined ? null : String(amount) }],
 })
+/** Payment by x402 of the usage of a metered price, of which the maximum is authorized. */
+export const BY_USAGE = { protocols: [{ x402: { ...X402_TERMS, scheme: UPTO } }] } as const
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 
 /** Converts a zod schema to JSON Schema 2020-12. */

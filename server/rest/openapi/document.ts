@@ -74,6 +74,8 @@ export const serviceDocument = (
 interface ApiSite {
   readonly baseUrl: string
   readonly proxyPath: string
+  /** Returns true for an endpoint that wallets pay per request. */
+  readonly isPayable: (entry: CatalogEntry) => boolean
 }
 
 function documentOf(
@@ -84,7 +86,10 @@ function documentOf(
 ): Record<string, unknown> {
   for (const offering of shown) {
     const path = pathOf(offering, site.proxyPath)
-    ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(offering)
+    ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(
+      offering,
+      site.isPayable(offering),
+    )
   }
   return {
     openapi: '3.1.0',

@@ -10,6 +10,7 @@ import { exampleOf } from '../../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
 import {
   BY_CREDITS,
+  BY_USAGE,
   jsonBody,
   operationIdOf,
   parametersOf,
@@ -129,12 +130,14 @@ const meteredTerms = ({ unit, of: { amount, per } }: MeteredPrice) => ({
   per: json(per),
 })
 
-export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
+/** @param isPayable true if wallets pay per request */
+export function paidOperation(shown: CatalogEntry, isPayable: boolean): Record<string, unknown> {
   const { endpoint, method, path, service, isPassThrough: outside } = shown
   const { deprecated } = service
   const max = maxPrice(endpoint)
   const isFixed = typeof endpoint.price === 'bigint'
   const metered = meteredPrice(endpoint)
+  const wallet = metered ? BY_USAGE : perRequest(isFixed ? max : undefined)
   return {
     operationId: operationIdOf(method, `/${service.slug}${path}`),
     summary: endpoint.summary,
@@ -147,7 +150,7 @@ export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
         ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
         : priceRange({ min: 0n as Micros, max }),
       ...(metered && { metered: meteredTerms(metered) }),
-      ...(outside || metered ? BY_CREDITS : perRequest(isFixed ? max : undefined)),
+      ...(isPayable ? wallet : BY_CREDITS),
     },
     responses: {
       200: {

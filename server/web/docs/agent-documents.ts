@@ -5,7 +5,7 @@ import {
 } from '../../../core/catalog/services/catalog.ts'
 import { decimal, dollars, MIN_TOP_UP } from '../../../core/money.ts'
 import { MPP_TERMS } from '../../../core/payments/receiving/mpp-challenges.ts'
-import { X402_TERMS } from '../../../core/payments/receiving/offers.ts'
+import { UPTO, X402_TERMS } from '../../../core/payments/receiving/offers.ts'
 import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 
 /** Public URLs of the entry points. */
@@ -90,7 +90,8 @@ export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Agen
    ${dollars(MIN_TOP_UP)} USD, in USDC on Base by x402; \`@x402/fetch\` pays more than 1 USD only
    if you raise its \`maxAmountPerPayment\`). Otherwise the call returns a 402: sign its offer and
    send \`PAYMENT-SIGNATURE\`, or pay its MPP challenge (\`Authorization: Payment\`), or sign its
-   \`sign-in-with-x\` challenge and send \`SIGN-IN-WITH-X\`: the credits of the wallet pay.
+   \`sign-in-with-x\` challenge and send \`SIGN-IN-WITH-X\`: the credits of the wallet pay. Offers
+   of the scheme \`upto\` authorize the maximum of a metered price, of which the usage is taken.
 6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
    ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 
@@ -100,24 +101,35 @@ challenge of its 402. MCP: ${mcpUrl}.
 Errors: ${baseUrl}/docs/problems.
 `
 
-/** `/.well-known/x402`: every URL that responds 402 with an offer, and the terms of all of them. */
-export const x402Resources = (
-  shown: readonly CatalogEntry[],
-  creditsOnly: ReadonlySet<string>,
-  site: Site,
-) => ({
+/**
+ * Offers of endpoints with metered prices, which wallets pay by the scheme `upto`: the maximum and
+ * the unit price, in atomic units of USDC (microdollars).
+ */
+const meteredOffers = (payable: readonly CatalogEntry[], site: Site) =>
+  payable.flatMap((entry) => {
+    const metered = meteredPrice(entry.endpoint)
+    if (!metered) return []
+    const { amount, per } = metered.of
+    return {
+      resource: callUrl(entry, site),
+      method: entry.method,
+      scheme: UPTO,
+      amount: String(maxPrice(entry.endpoint)),
+      unit: metered.unit,
+      unit_price: { amount: String(amount), per: String(per) },
+    }
+  })
+
+/**
+ * `/.well-known/x402`: every URL that responds 402 with an offer, and the terms of all of them.
+ * @param payable endpoints that wallets pay per request
+ */
+export const x402Resources = (payable: readonly CatalogEntry[], site: Site) => ({
   version: 1,
   x402: X402_TERMS,
   mpp: MPP_TERMS,
-  resources: [
-    ...new Set(
-      shown
-        .filter(
-          ({ service, endpoint }) => !creditsOnly.has(service.slug) && !meteredPrice(endpoint),
-        )
-        .map((offering) => callUrl(offering, site)),
-    ),
-  ],
+  resources: [...new Set(payable.map((offering) => callUrl(offering, site)))],
+  metered: meteredOffers(payable, site),
 })
 
 /** `/.well-known/api-catalog` (RFC 9727), a linkset (RFC 9264) of all OpenAPI documents. */
@@ -161,7 +173,12 @@ const MCP_BINDING = 'https://modelcontextprotocol.io'
  * `/.well-known/agent-card.json`: A2A agent card with a skill for each service, valid for versions
  * 1.0 (`supportedInterfaces`, `securityRequirements`) and 0.3 (the members with other names).
  */
-export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: string) => ({
+export const agentCard = (
+  shown: readonly CatalogEntry[],
+  payable: readonly CatalogEntry[],
+  site: Site,
+  version: string,
+) => ({
   protocolVersion: '0.3.0',
   name: 'AgentHub',
   description: 'A marketplace where software agents find APIs, pay per request and call them.',
@@ -179,7 +196,7 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
         uri: 'https://github.com/x402-foundation/x402',
         description: 'Calls are paid per request by x402, or from credits.',
         required: false,
-        params: X402_TERMS,
+        params: { ...X402_TERMS, metered: meteredOffers(payable, site) },
       },
       {
         uri: 'https://paymentauth.org',

@@ -35,8 +35,9 @@ repeated requests are charged once.</p>
 <code>${command} topup
 5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
 offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code> (x402), or as
-<code>Authorization: Payment</code> (MPP). A wallet that has credits
-signs the challenge of <code>sign-in-with-x</code> instead and sends it as
+<code>Authorization: Payment</code> (MPP). For a metered price, the offer has the scheme
+<code>upto</code>: the payment authorizes the maximum, and the usage is taken. A wallet that has
+credits signs the challenge of <code>sign-in-with-x</code> instead and sends it as
 <code>SIGN-IN-WITH-X</code>: its oldest main key pays, at most the price that the challenge
 names.</p>
 <h2>After the call</h2><p><code>X-Charged-Microdollars</code> is the cost; 1,000,000 = 1 USD.

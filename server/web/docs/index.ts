@@ -39,7 +39,8 @@ export interface DocsDeps {
     shown: readonly CatalogEntry[],
   ) => Readonly<Record<string, unknown>>
   readonly describe: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
-  readonly creditsOnly: ReadonlySet<string>
+  /** Returns true for an endpoint that wallets pay per request. */
+  readonly isPayable: (entry: CatalogEntry) => boolean
   readonly version: string
   readonly sandbox: boolean
 }
@@ -99,7 +100,7 @@ function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readon
 }
 
 const agentDocumentRoutes = (
-  { site, creditsOnly, version }: DocsDeps,
+  { site, isPayable, version }: DocsDeps,
   services: () => Promise<readonly CatalogEntry[]>,
 ): readonly AnyRoute[] => [
   documentRoute('/llms.txt', 'Overview for language models.', 'text/plain', async () =>
@@ -115,7 +116,7 @@ const agentDocumentRoutes = (
     '/.well-known/x402',
     'URLs that are payable by x402.',
     'application/json',
-    async () => JSON.stringify(x402Resources(await services(), creditsOnly, site())),
+    async () => JSON.stringify(x402Resources((await services()).filter(isPayable), site())),
   ),
   documentRoute(
     '/.well-known/api-catalog',
@@ -127,7 +128,10 @@ const agentDocumentRoutes = (
     '/.well-known/agent-card.json',
     'Agent card of the hub.',
     'application/json',
-    async () => JSON.stringify(agentCard(await services(), site(), version)),
+    async () => {
+      const shown = await services()
+      return JSON.stringify(agentCard(shown, shown.filter(isPayable), site(), version))
+    },
   ),
   documentRoute('/server.json', 'Entry for the MCP registry.', 'application/json', async () =>
     JSON.stringify(registryEntry(site(), version)),

@@ -111,13 +111,15 @@ const latencyColumn = (name: keyof LatencyPercentiles, head: string, latencies: 
   },
 })
 
-/** States how calls without a key are paid: metered prices are paid by credits only. */
+/** States how calls without a key are paid. */
 function paymentNote(endpoints: readonly ServiceEndpoint[]): Html {
-  const metered = endpoints.filter((each) => publishedMeter(each) !== undefined).length
-  if (metered === endpoints.length) return html`Metered prices are paid with credits.`
-  const which = metered === 0 ? html`Without` : html`At endpoints without a metered price, without`
-  return html`${which} the <code>Authorization</code> header, the response is 402 with an x402
-offer that a wallet can pay.`
+  const isMetered = endpoints.some((each) => publishedMeter(each) !== undefined)
+  return html`Without the <code>Authorization</code> header, the response is 402 with an x402
+offer that a wallet can pay.${
+    isMetered &&
+    html` For a metered price, the payment authorizes the maximum and the usage is taken
+(scheme <code>upto</code>); if the response offers none, credits pay.`
+  }`
 }
 
 /** Introduction to the endpoints, and a table that links to each. */
