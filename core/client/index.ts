@@ -45,8 +45,10 @@ export interface CallOptions {
   readonly maxPrice?: bigint | undefined
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
-  /** Pays a 402 by x402 from the wallet, up to this amount in microdollars. */
+  /** Pays a 402 from the wallet, up to this amount in microdollars. */
   readonly payUpTo?: bigint | undefined
+  /** Protocol by which `payUpTo` pays. @defaultValue `x402` */
+  readonly protocol?: PaymentProtocol | undefined
   /** Without a key: signs the challenge of a 402 to spend credits of the wallet, up to this. */
   readonly signInUpTo?: bigint | undefined
   /** Unique name of this call, which is then charged once and retried after a lost response. */
@@ -55,6 +57,8 @@ export interface CallOptions {
   readonly dryRun?: boolean
   readonly signal?: AbortSignal
 }
+
+export type PaymentProtocol = 'x402' | 'mpp'
 
 /** A request to an external x402 API. */
 export interface ExternalOrder {
@@ -77,11 +81,7 @@ export interface KeyTransferOrder {
 /** Creates a unique idempotency key. */
 export const newIdempotencyKey = (): string => randomUUID()
 
-interface SendOptions extends HubRequest {
-  /** Maximum price of a 402 offer, in microdollars; without it a 402 is an error. */
-  readonly payUpTo?: bigint | undefined
-  /** Maximum price that is signed for, to spend credits of the wallet, in microdollars. */
-  readonly signInUpTo?: bigint | undefined
+interface SendOptions extends HubRequest, Pick<CallOptions, 'payUpTo' | 'protocol' | 'signInUpTo'> {
   /** True if the request may safely be sent again. */
   readonly retries?: boolean
 }
@@ -189,7 +189,7 @@ export class HubClient {
    * @throws HubError for a problem or any status other than 2xx
    */
   async send(path: string, order: SendOptions = {}): Promise<HubResponse> {
-    const { payUpTo, signInUpTo, retries = false, ...message } = order
+    const { payUpTo, protocol, signInUpTo, retries = false, ...message } = order
     const { waitMs = WAIT_MS, onWait } = this.#options
     const request = (payment?: Readonly<Record<string, string>>): Promise<HubResponse> => {
       const headers = { ...message.headers, ...payment }
@@ -200,7 +200,7 @@ export class HubClient {
     }
     const first = await request()
     const isOffer = isOffering(first) && payUpTo !== undefined
-    const payment = isOffer && (await this.#paymentHeader(first, path, payUpTo))
+    const payment = isOffer && (await this.#paymentHeader(first, path, payUpTo, protocol))
     const response = payment ? await request(payment) : first
     const { status, headers } = response
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
@@ -210,21 +210,19 @@ export class HubClient {
   }
 
   #call(target: string, message: HubRequest, options: CallOptions): Promise<HubResponse> {
-    const { maxPrice, idempotencyKey, payUpTo, signInUpTo, dryRun, signal, headers = {} } = options
+    const { maxPrice, idempotencyKey, dryRun, method: _, headers = {}, ...rest } = options
     const { baseUrl, proxyUrl = `${baseUrl}/proxy` } = this.#options
     const url = new URL(`${proxyUrl}${target}`)
     if (dryRun) url.searchParams.set('dry_run', 'true')
     return this.send(url.href, {
       ...message,
+      ...rest,
       headers: {
         ...headers,
         ...(maxPrice === undefined ? {} : { 'x-max-price': String(maxPrice) }),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': `"${idempotencyKey}"` }),
       },
-      payUpTo,
-      signInUpTo,
       retries: idempotencyKey !== undefined,
-      signal,
     })
   }
 
@@ -258,13 +256,19 @@ export class HubClient {
     return { nonce, signature: await account.signMessage({ message: text }) }
   }
 
-  async #paymentHeader(offered: HubResponse, path: string, maxAmount: bigint) {
+  async #paymentHeader(
+    offered: HubResponse,
+    path: string,
+    maxAmount: bigint,
+    protocol: PaymentProtocol = 'x402',
+  ) {
     const pay = await import('./pay.ts') // lazy: signing is slow to load
     if (!pay.offersPayment(offered)) return undefined
     const { account } = await this.#wallet()
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     const limit = { host, maxAmount, lifetimeSeconds: pay.HUB_LIFETIME_SECONDS }
-    return pay.createPaymentHeader(account, offered, limit)
+    if (protocol === 'x402') return pay.createPaymentHeader(account, offered, limit)
+    return (await import('./pay-mpp.ts')).createMppHeader(account, offered, limit)
   }
 
   /** Returns the wallet after checking that hub and wallet are both sandbox or both real. */

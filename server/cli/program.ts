@@ -170,7 +170,7 @@ function addCallCommands(program: Command, run: Run): void {
     .option('--idempotency-key <name>', 'idempotency key: charged once, even if repeated')
     .option(
       '--pay <how>',
-      'credits, siwx (credits of the wallet, without a key), x402 (from the wallet), or auto',
+      'credits, siwx (credits of the wallet, without a key), x402, mpp (from the wallet), or auto',
       'auto',
     )
     .option(...KEYSTORE)

@@ -2,7 +2,7 @@ import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
 import { Fault } from '../../errors.ts'
 import { isJsonObject, type JsonObject, objectMember } from '../../json.ts'
-import { encodeRequest } from './mpp-challenges.ts'
+import { challengeParameters, encodeRequest } from './mpp-challenges.ts'
 import { mppReceiptOf } from './mpp-receipt.ts'
 
 /** Members in `_meta` of x402 over MCP: they carry what HTTP carries in headers. */
@@ -22,19 +22,12 @@ const MPP_REQUIRED = 'org.paymentauth/payment-required'
 const MPP_CREDENTIAL = 'org.paymentauth/credential'
 const MPP_RECEIPT = 'org.paymentauth/receipt'
 
-/** Splits a challenge that was issued as a header: `Payment id="…", realm="…"`. */
-const parametersOf = (header: string): readonly (readonly [string, string])[] =>
-  header
-    .slice('Payment '.length)
-    .split(', ')
-    .map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('"') + 1, -1)])
-
 /**
  * Adds the challenge of MPP to the result of an unpaid tool call.
  * @param header value of WWW-Authenticate
  */
 export function withChallenge<Result extends object>(result: Result, header: string) {
-  const { header: _, request = '', ...challenge } = Object.fromEntries(parametersOf(header))
+  const { header: _, request = '', ...challenge } = challengeParameters(header)
   const decoded: unknown = JSON.parse(Buffer.from(request, 'base64url').toString('utf8'))
   const challenges = [{ ...challenge, request: decoded }]
   return { ...result, _meta: { [MPP_REQUIRED]: { httpStatus: 402, challenges } } }

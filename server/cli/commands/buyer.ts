@@ -1,5 +1,10 @@
 import { payDirect } from '../../../core/client/direct.ts'
-import { type CallOptions, HubError, type HubResponse } from '../../../core/client/index.ts'
+import {
+  type CallOptions,
+  HubError,
+  type HubResponse,
+  type PaymentProtocol,
+} from '../../../core/client/index.ts'
 import type { Micros } from '../../../core/money.ts'
 import { type Context, clientWithKey, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -23,7 +28,7 @@ export interface PaymentFlags {
   readonly acceptPayTo?: string
 }
 
-const PAYMENT_MODES = ['auto', 'credits', 'siwx', 'x402']
+const PAYMENT_MODES = ['auto', 'credits', 'mpp', 'siwx', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
 /** Makes calls, paid by free calls and credits, or else by the wallet if the user confirms. */
@@ -35,16 +40,16 @@ export async function createBuyer(
   if (!PAYMENT_MODES.includes(pay))
     throw new Failure('usage', `Not a way to pay: ${pay}`, PAYMENT_MODES.join(', '))
   if (pay === 'siwx') return (call) => signInFromWallet(context, call, flags)
-  const client = pay === 'x402' ? undefined : await clientWithKey(context)
+  if (pay === 'x402' || pay === 'mpp') return (call) => payFromWallet(context, call, flags, pay)
+  const client = await clientWithKey(context)
   return async (call) => {
-    if (!client) return payFromWallet(context, call, flags)
     try {
       return await send(client, call, flags.acceptPayTo)
     } catch (error) {
       const isUnpaid = error instanceof HubError && UNPAID.has(error.code)
       if (!isUnpaid || pay === 'credits' || call.options.dryRun) throw error
       if (!(await confirmWalletPayment(context, error))) throw error
-      return payFromWallet(context, call, flags)
+      return payFromWallet(context, call, flags, 'x402')
     }
   }
 }
@@ -102,8 +107,11 @@ async function payFromWallet(
   context: Context,
   call: Call,
   { keystore }: PaymentFlags,
+  protocol: PaymentProtocol,
 ): Promise<HubResponse> {
   const { target, input, query, options } = call
+  if (target.kind === 'external' && protocol === 'mpp')
+    throw new Failure('usage', 'External APIs are not paid by MPP.', 'Use `--pay x402`.')
   const sandbox = await isSandbox(context)
   const wallet = await openOwnWallet(context, keystore)
   const payUpTo = options.maxPrice ?? 0n
@@ -111,7 +119,7 @@ async function payFromWallet(
     return payDirect(wallet, toProxyRequest(target, input, query, options), payUpTo)
   const { idempotencyKey: _, ...keyless } = options // the payment itself is what is not repeated
   const payer = context.client({ wallet })
-  const paid = { ...keyless, method: target.method, payUpTo }
+  const paid = { ...keyless, method: target.method, payUpTo, protocol }
   const pay = () => payer.call(target.slug, target.path, input, paid)
   if (!sandbox) return pay()
   return pay().catch(async (error: unknown) => {

@@ -91,6 +91,8 @@ describe('hub', function () {
       const signed = await ada.json('call', 'echo/say', ...SAY, '--pay', 'siwx')
       expect(signed).to.include({ status: 200, source: 'credits' })
       await ada.json('--yes', 'call', 'echo/say', ...SAY, '--pay', 'x402')
+      const bought = await ada.json('--yes', 'call', 'echo/say', ...SAY, '--pay', 'mpp')
+      expect(bought).to.include({ status: 200, source: 'x402', charged_microdollars: 100 })
       const { data } = await ada.json('receipts', 'list')
       const paid = data as readonly { id: string; endpoint: string; source: string }[]
       expect(paid[0]).to.include({ endpoint: 'echo POST /say', source: 'x402' })
