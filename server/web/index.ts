@@ -3,14 +3,15 @@ import type { AnyPage } from './page.ts'
 import { type PageRouterDeps, pageRouter } from './page-router.ts'
 import { type AccountDeps, accountPages } from './pages/account/index.ts'
 import { adminPages } from './pages/admin/index.ts'
+import { catalogPage, formerSearchPage } from './pages/catalog.ts'
+import { comparePage } from './pages/compare.ts'
 import { financePages } from './pages/finance/index.ts'
+import { goPage } from './pages/go.ts'
 import { type HomeDeps, homePage } from './pages/home.ts'
 import { listingPage } from './pages/listing.ts'
 import { type ProviderDeps, providerPages } from './pages/provider/index.ts'
 import { providerProfilePage } from './pages/provider-profile.ts'
-import { searchPage } from './pages/search.ts'
 import { type ServiceDeps, servicePage } from './pages/service.ts'
-import { servicesPage } from './pages/services.ts'
 import { type SignInDeps, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupDeps, topupPage } from './pages/topup.ts'
@@ -25,14 +26,16 @@ export interface WebDeps
     SignInDeps,
     AccountDeps,
     ProviderDeps {
-  readonly clock: Parameters<typeof searchPage>[0]['clock']
+  readonly clock: Parameters<typeof catalogPage>[0]['clock']
 }
 
 /** Every page of the hub, except the docs. */
 export const allPages = (deps: WebDeps): readonly AnyPage[] => [
   homePage(deps),
-  searchPage(deps),
-  servicesPage(deps),
+  catalogPage(deps),
+  formerSearchPage,
+  comparePage(deps),
+  goPage(deps),
   servicePage(deps),
   providerProfilePage(deps),
   tryPage(deps),

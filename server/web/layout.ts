@@ -1,4 +1,4 @@
-import { ICON, STYLESHEET } from './assets.ts'
+import { ICON, PALETTE_SCRIPT, STYLESHEET } from './assets.ts'
 import { type Html, html } from './html.ts'
 import type { TabGroup } from './navigation.ts'
 import { footer, header, sidebar } from './shell.ts'
@@ -68,7 +68,7 @@ export function layout(content: PageContent, site: Site, visitor?: Visitor): Htm
   }${content.canonical !== undefined && previewTags(content, site.baseUrl())}
 <link rel="icon" href="${ICON}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="/apple-touch-icon.png">
-<link rel="stylesheet" href="${STYLESHEET}">${scripts.map(
+<link rel="stylesheet" href="${STYLESHEET}">${[PALETTE_SCRIPT, ...scripts].map(
     (src) => html`<script src="${src}" type="module"></script>`,
   )}</head>
 <body><a class="skip" href="#main">Skip to content</a>

@@ -80,7 +80,7 @@ export function errorPage(fault: Fault, requestId: string): PageContent {
           ? html`<a class="button" href="">Try again</a>`
           : needsRole
             ? html`<a class="button" href="/account">Go to your account</a>`
-            : html`<a class="button" href="/search">Search for an API</a>`
+            : html`<a class="button" href="/services">Search for an API</a>`
     }</p>`,
   }
 }

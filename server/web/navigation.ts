@@ -10,7 +10,6 @@ export interface TabGroup {
 }
 
 export const MAIN_LINKS = {
-  Search: '/search',
   Services: '/services',
   Status: '/status',
   Docs: '/docs',

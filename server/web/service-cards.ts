@@ -1,8 +1,10 @@
 import type { AssessedListing } from '../../core/catalog/listings/cautions.ts'
 import { providerLabel } from '../../core/catalog/review/provider-names.ts'
+import type { HitFacts } from '../../core/catalog/search/facets.ts'
 import type { Hit } from '../../core/catalog/search/hits.ts'
 import { NEW_DAYS } from '../../core/catalog/search/rank.ts'
 import type { PublishedService } from '../../core/catalog/services/published-services.ts'
+import type { UptimeDay } from '../../core/catalog/services/service-days.ts'
 import { daysBefore, systemClock } from '../../core/clock.ts'
 import {
   formatCount,
@@ -13,7 +15,7 @@ import {
   priceRange,
 } from './format.ts'
 import { type Html, html } from './html.ts'
-import { uptimeGrade } from './service-charts.ts'
+import { uptimeGrade, uptimeStrip } from './service-charts.ts'
 
 /** Badges of a service or listing: new, or failing. */
 function badges(listedAt: Date | null, uptime: number | null): Html {
@@ -24,9 +26,21 @@ function badges(listedAt: Date | null, uptime: number | null): Html {
   }`
 }
 
-/** Card of a hosted service. @param why reason for a search hit */
-export const serviceCard = (service: PublishedService, why?: Html): Html =>
-  html`<li class="card"><h2><a href="/services/${service.slug}">${service.name}</a>${badges(
+/** Parts of a card in the catalog. */
+interface CatalogParts {
+  /** Selects the service for a comparison. */
+  readonly choice: Html
+  readonly p95Ms: number | null
+  /** Last days of a service. */
+  readonly days: readonly UptimeDay[]
+  /** Reasons for its rank. */
+  readonly why: Html | false
+}
+
+/** Card of a hosted service. */
+export const serviceCard = (service: PublishedService, parts?: CatalogParts): Html =>
+  html`<li class="card">${parts?.choice}<h2><a
+href="/services/${service.slug}">${service.name}</a>${badges(
     service.listedAt,
     service.uptimePercentage,
   )}</h2>
@@ -43,11 +57,17 @@ export const serviceCard = (service: PublishedService, why?: Html): Html =>
 <span>${service.category}</span>${healthFacts(
     service.uptimePercentage,
     service.medianLatencyMs,
-  )}</p>${why}</li>`
+    parts?.p95Ms,
+  )}</p>${parts?.days.some(({ calls }) => calls > 0) && strip(service.name, parts.days)}${
+    parts?.why
+  }</li>`
+
+const strip = (name: string, days: readonly UptimeDay[]): Html =>
+  uptimeStrip(days, `Uptime of ${name} by day, last ${days.length} days`)
 
 /** Card of an external x402 listing. */
-const listingCard = (listing: AssessedListing, why?: Html): Html =>
-  html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
+const listingCard = (listing: AssessedListing, { choice, p95Ms, why }: CatalogParts): Html =>
+  html`<li class="card">${choice}<h2><a href="/listings/${listing.id}">${listing.name}</a>
 <span class="badge">external</span>${badges(listing.listedAt, listing.uptime)}${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
   }</h2><p>${listing.description}</p><p class="facts"><span><strong>${formatDollars(
@@ -56,6 +76,7 @@ const listingCard = (listing: AssessedListing, why?: Html): Html =>
 <span>${listing.category}</span>${healthFacts(
     listing.uptime,
     listing.paidMs ?? listing.latencyP50,
+    p95Ms,
   )}${listing.payers > 0 && html`<span>${pluralize(listing.payers, 'payer')}</span>`}</p>${
     listing.cautions.length > 0 &&
     html`<p class="small"><strong>Caution:</strong> ${listing.cautions
@@ -63,13 +84,39 @@ const listingCard = (listing: AssessedListing, why?: Html): Html =>
       .join(' ')}</p>`
   }${why}</li>`
 
-export const searchHitCard = (hit: Hit): Html => {
-  const why =
-    hit.why.length === 0 ? undefined : html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`
-  return 'service' in hit ? serviceCard(hit.service, why) : listingCard(hit.external, why)
+/** Card of a hit. @param facts figures of hits by id @param days last days of services by slug */
+export function searchHitCard(
+  hit: Hit,
+  facts: ReadonlyMap<string, HitFacts>,
+  days: ReadonlyMap<string, readonly UptimeDay[]>,
+): Html {
+  const { id, name } = identify(hit)
+  const parts = {
+    choice: html`<label class="pick"><input type="checkbox" name="id" value="${id}" form="compare"
+aria-label="Compare ${name}">Compare</label>`,
+    p95Ms: facts.get(id)?.p95Ms ?? null,
+    days: days.get(id) ?? [],
+    why: hit.why.length > 0 && html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`,
+  }
+  return 'service' in hit ? serviceCard(hit.service, parts) : listingCard(hit.external, parts)
 }
 
-const healthFacts = (uptime: number | null, latency: number | null): Html =>
+/** Id, name and page of a hit. */
+export const identify = (hit: Hit) =>
+  'service' in hit
+    ? { id: hit.service.slug, name: hit.service.name, path: `/services/${hit.service.slug}` }
+    : { id: hit.external.id, name: hit.external.name, path: `/listings/${hit.external.id}` }
+
+/** Form of the boxes on cards. */
+export const compareForm = html`<form id="compare" action="/compare" class="compare"><button
+type="submit" class="plain">Compare selected</button><span class="small muted">Select up to four.
+</span></form>`
+
+const healthFacts = (
+  uptime: number | null,
+  latency: number | null,
+  p95Ms: number | null = null,
+): Html =>
   html`${uptime !== null && html`<span>${formatPercent(uptime)} up</span>`}${
     latency !== null && html`<span>median latency ${formatDuration(latency)}</span>`
-  }`
+  }${p95Ms !== null && html`<span>p95 ${formatDuration(p95Ms)}</span>`}`

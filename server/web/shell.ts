@@ -31,7 +31,16 @@ export const header = ({ sandbox, section, hasSidebar, visitor }: HeaderContent)
     )}</button>`
   }<a class="brand" href="/"><img src="${ICON}" width="24" height="24" alt="">AgentHub</a>${
     sandbox && TEST_MODE
-  }${linkList(MAIN_LINKS, section)}${visitor && accountMenu(visitor)}</nav></header>`
+  }${linkList(MAIN_LINKS, section)}${PALETTE}${visitor && accountMenu(visitor)}</nav></header>`
+
+/** Command palette: a form that needs no script; with one, Ctrl+K or ⌘K opens it. */
+const PALETTE = html`<button type="button" class="menu-button palette-button"
+popovertarget="palette" aria-label="Go to" aria-keyshortcuts="Control+K Meta+K"
+title="Go to (Ctrl+K)">${icon('magnifying-glass')}</button>
+<div id="palette" class="popover" popover><form action="/go" role="search" aria-label="Go to">
+<label for="palette-q">Page, service, key or id</label><div class="search-box"><input
+id="palette-q" type="search" name="q" autofocus autocomplete="off"><button type="submit">Go
+</button></div></form><output for="palette-q"></output></div>`
 
 const TEST_MODE = html`<button type="button" class="badge fair" popovertarget="test-mode">Test mode
 </button><div id="test-mode" class="popover" popover>This is a sandbox. It uses test money; real

@@ -29,7 +29,7 @@ const DAY = 24 * HOUR
 const MAX_SERVICES = 40_000
 /** Days for which `security.txt` is valid from each request. */
 const SECURITY_DAYS = 180
-const PERSONAL_PATHS = ['/account', '/provider', '/finance', '/admin', '/sign-in', '/topup', '/v1/']
+const PERSONAL_PATHS = ['/account', '/provider', '/finance', '/admin', '/sign-in', '/topup', '/go', '/v1/']
 
 /** Files of the site by path. */
 export function siteFiles(deps: SiteFileDeps): ReadonlyMap<string, SiteFile> {

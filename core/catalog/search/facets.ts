@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { RankedCandidate } from './rank.ts'
+import type { RankedHit } from './hits.ts'
 
 /** Figures of a hit, by which hits are filtered, counted and sorted. */
 export interface HitFacts {
@@ -10,8 +10,8 @@ export interface HitFacts {
   readonly price: bigint
   /** Percent; null if not measured. */
   readonly uptime: number | null
-  /** Median. */
-  readonly latencyMs: number | null
+  /** 95th percentile of delivered calls or probes, of 30 days. */
+  readonly p95Ms: number | null
   readonly calls: number
 }
 
@@ -32,16 +32,27 @@ export interface Facets {
 
 const CATEGORIES_MAX = 12
 
+/** Selects the 95th percentile of the delivered calls of service `d.id` in 30 UTC days. */
+const P95_OF_SERVICE = `SELECT m.ms FROM (
+    SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS calls, sum(sum(u.calls)) OVER () AS total
+    FROM hub.outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
+    WHERE o.service = d.id AND o.outcome = 'delivered'
+      AND o.day > (now() AT TIME ZONE 'UTC')::date - 30
+    GROUP BY u.ms) m
+  WHERE m.calls >= 0.95 * m.total ORDER BY m.ms LIMIT 1`
+
 /** Reads the facts of hits, in their order; hits removed since the search are omitted. */
 export async function readFacts(
   pool: Pool,
-  hits: readonly RankedCandidate[],
-): Promise<readonly { readonly hit: RankedCandidate; readonly facts: HitFacts }[]> {
+  hits: readonly RankedHit[],
+): Promise<readonly { readonly hit: RankedHit; readonly facts: HitFacts }[]> {
   const { rows } = await pool.query<HitFacts>(
     `SELECT d.kind, d.id, d.category, d.price, d.uptime::float8 AS uptime,
-       d.latency_ms AS "latencyMs", d.calls
+       coalesce(l.latency_p95_ms, n.ms) AS "p95Ms", d.calls
      FROM unnest($1::text[], $2::text[]) q(kind, id)
-     JOIN hub.search_document d ON d.kind = q.kind AND d.id = q.id`,
+     JOIN hub.search_document d ON d.kind = q.kind AND d.id = q.id
+     LEFT JOIN hub.listing l ON d.kind = 'external' AND l.id = d.id
+     LEFT JOIN LATERAL (${P95_OF_SERVICE}) n ON d.kind = 'native'`,
     [hits.map(({ candidate }) => candidate.kind), hits.map(({ candidate }) => candidate.id)],
   )
   const byKey = new Map(rows.map((facts) => [`${facts.kind} ${facts.id}`, facts]))
@@ -93,7 +104,7 @@ type Order = (a: HitFacts, b: HitFacts) => number
 /** Orders besides that of relevance; hits without a measurement come last. */
 export const HIT_ORDERS = {
   price: (a, b) => Number(a.price - b.price),
-  latency: (a, b) => (a.latencyMs ?? Infinity) - (b.latencyMs ?? Infinity) || 0,
+  latency: (a, b) => (a.p95Ms ?? Infinity) - (b.p95Ms ?? Infinity) || 0,
   uptime: (a, b) => (b.uptime ?? -1) - (a.uptime ?? -1),
   calls: (a, b) => b.calls - a.calls,
 } as const satisfies Readonly<Record<string, Order>>

@@ -7,10 +7,15 @@ import type { RankedCandidate } from './rank.ts'
 export type Hit = Pick<RankedCandidate, 'score' | 'why'> &
   ({ readonly service: PublishedService } | { readonly external: AssessedListing })
 
+/** Hit as far as its details depend on it. */
+export type RankedHit = Pick<RankedCandidate, 'score' | 'why'> & {
+  readonly candidate: Pick<RankedCandidate['candidate'], 'kind' | 'id'>
+}
+
 /** Reads the details of hits. Those removed or down since the search are omitted. */
 export async function readHits(
   pool: Pool,
-  ranked: readonly RankedCandidate[],
+  ranked: readonly RankedHit[],
   now: Date,
 ): Promise<Hit[]> {
   const ids = (kind: 'native' | 'external') =>

@@ -16,6 +16,9 @@ export interface ServiceDay {
   readonly latency: LatencyPercentiles
 }
 
+/** Figures of one UTC day without latencies. */
+export type UptimeDay = Omit<ServiceDay, 'latency'>
+
 /** Latency percentiles of delivered calls, in ms; at most 3.2 % above the exact values. */
 export type LatencyPercentiles = Readonly<Record<'p50' | 'p95' | 'p99', number | null>>
 
@@ -57,7 +60,7 @@ const lastDays = (days: string): string => `(SELECT (now() AT TIME ZONE 'UTC')::
 
 /** Returns the last days of a service, oldest first, including days without calls. */
 export async function readServiceDays(pool: Pool, slug: string, days = 30): Promise<ServiceDay[]> {
-  const { rows } = await pool.query<Omit<ServiceDay, 'latency'> & LatencyRow>(
+  const { rows } = await pool.query<UptimeDay & LatencyRow>(
     `SELECT to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
        round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime, ${LATENCY_COLUMNS}
      FROM ${lastDays('$2')} d LEFT JOIN hub.service_day s ON s.service = $1 AND s.day = d.day
@@ -78,8 +81,8 @@ export async function readUptimeDays(
   pool: Pool,
   slugs: readonly string[],
   days = 30,
-): Promise<ReadonlyMap<string, readonly Omit<ServiceDay, 'latency'>[]>> {
-  const { rows } = await pool.query<Omit<ServiceDay, 'latency'> & { slug: string }>(
+): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
+  const { rows } = await pool.query<UptimeDay & { slug: string }>(
     `SELECT n.slug, to_char(d.day, 'YYYY-MM-DD') AS day, coalesce(s.calls, 0)::integer AS calls,
        round(hub.uptime(ARRAY[s])::numeric, 2)::float8 AS uptime
      FROM unnest($1::text[]) n(slug) CROSS JOIN ${lastDays('$2')} d

@@ -21,7 +21,7 @@ People can also <a href="/sign-in">sign in by email</a> and create keys in their
 <h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each result shows
 why it matched, its price and its track record. In a browser, use the <a
-href="/search">search</a>.</p>
+href="/services">catalog</a>.</p>
 <h2>3. Check the price</h2><p>Add <code>?dry_run</code> to any call to get its price and payment
 source without charge. <code>X-Max-Price</code>, in microdollars, refuses more expensive calls.
 <code>POST ${baseUrl}/v1/quotes</code> guarantees a price for five minutes.</p>

@@ -57,7 +57,7 @@ export const homePage = (deps: HomeDeps): AnyPage => {
 <p class="lead">One key, or one signature, for every API. Pay with free calls, credits or x402.</p>
 <p class="actions"><a class="button" href="/account/keys#make">Get an API key</a>
 <a class="button plain" href="/provider/services">Sell an API</a></p>
-<form class="search-box" action="/search" role="search">
+<form class="search-box" action="/services" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form></section>
 ${firstCall(service, entryPoints())}</div>
@@ -66,7 +66,7 @@ ${hubMetrics(hub)}<h2>Services</h2>${
             ? emptyState('No services yet.')
             : html`<ul class="list columns">${services.map((each) => serviceCard(each))}</ul>`
         }<p><a href="/services">All services</a> ·
-<a href="/search?type=external">External APIs</a></p>${proofs}${assistants(entryPoints())}`,
+<a href="/services?type=external">External APIs</a></p>${proofs}${assistants(entryPoints())}`,
       }
     },
   })

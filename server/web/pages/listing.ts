@@ -65,7 +65,7 @@ export const listingPage = ({
       }
       return {
         title: listing.name,
-        section: 'Search',
+        section: 'Services',
         description: listing.description,
         scripts: [COPY_SCRIPT],
         main: html`<h1>${listing.name} <span class="badge">external</span></h1>

@@ -46,7 +46,7 @@ export interface ServiceDeps {
 }
 
 /** Calls of external APIs appear in histories under the service `external`. */
-const EXTERNAL_APIS = '/search?type=external'
+const EXTERNAL_APIS = '/services?type=external'
 
 /** `/services/{slug}`: description, price, reliability and endpoints of a service. */
 export const servicePage = ({ pool, clock, ...urls }: ServiceDeps): AnyPage =>

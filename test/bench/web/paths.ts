@@ -45,8 +45,8 @@ async function publicPaths(admin: Pool, { queries }: Person): Promise<Paths> {
       '/topup',
     ]),
     '/topup?key_id=…': [`/topup?key_id=${KEY}&amount_usd=5`],
-    '/search?q=…': queries.map(
-      (query) => `/search?${new URLSearchParams({ q: query }).toString()}`,
+    '/services?q=…': queries.map(
+      (query) => `/services?${new URLSearchParams({ q: query }).toString()}`,
     ),
     '/listings/{id}': rows.map(({ id }) => `/listings/${id}`),
   }

@@ -211,6 +211,15 @@ describe('pages in a browser', function () {
       expect.fail(`nothing is named ${name}`)
     }
     await page.goto(hub().url)
+    await page.keyboard.down('Control')
+    await page.keyboard.press('k')
+    await page.keyboard.up('Control')
+    await page.keyboard.type('finance')
+    await page.waitForSelector('#palette .targets a')
+    await page.keyboard.press('ArrowDown')
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+    expect(page.url()).to.equal(`${hub().url}/docs/finance`)
+    await page.goto(hub().url)
     await tabTo('What the API should do')
     await page.keyboard.type('sentiment')
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
@@ -230,10 +239,14 @@ describe('pages in a browser', function () {
   it('let visitors find a service without JavaScript', async () => {
     const { page, close } = await tabs.open({ scripts: false })
     await page.goto(hub().url)
-    await page.type('input[name=q]', 'sentiment')
+    await page.type('main input[name=q]', 'sentiment')
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
     await Promise.all([page.waitForNavigation(), page.click('.list a')])
     expect(page.url()).to.equal(`${hub().url}/services/analysis`)
+    await page.click('[popovertarget=palette]')
+    await page.keyboard.type('echo')
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+    expect(page.url()).to.equal(`${hub().url}/services/echo`)
     await close()
   })
 })
@@ -261,6 +274,7 @@ const FOCUSED = `(() => {
 
 /** Paths checked in other tests, or without a page of their own. */
 const CHECKED_ELSEWHERE = [
+  '/search',
   '/sign-in',
   '/provider/payouts/id',
   '/account/calls.csv',

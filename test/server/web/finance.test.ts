@@ -102,11 +102,7 @@ describe('pages of finance and administrators in a browser', function () {
         await anns.open('/finance/adjustments')
         const done = await anns.send('confirm', { reason: 'seen' })
         expect(done).to.include('confirmed and posted')
-        const posted = await anns.page.$eval('table a[href^="/finance/entries/"]', (link) =>
-          String(link.getAttribute('href')),
-        )
-        await anns.open(posted)
-        const entry = await anns.page.$eval('main', (element) => element.textContent)
+        const entry = await follow(anns, 'table a[href^="/finance/entries/"]')
         expect(entry).to.include('balance.adjusted').and.to.include('500.000000')
         expect(entry).to.include(`${fay.email}, confirmed by ${ann.email}`)
         await anns.open('/finance/audit?act=entry.confirm')
@@ -233,6 +229,8 @@ describe('pages of finance and administrators in a browser', function () {
     const statement = await follow({ page }, `td a[href$="${account}"]`)
     expect(statement).to.include('Opening').and.to.include('call.reserved')
     expect(await follow({ page }, 'td a[href^="/finance/entries/"]')).to.include('Posted')
+    await open(`/go?q=${call}`)
+    expect(page.url()).to.include(`/finance/entries/${call}`)
     await close()
   })
 

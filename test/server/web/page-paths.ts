@@ -8,9 +8,12 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
   const { keyId } = await hub.agent()
   return [
     '/',
-    '/search?q=sentiment',
-    '/search?q=zzqqxx',
+    '/services?q=sentiment',
+    '/services?q=zzqqxx',
     '/services',
+    '/compare?id=analysis&id=echo',
+    '/compare?id=nothing',
+    '/go?q=key',
     '/services/analysis',
     '/services/analysis/try',
     '/providers/agenthub',

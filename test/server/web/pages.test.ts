@@ -13,8 +13,7 @@ describe('pages of the hub', () => {
 
   const PAGES = {
     '/': 'APIs for agents',
-    '/search': 'Search',
-    '/search?q=sentiment&type=native&max_price=0.01': 'Why: ',
+    '/services?q=sentiment&type=native&max_price=0.01': 'Why: ',
     '/services': 'returns the text that it was sent',
     '/services/analysis': 'POST /sentiment',
     '/status': 'Status',
@@ -61,10 +60,23 @@ describe('pages of the hub', () => {
       expect(told.status).to.equal(404)
       expect(told.headers['content-type']).to.include('application/problem+json')
     }
-    const { status, text } = await open('/search?max_price=cheap')
+    const { status, text } = await open('/services?max_price=cheap')
     expect(status).to.equal(422)
     expect(text).to.include('Enter dollars, such as 0.01').and.to.include('value="cheap"')
     expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
+  })
+
+  it('lead to a key by its name or id, but not to a key of somebody else', async () => {
+    const ada = await signInByOutbox(hub(), 'ada@example.test')
+    const bob = await signInByOutbox(hub(), 'bob@example.test')
+    const { body } = await ada.ask('/v1/keys', { body: { name: 'Harbor pilot' } })
+    const id = String(body['key_id'])
+    for (const q of ['harbor%20PILOT', id]) {
+      const { status, headers } = await open(`/go?q=${q}`, { cookie: ada.cookie })
+      expect([status, headers['location']], q).to.deep.equal([303, `/account/keys/${id}`])
+      const { text } = await open(`/go?q=${q}`, { cookie: bob.cookie })
+      expect(text).to.include('Go to').and.not.to.include(`/keys/${id}`)
+    }
   })
 
   it('redirect signed-in visitors from the sign-in page, whatever the form contains', async () => {
@@ -100,8 +112,8 @@ describe('pages of the hub', () => {
     expect(rows).not.to.have.length(0)
     for (const path of [
       `/listings/${rows[0]!.id}`,
-      '/search?type=external',
-      `/search?q=${encodeURIComponent(NASTY)}`,
+      '/services?type=external',
+      `/services?q=${encodeURIComponent(NASTY)}`,
     ]) {
       const { status, text } = await open(path)
       expect(status, path).to.equal(200)

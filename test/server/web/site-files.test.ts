@@ -44,9 +44,11 @@ describe('files of the site', () => {
   })
 
   it('are linked from public pages, with a canonical address and a preview', async () => {
-    const { text } = await ask(hub().url, '/services?after=a', { headers: { accept: 'text/html' } })
+    const { text } = await ask(hub().url, '/services?type=native', {
+      headers: { accept: 'text/html' },
+    })
     expect(text).to.include(`<link rel="canonical" href="${hub().url}/services">`)
-    expect(text).to.include('property="og:description" content="APIs hosted')
+    expect(text).to.include('property="og:description" content="APIs of this hub')
     const topup = await ask(hub().url, '/topup', { headers: { accept: 'text/html' } })
     expect(topup.text).to.not.include('canonical')
   })
@@ -85,7 +87,7 @@ describe('files of the site', () => {
   it('include a page for the service of external calls', async () => {
     const headers = { accept: 'text/html' }
     const { status, headers: sent } = await ask(hub().url, '/services/external', { headers })
-    expect([status, sent['location']]).to.deep.equal([303, '/search?type=external'])
+    expect([status, sent['location']]).to.deep.equal([303, '/services?type=external'])
     expect((await ask(hub().url, '/services/nothing', { headers })).status).to.equal(404)
   })
 

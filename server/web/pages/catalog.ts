@@ -4,21 +4,23 @@ import {
   countFacets,
   type Facets,
   HIT_ORDERS,
+  type HitFacts,
   readFacts,
 } from '../../../core/catalog/search/facets.ts'
 import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
+import { readUptimeDays, type UptimeDay } from '../../../core/catalog/services/service-days.ts'
 import { usd } from '../../../core/money.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
+import { facetList } from '../catalog-facets.ts'
 import { viewSwitch } from '../form.ts'
 import { pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import type { PageContent } from '../layout.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
-import { facetList } from '../search-facets.ts'
-import { searchHitCard } from '../service-cards.ts'
+import { compareForm, searchHitCard } from '../service-cards.ts'
 import { withQuery } from '../table.ts'
 
 const PAGE_SIZE = 20
@@ -38,7 +40,7 @@ const textField = (max: number) =>
 const SORTS = {
   relevance: 'Relevance',
   price: 'Price',
-  latency: 'Median latency',
+  latency: 'p95 latency',
   uptime: 'Uptime',
   calls: 'Calls',
 } as const
@@ -58,10 +60,12 @@ const Query = z.object({
 })
 type Query = z.infer<typeof Query>
 
-/** `/search`: services and listings in one list, with filters, counts and reasons of the hits. */
-export const searchPage = (deps: SearchDeps): AnyPage => {
+const PATH = '/services'
+
+/** `/services`: services and listings in one list, with filters, counts and reasons of the hits. */
+export const catalogPage = (deps: SearchDeps): AnyPage => {
   const catalogFacets = cachedFor(CACHE_MS, () => countCatalog(deps.pool))
-  return page('/search', {
+  return page(PATH, {
     access: 'public',
     query: Query,
     render: async ({ query }) => {
@@ -69,9 +73,10 @@ export const searchPage = (deps: SearchDeps): AnyPage => {
       const found = await findHits(deps, query)
       const facets = query.q === '' ? await catalogFacets() : found.facets
       return {
-        title: query.q === '' ? 'Search' : `${query.q}: search`,
-        section: 'Search',
-        main: html`<h1>Search</h1>${form(query)}<div class="catalog">${facetList(
+        title: query.q === '' ? 'Services' : `${query.q}: services`,
+        section: 'Services',
+        description: 'APIs of this hub and of external sellers, paid per request.',
+        main: html`${heading}${form(query)}<div class="catalog">${facetList(
           facets,
           parametersOf(query),
         )}<div>${found.count === 0 ? noHits(query) : hitList(query, found)}</div></div>`,
@@ -80,9 +85,23 @@ export const searchPage = (deps: SearchDeps): AnyPage => {
   })
 }
 
+/** `/search`: the former address of the catalog. */
+export const formerSearchPage = page('/search', {
+  access: 'public',
+  query: z.record(z.string(), z.string().max(500)),
+  render: async ({ query }) => ({ to: withQuery(PATH, query) }),
+})
+
+const heading = html`<h1>Services</h1><p class="lead">APIs of this hub and of external sellers, paid
+per request.</p>`
+
 interface FoundHits {
   /** Hits of the page. */
   readonly hits: readonly Hit[]
+  /** Figures of these hits, by id. */
+  readonly facts: ReadonlyMap<string, HitFacts>
+  /** Last days of the services among them, by slug. */
+  readonly days: ReadonlyMap<string, readonly UptimeDay[]>
   /** Number of the page: the last one if the query names a later one. */
   readonly page: number
   /** Number of hits on all pages. */
@@ -119,10 +138,19 @@ async function findHits(
   const sorted = order ? kept.toSorted((a, b) => order(a.facts, b.facts)) : kept
   const page = Math.max(1, Math.min(query.page, Math.ceil(sorted.length / PAGE_SIZE)))
   const start = (page - 1) * PAGE_SIZE
-  const shown = sorted.slice(start, start + PAGE_SIZE).map(({ hit }) => hit)
+  const shown = sorted.slice(start, start + PAGE_SIZE)
+  const ranked = shown.map(({ hit }) => hit)
+  const native = ranked.filter(({ candidate }) => candidate.kind === 'native')
+  const slugs = native.map(({ candidate }) => candidate.id)
+  const [hits, days] = await Promise.all([
+    readHits(pool, ranked, clock.now()),
+    readUptimeDays(pool, slugs),
+  ])
   return {
     page,
-    hits: await readHits(pool, shown, clock.now()),
+    hits,
+    days,
+    facts: new Map(shown.map(({ facts }) => [facts.id, facts])),
     count: sorted.length,
     isCut: found.hits.length === HITS_MAX,
     facets: countFacets(counted.map(({ facts }) => facts)),
@@ -141,21 +169,25 @@ const parametersOf = (query: Query) => ({
 })
 
 const hitList = (query: Query, found: FoundHits): Html => {
-  const { hits, page: number, count, isCut, lowConfidence } = found
+  const { hits, facts, days, page: number, count, isCut, lowConfidence } = found
   const parameters = parametersOf(query)
   return html`<p class="muted small">${
     isCut ? `${pluralize(count, 'result')} among the best ${HITS_MAX}` : pluralize(count, 'result')
   }</p>${viewSwitch('Sort by', SORTS, query.sort, (sort) =>
-    withQuery('/search', { ...parameters, sort: sort === 'relevance' ? '' : sort }),
+    withQuery(PATH, { ...parameters, sort: sort === 'relevance' ? '' : sort }),
   )}${lowConfidence && html`<p>Perhaps none of these fits: try other words.</p>`}
-<ul class="list">${hits.map(searchHitCard)}</ul>${pages(query, number, count)}`
+<ul class="list">${hits.map((hit) => searchHitCard(hit, facts, days))}</ul>${compareForm}${pages(
+    query,
+    number,
+    count,
+  )}`
 }
 
 /** Links to the pages before and after. */
 const pages = (query: Query, number: number, count: number): Html | false => {
   const last = Math.ceil(count / PAGE_SIZE)
   const link = (to: number, text: string, rel: 'prev' | 'next') =>
-    html`<a class="button plain" rel="${rel}" href="${withQuery('/search', {
+    html`<a class="button plain" rel="${rel}" href="${withQuery(PATH, {
       ...parametersOf(query),
       page: to === 1 ? '' : String(to),
     })}">${text}</a>`
@@ -171,15 +203,15 @@ const DOLLARS = /^(?:\d{1,6}(?:\.\d{1,6})?)?$/
 
 /** Form with an error at the price. */
 const invalidPrice = (query: Query): PageContent => ({
-  title: 'Search',
-  section: 'Search',
+  title: 'Services',
+  section: 'Services',
   status: 422,
-  main: html`<h1>Search</h1>${form(query, 'Enter dollars, such as 0.01.')}`,
+  main: html`${heading}${form(query, 'Enter dollars, such as 0.01.')}`,
 })
 
 /** Form for words and a price; preserves the other filters, which are links. */
 const form = (query: Query, error?: string): Html =>
-  html`<form action="/search" role="search"><div class="search-box">
+  html`<form action="${PATH}" role="search"><div class="search-box">
 <input type="search" name="q" value="${query.q}" aria-label="What the API should do"
 placeholder="translate text, energy tenders, weather …">
 <button type="submit">Search</button></div><div class="filters">
@@ -198,6 +230,6 @@ placeholder="0.01"${
 const noHits = ({ q }: Query): Html =>
   emptyState(
     q === '' ? 'No results for these filters.' : `No results for “${q}”.`,
-    html`<p>Try fewer or different words, or <a href="${withQuery('/search', { q })}">remove the
+    html`<p>Try fewer or different words, or <a href="${withQuery(PATH, { q })}">remove the
 filters</a>, or <a href="/services">browse all services</a>.</p>`,
   )

@@ -4,12 +4,12 @@ import { formatCount, formatDollars } from './format.ts'
 import { type Html, html } from './html.ts'
 import { withQuery } from './table.ts'
 
-/** Query parameters of a search page as text; empty ones do not count. */
-export type SearchParameters = Readonly<
+/** Query parameters of the catalog as text; empty ones do not count. */
+export type CatalogParameters = Readonly<
   Record<'q' | 'type' | 'category' | 'max_price' | 'min_uptime' | 'sort', string>
 >
 
-const PATH = '/search'
+const PATH = '/services'
 
 interface Choice {
   readonly value: string
@@ -18,7 +18,7 @@ interface Choice {
 }
 
 /** Filters of a search with the number of hits of each. Links, so that they work at once. */
-export const facetList = (facets: Facets, query: SearchParameters): Html =>
+export const facetList = (facets: Facets, query: CatalogParameters): Html =>
   html`<nav class="facets" aria-label="Filters"><details open><summary>Filters</summary>${[
     facet(
       'Sold by',
@@ -65,9 +65,9 @@ function categories({ category }: Facets, chosen: string): readonly Choice[] {
 
 const facet = (
   title: string,
-  name: keyof SearchParameters,
+  name: keyof CatalogParameters,
   choices: readonly Choice[],
-  query: SearchParameters,
+  query: CatalogParameters,
 ): Html | false => {
   const shown = choices.filter(({ value, count }) => count > 0 || query[name] === value)
   return (

@@ -1,0 +1,152 @@
+import { expect } from 'chai'
+import { load } from 'cheerio'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('the catalog and the status page', function () {
+  this.timeout(120_000)
+  const hub = useHub()
+  const open = async (path: string) => {
+    const { text, status } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
+    expect(status, path).to.equal(200)
+    return load(text)
+  }
+  const names = (page: ReturnType<typeof load>) =>
+    page('.card h2 > a')
+      .toArray()
+      .map((link) => page(link).text())
+
+  it('counts the hits of every filter, and a click shows as many', async () => {
+    const page = await open('/services?q=text')
+    const filters = page('.facets li').toArray()
+    expect(filters.length).to.be.greaterThan(2)
+    for (const filter of filters.slice(0, 6)) {
+      const count = Number(page(filter).find('.muted').text())
+      const target = String(page(filter).find('a').attr('href'))
+      expect(names(await open(target)), target).to.have.length(Math.min(count, 20))
+    }
+  })
+
+  it('removes a chosen filter by another click', async () => {
+    const page = await open('/services?q=text&type=native')
+    const chosen = page('.facets a[aria-current]')
+    expect(chosen.text()).to.include('This hub')
+    expect(chosen.attr('href')).to.equal('/services?q=text')
+  })
+
+  it('sorts by price, whatever the relevance, and keeps the filters', async () => {
+    const page = await open('/services?type=native&sort=price')
+    const prices = page('.card .facts strong')
+      .toArray()
+      .map((each) => Number(page(each).text().split(' ')[0]!.replace('$', '')))
+    expect(prices.length).to.be.greaterThan(2)
+    expect(prices).to.deep.equal(prices.toSorted((a, b) => a - b))
+    const links = page('.view-switch a')
+      .toArray()
+      .map((link) => page(link).attr('href'))
+    expect(links.every((link) => link?.includes('type=native'))).to.equal(true)
+  })
+
+  it('sorts by the 95th percentile of delivered calls, and shows it', async () => {
+    const { admin } = hub().database
+    const plant = (service: string, ms: readonly number[], calls: readonly number[]) =>
+      admin.query(
+        `INSERT INTO hub.outcome_day
+         SELECT service, (now() AT TIME ZONE 'UTC')::date, id, 'delivered', false, $2, $3
+         FROM hub.endpoint WHERE service = $1 AND state = 'active' ORDER BY id LIMIT 1`,
+        [service, ms, calls],
+      )
+    await plant('echo', [40, 700], [94, 6])
+    await plant('analysis', [30, 900], [95, 5])
+    const page = await open('/services?type=native&sort=latency')
+    expect(names(page).slice(0, 2)).to.deep.equal(['Analysis', 'Echo'])
+    const facts = page('.card .facts').toArray()
+    expect(page(facts[0]).text()).to.include('p95 30 ms')
+    expect(page(facts[1]).text()).to.include('p95 700 ms')
+  })
+
+  it('is found under the former address of the search, with all filters', async () => {
+    const headers = { accept: 'text/html' }
+    const former = await ask(hub().url, '/search?q=a%26b&type=native', { headers })
+    expect([former.status, former.headers['location']]).to.deep.equal([
+      303,
+      '/services?q=a%26b&type=native',
+    ])
+  })
+
+  it('compares the selected services, up to four', async () => {
+    const cards = await open('/services')
+    const ids = cards('input[form=compare]')
+      .toArray()
+      .map((box) => `id=${String(cards(box).val())}`)
+    expect(ids.length).to.be.greaterThan(4)
+    const page = await open(`/compare?id=echo&id=echo&${ids.join('&')}`)
+    const columns = page('thead th').toArray()
+    expect(columns).to.have.length(1 + 4)
+    expect(page(columns[1]).text()).to.equal('Echo')
+    expect(page('main').text()).to.include('Only the first 4 are shown')
+    const removed = await open(String(page('[aria-label="Remove Echo"]').attr('href')))
+    expect(removed('thead').text()).not.to.include('Echo')
+    expect(removed('thead th').toArray()).to.have.length(1 + 3)
+    expect((await open('/compare'))('main').text()).to.include('No service selected')
+  })
+
+  it('shows the last page for a later one, and the first one for no number', async () => {
+    const first = names(await open('/services?type=native'))
+    for (const number of ['6', '-1', '0', 'x', '1e9']) {
+      expect(names(await open(`/services?type=native&page=${number}`)), number).to.deep.equal(first)
+    }
+  })
+
+  it('marks new and failing services', async () => {
+    const { admin } = hub().database
+    await admin.query(
+      `INSERT INTO hub.service_day (service, day, calls, up, delivered, failed, latency_ms)
+       SELECT 'echo', (now() AT TIME ZONE 'UTC')::date, 10, 2, 2, 8, 90
+       ON CONFLICT (service, day) DO UPDATE SET calls = 10, up = 2`,
+    )
+    await admin.query(
+      `UPDATE hub.service SET listed_at = now() - interval '15 days' WHERE slug = 'analysis'`,
+    )
+    const card = async (slug: string) => {
+      const page = await open('/services?type=native')
+      return page(`.card:has(h2 a[href="/services/${slug}"]) h2`).text()
+    }
+    expect(await card('echo'))
+      .to.include('New')
+      .and.to.include('Failing')
+    expect(await card('analysis')).not.to.include('New')
+  })
+
+  it('lists days with failed calls and pauses of payments as incidents, also as RSS', async () => {
+    const { admin } = hub().database
+    const plant = (days: readonly number[], calls: number, up: number) =>
+      admin.query(
+        `INSERT INTO hub.service_day (service, day, calls, up, delivered, failed, latency_ms)
+         SELECT 'analysis', (now() AT TIME ZONE 'UTC')::date - d, $2::bigint, $3::bigint, $3,
+           $2::bigint - $3::bigint, 90
+         FROM unnest($1::integer[]) d ON CONFLICT (service, day) DO UPDATE SET calls = $2, up = $3`,
+        [days, calls, up],
+      )
+    await plant([20, 19, 9], 10, 4)
+    await plant([15], 2, 0)
+    await plant([14], 1_000, 990)
+    for (const paused of [true, true, false]) {
+      await admin.query("SELECT hub.switch_outgoing($1, 'ops', 'chain reorganized')", [paused])
+    }
+    const page = await open('/status')
+    const incidents = page('.incidents > li')
+      .toArray()
+      .map((each) => page(each).text())
+    expect(incidents.filter((text) => text.includes('Analysis'))).to.have.length(2)
+    expect(incidents.at(-1)).to.include('12 calls of 20 failed and cost nothing; 40.0 % up')
+    const pauses = incidents.filter((text) => text.includes('Payments to external sellers'))
+    expect(pauses).to.have.length(1)
+    expect(pauses[0]).not.to.include('ongoing').and.not.to.include('reorganized')
+    const { text, headers } = await ask(hub().url, '/status/incidents.xml')
+    expect(headers['content-type']).to.include('application/rss+xml')
+    const feed = load(text, { xml: true })
+    expect(feed('item').length).to.equal(incidents.length)
+    expect(feed('item link').last().text()).to.match(/\/status#analysis-\d{4}-\d\d-\d\d$/)
+  })
+})
