@@ -121,7 +121,11 @@ export function sellerTests(
       await tab.send('import', { ...document, only: 'GET /tides' })
       expect(await tab.text())
         .to.include('GET /tides')
-        .and.to.include('Required before activation')
+        .and.to.include('2 of 5 steps done')
+      expect(
+        await next(tab),
+        'an import brings endpoints; this one needs no credential',
+      ).to.include('Set prices')
       await tab.send('price', { price: 'much' })
       await tab.page.waitForSelector('#flash:focus') // so that Tab continues at the error
       const field = await tab.page.$eval('#flash a', (link) => link.getAttribute('href')!)
@@ -136,10 +140,15 @@ export function sellerTests(
       await tab.send('price', { price: '0.01' })
       await tab.page.waitForSelector('[role=status]:focus')
       expect(await tab.text()).to.include('$0.01')
+      expect(await next(tab))
+        .to.include('Test every endpoint')
+        .and.to.include('GET /tides')
       await tab.send('test')
       expect(await tab.text())
         .to.include('a caller would have been charged')
         .and.to.include('6:12')
+      await tab.go(`/provider/services/${slug}`)
+      expect(await next(tab)).to.include('Publish')
       await tab.send('activate')
       expect(await tab.text()).to.include('Your API is on sale')
       const { body } = await ask(hub().url, `/proxy/${slug}/tides?dry_run`, { method: 'GET' })
@@ -153,5 +162,9 @@ export function sellerTests(
     })
   }
 }
+
+/** Returns the text of the step that comes next. */
+const next = ({ page }: Awaited<ReturnType<ReturnType<typeof useTabs>['open']>>) =>
+  page.$eval('[aria-current=step]', (step) => step.textContent)
 
 const FILE_ERROR = `document.querySelector('input[type=file]').validationMessage`

@@ -2,8 +2,9 @@ import type { PublishedService } from '../../../../core/catalog/services/publish
 import type { FirstSteps } from '../../../../core/identity/first-steps.ts'
 import { form, formFields } from '../../form.ts'
 import { formatCount } from '../../format.ts'
-import { Html, html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import type { Submission } from '../../page.ts'
+import { type Step, stepList } from '../../step-list.ts'
 import { withQuery } from '../../table.ts'
 
 export interface ChecklistContent {
@@ -15,29 +16,8 @@ export interface ChecklistContent {
   readonly submission: Submission | undefined
 }
 
-interface Step {
-  readonly title: string
-  readonly isDone: boolean
-  readonly body: Html
-}
-
 /** Steps of a new account; undefined once all are done. */
-export function checklist(content: ChecklistContent): Html | undefined {
-  const steps = stepsOf(content)
-  const next = steps.findIndex(({ isDone }) => !isDone)
-  if (next === -1) return undefined
-  const done = steps.filter(({ isDone }) => isDone).length
-  return html`<section class="box"><h2>Get started</h2>
-<p class="muted">${done} of ${steps.length} steps done.</p><ol class="checklist">${steps.map(
-    ({ title, isDone, body }, i) =>
-      html`<li${isDone ? DONE : i === next && NEXT}><strong>${title}</strong>${
-        isDone && html` <span class="badge good">done</span>`
-      }${i === next && body}</li>`,
-  )}</ol></section>`
-}
-
-const DONE = new Html(' class="done"')
-const NEXT = new Html(' aria-current="step"')
+export const checklist = (content: ChecklistContent) => stepList('Get started', stepsOf(content))
 
 function stepsOf({ steps, service, keyId, submission }: ChecklistContent): readonly Step[] {
   const key = keyId ?? ''

@@ -19,12 +19,13 @@ never shown.${
 ${formatTime(each.set_at)}. `,
     )}`
   }${requirement(required, secrets.length === 0 ? (imported?.secret_choices ?? []) : [])}</p>`
-  return collapsible(
+  const part = collapsible(
     'Upstream credential',
     html`${intro}${headerForm(required, request)}<h3>OAuth2 client credentials</h3><p>The hub
 requests access tokens with them, and sends your API the token.</p>${oauthForm(required, request)}`,
     act === 'secret' || act === 'oauth2' || required.length > 0,
   )
+  return html`<div id="credential">${part}</div>`
 }
 
 function requirement(

@@ -13,6 +13,7 @@ import { serviceActions } from './service-actions.ts'
 import { credentialPart } from './service-credential.ts'
 import { endpointsPart } from './service-endpoints.ts'
 import { missingPart, statePart, testPart } from './service-state.ts'
+import { draftSteps } from './service-steps.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
 import { rowTable } from './statistics.ts'
 
@@ -61,22 +62,23 @@ export const servicePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
           },
         }),
       ])
+      const isDraft = service.state === 'draft'
       return {
         title: service.name,
         tabs: SELLING_TABS,
         tab: 'APIs',
         main: html`<p class="breadcrumb"><a href="/provider/services">APIs</a></p>
 <h1>${service.name} ${serviceBadge(service)}</h1>${[
-          missingPart(service),
+          isDraft ? draftSteps(service, request) : missingPart(service),
           reviewPart(service),
           reportPart(service),
           about(service),
-          statePart(service, request),
+          !isDraft && statePart(service, request),
           endpointsPart(service, request),
           figuresPart(figures),
           pricesPart(prices.data),
-          testPart(service, request),
           credentialPart(service, request),
+          testPart(service, request),
           settings(service, request),
           retirePart(service, request),
         ]}`,
