@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import type { Pool } from 'pg'
+import { listIncidents } from '../../core/catalog/services/incidents.ts'
 import { listServices } from '../../core/catalog/services/published-services.ts'
 import { type Clock, daysBefore } from '../../core/clock.ts'
 import { packagePath } from '../../core/release.ts'
 import { readPackage } from '../downloads/package.ts'
 import { html } from './html.ts'
+import { INCIDENT_FEED, incidentFeed } from './incidents.ts'
 import { DOCS_TABS, MAIN_LINKS } from './navigation.ts'
 
 export interface SiteFileDeps {
@@ -23,13 +25,23 @@ export interface SiteFile {
   readonly read: () => Promise<Buffer | string>
 }
 
+const MINUTE = 60
 const HOUR = 3_600
 const DAY = 24 * HOUR
 /** Entries of a sitemap are limited to 50,000. */
 const MAX_SERVICES = 40_000
 /** Days for which `security.txt` is valid from each request. */
 const SECURITY_DAYS = 180
-const PERSONAL_PATHS = ['/account', '/provider', '/finance', '/admin', '/sign-in', '/topup', '/go', '/v1/']
+const PERSONAL_PATHS = [
+  '/account',
+  '/provider',
+  '/finance',
+  '/admin',
+  '/sign-in',
+  '/topup',
+  '/go',
+  '/v1/',
+]
 
 /** Files of the site by path. */
 export function siteFiles(deps: SiteFileDeps): ReadonlyMap<string, SiteFile> {
@@ -51,6 +63,14 @@ export function siteFiles(deps: SiteFileDeps): ReadonlyMap<string, SiteFile> {
     [
       '/sitemap.xml',
       { type: 'application/xml; charset=utf-8', cacheSeconds: HOUR, read: () => sitemap(deps) },
+    ],
+    [
+      INCIDENT_FEED,
+      {
+        type: 'application/rss+xml; charset=utf-8',
+        cacheSeconds: MINUTE,
+        read: async () => incidentFeed(await listIncidents(deps.pool), deps.baseUrl()),
+      },
     ],
     ...(securityContact === undefined
       ? []

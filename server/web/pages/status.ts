@@ -4,11 +4,12 @@ import {
   readServiceHealthToday,
   type ServiceHealthToday,
 } from '../../../core/catalog/services/hub-figures.ts'
+import { INCIDENT_DAYS, listIncidents } from '../../../core/catalog/services/incidents.ts'
 import {
   listServices,
   type PublishedService,
 } from '../../../core/catalog/services/published-services.ts'
-import { readUptimeDays, type ServiceDay } from '../../../core/catalog/services/service-days.ts'
+import { readUptimeDays, type UptimeDay } from '../../../core/catalog/services/service-days.ts'
 import {
   type LastVerification,
   readLastVerification,
@@ -19,6 +20,7 @@ import {
 } from '../../../core/payments/operations/outgoing-switch.ts'
 import { formatDuration, formatPercent, formatTime, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
+import { incidentList } from '../incidents.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { uptimeStrip } from '../service-charts.ts'
@@ -26,17 +28,18 @@ import { pager } from '../table.ts'
 
 const PAGE_SIZE = 20
 
-/** `/status`: uptime of the services, measured by their traffic. */
+/** `/status`: uptime of the services and incidents, measured by their traffic. */
 export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page('/status', {
     access: 'public',
     query: z.object({ cursor: z.string().max(40).optional() }),
     render: async ({ query: { cursor } }) => {
-      const [rows, today, outgoing, verification] = await Promise.all([
+      const [rows, today, outgoing, verification, incidents] = await Promise.all([
         listServices(pool, { limit: PAGE_SIZE + 1, after: cursor }),
         readServiceHealthToday(pool),
         new OutgoingSwitch(pool).state(),
         readLastVerification(pool),
+        listIncidents(pool),
       ])
       const services = rows.slice(0, PAGE_SIZE)
       const next = rows.length > PAGE_SIZE ? (services.at(-1)?.slug ?? null) : null
@@ -57,7 +60,7 @@ if the service failed, timed out or was unreachable. Full green bars: at least 9
 least 95 %; low red bars: less; gray: no calls.</p><ul class="service-states">${services.map(
                 (service) => serviceRow(service, days.get(service.slug) ?? []),
               )}</ul>${pager('/status', { cursor }, next)}`
-        }`,
+        }${incidentList(incidents, INCIDENT_DAYS)}`,
       }
     },
   })
@@ -92,7 +95,7 @@ ${formatTime(state.at)}. External APIs are unavailable; services of this hub wor
 </div>`
     : undefined
 
-function serviceRow(service: PublishedService, days: readonly Omit<ServiceDay, 'latency'>[]): Html {
+function serviceRow(service: PublishedService, days: readonly UptimeDay[]): Html {
   const { uptimePercentage: uptime, medianLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
   const uptimeText = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`
