@@ -2,11 +2,11 @@ import { EVENTS, TEST_EVENT } from '../../../core/webhooks/events.ts'
 import { type Html, html } from '../html.ts'
 import { cardTable } from '../table.ts'
 import type { Site } from './agent-documents.ts'
-import { code, docsPage, localServerHint } from './docs-page.ts'
+import { code, guidePage, localServerHint } from './docs-page.ts'
 
 /** `/docs/agents`: from registration to a paid call. */
 export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl, command }: Site) =>
-  docsPage(
+  guidePage(
     'Guide for agents',
     'For agents',
     html`<p class="lead">Make a paid call in five steps. No human is needed, and failed calls are
@@ -53,7 +53,7 @@ machine.</p>`,
 
 /** `/docs/providers`: three ways to sell, and payouts. */
 export const providersGuide = ({ baseUrl, proxyUrl, command }: Site, sandbox: boolean) =>
-  docsPage(
+  guidePage(
     'Guide for providers',
     'For providers',
     html`<p class="lead">You set the price per request. The hub collects payments, validates input,
@@ -103,7 +103,7 @@ programs that manages your services and cannot spend.</p>`,
 
 /** `/docs/finance`: how the ledger is read, corrected, closed and verified. */
 export const financeGuide = ({ baseUrl }: Site) =>
-  docsPage(
+  guidePage(
     'Guide for finance',
     'For finance',
     html`<p class="lead">Every movement of money is a balanced, permanent entry in the journal.
@@ -234,7 +234,7 @@ webhook-signature: v1,K5oZ…=
 
 /** `/docs/webhooks`: format, signature and retries of events. */
 export const webhooksGuide = ({ sandbox }: { readonly sandbox: boolean }) =>
-  docsPage(
+  guidePage(
     'Guide for webhooks',
     'Webhooks',
     html`<p class="lead">Receive events about your keys, money and listings on your own server. Add

@@ -18,6 +18,7 @@ import {
   type Site,
   x402Resources,
 } from './agent-documents.ts'
+import { type DocsSection, docsIndex, searchPage } from './docs-search.ts'
 import { agentsGuide, financeGuide, providersGuide, webhooksGuide } from './guides.ts'
 import { operationsGuide } from './operations.ts'
 import {
@@ -76,6 +77,17 @@ function openApiRoute(
 
 function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readonly AnyRoute[] {
   const { site, sandbox } = deps
+  const guides = {
+    '/docs/agents': ['Guide for agents.', () => agentsGuide(site())],
+    '/docs/providers': ['Guide for providers.', () => providersGuide(site(), sandbox)],
+    '/docs/webhooks': ['Guide for webhooks.', () => webhooksGuide(deps)],
+    '/docs/finance': ['Guide for finance.', () => financeGuide(site())],
+    '/docs/operations': ['Guide for operators.', operationsGuide],
+  } as const
+  const index = cachedFor(CACHE_MS, async () => {
+    const texts = Object.entries(guides).map(([path, [, show]]) => [path, show().guide] as const)
+    return docsIndex(Object.fromEntries(texts), await openapi())
+  })
   const reference = cachedFor(CACHE_MS, async () => referencePage(await openapi()))
   const sections = cachedFor(CACHE_MS, async () => sectionPages(await openapi()))
   return [
@@ -83,13 +95,10 @@ function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readon
     namedPageRoute('/docs/reference/{section}', 'One section of the API reference.', async (name) =>
       (await sections()).get(name),
     ),
-    pageRoute('/docs/agents', 'Guide for agents.', async () => agentsGuide(site())),
-    pageRoute('/docs/providers', 'Guide for providers.', async () =>
-      providersGuide(site(), sandbox),
+    ...Object.entries(guides).map(([path, [summary, show]]) =>
+      pageRoute(path, summary, async () => show()),
     ),
-    pageRoute('/docs/webhooks', 'Guide for webhooks.', async () => webhooksGuide(deps)),
-    pageRoute('/docs/finance', 'Guide for finance.', async () => financeGuide(site())),
-    pageRoute('/docs/operations', 'Guide for operators.', async () => operationsGuide()),
+    searchRoute(index),
     pageRoute('/docs/problems', 'All error codes and what to do.', async () => problemsPage()),
     namedPageRoute(
       '/docs/problems/{code}',
@@ -98,6 +107,14 @@ function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readon
     ),
   ]
 }
+
+const searchRoute = (index: () => Promise<readonly DocsSection[]>): AnyRoute =>
+  route('GET /docs/search', {
+    ...PAGE_ROUTE,
+    summary: 'Searches guides, operations and error codes.',
+    query: z.object({ q: z.string().trim().max(200).default('') }),
+    handle: async ({ query: { q } }) => searchPage(await index(), q),
+  })
 
 const agentDocumentRoutes = (
   { site, isPayable, version }: DocsDeps,

@@ -1,5 +1,5 @@
 import { html } from '../html.ts'
-import { docsPage } from './docs-page.ts'
+import { guidePage } from './docs-page.ts'
 
 const SERVICE_AND_LEDGER = html`<h2 id="hub-down">HubDown</h2>
 <p><strong>A hub does not answer Prometheus.</strong> The process has ended, hangs, or refuses the
@@ -104,7 +104,7 @@ not rely on the backups until it succeeds; older ones may still be sound. The jo
 
 /** `/docs/operations`: one section for each alert of `server/deploy/prometheus/alerts.yml`. */
 export const operationsGuide = () =>
-  docsPage(
+  guidePage(
     'Guide for operators',
     'For operators',
     html`<p class="lead">What each alert means and what to do. The rules for Prometheus and a

@@ -5,7 +5,7 @@ import { AUDIENCES } from '../../rest/openapi/audiences.ts'
 import { type Html, html } from '../html.ts'
 import { fieldList, typeName } from '../schema-fields.ts'
 import { cardTable, definitionList } from '../table.ts'
-import { docsPage } from './docs-page.ts'
+import { docsForm, docsPage } from './docs-page.ts'
 
 interface Media {
   readonly schema?: JsonObject
@@ -45,13 +45,13 @@ export interface ApiDocument extends JsonObject {
   readonly components: JsonObject
 }
 
-interface NamedOperation {
+export interface NamedOperation {
   readonly method: string
   readonly path: string
   readonly operation: Operation
 }
 
-const operationsOf = ({ paths }: ApiDocument): readonly NamedOperation[] =>
+export const operationsOf = ({ paths }: ApiDocument): readonly NamedOperation[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -65,7 +65,7 @@ const sectionOf = ({ operation }: NamedOperation): string => operation.tags[0] ?
 const sectionUrl = (section: string): string => `/docs/reference/${section}`
 
 /** URL of the description of an operation. */
-const operationUrl = (named: NamedOperation): string =>
+export const operationUrl = (named: NamedOperation): string =>
   `${sectionUrl(sectionOf(named))}#${named.operation.operationId}`
 
 /** Groups operations by tag. */
@@ -80,7 +80,7 @@ export function referencePage(document: ApiDocument) {
   return docsPage(
     'API reference',
     'API reference',
-    html`<p>Amounts are whole microdollars: 1,000,000 = 1 USD. Send your key as
+    html`${docsForm()}<p>Amounts are whole microdollars: 1,000,000 = 1 USD. Send your key as
 <code>Authorization: Bearer ahk_…</code> or <code>X-API-Key</code>.
 Every error is a problem document (RFC 9457) that states the charge;
 see <a href="/docs/problems">error codes</a>. This reference is also available as OpenAPI:

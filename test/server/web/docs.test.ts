@@ -105,7 +105,28 @@ describe('documentation', () => {
     expect(isFromHub(secret, {}, body), 'unsigned').to.equal(false)
   })
 
-  it('runs no scripts and loads nothing from other hosts', async () => {
+  it('finds guides, operations and error codes by the beginnings of words', async () => {
+    const found = async (q: string) => {
+      const { text } = await get(`/docs/search?q=${encodeURIComponent(q)}`)
+      return [...text.matchAll(/<h2><a href="([^"]*)"/g)].map(([, path]) => path!)
+    }
+    expect(await found('payout adress')).to.deep.equal([])
+    expect(await found('IDEMPOTENCY')).to.include('/docs/agents#4-call')
+    expect((await found('rate_limited'))[0]).to.equal('/docs/problems/rate_limited')
+    expect(await found('payment_required')).to.include('/docs/problems/payment_required')
+    const [operation = ''] = await found('GET /v1/keys')
+    expect(operation).to.match(/^\/docs\/reference\/keys#/)
+    for (const path of [...(await found('webhook')), ...(await found('price'))]) {
+      const [page, anchor] = path.split('#') as [string, string?]
+      const { status, text } = await get(page)
+      expect(status, path).to.equal(200)
+      if (anchor !== undefined) expect(text, path).to.include(`id="${anchor}"`)
+    }
+    const { text } = await get('/docs/search?q=%3Cscript%3Ealert(1)')
+    expect(text).not.to.include('<script>alert')
+  })
+
+  it('runs only scripts of the hub and loads nothing from other hosts', async () => {
     for (const path of [
       '/docs',
       '/docs/reference/keys',
@@ -114,7 +135,9 @@ describe('documentation', () => {
     ]) {
       const { text, headers } = await get(path)
       expect(headers['content-security-policy']).to.match(/^default-src 'none'; style-src 'self'/)
-      expect(text).not.to.match(/<script|<(?:link|img)[^>]*"(?!\/assets\/)\w*:|\son\w+=/)
+      expect(text).not.to.match(
+        /<script(?! src="\/assets\/)|<(?:link|img)[^>]*"(?!\/assets\/)\w*:|\son\w+=/,
+      )
       expect(text).not.to.match(/https?:\/\/(?!127)[^<"]*\.(js|css)\b/)
       expect(text)
         .to.match(/<html lang="en">/)

@@ -29,6 +29,7 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/docs/operations',
     '/docs/webhooks',
     '/docs/problems',
+    '/docs/search?q=payout',
     '/docs/problems/payment_required',
   ]
 }
