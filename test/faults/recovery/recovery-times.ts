@@ -90,8 +90,15 @@ function finalAnswers(
   })
 }
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+/** Returns the median, of an even number of values the mean of the two in the middle. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [low = 0, high = low] = [
+    sorted[Math.floor((sorted.length - 1) / 2)],
+    sorted[Math.floor(sorted.length / 2)],
+  ]
+  return (low + high) / 2
+}
 
 /** Milliseconds within which a group has its final answers after the repair, in the median. */
 const FINAL_ANSWER_MS: Readonly<Record<string, number>> = { external: 15_000 }
