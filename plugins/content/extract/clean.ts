@@ -129,9 +129,6 @@ const TEXT_MIN = 150
 const isUnlinkedProse = ({ text, linked, prose }: Measure): boolean =>
   prose >= TEXT_MIN && prose > text / 2 && linked < text / 10
 
-/** Returns true for a pull quote, which repeats a sentence of the article. */
-const isPullQuote = ({ text, linked }: Measure): boolean => linked === 0 && text > 20 && text < 300
-
 /** Returns true for a box about a person, such as the author. */
 const isPerson = ({ attribs }: Element): boolean =>
   /\bauthor\b/.test(attribs['itemprop'] ?? '') || (attribs['itemtype'] ?? '').endsWith('/Person')
@@ -222,7 +219,7 @@ export function removeSurroundings(root: ParentNode, kind: Kind): void {
     }
     if (node.name === 'body' || kept.has(node) || prose > PROSE_SHARE * whole) return false
     return (
-      (node.name === 'aside' && !alertOf(node) && !isPullQuote(measureOf(measures, node))) ||
+      (node.name === 'aside' && !alertOf(node)) ||
       node.name === 'footer' ||
       ROLES.has(node.attribs['role'] ?? '')
     )

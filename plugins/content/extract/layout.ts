@@ -5,7 +5,7 @@ import { rowsOf } from './tables.ts'
 /** Stands for a name of elements that are not shown. */
 export const HIDDEN_NAME = '(hidden)'
 const COMMENTS = ['comment', 'komment', 'coment', 'disqus', 'respon', 'repl'] as const
-/** Names of parts that may be longer than their article, as comments may. */
+/** Names of parts that may be longer than their article, as comments and popups may. */
 const LONG_PARTS = [
   'sidebar',
   'side bar',
@@ -14,6 +14,7 @@ const LONG_PARTS = [
   'consent',
   'onetrust',
   'gdpr',
+  'popup',
 ] as const
 
 export const isComments = (name: string): boolean =>

@@ -56,7 +56,8 @@ const surrounding = named(`
   cat links, filed under, side bar, toc, toc container, table of contents, print button, print
   buttons, widget title, widget recent entries, factbox, rail, right rail, widget area, stars,
   poll, quiz, survey, modal, popup, pop up, overlay, tooltip, tool tip, toast, snackbar, trust
-  badge, key points, app promo, download app, copyright
+  badge, key points, app promo, download app, copyright, wp gr, grw*, rpi*, ti widget*,
+  trustindex*
 `)
 
 /** Surroundings that consist of links and buttons: no text is among them. */

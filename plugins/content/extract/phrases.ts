@@ -32,13 +32,6 @@ const CREDITS = `
   photos?:|image:|picture:|credit:|source:|photo (?:by|courtesy)|\\(?ap photo|foto:|bild:|quelle:
   |фото:|источник:
 `
-/** Beginnings that sentences share; they lead elsewhere only in short lines. */
-const SHORT = `
-  most read|trending|recommended|must read|click here|sign up|subscribe|share on
-  |tell us|download (?:the|our)|join our|filed under|posted in|published|updated|last updated
-  |first published|last modified|advert|sponsored|loading|print recipe|copyright|подпис|sign in
-  |log in
-`
 /** Labels of links that serve as buttons. */
 const BUTTONS = `
   learn more|check price|see price|buy (?:now|it|on|at|from)|shop (?:now|at|on|all|our|the)
@@ -65,7 +58,6 @@ const ELSEWHERE = `
 `
 /** Headings of what is said of the author or publisher. */
 const ABOUT = 'about (?:the )?(?:authors?|us|writers?|contributors?)|meet the (?:author|writer)s?'
-const SHORT_CREDITS = 'getty images|file photo'
 const begins = (phrases: string): RegExp =>
   new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
 const asWhole = (phrases: string): RegExp =>
@@ -73,22 +65,13 @@ const asWhole = (phrases: string): RegExp =>
 const IS_ELSEWHERE = asWhole(ELSEWHERE)
 const IS_ABOUT = asWhole(ABOUT)
 const BEGINS = begins(BEGINNINGS)
-const BEGINS_SHORT = begins(SHORT)
 const BEGINS_BUTTON = begins(BUTTONS)
 const BEGINS_CREDIT = begins(CREDITS)
-const BEGINS_SHORT_CREDIT = begins(SHORT_CREDITS)
-
-/** Matches `by` and up to six capitalized words. */
-const NAME = "\\p{Lu}[\\p{L}.'’-]+"
-const BYLINE = new RegExp(
-  `^(?:By|Von|Par|Por|Di|Da|Door|Av|Autor) (?:${NAME}(?:,? (?:and |und |et |y |e )?|$)){1,6}$`,
-  'u',
-)
 
 /** Returns true for a line that leads elsewhere or is about the page, not its subject. */
 export function isBoilerplateLine(line: string, linkShare: number): boolean {
   if (linkShare > 0.9 && line.length <= SHORT_MAX && BEGINS_BUTTON.test(line)) return true
-  return startsWith(BEGINS, BEGINS_SHORT, line, linkShare) || BYLINE.test(line)
+  return startsWith(BEGINS, line, linkShare)
 }
 
 /** Returns true for the heading of a part that lists other pages or asks to subscribe. */
@@ -98,10 +81,8 @@ export const isAboutHeading = (line: string): boolean => IS_ABOUT.test(line)
 
 /** Returns true for a line that names the source of a picture or text. */
 export const isCreditLine = (line: string, linkShare: number): boolean =>
-  startsWith(BEGINS_CREDIT, BEGINS_SHORT_CREDIT, line, linkShare)
+  startsWith(BEGINS_CREDIT, line, linkShare)
 
-function startsWith(always: RegExp, short: RegExp, line: string, linkShare: number): boolean {
-  const isLinked = linkShare > 0.5
-  if (line.length > LENGTH_MAX && !isLinked) return false
-  return always.test(line) || ((line.length <= SHORT_MAX || isLinked) && short.test(line))
-}
+/** A long line starts so only by chance, unless it is a link. */
+const startsWith = (phrases: RegExp, line: string, linkShare: number): boolean =>
+  (line.length <= LENGTH_MAX || linkShare > 0.5) && phrases.test(line)

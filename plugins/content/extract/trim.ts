@@ -53,27 +53,6 @@ const linkShare = (measures: Measures, element: Element): number => {
 
 const PARAGRAPHS: ReadonlySet<string> = new Set(['p', 'div'])
 const LISTS: ReadonlySet<string> = new Set(['ul', 'ol', 'dl'])
-/** Maximum characters of a teaser outside its link. */
-const TEASER_MAX = 240
-
-/** Returns true for a teaser of another page: a linked heading and a few words. */
-function isTeaser(element: Element, measures: Measures): boolean {
-  const { text, linked, prose } = measureOf(measures, element)
-  if (element.name === 'p' || text - linked > TEASER_MAX || prose > TEASER_MAX) return false
-  const headings = headingsOf(element)
-  return (
-    headings.length > 0 &&
-    linked > 0 &&
-    (element.name === 'article' || text > linked * 1.01) &&
-    headings.every((each) => linkShare(measures, each) > 0.9)
-  )
-}
-
-const headingsOf = (root: ParentNode): Element[] =>
-  root.children.flatMap((child) =>
-    !isTag(child) ? [] : HEADING.test(child.name) ? [child] : headingsOf(child),
-  )
-
 function isUnwanted(element: Element, measures: Measures, title: string, host: string): boolean {
   const { text, prose } = measureOf(measures, element)
   if (text === 0) return false
@@ -83,7 +62,6 @@ function isUnwanted(element: Element, measures: Measures, title: string, host: s
     return words === title || isBoilerplateLine(words, share)
   }
   if (LISTS.has(element.name) && prose === 0 && share > 0.7) return !leadsOutside(element, host)
-  if (element.name === 'article' && isTeaser(element, measures)) return true
   if (!isLeaf(element)) return false
   if (element.name === 'p' && share > 0.9 && text > 12 && !leadsOutside(element, host)) return true
   const words = collapseSpaces(textOf(element))

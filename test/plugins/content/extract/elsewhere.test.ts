@@ -52,6 +52,11 @@ describe('what stands in the column of a text and leads elsewhere', () => {
     expect(extract(html, URL_OF_PAGE).text).to.equal(TEXT)
   })
 
+  it('is a widget with reviews of the company', () => {
+    const widget = (name: string): string => `<div class="${name}"><div>${OTHER}</div></div>`
+    expect(textIn(`${PARAGRAPHS}${widget('grw-reviews')}${widget('ti-widget')}`)).to.equal(TEXT)
+  })
+
   it('is the invitation of a paywall', () => {
     const gate =
       '<div><p>This article is exclusive to members</p><p>Already a member? Log in</p></div>'

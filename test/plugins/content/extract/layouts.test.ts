@@ -78,6 +78,8 @@ describe('the text of a page whose names mislead', () => {
     const html = page(`${PARAGRAPHS}<div class="comments-area">${long}</div>
       <div class="onetrust-pc"><div>${long}</div></div>`)
     expect(articleIn(html).text).to.equal(TEXT)
+    const popup = `<div class="location-popup"><div>${long}</div></div>`
+    expect(articleIn(page(PARAGRAPHS + popup)).text).to.equal(TEXT)
   })
 })
 
