@@ -40,6 +40,23 @@ export function documentMeaning({ names, vector }: Candidate): Meaning {
   return meaning
 }
 
+const namedWords = new WeakMap<readonly string[], readonly string[]>()
+
+/** Returns the cosine between a term and the most similar word of a document's name or tags. */
+export function nameSimilarity(term: string, { names, vector }: Candidate): number {
+  const vectors = wordVectors()
+  if (vectors.rankOf(term) === undefined) return 0
+  let words = namedWords.get(names)
+  if (!words) {
+    words = vector.split(' ').flatMap((entry) => {
+      const end = entry.lastIndexOf("':")
+      return weightOf(entry, end + 2) >= FIELD_WEIGHTS['B']! ? [entry.slice(1, end)] : []
+    })
+    namedWords.set(names, words)
+  }
+  return Math.max(0, ...words.map((word) => vectors.similarity(term, word)))
+}
+
 /** Returns the cosine of the angle between two meanings. */
 export function meaningSimilarity(a: Meaning, b: Meaning): number {
   let product = 0

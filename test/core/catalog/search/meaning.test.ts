@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import type { Candidate } from '../../../../core/catalog/search/check-draft.ts'
+import { createMatcher } from '../../../../core/catalog/search/match.ts'
 import { wordVectors } from '../../../../core/catalog/search/meaning/word-vectors.ts'
 import { readQuery } from '../../../../core/catalog/search/query.ts'
 import { correctSpelling } from '../../../../core/catalog/search/spelling.ts'
@@ -64,6 +66,40 @@ describe('word vectors of search', () => {
     const words = related.map(({ word }) => word)
     expect(words.some((word) => ['car', 'cars', 'vehicle', 'vehicles', 'auto'].includes(word))).to
       .be.true
+  })
+})
+
+describe('words that a document does not contain', () => {
+  const part = (term: string) => ({
+    weight: 1,
+    words: [[{ terms: [term], weight: 1, reading: { asked: term, as: term } }]],
+    alternatives: [],
+  })
+  const scoreOf = (named: string, words: readonly string[]): number => {
+    const match = createMatcher({
+      parts: words.map(part),
+      idf: new Map(words.map((word) => [word, 3])),
+      absentIdf: 5,
+      versions: new Map(),
+    })
+    const candidate = {
+      names: [named],
+      vector: `'${named}':1A 'rental':2C`,
+      words: 2,
+      nameWords: 1,
+      places: new Map([['rental', { positions: [2], fields: 'C' }]]),
+    }
+    return match(candidate as unknown as Candidate).score
+  }
+
+  it('count if its name has a similar one', () => {
+    expect(scoreOf('car', ['rental', 'automobile'])).to.be.above(
+      scoreOf('poem', ['rental', 'automobile']),
+    )
+  })
+
+  it('count for nothing if it contains no word of the query', () => {
+    expect(scoreOf('car', ['automobile'])).to.equal(0)
   })
 })
 
