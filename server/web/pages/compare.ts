@@ -4,14 +4,7 @@ import { providerLabel } from '../../../core/catalog/review/provider-names.ts'
 import { type HitFacts, readFacts } from '../../../core/catalog/search/facets.ts'
 import { type Hit, readHits } from '../../../core/catalog/search/hits.ts'
 import type { Clock } from '../../../core/clock.ts'
-import {
-  formatCount,
-  formatDollars,
-  formatDuration,
-  formatPercent,
-  pluralize,
-  priceRange,
-} from '../format.ts'
+import { formatCount, formatDollars, formatDuration, formatPercent, priceRange } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
@@ -88,7 +81,8 @@ const ROWS: Readonly<Record<string, (compared: Compared) => Html | string>> = {
       : formatDollars(hit.external.price),
   'Free calls per month': ({ hit }) =>
     'service' in hit ? formatCount(hit.service.freeCallsPerMonth) : 'none',
-  'Uptime, 30 days': ({ facts }) => orDash(facts?.uptime, formatPercent),
+  'Uptime, 30 days': ({ hit }) =>
+    orDash('service' in hit ? hit.service.uptimePercentage : hit.external.uptime, formatPercent),
   'Median latency': ({ hit }) =>
     orDash(
       'service' in hit
@@ -98,8 +92,7 @@ const ROWS: Readonly<Record<string, (compared: Compared) => Html | string>> = {
     ),
   'p95 latency': ({ facts }) => orDash(facts?.p95Ms, formatDuration),
   'Calls, 30 days': ({ facts }) => orDash(facts?.calls, formatCount),
-  Endpoints: ({ hit }) =>
-    'service' in hit ? pluralize(hit.service.endpointCount, 'endpoint') : '1 endpoint',
+  Endpoints: ({ hit }) => ('service' in hit ? formatCount(hit.service.endpointCount) : '1'),
   Category: ({ facts }) => facts?.category ?? '–',
   'Sold by': ({ hit }) =>
     'service' in hit
