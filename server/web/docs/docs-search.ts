@@ -95,7 +95,8 @@ const hitOf = ({ page, title, path, text }: DocsSection, words: readonly string[
 
 /** Text around the first word that matches. */
 function snippetOf(text: string, [word = '']: readonly string[]): string {
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - SNIPPET_CHARS / 4)
+  const found = text.toLowerCase().indexOf(word)
+  const at = found < SNIPPET_CHARS / 2 ? 0 : found - SNIPPET_CHARS / 4
   const start = at === 0 ? 0 : text.indexOf(' ', at) + 1
   const end = start + SNIPPET_CHARS
   return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`
