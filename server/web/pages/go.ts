@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import { Fault } from '../../../core/errors.ts'
+import { findCallKey } from '../../../core/usage/call-records.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
 import type { ListPage } from '../../rest/paging.ts'
@@ -32,7 +33,6 @@ const BY_ID = [
   ['key_', 'Key state', 'GET /v1/admin/keys/{id}', (key: string) => `/admin/keys?key=${key}`],
   ['dom_', 'Domain', 'GET /v1/domains/{id}', (id: string) => `/provider/domains/${id}`],
   ['ext_', 'External API', 'GET /v1/external/{id}', (id: string) => `/listings/${id}`],
-  [UUID, 'Call', 'GET /v1/calls/{id}', (id: string) => `/account/calls/${id}`],
   [UUID, 'Payout', 'GET /v1/provider/payouts/{id}', (id: string) => `/provider/payouts/${id}`],
   [UUID, 'Entries', 'GET /v1/finance/entries/{id}', (id: string) => `/finance/entries/${id}`],
 ] as const
@@ -69,7 +69,7 @@ async function findTargets(
   deps: SearchDeps & VisitorDeps,
 ): Promise<readonly Target[]> {
   const { q } = request.query
-  const byId = await targetsOfId(q, request)
+  const byId = [...(await ownCall(q, request, deps)), ...(await targetsOfId(q, request))]
   if (byId.length > 0) return byId
   const visitor = await readVisitor(request.session, deps)
   const words = q.toLowerCase().split(/\s+/)
@@ -81,6 +81,13 @@ async function findTargets(
   if (q === '') return pages
   const [keys, services] = await Promise.all([ownKeys(request), findServices(deps, q)])
   return [...pages, ...keys.filter(isMatch), ...services]
+}
+
+/** Finds a call of the visitor. */
+async function ownCall(id: string, { session }: PageRequest, { pool }: SearchDeps) {
+  const isOwn =
+    session && z.uuid().safeParse(id).success && (await findCallKey(pool, session.principals, id))
+  return isOwn ? [{ name: id, path: `/account/calls/${id}`, kind: 'Call' }] : []
 }
 
 /** Finds what has this id, among what the visitor may see. */

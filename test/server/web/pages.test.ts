@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account-fixture.ts'
 
@@ -77,6 +78,16 @@ describe('pages of the hub', () => {
       const { text } = await open(`/go?q=${q}`, { cookie: bob.cookie })
       expect(text).to.include('Go to').and.not.to.include(`/keys/${id}`)
     }
+    const review = { text: 'Lovely staff.' }
+    const key = String(body['api_key'])
+    const { headers } = await ask(hub().url, '/proxy/analysis/sentiment', { body: review, key })
+    const call = String(headers['x-call-id'])
+    await eventually(async () => {
+      const found = await open(`/go?q=${call}`, { cookie: ada.cookie })
+      return found.headers['location'] === `/account/calls/${call}`
+    })
+    const { text } = await open(`/go?q=${call}`, { cookie: bob.cookie })
+    expect(text).to.include('Go to').and.not.to.include(`/calls/${call}`)
   })
 
   it('redirect signed-in visitors from the sign-in page, whatever the form contains', async () => {
