@@ -8,6 +8,7 @@ import { type EmbedderSettings, embedderSettings } from './catalog/search/semant
 import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
 import { type BackupSettings, backupSettings } from './config/backup.ts'
 import { type CheckpointSettings, checkpointSettings } from './config/checkpoints.ts'
+import { type DatabaseConfig, databaseOf } from './config/database.ts'
 import { type DocumentSettings, documentSettings } from './config/documents.ts'
 import { Environment, VARIABLE_NAMES } from './config/environment.ts'
 import { findMisspelledVariables } from './config/environment-typos.ts'
@@ -28,7 +29,7 @@ import type { RateStore } from './usage/open-windows.ts'
 export type { ProductionChain, RemoteFacilitator } from './config/production.ts'
 export { ConfigError } from './runtime/config-error.ts'
 
-export interface Config {
+export interface Config extends DatabaseConfig {
   readonly version: string
   readonly host: string
   readonly port: number
@@ -104,19 +105,12 @@ export interface Config {
   readonly documents: DocumentSettings
   readonly checkpoints: CheckpointSettings
   readonly backup: BackupSettings
-  /** Number of ledger shards of a new installation; existing installations keep theirs. */
-  readonly shards: number
   /** True if the server also runs the jobs; false if `npm run jobs` runs them. */
   readonly jobs: boolean
   /** Number of processes serving the port. */
   readonly workers: number
   readonly rateStore: RateStore
   readonly drain: Drain
-  readonly databaseUrl: string | undefined
-  /** Direct connection for sessions; `databaseUrl` is then treated as a transaction pooler. */
-  readonly databaseDirectUrl: string | undefined
-  /** Login of the owner, which migrates; undefined: that of the other URLs, if it is one. */
-  readonly databaseOwnerUrl: string | undefined
   /** OTLP/HTTP endpoint for traces; undefined: tracing is off. */
   readonly otlpEndpoint: string | undefined
   /** True if contract wallets may sign (ERC-1271, ERC-6492); each check is a chain request. */
@@ -192,14 +186,11 @@ export function readConfig(env: NodeJS.ProcessEnv = environment): Config {
     proxies: e.HUB_PROXIES,
     ...limitsOf(e, production !== undefined),
     documents: documentSettings(e, production !== undefined),
-    shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     workers: e.HUB_WORKERS,
     rateStore: rateStoreOf(e, production !== undefined),
     drain: drainOf(e, production !== undefined),
-    databaseUrl: e.DATABASE_URL,
-    databaseDirectUrl: e.DATABASE_DIRECT_URL,
-    databaseOwnerUrl: e.DATABASE_OWNER_URL,
+    ...databaseOf(e),
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
     ...destinationsOf(e),

@@ -2,9 +2,6 @@ import { flushCompileCache } from 'node:module'
 import type { Pool } from 'pg'
 import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
 import { loadSigningKeys } from '../core/crypto/signing-key.ts'
-import { joinLogins } from '../core/db/logins.ts'
-import { joinDatabase } from '../core/db/open.ts'
-import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
 import { banner } from './boot/banner.ts'
 import { describeFailure, exitAfterDrain, exitProcess } from './boot/exit.ts'
@@ -12,6 +9,7 @@ import { FINALITY_BLOCKS } from './boot/production-money.ts'
 import { type Parts, startHub } from './boot/start.ts'
 import { isWorker, runWorker, startWorkers } from './boot/workers.ts'
 import type { Command } from './commands/command.ts'
+import { withDatabase } from './commands/with-database.ts'
 import { watchUnhandledErrors } from './observability/unhandled-errors.ts'
 import { registerFirstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
@@ -36,6 +34,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
   keys     list | rotate | retire | reseal | rewrap: for operators, see \`keys --help\`
+  cluster  status | check | move …: the nodes of a ledger on Citus, see \`cluster --help\`
   listings status | discover | probe: for operators, see \`listings --help\`
   plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
   SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
@@ -51,6 +50,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   backup,
   restore,
   ledger,
+  cluster,
   listings,
   payments,
   keys,
@@ -177,6 +177,11 @@ async function ledger(args: readonly string[]): Promise<number> {
   return withDatabase(run, 'hub_finance')
 }
 
+async function cluster(args: readonly string[]): Promise<number> {
+  const { clusterCommand } = await import('./commands/cluster/index.ts')
+  return withDatabase((connect) => clusterCommand(connect, args, write), 'owner')
+}
+
 async function listings(args: readonly string[]): Promise<number> {
   const { listingsCommand } = await import('./commands/listings/index.ts')
   return withDatabase((connect) => listingsCommand(connect, args, write, writeError))
@@ -224,58 +229,6 @@ async function findPluginCommand(
       signal: stop.signal,
     })
   }
-}
-
-/** Runs a command on the hub's database, which is opened on first use. */
-async function withDatabase(
-  command: (connect: () => Promise<Pool>) => Promise<number>,
-  role: Role = 'hub_app',
-): Promise<number> {
-  const { databaseUrl, databaseDirectUrl, databaseOwnerUrl, dataDir } = readConfig()
-  const url = databaseDirectUrl ?? databaseUrl
-  let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
-  const connect = async (): Promise<Pool> => {
-    opened ??= openDatabase(url ? { url } : { dataDir }, databaseOwnerUrl, role)
-    return (await opened).pool
-  }
-  try {
-    return await command(connect)
-  } finally {
-    await (await opened)?.close()
-  }
-}
-
-type Role = 'hub_app' | 'hub_finance' | 'owner'
-
-async function openDatabase(
-  place: Parameters<typeof joinDatabase>[0],
-  ownerUrl: string | undefined,
-  role: Role,
-) {
-  const database = await joinDatabase(place)
-  const logins = await joinLogins({ url: database.url, ownerUrl }).catch(async (error: unknown) => {
-    await database.close()
-    throw error
-  })
-  const urls = {
-    hub_app: logins.directUrl,
-    hub_finance: logins.financeUrl,
-    owner: logins.ownerUrl ?? database.url,
-  }
-  const own = role === 'owner' ? {} : { role }
-  const pool = createPool(urls[role], { max: 4, ...own, statementMs: 3_600_000 })
-  const close = async (): Promise<void> => {
-    await pool.end()
-    await database.close()
-  }
-  try {
-    await pool.query('SELECT FROM ledger.head')
-  } catch (error) {
-    await close()
-    const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
-    throw new ConfigError(`No ledger found. ${advice}`, { cause: error })
-  }
-  return { pool, close }
 }
 
 /** A command has nothing to drain: it may finish its work. */

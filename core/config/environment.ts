@@ -131,6 +131,7 @@ const Variables = z.object({
   HUB_APPROVAL: z.enum(['on', 'off']).optional(),
   HUB_PRICE_NOTICE_DAYS: z.coerce.number().int().min(0).max(90).default(7),
   HUB_ENCRYPTION_KEYS: sealingKeys.prefault(''),
+  HUB_CLUSTER: z.enum(['citus']).optional(),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_EGRESS_PORTS: ports.prefault(''),
   HUB_PLUGINS: plugins.prefault(''),
@@ -237,7 +238,10 @@ export const Environment = Variables.refine(
     path: ['HUB_EMBEDDINGS_URL'],
     error: 'requires HUB_EMBEDDINGS_MODEL, and the other way round: set both',
   },
-)
+).refine(({ HUB_CLUSTER: cluster, DATABASE_URL: url }) => !cluster || url, {
+  path: ['HUB_CLUSTER'],
+  error: 'requires DATABASE_URL: the built-in database is one server',
+})
 
 /** Names of all variables that the hub reads, except `HUB_SECRET_<NAME>`. */
 export const VARIABLE_NAMES: readonly string[] = Object.keys(Variables.shape)

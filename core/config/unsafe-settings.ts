@@ -107,6 +107,7 @@ export const SAFETY_RULES: SafetyRules = {
   HUB_ENCRYPTION_KEYS: (keys, e) =>
     first(keys, ({ secret }) => weakSecretFault(secret.toString('latin1'))) ??
     repeatedSecretFault('HUB_ENCRYPTION_KEYS', e),
+  HUB_CLUSTER: 'Only a server that offers the extension accepts it.',
   HUB_SHARDS: EACH_TUNES,
   HUB_EGRESS_PORTS: (ports) =>
     first(ports, (port) =>

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Client } from 'pg'
 import { ConfigError } from '../runtime/config-error.ts'
+import { assertCluster, distributeLedger } from './citus/distribute.ts'
 import { connectClient } from './client.ts'
 import { type LoginPurpose, loginName } from './login-name.ts'
 import { acquireMigrationLock, assertMigrated, migrate } from './migrate.ts'
@@ -21,12 +22,17 @@ export interface HubDatabase {
   readonly ownerUrl: string | undefined
 }
 
+/** Engine that distributes the ledger over several servers. */
+export type Cluster = 'citus'
+
 export interface LoginOptions {
   readonly url: string
   /** Direct connection if `url` is a pooler. */
   readonly directUrl?: string | undefined
   /** Login of the owner, if none of the others is. */
   readonly ownerUrl?: string | undefined
+  /** Set if Citus distributes the ledger (`HUB_CLUSTER`). @defaultValue one PostgreSQL server */
+  readonly cluster?: Cluster | undefined
   /** True to refuse to serve with the login of the owner. @defaultValue false */
   readonly mustSeparate?: boolean
 }
@@ -64,15 +70,17 @@ const databaseOf = ({ pathname, username }: URL): string =>
  * @throws ConfigError if migrations are missing or a login could become the owner
  */
 export async function openLogins(
-  { url, directUrl, ownerUrl, mustSeparate = false }: LoginOptions,
+  { url, directUrl, ownerUrl, cluster, mustSeparate = false }: LoginOptions,
   log: (text: string) => void = () => {},
 ): Promise<HubDatabase> {
   const direct = directUrl ?? url
   const isOwner = await ownsDatabase(direct)
   const owner = ownerUrl ?? (isOwner ? direct : undefined)
+  await assertCluster(owner ?? direct, cluster !== undefined)
   if (owner === undefined) await assertMigrated(direct)
   else {
     await migrate(owner, { log })
+    if (cluster !== undefined) await distributeLedger(owner, log)
     if (new URL(owner).password === '') {
       if (mustSeparate) throw new ConfigError(NO_PASSWORD)
       return shareLogin(url, direct, owner, log)

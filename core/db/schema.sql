@@ -3530,10 +3530,16 @@ CREATE OR REPLACE FUNCTION hub.refuse_payment_without_hold()
  SECURITY DEFINER
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
+DECLARE
+  place smallint;
 BEGIN
   PERFORM hub.lock_payment(NEW.call);
-  IF EXISTS (SELECT FROM ledger.journal WHERE owner = NEW.owner AND id = NEW.call AND phase = 2)
-      OR EXISTS (SELECT FROM abandoned_attempt WHERE call = NEW.call) THEN
+  SELECT coalesce(a.home, 0) INTO place FROM ledger.account a WHERE a.id = NEW.owner;
+  IF EXISTS (SELECT 1 FROM ledger.journal j
+      WHERE j.shard = place AND j.owner = NEW.owner AND j.id = NEW.call AND j.phase = 2) THEN
+    RAISE EXCEPTION 'call % can no longer pay', NEW.call USING ERRCODE = 'AH014';
+  END IF;
+  IF EXISTS (SELECT 1 FROM abandoned_attempt a WHERE a.call = NEW.call) THEN
     RAISE EXCEPTION 'call % can no longer pay', NEW.call USING ERRCODE = 'AH014';
   END IF;
   RETURN NEW;
@@ -4389,7 +4395,7 @@ CREATE VIEW ledger.debt_change AS
     split_part(a.code, ':'::text, 3) AS provider
    FROM (((ledger.journal r
      CROSS JOIN LATERAL UNNEST(r.accounts, r.amounts) u(account, amount))
-     JOIN ledger.journal s ON (((s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))
+     JOIN ledger.journal s ON (((s.shard = r.shard) AND (s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))
      JOIN ledger.account a ON ((a.id = s.payee)))
   WHERE ((r.kind = 29) AND (u.account = 9))
 UNION ALL
@@ -4453,9 +4459,9 @@ CREATE VIEW ledger.open_hold AS
     meta,
     leaf
    FROM ledger.journal r
-  WHERE ((phase = 1) AND (NOT (EXISTS ( SELECT
+  WHERE ((phase = 1) AND (NOT (EXISTS ( SELECT 1
            FROM ledger.journal s
-          WHERE ((s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))));
+          WHERE ((s.shard = r.shard) AND (s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))));
 GRANT SELECT ON ledger.open_hold TO hub_app;
 
 CREATE VIEW ledger.period AS
@@ -4485,7 +4491,7 @@ CREATE VIEW ledger.posting AS
     l.account AS account_id
    FROM ((((ledger.journal j
      JOIN ledger.kind k ON ((k.id = j.kind)))
-     CROSS JOIN LATERAL ledger.legs(j.*) l(n, account, amount))
+     CROSS JOIN LATERAL ledger.legs(ROW(j.id, j.owner, j.seq, j.at, j.amount, j.rest, j.fee, j.payee, j.expires_at, j.endpoint, j.price_version, j.bps, j.asset, j.shard, j.kind, j.phase, j.guards, j.accounts, j.amounts, j.effective_at, j.meta, j.leaf)::ledger.journal) l(n, account, amount))
      JOIN ledger.account a ON ((a.id = l.account)))
      JOIN ledger.asset s ON ((s.id = a.asset)));
 GRANT SELECT ON ledger.posting TO hub_app;
@@ -4507,7 +4513,7 @@ DECLARE
   newest checkpoint;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('ledger.checkpoint'), p_shard);
-  PERFORM FROM seal s WHERE s.shard = p_shard AND s.seq_to = p_seq AND s.hash = p_hash;
+  PERFORM 1 FROM seal s WHERE s.shard = p_shard AND s.seq_to = p_seq AND s.hash = p_hash;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'shard % has no seal of seq % with this hash', p_shard, p_seq
       USING ERRCODE = 'check_violation';
@@ -4518,7 +4524,7 @@ BEGIN
       USING ERRCODE = 'check_violation';
   END IF;
   INSERT INTO verified_balance AS v SELECT p_shard, l.account, sum(l.amount)
-    FROM journal j CROSS JOIN LATERAL legs(j) l
+    FROM journal j CROSS JOIN LATERAL legs(ROW(j.*)::journal) l
     WHERE j.shard = p_shard AND j.seq > coalesce(newest.seq, 0) AND j.seq <= p_seq GROUP BY l.account
     ON CONFLICT (shard, account) DO UPDATE SET balance = v.balance + excluded.balance;
   INSERT INTO checkpoint (shard, seq, hash, at, key, note, audit)
@@ -4746,14 +4752,17 @@ AS $function$
 DECLARE
   debtor text := p_meta ->> 'provider';
   cleared bigint;
+  place smallint;
 BEGIN
   IF p_kind.id NOT IN (39, 40) OR NOT 9 = ANY (p_accounts) THEN RETURN; END IF;
   IF coalesce(debtor, '') = '' THEN
     RAISE EXCEPTION '% needs the provider whose debt it changes', p_kind.event
       USING ERRCODE = 'check_violation';
   END IF;
-  PERFORM FROM hub.provider WHERE id = debtor FOR NO KEY UPDATE;
-  PERFORM FROM balance WHERE account = 9 ORDER BY shard FOR UPDATE;
+  PERFORM 1 FROM hub.provider WHERE id = debtor FOR NO KEY UPDATE;
+  FOR place IN SELECT h.shard FROM head h ORDER BY h.shard LOOP
+    PERFORM 1 FROM balance WHERE account = 9 AND shard = place FOR UPDATE;
+  END LOOP;
   SELECT sum(u.amount) INTO cleared FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.account = 9;
   IF cleared > (SELECT coalesce(sum(d.amount), 0) FROM debt_change d WHERE d.provider = debtor) THEN
     RAISE EXCEPTION 'provider % owes less', debtor USING ERRCODE = 'check_violation';
@@ -4800,19 +4809,22 @@ AS $function$
 DECLARE
   notice uuid := p_meta ->> 'notice';
   expired bigint;
+  credits bigint[]; -- accounts of the principal that the notice was sent to
+  lapsed bigint;
 BEGIN
   IF p_kind.event <> 'credits.lapsed' THEN RETURN; END IF;
   IF notice IS NOT NULL THEN
     SELECT sum(u) INTO expired FROM unnest(p_amounts) u WHERE u > 0;
-    IF NOT EXISTS (SELECT FROM hub.lapse_notice n
+    SELECT array_agg(k.credits) INTO credits FROM hub.lapse_notice n
+      JOIN hub.api_key k ON k.principal = n.principal WHERE n.id = notice AND k.credits IS NOT NULL;
+    SELECT coalesce(sum(-j.amounts[1]), 0) INTO lapsed FROM journal j
+      WHERE j.id = notice AND j.phase = 0 AND j.owner = ANY (credits);
+    IF p_accounts[1] = ANY (credits) IS NOT TRUE OR NOT EXISTS (SELECT 1 FROM hub.lapse_notice n
         WHERE n.id = notice AND n.done_at IS NULL AND n.due_at <= clock_timestamp()
-          AND p_accounts[1] IN (SELECT k.credits FROM hub.api_key k WHERE k.principal = n.principal)
-          AND n.amount >= expired + (SELECT coalesce(sum(-j.amounts[1]), 0) FROM journal j
-            WHERE j.id = notice AND j.phase = 0 AND j.owner IN
-              (SELECT k.credits FROM hub.api_key k WHERE k.principal = n.principal))) THEN
+          AND n.amount >= expired + lapsed) THEN
       RAISE EXCEPTION 'no notice is due of so many credits' USING ERRCODE = 'check_violation';
     END IF;
-  ELSIF EXISTS (SELECT FROM hub.api_key k
+  ELSIF EXISTS (SELECT 1 FROM hub.api_key k
       WHERE k.credits = ANY (p_accounts) AND k.parent IS NULL AND k.revoked_at IS NULL
         AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) THEN
     RAISE EXCEPTION 'the key works: its credits do not lapse' USING ERRCODE = 'check_violation';
@@ -4865,16 +4877,21 @@ CREATE OR REPLACE FUNCTION ledger.close_period(p_month date, p_author text)
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 DECLARE
+  place smallint;
   first date;
   closing date;
 BEGIN
-  PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody posts while the month is closed
+  FOR place IN SELECT h.shard FROM head h ORDER BY h.shard LOOP -- nobody posts while the month is closed
+    PERFORM 1 FROM head h WHERE h.shard = place FOR UPDATE;
+  END LOOP;
   IF (p_month + interval '1 month') AT TIME ZONE 'UTC' > clock_timestamp() THEN
     RAISE EXCEPTION 'the month % is not over yet', to_char(p_month, 'YYYY-MM')
       USING ERRCODE = 'check_violation';
   END IF;
-  SELECT coalesce((SELECT max(p.month) + interval '1 month' FROM period p),
-      least(date_trunc('month', min(s.at) AT TIME ZONE 'UTC'), p_month)) INTO first FROM seal s;
+  SELECT max(p.month) + interval '1 month' INTO first FROM period p;
+  IF first IS NULL THEN
+    SELECT least(date_trunc('month', min(s.at) AT TIME ZONE 'UTC'), p_month) INTO first FROM seal s;
+  END IF;
   FOR closing IN SELECT generate_series(first, p_month, interval '1 month') LOOP
     PERFORM post_closing(closing, jsonb_build_object('author', p_author));
     RETURN NEXT closing;
@@ -5115,8 +5132,12 @@ CREATE OR REPLACE FUNCTION ledger.hold_still(p_shards smallint[])
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
+DECLARE
+  place smallint;
 BEGIN
-  PERFORM FROM head WHERE shard = ANY (p_shards) ORDER BY shard FOR UPDATE;
+  FOR place IN SELECT DISTINCT s FROM unnest(p_shards) s ORDER BY s LOOP
+    PERFORM 1 FROM head WHERE shard = place FOR UPDATE;
+  END LOOP;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.hold_still(smallint[]) TO hub_app;
 
@@ -5162,7 +5183,8 @@ CREATE OR REPLACE FUNCTION ledger.journal_balances_hash(p_shard smallint, p_upto
 AS $function$
   SELECT sha256(convert_to(coalesce(string_agg(
     concat(v.account, ' ', a.code, ' ', s.code, ' ', v.balance, E'\n'), '' ORDER BY v.account), ''), 'UTF8'))
-  FROM (SELECT l.account, sum(l.amount) AS balance FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+  FROM (SELECT l.account, sum(l.amount) AS balance
+    FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
     WHERE j.shard = p_shard AND j.seq <= p_upto GROUP BY l.account) v
   LEFT JOIN ledger.account a ON a.id = v.account LEFT JOIN ledger.asset s ON s.id = a.asset $function$;
 GRANT EXECUTE ON FUNCTION ledger.journal_balances_hash(smallint,bigint) TO hub_app;
@@ -5224,8 +5246,8 @@ AS $function$
       CASE j.phase WHEN 1 THEN -j.amount ELSE j.rest END AS back,
       CASE j.phase WHEN 1 THEN 0 ELSE j.amount END AS used
     FROM ledger.journal j WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
-  ), leg(seq, account, amount) AS (
-    SELECT e.seq, e.owner, e.back FROM entry e WHERE e.accounts IS NULL
+  ), leg AS (
+    SELECT e.seq, e.owner AS account, e.back AS amount FROM entry e WHERE e.accounts IS NULL
     UNION ALL
     SELECT e.seq, e.holds, -e.back - e.used FROM entry e WHERE e.accounts IS NULL
     UNION ALL
@@ -5311,21 +5333,28 @@ GRANT EXECUTE ON FUNCTION ledger.open_account(text,smallint,smallint) TO hub_app
 
 CREATE OR REPLACE FUNCTION ledger.open_shard(p_shard smallint)
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
-  INSERT INTO head (shard, open_since) VALUES (p_shard, open_since()) ON CONFLICT DO NOTHING;
+DECLARE
+  since timestamptz := open_since();
+BEGIN
+  INSERT INTO head (shard, open_since) VALUES (p_shard, since) ON CONFLICT DO NOTHING;
   INSERT INTO balance (account, shard, asset, floor)
     SELECT id, p_shard, asset, CASE class WHEN 'liabilities' THEN 0 END FROM account WHERE home IS NULL
-    ON CONFLICT DO NOTHING $function$;
+    ON CONFLICT DO NOTHING;
+END $function$;
 GRANT EXECUTE ON FUNCTION ledger.open_shard(smallint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.open_since()
  RETURNS timestamp with time zone
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
-RETURN (SELECT COALESCE(max(h.open_since), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.head h);
+AS $function$
+BEGIN
+  RETURN coalesce((SELECT max(h.open_since) FROM ledger.head h), '-infinity');
+END $function$;
 GRANT EXECUTE ON FUNCTION ledger.open_since() TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.overdraws_asset(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[])
@@ -5335,6 +5364,7 @@ CREATE OR REPLACE FUNCTION ledger.overdraws_asset(p_kind ledger.kind, p_accounts
 AS $function$
 DECLARE
   leg record;
+  place smallint;
 BEGIN
   IF p_kind.event IN ('receipt.confirmed', 'receipt.vanished', 'external.confirmed', 'external.lost',
       'payout.confirmed', 'gas.paid', 'wallet.moved') THEN
@@ -5343,7 +5373,9 @@ BEGIN
   FOR leg IN SELECT u.account, sum(u.amount) AS credit FROM unnest(p_accounts, p_amounts) u(account, amount)
       JOIN account a ON a.id = u.account AND a.class = 'assets'
       GROUP BY u.account HAVING sum(u.amount) > 0 ORDER BY u.account LOOP
-    PERFORM FROM balance b WHERE b.account = leg.account ORDER BY b.shard FOR UPDATE;
+    FOR place IN SELECT h.shard FROM head h ORDER BY h.shard LOOP
+      PERFORM 1 FROM balance b WHERE b.account = leg.account AND b.shard = place FOR UPDATE;
+    END LOOP;
     IF leg.credit + (SELECT sum(b.balance) FROM balance b WHERE b.account = leg.account) > 0 THEN
       RETURN true;
     END IF;
@@ -5411,7 +5443,8 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'no such event: %', p_event USING ERRCODE = 'check_violation';
   END IF;
-  SELECT * INTO known FROM journal WHERE owner = p_owner AND id = p_id AND phase = posted.phase;
+  SELECT * INTO known FROM journal
+    WHERE shard = p_shard AND owner = p_owner AND id = p_id AND phase = posted.phase;
   IF FOUND THEN
     RETURN CASE WHEN known.kind = posted.id AND known.accounts = p_accounts
       AND known.amounts = p_amounts THEN 2 ELSE 5 END;
@@ -5422,11 +5455,11 @@ BEGIN
       USING ERRCODE = 'AH001';
   END IF;
   IF posted.phase = 3 THEN
-    refused := reversal_fault(p_owner, p_id, p_accounts, p_amounts);
+    refused := reversal_fault(p_shard, p_owner, p_id, p_accounts, p_amounts);
     IF refused IS NOT NULL THEN RETURN refused; END IF;
   END IF;
-  IF overdraws_asset(posted, p_accounts, p_amounts)
-      OR EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
+  IF overdraws_asset(posted, p_accounts, p_amounts) THEN RETURN 0; END IF;
+  IF EXISTS (SELECT 1 FROM (SELECT u.account, sum(u.amount) AS delta
         FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
       JOIN balance b ON b.account = d.account AND b.shard = p_shard
       WHERE b.balance + d.delta < b.floor) THEN
@@ -5440,7 +5473,8 @@ BEGIN
   entry.leaf := leaf(entry);
   INSERT INTO journal SELECT entry.*;
   UPDATE balance b SET balance = b.balance + d.delta
-    FROM (SELECT l.account, sum(l.amount)::bigint AS delta FROM legs(entry) l GROUP BY l.account) d
+    FROM (SELECT u.account, sum(u.amount)::bigint AS delta
+      FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
     WHERE b.account = d.account AND b.shard = p_shard;
   GET DIAGNOSTICS updated = ROW_COUNT;
   IF updated <> (SELECT count(DISTINCT a) FROM unnest(p_accounts) a) THEN
@@ -5566,7 +5600,7 @@ BEGIN
   RETURN refused;
 END $function$;
 
-CREATE OR REPLACE FUNCTION ledger.reversal_fault(p_owner bigint, p_id uuid, p_accounts bigint[], p_amounts bigint[])
+CREATE OR REPLACE FUNCTION ledger.reversal_fault(p_shard smallint, p_owner bigint, p_id uuid, p_accounts bigint[], p_amounts bigint[])
  RETURNS smallint
  LANGUAGE plpgsql
  STABLE
@@ -5577,7 +5611,7 @@ DECLARE
   is_sale boolean;
   paid bigint;
 BEGIN
-  SELECT * INTO settled FROM journal WHERE owner = p_owner AND id = p_id
+  SELECT * INTO settled FROM journal WHERE shard = p_shard AND owner = p_owner AND id = p_id
     AND (phase = 2 AND kind = 2 OR phase = 0 AND kind = 18);
   IF NOT FOUND THEN RETURN 3; END IF;
   is_sale := settled.kind = 18;
@@ -5587,11 +5621,11 @@ BEGIN
       OR sum(u.amount) > paid FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.amount > 0) THEN
     RETURN 4;
   END IF;
-  IF is_sale AND NOT EXISTS (SELECT FROM journal
+  IF is_sale AND NOT EXISTS (SELECT 1 FROM journal
       WHERE owner = 4 AND id = p_id AND phase = 0 AND kind = 17) THEN
     RAISE EXCEPTION 'the payment of the call is not final' USING ERRCODE = 'check_violation';
   END IF;
-  IF settled.payee = 6 AND NOT EXISTS (SELECT FROM journal
+  IF settled.payee = 6 AND NOT EXISTS (SELECT 1 FROM journal
       WHERE owner = 6 AND id = p_id AND phase = 0 AND kind = 19) THEN
     RAISE EXCEPTION 'the payment to the seller is not final' USING ERRCODE = 'check_violation';
   END IF;
@@ -5793,7 +5827,8 @@ AS $function$
   SELECT s.account, sum(s.amount) FROM (
     SELECT v.account, v.balance AS amount FROM ledger.verified_balance v WHERE v.shard = p_shard
     UNION ALL
-    SELECT l.account, l.amount FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+    SELECT l.account, l.amount
+      FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
       WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto) s
   GROUP BY s.account $function$;
 GRANT EXECUTE ON FUNCTION ledger.verified_at(smallint,bigint,bigint) TO hub_app;

@@ -74,7 +74,7 @@ export const conversionReport = (pool: Pool, period: ReportPeriod): Promise<Conv
     const { rows: changes } = await client.query<ConversionChange & { account: Account }>(
       `SELECT a.code AS account, k.event, count(DISTINCT (j.shard, j.seq)) AS entries,
          sum(l.amount)::bigint AS amount
-       FROM ${ENTRIES} CROSS JOIN LATERAL ledger.legs(j) l
+       FROM ${ENTRIES} CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
        JOIN ledger.account a ON a.id = l.account
        WHERE a.code = ANY ($3) GROUP BY 1, 2 ORDER BY 1, 2`,
       [from, to, ACCOUNTS],

@@ -44,7 +44,7 @@ export async function expireCredits(
   const { rows } = await deps.pool.query<Expiring>(
     `SELECT e.principal, e.amount, t.before
      FROM (SELECT now() - make_interval(days => $1) AS before) t, hub.expired_credits(t.before) e
-     WHERE NOT EXISTS (SELECT FROM hub.lapse_notice n
+     WHERE NOT EXISTS (SELECT 1 FROM hub.lapse_notice n
        WHERE n.principal = e.principal AND n.done_at IS NULL)
      ORDER BY e.principal LIMIT ${NOTICES_MAX}`,
     [expireDays - noticeDays],
@@ -139,8 +139,8 @@ async function lapse(
   if (open.rowCount !== 1) return false
   await client.query('SELECT ledger.hold_still(ARRAY[$1::smallint])', [shard])
   const { rows: accounts } = await client.query<CreditsAccount>(
-    `SELECT a.code, b.balance, EXISTS (SELECT FROM ledger.next_entries(a.id, b.shard, $3, h.seq, 1))
-       AS changed
+    `SELECT a.code, b.balance,
+       EXISTS (SELECT 1 FROM ledger.next_entries(a.id, b.shard, $3, h.seq, 1)) AS changed
      FROM hub.api_key k JOIN ledger.account a ON a.id = k.credits
      JOIN ledger.balance b ON b.account = a.id AND b.shard = $2
      JOIN ledger.head h ON h.shard = b.shard

@@ -27,7 +27,7 @@ export interface PendingWork {
 
 /** One statement, so that all counts are of the same instant. */
 const PENDING_WORK = `
-  SELECT NOT EXISTS (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
+  SELECT NOT EXISTS (SELECT 1 FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
       GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
     coalesce((SELECT failures || full_failures FROM ledger.verification), '{}') AS failures,
     (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,

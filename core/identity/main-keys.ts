@@ -2,9 +2,11 @@ import type { ClientBase, Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
+import { type CreditsPlace, readBalances } from '../ledger/account-balances.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
+import { readShards } from '../ledger/shards.ts'
 import { issueSecret, type NewKey } from './secret.ts'
 
 export interface Principal {
@@ -77,11 +79,12 @@ export async function findOrCreatePrincipal(
   pool: Pool | ClientBase,
   wallet: string,
 ): Promise<Principal> {
+  const shards = await readShards(pool)
   await pool.query(
     `INSERT INTO hub.principal (id, wallet_address, shard)
-     SELECT $1, $2, (hashtext($2) & 2147483647) % count(*) FROM ledger.head
+     VALUES ($1, $2, (hashtext($2) & 2147483647) % $3::bigint)
      ON CONFLICT (wallet_address) DO NOTHING`,
-    [prefixedId('prn'), wallet],
+    [prefixedId('prn'), wallet, shards.length],
   )
   const { rows } = await pool.query<Principal>(
     'SELECT id, shard FROM hub.principal WHERE wallet_address = $1',
@@ -114,16 +117,23 @@ export async function listMainKeys(
   pool: Pool,
   principals: readonly string[],
 ): Promise<readonly MainKey[]> {
-  const { rows } = await pool.query<MainKey>(
-    `SELECT k.id, k.name, p.wallet_address AS wallet, b.balance,
+  const { rows } = await pool.query<Omit<MainKey, 'balance'> & CreditsPlace>(
+    `SELECT k.id, k.name, p.wallet_address AS wallet, k.credits, p.shard,
        k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
-       JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
-     WHERE k.principal = ANY ($1) AND k.parent IS NULL
+     WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.credits IS NOT NULL
      ORDER BY p.wallet_address, k.created_at, k.id LIMIT $2`,
     [principals, MAIN_KEYS_MAX],
   )
-  return rows
+  const balances = await readBalances(pool, rows)
+  return rows.map(({ id, name, wallet, revoked, frozen, credits }) => ({
+    id,
+    name,
+    wallet,
+    revoked,
+    frozen,
+    balance: balances.get(credits) ?? 0n,
+  }))
 }
 
 export interface MainKeyTotals {
@@ -139,15 +149,19 @@ export async function sumMainKeys(
   pool: Pool,
   principals: readonly string[],
 ): Promise<MainKeyTotals> {
-  const { rows } = await pool.query<MainKeyTotals>(
-    `SELECT count(*)::integer AS count, coalesce(sum(b.balance), 0)::bigint AS credits,
-       min(k.id) AS "keyId"
+  const { rows } = await pool.query<CreditsPlace & { id: string }>(
+    `SELECT k.id, k.credits, p.shard
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
-       JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
-     WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.revoked_at IS NULL`,
+     WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.revoked_at IS NULL
+       AND k.credits IS NOT NULL ORDER BY k.id COLLATE "C"`,
     [principals],
   )
-  return rows[0]!
+  const balances = [...(await readBalances(pool, rows)).values()]
+  return {
+    count: rows.length,
+    credits: balances.reduce((sum, each) => sum + each, 0n),
+    keyId: rows[0]?.id ?? null,
+  }
 }
 
 /** Key with the account of the credits that it spends. */

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
+import { readShards } from '../ledger/shards.ts'
 import {
   type Challenge,
   type ChallengeIssuer,
@@ -21,10 +22,10 @@ export async function findOrCreatePerson(client: PoolClient, email: string): Pro
   )
   if (rows[0]) return rows[0].principal
   const id = prefixedId('prn')
+  const shards = await readShards(client)
   await client.query(
-    `INSERT INTO hub.principal (id, shard)
-     SELECT $1, (hashtext($1) & 2147483647) % count(*) FROM ledger.head`,
-    [id],
+    `INSERT INTO hub.principal (id, shard) VALUES ($1, (hashtext($1) & 2147483647) % $2::bigint)`,
+    [id, shards.length],
   )
   await client.query('INSERT INTO hub.person (principal, email) VALUES ($1, $2)', [id, email])
   return id

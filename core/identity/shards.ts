@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { readShards } from '../ledger/shards.ts'
 
 /**
  * Opens the ledger's shards in a new installation; once there is a principal, their number is
@@ -7,15 +8,13 @@ import type { Pool } from 'pg'
  * @returns the actual number
  */
 export async function openShards(pool: Pool, requested: number): Promise<number> {
-  const { rows } = await pool.query<{ shards: number; inUse: boolean }>(
-    `SELECT (SELECT count(*)::integer FROM ledger.head) AS shards,
-       EXISTS (SELECT FROM hub.principal) AS "inUse"`,
+  const shards = (await readShards(pool)).length
+  const { rows } = await pool.query<{ inUse: boolean }>(
+    'SELECT EXISTS (SELECT 1 FROM hub.principal) AS "inUse"',
   )
-  const { shards, inUse } = rows[0]!
-  if (inUse || shards >= requested) return shards
-  await pool.query(
-    'SELECT ledger.open_shard(s::smallint) FROM generate_series($1::int, $2::int) s',
-    [shards, requested - 1],
-  )
+  if (rows[0]!.inUse || shards >= requested) return shards
+  for (let shard = shards; shard < requested; shard++) {
+    await pool.query('SELECT ledger.open_shard($1::smallint)', [shard])
+  }
   return requested
 }

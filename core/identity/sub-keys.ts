@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
+import { readBalances } from '../ledger/account-balances.ts'
 import type { Caller } from './keys.ts'
 import { issueSecret, type NewKey } from './secret.ts'
 
@@ -62,23 +63,45 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
     SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
   )`
 
-/** Rest of an allowance; all of one that is not granted yet. */
-const allowanceLeft = (
-  limit: string,
-  span: string,
-) => `CASE WHEN ${limit} IS NOT NULL THEN coalesce(
-    (SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-      WHERE a.code = 'liabilities:allowances:' || f.id || ':' || ${span}), ${limit}) END`
+/** Account of an allowance; null if it is not granted yet. */
+const allowance = (limit: string, span: string) => `CASE WHEN ${limit} IS NOT NULL THEN
+    (SELECT a.id FROM ledger.account a
+      WHERE a.code = 'liabilities:allowances:' || f.id || ':' || ${span}) END`
 const TODAY = `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD')`
 
-/** Selects `KeyInfo` rows from `family`. */
+/** Row of a key with the accounts whose balances it shows. */
+type KeyInfoRow = Omit<KeyInfo, 'day_left' | 'total_left' | 'balance'> & {
+  readonly accounts: {
+    readonly shard: number
+    readonly day: number | null
+    readonly total: number | null
+    readonly credits: number | null
+  }
+}
+
+/** Reads the balances that rows of keys show. An allowance not granted yet is left as a whole. */
+async function withBalances(pool: Pool, rows: readonly KeyInfoRow[]): Promise<KeyInfo[]> {
+  const places = rows.flatMap(({ accounts: { shard, day, total, credits } }) =>
+    [day, total, credits].flatMap((id) => (id === null ? [] : [{ credits: BigInt(id), shard }])),
+  )
+  const balances = await readBalances(pool, places)
+  const of = (id: number | null): bigint | undefined =>
+    id === null ? undefined : balances.get(BigInt(id))
+  return rows.map(({ accounts, ...row }) => ({
+    ...row,
+    day_left: row.max_day === null ? null : (of(accounts.day) ?? row.max_day),
+    total_left: row.max_total === null ? null : (of(accounts.total) ?? row.max_total),
+    balance: of(accounts.credits) ?? null,
+  }))
+}
+
+/** Selects `KeyInfoRow` rows from `family`. */
 const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total,
     f.services, f.expires_at, f.sees_main_key, f.created_at, f.used_at, f.revoked_at,
     f.frozen_at, f.frozen_by, f.frozen_reason, p.wallet_address,
-    ${allowanceLeft('f.max_day', TODAY)} AS day_left,
-    ${allowanceLeft('f.max_total', "'total'")} AS total_left,
-    CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
-      WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
+    json_build_object('shard', p.shard, 'day', ${allowance('f.max_day', TODAY)},
+      'total', ${allowance('f.max_total', "'total'")},
+      'credits', CASE WHEN f.parent IS NULL THEN f.credits END) AS accounts,
     ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
       AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
   FROM family f JOIN hub.principal p ON p.id = f.principal`
@@ -90,14 +113,14 @@ export async function listKeys(
   limit: number,
   after: string | undefined,
 ): Promise<KeyInfo[]> {
-  const { rows } = await pool.query<KeyInfo>(
+  const { rows } = await pool.query<KeyInfoRow>(
     `${MANAGED_KEYS} ${SELECT_KEY_INFO}
      WHERE $3::text IS NULL OR (f.created_at, f.id) >
        (SELECT l.created_at, l.id FROM hub.api_key l WHERE l.id = $3)
      ORDER BY f.created_at, f.id LIMIT $2`,
     [manager, limit, after ?? null],
   )
-  return rows
+  return withBalances(pool, rows)
 }
 
 /**
@@ -117,12 +140,13 @@ export async function findVisibleKeys(
 
 /** @throws Fault `not_found` if `manager` does not manage the key */
 export async function findKey(pool: Pool, manager: KeyManager, keyId: string): Promise<KeyInfo> {
-  const { rows } = await pool.query<KeyInfo>(`${MANAGED_KEYS} ${SELECT_KEY_INFO} WHERE f.id = $2`, [
-    manager,
-    keyId,
-  ])
-  if (!rows[0]) throw keyNotFound()
-  return rows[0]
+  const { rows } = await pool.query<KeyInfoRow>(
+    `${MANAGED_KEYS} ${SELECT_KEY_INFO} WHERE f.id = $2`,
+    [manager, keyId],
+  )
+  const [found] = await withBalances(pool, rows)
+  if (!found) throw keyNotFound()
+  return found
 }
 
 /**

@@ -19,11 +19,14 @@ const OPEN_HOLDS: Subscriber = {
   },
 }
 
-interface DueHold {
+interface ListedHold {
   readonly shard: number
   readonly seq: bigint
   readonly call: string
   readonly owner: bigint
+}
+
+interface DueHold extends ListedHold {
   readonly code: string
   readonly asset: Asset
 }
@@ -51,10 +54,30 @@ export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): P
 
 /** Removes holds from the list that were settled or released in time. */
 async function dropResolved(pool: Pool): Promise<void> {
-  await pool.query(
-    `DELETE FROM hub.open_hold o WHERE o.expires_at <= now() AND EXISTS (
-       SELECT FROM ledger.journal j WHERE j.owner = o.owner AND j.id = o.call AND j.phase = 2)`,
+  const { rows: due } = await pool.query<ListedHold>(
+    'SELECT shard, seq, call, owner FROM hub.open_hold WHERE expires_at <= now()',
   )
+  const shards = Map.groupBy(due, ({ shard }) => shard)
+  for (const [shard, holds] of shards) {
+    for (let at = 0; at < holds.length; at += BATCH_HOLDS) {
+      await drop(pool, await findResolved(pool, shard, holds.slice(at, at + BATCH_HOLDS)))
+    }
+  }
+}
+
+/** Returns the holds of a shard that have an outcome. */
+async function findResolved(
+  pool: Pool,
+  shard: number,
+  holds: readonly ListedHold[],
+): Promise<readonly ListedHold[]> {
+  const { rows } = await pool.query<{ owner: bigint; call: string }>(
+    `SELECT j.owner, j.id AS call FROM unnest($2::bigint[], $3::uuid[]) h(owner, call)
+     JOIN ledger.journal j ON j.shard = $1 AND j.owner = h.owner AND j.id = h.call AND j.phase = 2`,
+    [shard, holds.map(({ owner }) => owner), holds.map(({ call }) => call)],
+  )
+  const resolved = new Set(rows.map(({ owner, call }) => `${owner} ${call}`))
+  return holds.filter(({ owner, call }) => resolved.has(`${owner} ${call}`))
 }
 
 /** Finds expired holds without an open payment. */
@@ -64,7 +87,7 @@ async function findDue(pool: Pool): Promise<readonly DueHold[]> {
      FROM hub.open_hold o
      JOIN ledger.account a ON a.id = o.owner
      JOIN ledger.asset s ON s.id = a.asset
-     WHERE o.expires_at <= now() AND NOT EXISTS (SELECT FROM hub.payment_intent i
+     WHERE o.expires_at <= now() AND NOT EXISTS (SELECT 1 FROM hub.payment_intent i
        WHERE i.call = o.call AND i.state IN ('signed', 'unresolved', 'paid'))
      ORDER BY o.expires_at LIMIT $1`,
     [BATCH_HOLDS],
@@ -82,7 +105,7 @@ async function expire(
 /** `no_such_hold` means that the database clock was set back and the hold has not expired yet. */
 const isStillOpen = (outcome: LedgerOutcome): boolean => outcome === 'no_such_hold'
 
-async function drop(pool: Pool, holds: readonly DueHold[]): Promise<void> {
+async function drop(pool: Pool, holds: readonly ListedHold[]): Promise<void> {
   if (holds.length === 0) return
   await pool.query(
     `DELETE FROM hub.open_hold

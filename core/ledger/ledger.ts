@@ -189,9 +189,9 @@ export class Ledger {
   /** Returns the state of a hold; undefined if it never existed. */
   async stateOf({ call, owner }: HoldRef): Promise<HoldState | undefined> {
     const { rows } = await this.#pool.query<{ kind: number }>(
-      `SELECT kind FROM ledger.journal WHERE owner = $1 AND id = $2 AND phase > 0
+      `SELECT kind FROM ledger.journal WHERE shard = $3 AND owner = $1 AND id = $2 AND phase > 0
        ORDER BY phase DESC LIMIT 1`,
-      [owner.id, call],
+      [owner.id, call, owner.shard],
     )
     return rows[0] && HOLD_STATES[rows[0].kind]
   }

@@ -123,7 +123,8 @@ interface Settlement {
 
 const AVAILABLE_AND_REVERSED = `b.balance - b.floor AS available,
   (SELECT sum(u.amount)::bigint FROM ledger.journal r, unnest(r.amounts) u(amount)
-   WHERE r.owner = s.owner AND r.id = s.id AND r.phase = 3 AND u.amount > 0) AS reversed`
+   WHERE r.shard = s.shard AND r.owner = s.owner AND r.id = s.id AND r.phase = 3
+     AND u.amount > 0) AS reversed`
 
 async function findSettlement(
   pool: Pool | ClientBase,
@@ -134,8 +135,8 @@ async function findSettlement(
      FROM ledger.journal s
      JOIN ledger.account a ON a.id = s.payee
      JOIN ledger.balance b ON b.account = s.payee AND b.shard = s.shard
-     WHERE s.owner = $1 AND s.id = $2 AND s.phase = 2 AND s.kind = 2`,
-    [owner.id, call],
+     WHERE s.shard = $3 AND s.owner = $1 AND s.id = $2 AND s.phase = 2 AND s.kind = 2`,
+    [owner.id, call, owner.shard],
   )
   return rows[0]
 }

@@ -10,28 +10,30 @@ import {
 import {
   balanceChecks,
   balanceSumChecks,
-  FULL_RUN_CHECKS,
+  type Checks,
+  DAY_END_CHECK,
   orderChecks,
-  POSTING_SUMS,
   periodChecks,
-  WHOLE_LEDGER,
+  postingSums,
+  type Scope,
+  snapshotCheck,
 } from './verify/checks.ts'
 import { Findings, type Verification } from './verify/findings.ts'
 import { verifyHeads } from './verify/heads.ts'
 import { verifyTree } from './verify/merkle-tree.ts'
 import { checkPartitions } from './verify/partitions.ts'
+import { readHeads, readParts, readPeriods } from './verify/parts.ts'
 import { checkReferences } from './verify/references.ts'
 import { inSnapshot, runChecks } from './verify/run-checks.ts'
 
 export type { Verification } from './verify/findings.ts'
 
-const WHOLE_CHECKS = {
-  ...balanceChecks(WHOLE_LEDGER),
-  ...balanceSumChecks(POSTING_SUMS, WHOLE_LEDGER),
-  ...orderChecks(WHOLE_LEDGER),
-  ...periodChecks(WHOLE_LEDGER),
-  ...FULL_RUN_CHECKS,
-}
+const partChecks = (part: Scope, periods: string): Checks => ({
+  ...balanceChecks(part),
+  ...balanceSumChecks(postingSums(part), part),
+  ...orderChecks(part),
+  ...periodChecks(part, periods),
+})
 
 /**
  * Verifies the whole ledger on one snapshot, without blocking calls: rebuilds every balance from
@@ -42,9 +44,16 @@ const WHOLE_CHECKS = {
 export async function verifyLedger(pool: Pool, trust: TrustAnchors = {}): Promise<Verification> {
   const findings = new Findings()
   await inSnapshot(pool, 'READ ONLY', async (client) => {
-    await runChecks(client, { ...WHOLE_CHECKS, ...auditChainCheck() }, findings)
     const shards = await readShards(client)
-    await checkPartitions(client, shards, findings)
+    const parts = await readParts(client, shards)
+    const periods = await readPeriods(client)
+    for (const part of parts) await runChecks(client, partChecks(part, periods), findings)
+    const heads = await readHeads(client)
+    for (const [shard, head] of heads) {
+      await runChecks(client, snapshotCheck(shard, head), findings)
+    }
+    await runChecks(client, { ...DAY_END_CHECK, ...auditChainCheck() }, findings)
+    await checkPartitions(client, shards, parts, findings)
     const reader = await CheckpointVerifier.open(client, findings, trust)
     const newest = await reader.checkAll()
     const external = await reader.checkExternal(trust.checkpoints ?? '')

@@ -63,18 +63,38 @@ export async function findException(
   return rows[0]
 }
 
+/** Entry that resolves an exception. */
+interface Answer {
+  readonly id: bigint
+  readonly shard: number
+  readonly owner: bigint
+  readonly entry: string
+  readonly phase: number
+}
+
 /** Closes exceptions whose entry was posted by a process that ended before closing them. */
 export async function closeResolved(client: ClientBase, wallet: WalletName): Promise<void> {
-  await client.query(
-    `UPDATE hub.reconciliation_exception x
-     SET resolved_at = clock_timestamp(), resolution = 'booked',
-       author = left(j.meta ->> 'author', 200),
-       explanation = j.meta ->> 'reason', answer = j.owner, answer_id = j.id
-     FROM hub.wallet_entry e
-     JOIN ledger.journal j ON j.owner = e.owner AND j.id = e.entry AND j.phase = e.phase
-     WHERE e.answers = x.id AND x.wallet = $1 AND x.resolved_at IS NULL`,
+  const { rows: answered } = await client.query<Answer>(
+    `SELECT x.id, e.shard, e.owner, e.entry, e.phase FROM hub.reconciliation_exception x
+     JOIN hub.wallet_entry e ON e.answers = x.id WHERE x.wallet = $1 AND x.resolved_at IS NULL`,
     [wallet],
   )
+  for (const { id, shard, owner, entry, phase } of answered) {
+    const { rows } = await client.query<{ author: string | null; reason: string | null }>(
+      `SELECT left(j.meta ->> 'author', 200) AS author, j.meta ->> 'reason' AS reason
+       FROM ledger.journal j
+       WHERE j.shard = $1 AND j.owner = $2 AND j.id = $3 AND j.phase = $4`,
+      [shard, owner, entry, phase],
+    )
+    if (!rows[0]) continue
+    await client.query(
+      `UPDATE hub.reconciliation_exception
+       SET resolved_at = clock_timestamp(), resolution = 'booked', author = $2, explanation = $3,
+         answer = $4, answer_id = $5
+       WHERE id = $1 AND resolved_at IS NULL`,
+      [id, rows[0].author, rows[0].reason, owner, entry],
+    )
+  }
 }
 
 /** Opens and closes exceptions by the findings of a run. @returns how many of each */

@@ -15,32 +15,41 @@ const FIRST_SINGLE_STEP_KIND = 16
  * @returns the ledger balance of each wallet in microdollars, as of the last entry copied
  */
 export async function syncEntries(client: ClientBase): Promise<ReadonlyMap<WalletName, bigint>> {
+  const cursors = await readCursors(client)
+  const accounts = await findWalletAccounts(client)
   // One statement: heads and balances are of the same instant.
   const { rows: shards } = await client.query<{
     shard: number
     head: bigint
-    from: bigint
     treasury: bigint
     spend: bigint
   }>(
-    `SELECT h.shard, h.seq AS head, coalesce(c.seq, 0) AS from,
-       (SELECT -sum(b.balance)::bigint FROM ledger.balance b
-        WHERE b.shard = h.shard AND b.account = ANY ($2)) AS treasury,
-       (SELECT -sum(b.balance)::bigint FROM ledger.balance b
-        WHERE b.shard = h.shard AND b.account = ANY ($3)) AS spend
-     FROM ledger.head h LEFT JOIN hub.cursor c ON c.name = $1 AND c.shard = h.shard`,
-    [CURSOR, ...(await findWalletAccounts(client))],
+    `SELECT h.shard, h.seq AS head,
+       coalesce(-sum(b.balance) FILTER (WHERE b.account = ANY ($1)), 0)::bigint AS treasury,
+       coalesce(-sum(b.balance) FILTER (WHERE b.account = ANY ($2)), 0)::bigint AS spend
+     FROM ledger.head h LEFT JOIN ledger.balance b ON b.shard = h.shard
+       AND b.account = ANY ($1::bigint[] || $2::bigint[])
+     GROUP BY h.shard, h.seq ORDER BY h.shard`,
+    [accounts.treasury, accounts.spend],
   )
   const balances = new Map<WalletName, bigint>([
     ['treasury', 0n],
     ['spend', 0n],
   ])
-  for (const { shard, head, from, treasury, spend } of shards) {
+  for (const { shard, head, treasury, spend } of shards) {
+    const from = cursors.get(shard) ?? 0n
     balances.set('treasury', balances.get('treasury')! + treasury)
     balances.set('spend', balances.get('spend')! + spend)
     for (let low = from; low < head; low += SLICE) {
       const high = low + SLICE < head ? low + SLICE : head
-      await client.query(COPY_ENTRIES, [shard, low, high])
+      await client.query(COPY_ENTRIES, [
+        shard,
+        low,
+        high,
+        accounts.treasury,
+        accounts.spend,
+        accounts.transit,
+      ])
     }
     await client.query(
       `INSERT INTO hub.cursor VALUES ($1, $2, $3)
@@ -61,9 +70,20 @@ const WALLET_ACCOUNTS = `
   WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit',
     'assets:usdc:base:spend')`
 
-async function findWalletAccounts(client: ClientBase): Promise<[bigint[], bigint[]]> {
-  const { rows } = await client.query<{ treasury: bigint[]; spend: bigint[] }>(WALLET_ACCOUNTS)
-  return [rows[0]!.treasury, rows[0]!.spend]
+type WalletAccounts = Readonly<Record<'treasury' | 'spend' | 'transit', readonly bigint[]>>
+
+async function findWalletAccounts(client: ClientBase): Promise<WalletAccounts> {
+  const { rows } = await client.query<WalletAccounts>(WALLET_ACCOUNTS)
+  return rows[0]!
+}
+
+/** Reads the last entry copied of each shard. */
+async function readCursors(client: ClientBase): Promise<ReadonlyMap<number, bigint>> {
+  const { rows } = await client.query<{ shard: number; seq: bigint }>(
+    'SELECT shard, seq FROM hub.cursor WHERE name = $1',
+    [CURSOR],
+  )
+  return new Map(rows.map(({ shard, seq }) => [shard, seq]))
 }
 
 /** Malformed hashes, addresses and numbers in `meta` become null. */
@@ -76,14 +96,14 @@ const COPY_ENTRIES = `
     substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint,
     substring(j.meta ->> 'exception' FROM '^[0-9]{1,18}$')::bigint,
     j.at
-  FROM (${WALLET_ACCOUNTS}) a, ledger.journal j
+  FROM ledger.journal j
   JOIN ledger.kind k ON k.id = j.kind
   CROSS JOIN LATERAL (
-    SELECT CASE WHEN u.account = ANY (a.spend) THEN 'spend' ELSE 'treasury' END AS wallet,
+    SELECT CASE WHEN u.account = ANY ($5::bigint[]) THEN 'spend' ELSE 'treasury' END AS wallet,
       -sum(u.amount)::bigint AS amount,
-      coalesce(-sum(u.amount) FILTER (WHERE u.account = ANY (a.transit)), 0)::bigint AS transit
+      coalesce(-sum(u.amount) FILTER (WHERE u.account = ANY ($6::bigint[])), 0)::bigint AS transit
     FROM unnest(j.accounts, j.amounts) u(account, amount)
-    WHERE u.account = ANY (a.treasury || a.spend) GROUP BY 1) m
+    WHERE u.account = ANY ($4::bigint[] || $5::bigint[]) GROUP BY 1) m
   WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${FIRST_SINGLE_STEP_KIND}
     AND (m.amount <> 0 OR m.transit <> 0)
   ORDER BY j.seq`

@@ -69,33 +69,46 @@ export class AccountStatus {
    * Caps the credits of a main key at what the limits of a sub-key leave, unless the sub-key may
    * see its main key.
    */
-  cap({ limits, seesMainKey }: Spender, balance: Micros, now: Date): Micros | Promise<Micros> {
+  cap(
+    { credits, limits, seesMainKey }: Spender,
+    balance: Micros,
+    now: Date,
+  ): Micros | Promise<Micros> {
     const caps = seesMainKey ? [] : allowancesOf(limits, now)
-    return caps.length === 0 ? balance : this.#least(balance, caps)
+    return caps.length === 0 ? balance : this.#least(balance, caps, credits.shard)
   }
 
-  async #least(balance: Micros, caps: readonly AllowanceCap[]): Promise<Micros> {
-    const left = await this.remainingAllowances(caps)
+  async #least(balance: Micros, caps: readonly AllowanceCap[], shard: number): Promise<Micros> {
+    const left = await this.remainingAllowances(caps, shard)
     return left.reduce((least, each) => (each < least ? each : least), balance) as Micros
   }
 
-  /** Returns what is left of allowances; all of those that are not granted yet. */
-  async remainingAllowances(caps: readonly AllowanceCap[]): Promise<readonly bigint[]> {
+  /**
+   * Returns what is left of allowances; all of those that are not granted yet.
+   * @param shard shard of the key's credits
+   */
+  async remainingAllowances(
+    caps: readonly AllowanceCap[],
+    shard: number,
+  ): Promise<readonly bigint[]> {
     const { rows } = await this.#pool.query<{ code: string; balance: bigint }>(
       `SELECT a.code, b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-       WHERE a.code = ANY ($1)`,
-      [caps.map(({ account }) => account)],
+       WHERE a.code = ANY ($1) AND b.shard = $2`,
+      [caps.map(({ account }) => account), shard],
     )
     const known = new Map(rows.map(({ code, balance }) => [code, balance]))
     return caps.map(({ account, cap }) => known.get(account) ?? cap)
   }
 
-  /** Returns the rest of a quota or allowance; undefined if it has not been granted yet. */
-  async remainingUnits(code: Account): Promise<bigint | undefined> {
+  /**
+   * Returns the rest of a quota or allowance; undefined if it has not been granted yet.
+   * @param shard shard of the principal
+   */
+  async remainingUnits(code: Account, shard: number): Promise<bigint | undefined> {
     const { rows } = await this.#pool.query<{ balance: bigint }>(
       `SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-       WHERE a.code = $1`,
-      [code],
+       WHERE a.code = $1 AND b.shard = $2`,
+      [code, shard],
     )
     return rows[0]?.balance
   }

@@ -39,17 +39,24 @@ export interface ExternalSale {
 const AUTHOR = 'recover-calls'
 const REASON = 'the response was lost with the hub'
 
+/** Reads what the journal charged for a call on a shard, as JSON. */
+const READ_SETTLED = `
+  SELECT coalesce(json_agg(json_build_object('id', s.id, 'asset', s.asset, 'amount', s.amount,
+    'endpoint', s.endpoint, 'price_version', s.price_version, 'owner', a.code)), '[]')::text
+    AS settled
+  FROM ledger.journal s JOIN ledger.account a ON a.id = s.owner
+  WHERE s.shard = $1 AND s.owner = $2 AND s.id = $3 AND s.phase = 2 AND s.kind = 2`
+
 const FIND_CHARGE = `
   SELECT CASE s.asset WHEN 3 THEN 'free' ELSE 'credits' END AS source,
     CASE s.asset WHEN 3 THEN 0 ELSE s.amount END AS charged,
-    CASE s.asset WHEN 3 THEN s.amount END AS "freeUnits", a.code AS owner, NULL AS payer,
+    CASE s.asset WHEN 3 THEN s.amount END AS "freeUnits", s.owner, NULL AS payer,
     s.id AS entry, s.endpoint, s.price_version AS "priceVersion", p.transaction,
     CASE WHEN p.call IS NOT NULL THEN json_build_object('url', p.url, 'pay_to', p.payee,
       'nonce', p.nonce, 'upstream_status', p.status) END AS sale
-  FROM ledger.journal s JOIN ledger.account a ON a.id = s.owner
+  FROM json_to_recordset($2::json) s(id uuid, asset smallint, amount bigint, endpoint integer,
+    price_version integer, owner text)
   LEFT JOIN hub.payment_intent p ON p.call = s.id
-  WHERE s.owner IN (SELECT o.owner FROM ledger.owners_of($1) o) AND s.id = $1 AND s.phase = 2
-    AND s.kind = 2
   UNION ALL
   SELECT 'x402', c.amount, NULL, NULL, 'x402:' || c.payer, c.id, 0, 0, c.transaction, NULL
   FROM hub.payment_claim c
@@ -68,7 +75,21 @@ export class CallCharges {
 
   /** Finds what a call was charged; undefined if it was not. */
   async find(call: string): Promise<CallCharge | undefined> {
-    const { rows } = await this.#pool.query<CallCharge>(FIND_CHARGE, [call])
+    const { rows: owners } = await this.#pool.query<{ owner: bigint; shard: number }>(
+      'SELECT DISTINCT owner, shard FROM ledger.owners_of($1)',
+      [call],
+    )
+    let settled = '[]'
+    for (const { owner, shard } of owners) {
+      if (settled !== '[]') break
+      const { rows } = await this.#pool.query<{ settled: string }>(READ_SETTLED, [
+        shard,
+        owner,
+        call,
+      ])
+      settled = rows[0]!.settled
+    }
+    const { rows } = await this.#pool.query<CallCharge>(FIND_CHARGE, [call, settled])
     return rows[0]
   }
 

@@ -7,16 +7,17 @@ import type { SpendingRange } from './spending.ts'
  * Accounts: 1 commission, 9 receivables from providers, which include the provider's part of a
  * refund after a payout. `rounding` is what was not charged because commission is rounded down.
  */
-const ADD_EARNINGS = `
+const SUM_EARNINGS = `
   WITH entry AS MATERIALIZED (
     SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.bps, j.accounts, j.amounts,
-      (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= r.since AS rounds,
+      (j.at AT TIME ZONE 'UTC')::date AS day, j.at >= $4 AS rounds,
       (j.meta ->> 'bps')::integer AS sale_bps
-    FROM ledger.journal j CROSS JOIN hub.commission_rounding r
+    FROM ledger.journal j
     WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 43, 44)
-  ), part(account, day, calls, gross, commission, refunded, rounding) AS (
-    SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0,
-        coalesce(sum(e.amount % 10000 * e.bps % 10000) FILTER (WHERE e.rounds), 0)
+  ), part AS (
+    SELECT e.payee AS account, e.day, count(*) AS calls, sum(e.amount) AS gross,
+        sum(e.fee) AS commission, 0 AS refunded,
+        coalesce(sum(e.amount % 10000 * e.bps % 10000) FILTER (WHERE e.rounds), 0) AS rounding
       FROM entry e WHERE e.kind = 2 AND e.amount > 0 GROUP BY 1, 2
     UNION ALL
     SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0,
@@ -29,7 +30,7 @@ const ADD_EARNINGS = `
       WHERE e.kind = 18 AND u.amount > 0 AND u.account <> 1
     UNION ALL
     SELECT c.payee, e.day, 0, 0, 0, -u.amount, 0 FROM entry e
-      JOIN ledger.journal c ON c.owner = e.owner AND c.id = e.id AND c.phase = 2
+      JOIN ledger.journal c ON c.shard = $1 AND c.owner = e.owner AND c.id = e.id AND c.phase = 2
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
       WHERE e.kind = 29 AND u.account IN (c.payee, 9)
     UNION ALL
@@ -40,12 +41,12 @@ const ADD_EARNINGS = `
     SELECT c.account, e.day, 0, 0, 0, 0, 10000 * f.fee - f.price::numeric * c.bps FROM entry e
       JOIN LATERAL (
         SELECT j.payee AS account, j.bps FROM ledger.journal j
-          JOIN hub.commission_rounding r ON j.at >= r.since
-          WHERE e.kind = 29 AND j.owner = e.owner AND j.id = e.id AND j.phase = 2
+          WHERE e.kind = 29 AND j.shard = $1 AND j.owner = e.owner AND j.id = e.id AND j.phase = 2
+            AND j.at >= $4
         UNION ALL
         SELECT j.owner, (j.meta ->> 'bps')::integer FROM ledger.journal j
-          JOIN hub.commission_rounding r ON j.at >= r.since
-          WHERE e.kind = 43 AND j.owner = e.owner AND j.id = e.id AND j.phase = 0
+          WHERE e.kind = 43 AND j.shard = $1 AND j.owner = e.owner AND j.id = e.id AND j.phase = 0
+            AND j.at >= $4
       ) c ON c.bps > 0
       CROSS JOIN LATERAL (SELECT sum(u.amount) FILTER (WHERE u.amount > 0) AS price,
           coalesce(-sum(u.amount) FILTER (WHERE u.account = 1), 0) AS fee
@@ -54,21 +55,47 @@ const ADD_EARNINGS = `
     UNION ALL
     SELECT e.owner, e.day, 0, 0, e.amounts[2], 0, 0 FROM entry e WHERE e.kind = 44
   )
-  INSERT INTO hub.earning AS s
-  SELECT p.account, p.day, sum(p.calls), sum(p.gross), sum(p.commission), sum(p.refunded),
-    sum(p.rounding)
+  SELECT p.account::text, p.day::text, sum(p.calls)::text AS calls, sum(p.gross)::text AS gross,
+    sum(p.commission)::text AS commission, sum(p.refunded)::text AS refunded,
+    sum(p.rounding)::text AS rounding
   FROM part p JOIN ledger.account a ON a.id = p.account AND a.code LIKE 'liabilities:providers:%'
-  GROUP BY 1, 2 ORDER BY 1, 2
+  GROUP BY 1, 2`
+
+const ADD_EARNINGS = `
+  INSERT INTO hub.earning AS s
+  SELECT * FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[],
+    $6::bigint[], $7::bigint[]) ORDER BY 1, 2
   ON CONFLICT (account, day) DO UPDATE SET calls = s.calls + excluded.calls,
     gross = s.gross + excluded.gross, commission = s.commission + excluded.commission,
     refunded = s.refunded + excluded.refunded, rounding = s.rounding + excluded.rounding`
+
+const EARNING_COLUMNS = [
+  'account',
+  'day',
+  'calls',
+  'gross',
+  'commission',
+  'refunded',
+  'rounding',
+] as const
+type EarningRow = Readonly<Record<(typeof EARNING_COLUMNS)[number], string>>
 
 /** Aggregates earnings of providers by service and UTC day. */
 export const earningsSubscriber: Subscriber = {
   name: 'earnings',
   tables: ['hub.earning'],
   async handle(client, { shard, from, to }) {
-    await client.query({ name: 'earnings.add', text: ADD_EARNINGS, values: [shard, from, to] })
+    const { rows: since } = await client.query<{ at: string }>(
+      'SELECT since::text AS at FROM hub.commission_rounding',
+    )
+    const { rows } = await client.query<EarningRow>({
+      name: 'earnings.sum',
+      text: SUM_EARNINGS,
+      values: [shard, from, to, since[0]!.at],
+    })
+    if (rows.length === 0) return
+    const values = EARNING_COLUMNS.map((column) => rows.map((row) => row[column]))
+    await client.query({ name: 'earnings.add', text: ADD_EARNINGS, values })
   },
 }
 

@@ -73,7 +73,7 @@ const ENTRIES: Readonly<Record<HistoryView, { readonly sql: string; readonly whe
     sql: `CROSS JOIN LATERAL (SELECT (array_agg(x ORDER BY x.seq DESC))[1] AS last,
         array_agg(x) AS entries FROM ledger.journal x WHERE x.owner = j.owner AND x.id = j.id
         AND (j.phase = 1 OR x.phase = j.phase)) c`,
-    where: `AND (j.phase = 1 OR NOT EXISTS (SELECT FROM ledger.journal h
+    where: `AND (j.phase = 1 OR NOT EXISTS (SELECT 1 FROM ledger.journal h
       WHERE h.owner = j.owner AND h.id = j.id AND h.phase = 1))`,
   },
 }

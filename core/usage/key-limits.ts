@@ -115,13 +115,14 @@ async function adjustAllowance(
 }
 
 /** Units granted to an allowance, less those withdrawn, and what is left of them. */
-async function readAllowance(client: PoolClient, { id }: AccountRef) {
+async function readAllowance(client: PoolClient, { id, shard }: AccountRef) {
   const { rows } = await client.query<{ granted: bigint; left: bigint }>(
     `SELECT (SELECT coalesce(sum(l.amount), 0)::bigint FROM ledger.journal j
-         CROSS JOIN LATERAL ledger.legs(j) l WHERE j.owner = $1 AND l.account = $1) AS granted,
+         CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+         WHERE j.shard = $2 AND j.owner = $1 AND l.account = $1) AS granted,
        (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b
-         WHERE b.account = $1) AS left`,
-    [id],
+         WHERE b.account = $1 AND b.shard = $2) AS left`,
+    [id, shard],
   )
   return rows[0]!
 }

@@ -14,29 +14,35 @@ const RECORDED_SECONDS = 120
  */
 export async function recoverCalls(pool: Pool, ledger: Ledger): Promise<void> {
   const charges = new CallCharges(pool, ledger)
-  const { rows: shards } = await pool.query<{ shard: number }>(
-    `WITH new AS (INSERT INTO hub.cursor (name, shard, seq)
-       SELECT $1, shard, seq FROM ledger.head ON CONFLICT DO NOTHING)
-     SELECT shard FROM ledger.head ORDER BY shard`,
-    [CURSOR],
+  const { rows: shards } = await pool.query<{ shard: number; seq: bigint }>(
+    'SELECT shard, seq FROM ledger.head ORDER BY shard',
+  )
+  await pool.query(
+    `INSERT INTO hub.cursor (name, shard, seq)
+     SELECT $1, h.shard, h.seq FROM unnest($2::smallint[], $3::bigint[]) h(shard, seq)
+     ON CONFLICT DO NOTHING`,
+    [CURSOR, shards.map(({ shard }) => shard), shards.map(({ seq }) => seq)],
   )
   for (const { shard } of shards) while (await recoverPage(pool, charges, shard));
 }
 
 /** @returns false if no charge is old enough */
 async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Promise<boolean> {
-  const { rows } = await pool.query<{ seq: bigint; last: bigint | null }>(
-    `SELECT c.seq, (SELECT max(j.seq) FROM ledger.journal j WHERE j.shard = c.shard
-        AND j.seq > c.seq AND j.seq <= c.seq + $3
-        AND j.at < now() - make_interval(secs => $4)) AS last
-     FROM hub.cursor c WHERE c.name = $1 AND c.shard = $2`,
-    [CURSOR, shard, PAGE_MAX, RECORDED_SECONDS],
+  const { rows: cursors } = await pool.query<{ seq: bigint }>(
+    'SELECT seq FROM hub.cursor WHERE name = $1 AND shard = $2',
+    [CURSOR, shard],
   )
-  const { seq, last } = rows[0]!
+  const { seq } = cursors[0]!
+  const { rows } = await pool.query<{ last: bigint | null }>(
+    `SELECT max(j.seq) AS last FROM ledger.journal j WHERE j.shard = $1
+       AND j.seq > $2 AND j.seq <= $2 + $3::bigint AND j.at < now() - make_interval(secs => $4)`,
+    [shard, seq, PAGE_MAX, RECORDED_SECONDS],
+  )
+  const last = rows[0]?.last ?? null
   if (last === null) return false
-  await pool.query(RECORD_CALLS, [shard, seq, last])
-  const { rows: lost } = await pool.query<{ call: string }>(FIND_LOST, [shard, seq, last])
-  for (const { call } of lost) {
+  const charged = await readCharged(pool, shard, seq, last)
+  await recordMissing(pool, shard, charged)
+  for (const call of await findLost(pool, shard, charged)) {
     const charge = await charges.find(call)
     if (charge) await charges.giveBack(call, charge)
   }
@@ -48,24 +54,71 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
   return true
 }
 
-/**
- * Charged calls of a page without a record. A native call is lost if a repetition would get its
- * response, which is neither stored nor, without a record, delivered: see `signReceipt`. Stored
- * responses are deleted after a day, so older calls are not lost. Kind 2: settled; asset 3: a free
- * call.
- */
-const UNRECORDED = `
-  SELECT j.id, j.at, j.asset, j.amount, j.endpoint, j.price_version, a.code, p.status AS upstream,
-    CASE WHEN EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = j.id) THEN 'delivered'
-      WHEN p.call IS NOT NULL THEN 'taken'
-      WHEN j.at > now() - interval '20 hours' AND EXISTS (SELECT FROM hub.idempotent_call i
-        WHERE i.id = j.id AND i.call = j.id OR i.call = j.id AND i.call <> i.id) THEN 'failed'
-      ELSE 'delivered' END AS outcome
-  FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
-  LEFT JOIN hub.payment_intent p ON p.call = j.id
-  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind = 2 AND j.amount > 0
-    AND NOT EXISTS (SELECT FROM hub.call c WHERE c.id = j.id)`
+/** Returns the ids of the charged calls of a page. Kind 2: settled. */
+async function readCharged(
+  pool: Pool,
+  shard: number,
+  after: bigint,
+  last: bigint,
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT j.id FROM ledger.journal j
+     WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind = 2 AND j.amount > 0`,
+    [shard, after, last],
+  )
+  return rows.map(({ id }) => id)
+}
 
+/** Records those of the calls that have no record. */
+async function recordMissing(pool: Pool, shard: number, calls: readonly string[]): Promise<void> {
+  const { rows: missing } = await pool.query<{ id: string }>(
+    `SELECT u.id FROM unnest($1::uuid[]) u(id)
+     WHERE NOT EXISTS (SELECT 1 FROM hub.call c WHERE c.id = u.id)`,
+    [calls],
+  )
+  if (missing.length === 0) return
+  const { rows } = await pool.query<{ charges: string }>(READ_CHARGES, [
+    shard,
+    missing.map(({ id }) => id),
+  ])
+  await pool.query(RECORD_CALLS, [rows[0]!.charges])
+}
+
+/** Returns the lost ones of the calls whose charge was not given back. */
+async function findLost(
+  pool: Pool,
+  shard: number,
+  calls: readonly string[],
+): Promise<readonly string[]> {
+  const { rows: lost } = await pool.query<{ id: string }>(
+    `SELECT id FROM hub.call
+     WHERE id = ANY ($1) AND reason = 'response_lost' AND outcome = 'failed'`,
+    [calls],
+  )
+  if (lost.length === 0) return []
+  const { rows: open } = await pool.query<{ id: string }>(
+    `SELECT j.id FROM ledger.journal j
+     WHERE j.shard = $1 AND j.id = ANY ($2) AND j.kind = 2 AND NOT EXISTS (SELECT 1
+       FROM ledger.journal r
+       WHERE r.shard = $1 AND r.owner = j.owner AND r.id = j.id AND r.phase = 3)`,
+    [shard, lost.map(({ id }) => id)],
+  )
+  return open.map(({ id }) => id)
+}
+
+/** Reads charges as JSON. Kind 2: settled. */
+const READ_CHARGES = `
+  SELECT coalesce(json_agg(json_build_object('id', j.id, 'at', j.at, 'asset', j.asset,
+    'amount', j.amount, 'endpoint', j.endpoint, 'price_version', j.price_version,
+    'code', a.code)), '[]')::text AS charges
+  FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
+  WHERE j.shard = $1 AND j.id = ANY ($2) AND j.kind = 2 AND j.amount > 0`
+
+/**
+ * Records charges. A native call is lost if a repetition would get its response, which is neither
+ * stored nor, without a record, delivered: see `signReceipt`. Stored responses are deleted after a
+ * day, so older calls are not lost. Asset 3: a free call.
+ */
 const RECORD_CALLS = `
   INSERT INTO hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
     source, charged, outcome, status, latency_ms, reason, entry)
@@ -76,15 +129,15 @@ const RECORD_CALLS = `
     CASE u.outcome WHEN 'delivered' THEN 200 WHEN 'taken' THEN coalesce(u.upstream, 502)
       ELSE 410 END, 0,
     CASE WHEN u.outcome <> 'delivered' THEN 'response_lost' END, u.id
-  FROM (${UNRECORDED}) u
+  FROM (SELECT j.*, p.status AS upstream,
+      CASE WHEN EXISTS (SELECT 1 FROM hub.kept_answer k WHERE k.id = j.id) THEN 'delivered'
+        WHEN p.call IS NOT NULL THEN 'taken'
+        WHEN j.at > now() - interval '20 hours' AND EXISTS (SELECT 1 FROM hub.idempotent_call i
+          WHERE i.id = j.id AND i.call = j.id OR i.call = j.id AND i.call <> i.id) THEN 'failed'
+        ELSE 'delivered' END AS outcome
+    FROM json_to_recordset($1::json) j(id uuid, at timestamptz, asset smallint, amount bigint,
+      endpoint integer, price_version integer, code text)
+    LEFT JOIN hub.payment_intent p ON p.call = j.id) u
   JOIN hub.endpoint e ON e.id = u.endpoint
   LEFT JOIN hub.api_key k ON u.asset <> 3 AND k.id = split_part(u.code, ':', 3)
   ON CONFLICT (id) DO NOTHING`
-
-/** Lost calls of a page whose charge was not given back. */
-const FIND_LOST = `
-  SELECT j.id AS call FROM ledger.journal j
-  JOIN hub.call c ON c.id = j.id AND c.reason = 'response_lost' AND c.outcome = 'failed'
-  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind = 2 AND j.amount > 0
-    AND NOT EXISTS (SELECT FROM ledger.journal r
-      WHERE r.owner = j.owner AND r.id = j.id AND r.phase = 3)`

@@ -23,11 +23,12 @@ export interface SpendingTotals {
  * have the id of their call. Assets: 1 USDC, 3 FREECALL. The payer is the third part of the account
  * code.
  */
-const ADD_SPENDING = `
+const SUM_SPENDING = `
   WITH part AS (
     SELECT j.owner, (j.at AT TIME ZONE 'UTC')::date AS day,
       coalesce(CASE WHEN j.kind IN (20, 29) THEN (SELECT c.endpoint FROM ledger.journal c
-        WHERE c.owner = j.owner AND c.id = j.id AND c.phase = 2) END, j.endpoint) AS endpoint,
+        WHERE c.shard = $1 AND c.owner = j.owner AND c.id = j.id AND c.phase = 2) END, j.endpoint)
+        AS endpoint,
       count(*) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS calls,
       sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS charged,
       count(*) FILTER (WHERE j.kind = 2 AND j.asset = 3) AS free_calls,
@@ -39,24 +40,47 @@ const ADD_SPENDING = `
     WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 3, 4, 20, 29)
     GROUP BY 1, 2, 3
   )
-  INSERT INTO hub.spending AS s
-  SELECT split_part(a.code, ':', 3), p.day, p.endpoint, sum(p.calls), coalesce(sum(p.charged), 0),
-    coalesce(sum(p.free_calls), 0), sum(p.failed), coalesce(sum(p.released), 0),
-    coalesce(sum(p.refunded), 0)
+  SELECT split_part(a.code, ':', 3) AS payer, p.day::text, p.endpoint, sum(p.calls)::text AS calls,
+    coalesce(sum(p.charged), 0)::text AS charged,
+    coalesce(sum(p.free_calls), 0)::text AS "freeCalls",
+    sum(p.failed)::text AS failed, coalesce(sum(p.released), 0)::text AS released,
+    coalesce(sum(p.refunded), 0)::text AS refunded
   FROM part p
   JOIN ledger.account a ON a.id = p.owner AND a.code ~ '^liabilities:(agents|free-calls):'
-  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+  GROUP BY 1, 2, 3`
+
+const ADD_SPENDING = `
+  INSERT INTO hub.spending AS s
+  SELECT * FROM unnest($1::text[], $2::date[], $3::integer[], $4::bigint[], $5::bigint[],
+    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) ORDER BY 1, 2, 3
   ON CONFLICT (payer, day, endpoint) DO UPDATE SET calls = s.calls + excluded.calls,
     charged = s.charged + excluded.charged, free_calls = s.free_calls + excluded.free_calls,
     failed = s.failed + excluded.failed, released = s.released + excluded.released,
     refunded = s.refunded + excluded.refunded`
+
+const SPENDING_COLUMNS = [
+  'payer',
+  'day',
+  'endpoint',
+  'calls',
+  'charged',
+  'freeCalls',
+  'failed',
+  'released',
+  'refunded',
+] as const
+type SpendingRow = Readonly<Record<(typeof SPENDING_COLUMNS)[number], string | number>>
 
 /** Aggregates credits spent per key, and free calls per principal, by day and endpoint. */
 export const spendingSubscriber: Subscriber = {
   name: 'spending',
   tables: ['hub.spending'],
   async handle(client, { shard, from, to }) {
-    await client.query({ name: 'spending.add', text: ADD_SPENDING, values: [shard, from, to] })
+    const read = { name: 'spending.sum', text: SUM_SPENDING, values: [shard, from, to] }
+    const { rows } = await client.query<SpendingRow>(read)
+    if (rows.length === 0) return
+    const values = SPENDING_COLUMNS.map((column) => rows.map((row) => row[column]))
+    await client.query({ name: 'spending.add', text: ADD_SPENDING, values })
   },
 }
 

@@ -20,35 +20,68 @@ export async function emitLowBalance(client: PoolClient, fall: LowBalance): Prom
 }
 
 /**
- * Emits `call.refunded` for entry kinds that return money to the credits of a key: 3 released,
- * 4 expired, 20 payment that the seller never settled, 29 reversed. The last two have the id of
- * their call.
+ * Entries of a page that return money to the credits of a key: 3 released, 4 expired, 20 payment
+ * that the seller never settled, 29 reversed. The last two have the id of their call.
  */
+const FIND_REFUNDS = `
+  SELECT j.id, j.kind, split_part(a.code, ':', 3) AS key,
+    coalesce(c.endpoint, j.endpoint) AS endpoint,
+    l.amount::text
+  FROM ledger.journal j
+  JOIN ledger.account a ON a.id = j.owner AND j.asset = 1
+  LEFT JOIN ledger.journal c ON j.kind IN (20, 29) AND c.shard = $1 AND c.owner = j.owner
+    AND c.id = j.id AND c.phase = 2
+  CROSS JOIN LATERAL (SELECT sum(amount)::bigint AS amount
+    FROM ledger.legs(ROW(j.*)::ledger.journal) WHERE account = j.owner) l
+  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (3, 4, 20, 29) AND l.amount > 0
+  ORDER BY j.seq`
+
+/** Emits `call.refunded` for rows of `FIND_REFUNDS`. */
 const EMIT_REFUNDS = `
   SELECT hub.emit(k.principal, 'call.refunded', jsonb_build_object('call_id', j.id, 'key_id', k.id,
       'service', e.service, 'endpoint', e.method || ' ' || e.path,
-      'amount_microdollars', l.amount,
+      'amount_microdollars', j.amount,
       'reason', CASE j.kind WHEN 3 THEN 'failed' WHEN 4 THEN 'expired' WHEN 20 THEN 'never_taken'
         ELSE 'reversed' END))
-  FROM ledger.journal j
-  JOIN ledger.account a ON a.id = j.owner AND j.asset = 1
-  JOIN hub.api_key k ON k.id = split_part(a.code, ':', 3)
-  LEFT JOIN ledger.journal c ON j.kind IN (20, 29) AND c.owner = j.owner AND c.id = j.id
-    AND c.phase = 2
-  LEFT JOIN hub.endpoint e ON e.id = coalesce(c.endpoint, j.endpoint)
-  CROSS JOIN LATERAL (SELECT sum(amount)::bigint AS amount FROM ledger.legs(j)
-    WHERE account = j.owner) l
-  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (3, 4, 20, 29) AND l.amount > 0
-  ORDER BY j.seq`
+  FROM ROWS FROM (json_to_recordset($1) AS (id uuid, kind smallint, key text, endpoint integer,
+    amount bigint)) WITH ORDINALITY j(id, kind, key, endpoint, amount, n)
+  JOIN hub.api_key k ON k.id = j.key
+  LEFT JOIN hub.endpoint e ON e.id = j.endpoint ORDER BY j.n`
+
+/** Changes of a page that raise the debt of a provider, with its debt. */
+const FIND_DEBTS = `
+  SELECT d.provider, d.id, d.amount::text FROM ledger.debt_change d
+  WHERE d.shard = $1 AND d.seq BETWEEN $2 AND $3 AND d.amount > 0 ORDER BY d.seq`
+
+const SUM_DEBTS = `
+  SELECT d.provider, sum(d.amount)::text AS debt FROM ledger.debt_change d
+  WHERE d.provider = ANY ($1) GROUP BY d.provider`
 
 /** Emits `earnings.owed` to the owners of providers whose debt rose by an entry. */
 const EMIT_DEBTS = `
   SELECT hub.emit(p.owner, 'earnings.owed', jsonb_build_object('provider_id', p.id,
-      'entry_id', d.id, 'amount_microdollars', d.amount,
-      'debt_microdollars', (SELECT sum(o.amount)::bigint FROM ledger.debt_change o
-        WHERE o.provider = p.id)))
-  FROM ledger.debt_change d JOIN hub.provider p ON p.id = d.provider AND p.owner IS NOT NULL
-  WHERE d.shard = $1 AND d.seq BETWEEN $2 AND $3 AND d.amount > 0 ORDER BY d.seq`
+      'entry_id', d.id, 'amount_microdollars', d.amount, 'debt_microdollars', d.debt))
+  FROM ROWS FROM (json_to_recordset($1) AS (provider text, id uuid, amount bigint, debt bigint))
+    WITH ORDINALITY d(provider, id, amount, debt, n)
+  JOIN hub.provider p ON p.id = d.provider AND p.owner IS NOT NULL ORDER BY d.n`
+
+async function emitRefunds(client: PoolClient, page: readonly unknown[]): Promise<void> {
+  const find = { name: 'webhook-refunds.find', text: FIND_REFUNDS, values: [...page] }
+  const { rows } = await client.query(find)
+  if (rows.length > 0) await client.query(EMIT_REFUNDS, [JSON.stringify(rows)])
+}
+
+async function emitDebts(client: PoolClient, page: readonly unknown[]): Promise<void> {
+  const find = { name: 'webhook-refunds.debts', text: FIND_DEBTS, values: [...page] }
+  const { rows } = await client.query<{ provider: string }>(find)
+  if (rows.length === 0) return
+  const { rows: sums } = await client.query<{ provider: string; debt: string }>(SUM_DEBTS, [
+    rows.map(({ provider }) => provider),
+  ])
+  const debts = new Map(sums.map(({ provider, debt }) => [provider, debt]))
+  const found = rows.map((row) => ({ ...row, debt: debts.get(row.provider) ?? '0' }))
+  await client.query(EMIT_DEBTS, [JSON.stringify(found)])
+}
 
 /** Emits `call.refunded` and `earnings.owed`; has no tables. */
 export const refundSubscriber: Subscriber = {
@@ -56,8 +89,7 @@ export const refundSubscriber: Subscriber = {
   tables: [],
   async handle(client, { shard, from, to, replay }) {
     if (replay) return
-    const values = [shard, from, to]
-    await client.query({ name: 'webhook-refunds.tell', text: EMIT_REFUNDS, values })
-    await client.query({ name: 'webhook-refunds.debts', text: EMIT_DEBTS, values })
+    await emitRefunds(client, [shard, from, to])
+    await emitDebts(client, [shard, from, to])
   },
 }

@@ -37,8 +37,8 @@ export async function openEnvironment({
   resetsChain = false,
 }: EnvironmentOptions): Promise<Environment> {
   const { production, dataDir, databaseUrl: url } = config
-  const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl } = config
-  const logins = url === undefined ? undefined : { url, directUrl, ownerUrl }
+  const { databaseDirectUrl: directUrl, databaseOwnerUrl: ownerUrl, cluster } = config
+  const logins = url === undefined ? undefined : { url, directUrl, ownerUrl, cluster }
   if (production) {
     if (resetsChain)
       throw new ConfigError('--reset-chain is only for a sandbox: this is real money.')

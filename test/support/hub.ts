@@ -46,12 +46,14 @@ export interface TestAgent {
 export async function startTestHub(
   options: {
     readonly plugins?: readonly Plugin[]
+    /** @defaultValue a new database of the shared server */
+    readonly database?: FreshDatabase
     readonly clock?: Clock
     readonly config?: Partial<Config>
     readonly chainIdentity?: ChainIdentity
   } = {},
 ): Promise<TestHub> {
-  const database = await freshDatabase()
+  const database = options.database ?? (await freshDatabase())
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   const lines: string[] = []
   let advancedMs = 0

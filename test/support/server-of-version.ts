@@ -56,8 +56,19 @@ async function newestVersion(name: string, major: string): Promise<string> {
   return newest
 }
 
+export interface ServerOptions {
+  /** More settings, such as `shared_preload_libraries=citus`. */
+  readonly settings?: readonly string[]
+  /** Authentication of local connections. @defaultValue scram-sha-256 */
+  readonly auth?: 'trust' | 'scram-sha-256'
+}
+
 /** Starts a new server of a major version in `dataDir`, which is not durable. */
-export async function startServerOf(version: string, dataDir: string): Promise<EmbeddedServer> {
+export async function startServerOf(
+  version: string,
+  dataDir: string,
+  { settings = [], auth = 'scram-sha-256' }: ServerOptions = {},
+): Promise<EmbeddedServer> {
   const { cluster, user } = await findClusterLocation(dataDir, () => {})
   const found = await findProgramsOf(version)
   const options = { cwd: dataDir, env: ENVIRONMENT, ...(user && { user }) }
@@ -72,7 +83,7 @@ export async function startServerOf(version: string, dataDir: string): Promise<E
       `--pgdata=${cluster}`,
       `--pwfile=${secret}`,
       '--username=postgres',
-      '--auth=scram-sha-256',
+      `--auth=${auth}`,
       '--encoding=UTF8',
       '--locale=C.UTF-8',
       '--no-sync',
@@ -81,7 +92,8 @@ export async function startServerOf(version: string, dataDir: string): Promise<E
   )
   if ((await initdb.exited) !== 0) throw new Error(`initdb failed: ${initdb.tail()}`)
   const port = await freePort()
-  const args = ['-D', cluster, '-p', String(port), ...SETTINGS]
+  const more = settings.flatMap((setting) => ['-c', setting])
+  const args = ['-D', cluster, '-p', String(port), ...SETTINGS, ...more]
   const server = startManagedProcess(programs.postgres, args, options)
   await waitUntilReady(server)
   const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`

@@ -40,7 +40,7 @@ const purchaseSource: ReadSource = async ({ pool }, principals, id) => {
        coalesce(j.meta ->> 'transaction', c.transaction) AS transaction
      FROM ledger.owners_of($1) o JOIN ledger.journal j ON j.shard = o.shard AND j.seq = o.seq
      JOIN ledger.kind e ON e.id = j.kind AND e.event = 'credits.purchased'
-     CROSS JOIN LATERAL ledger.legs(j) l
+     CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
      JOIN hub.api_key k ON k.credits = l.account AND k.parent IS NULL AND k.principal = ANY ($2)
      LEFT JOIN hub.payment_claim c ON c.id = j.id`,
     [id, principals],

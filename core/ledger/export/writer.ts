@@ -165,11 +165,11 @@ async function* closingBalances(
 }
 
 const closingSelect = (spans: string): string => `
-  WITH span(shard, last) AS (VALUES ${spans}), later AS (
+  WITH span AS (SELECT * FROM (VALUES ${spans}) v(shard, last)), later AS (
     SELECT j.shard, l.account, sum(l.amount) AS amount
     FROM span p
     JOIN ledger.journal j ON j.shard = p.shard AND j.seq > p.last
-    CROSS JOIN LATERAL ledger.legs(j) l
+    CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
     GROUP BY j.shard, l.account)
   SELECT a.id, a.code, s.code, sum(b.balance - coalesce(l.amount, 0))
   FROM span p

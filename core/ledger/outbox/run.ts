@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
+import { openWorkerPools } from '../../db/citus/worker-pools.ts'
 import { listenOnChannel } from '../../db/listen.ts'
 import type { Log } from '../../log.ts'
 import { logFailure } from '../../outages.ts'
@@ -31,6 +32,7 @@ export async function runSubscribers(options: RunOptions): Promise<{ stop(): Pro
   const enrolled = await Promise.all(
     subscribers.map(async (each) => ({ subscriber: each, shards: await enroll(pool, each) })),
   )
+  const workers = await openWorkerPools(pool)
   const stopping = new AbortController()
   const { signal } = stopping
   const signals = new Signals()
@@ -42,12 +44,14 @@ export async function runSubscribers(options: RunOptions): Promise<{ stop(): Pro
     onNotify: (shard: string | undefined) => signals.wake(Number(shard)),
     onListening: () => signals.wake(), // entries may have been posted before LISTEN
   }
-  const running = [listenOnChannel(pool, channel, log, signal), ...followers]
+  const listeners = [pool, ...workers].map((each) => listenOnChannel(each, channel, log, signal))
+  const running = [...listeners, ...followers]
   return {
     async stop() {
       stopping.abort()
       signals.wake()
       await Promise.all(running)
+      await Promise.all(workers.map((each) => each.end()))
     },
   }
 }

@@ -33,17 +33,24 @@ export class PageFailed extends Error {
 
 export const PAGE_MAX = 1_000n
 
-/** Forbids sequential scans, which look cheap in a young journal, and expensive plans. */
+/**
+ * Forbids sequential scans, which look cheap in a young journal, and expensive plans. Citus cannot
+ * send generic plans to a node.
+ */
 const PLAN_SETTINGS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
-  SET LOCAL plan_cache_mode = force_generic_plan`
+  SELECT set_config('plan_cache_mode', CASE WHEN to_regclass('pg_catalog.pg_dist_node') IS NULL
+    THEN 'force_generic_plan' ELSE 'auto' END, true)`
 
 /** Creates the cursors of a new subscriber before the first entry. @returns the shards */
 export async function enroll(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
-  const { rows } = await pool.query<{ shard: number }>(
-    `WITH new AS (INSERT INTO hub.cursor (name, shard, seq, replay_to)
-       SELECT $1, shard, 0, seq FROM ledger.head ON CONFLICT DO NOTHING)
-     SELECT shard FROM ledger.head ORDER BY shard`,
-    [name],
+  const { rows } = await pool.query<{ shard: number; seq: bigint }>(
+    'SELECT shard, seq FROM ledger.head ORDER BY shard',
+  )
+  await pool.query(
+    `INSERT INTO hub.cursor (name, shard, seq, replay_to)
+     SELECT $1, h.shard, 0, h.seq FROM unnest($2::smallint[], $3::bigint[]) h(shard, seq)
+     ON CONFLICT DO NOTHING`,
+    [name, rows.map(({ shard }) => shard), rows.map(({ seq }) => seq)],
   )
   return rows.map(({ shard }) => shard)
 }
@@ -68,15 +75,15 @@ export function advance(
   { pageMax = PAGE_MAX, wait = false }: AdvanceOptions = {},
 ): Promise<bigint> {
   const handleNext = async (client: PoolClient): Promise<bigint> => {
-    const { rows } = await client.query<CursorState>(
-      `SELECT c.seq, c.replay_to AS "replayTo", h.seq AS head
-       FROM hub.cursor c JOIN ledger.head h ON h.shard = c.shard
-       WHERE c.name = $1 AND c.shard = $2 FOR UPDATE OF c ${wait ? '' : 'SKIP LOCKED'}`,
+    const { rows } = await client.query<Cursor>(
+      `SELECT seq, replay_to AS "replayTo" FROM hub.cursor
+       WHERE name = $1 AND shard = $2 FOR UPDATE ${wait ? '' : 'SKIP LOCKED'}`,
       [subscriber.name, shard],
     )
     const [cursor] = rows
-    if (!cursor || cursor.seq >= cursor.head) return 0n
-    const page = { shard, ...nextPage(cursor, pageMax) }
+    const head = cursor && (await readHead(client, shard))
+    if (!cursor || head === undefined || cursor.seq >= head) return 0n
+    const page = { shard, ...nextPage(cursor, head, pageMax) }
     await subscriber.handle(client, page).catch((cause) => {
       throw new PageFailed(subscriber.name, page, cause)
     })
@@ -90,14 +97,21 @@ export function advance(
   return inTransaction(pool, handleNext, PLAN_SETTINGS)
 }
 
-interface CursorState {
+interface Cursor {
   readonly seq: bigint
   readonly replayTo: bigint
-  readonly head: bigint
+}
+
+async function readHead(client: PoolClient, shard: number): Promise<bigint | undefined> {
+  const { rows } = await client.query<{ seq: bigint }>(
+    'SELECT seq FROM ledger.head WHERE shard = $1',
+    [shard],
+  )
+  return rows[0]?.seq
 }
 
 /** A page is a replay as a whole or not at all. Sequence numbers have no gaps. */
-function nextPage({ seq, replayTo, head }: CursorState, pageMax: bigint): Omit<Page, 'shard'> {
+function nextPage({ seq, replayTo }: Cursor, head: bigint, pageMax: bigint): Omit<Page, 'shard'> {
   const replay = seq < replayTo
   const end = lesser(seq + pageMax, head)
   return { from: seq + 1n, to: replay ? lesser(end, replayTo) : end, replay }
@@ -163,11 +177,17 @@ export interface Lag {
 }
 
 export async function subscriberLags(pool: Pool): Promise<readonly Lag[]> {
-  const { rows } = await pool.query<Lag>(
-    `SELECT c.name, c.shard, h.seq - c.seq AS behind FROM hub.cursor c
-     JOIN ledger.head h ON h.shard = c.shard ORDER BY c.name, c.shard`,
+  const { rows: cursors } = await pool.query<{ name: string; shard: number; seq: bigint }>(
+    'SELECT name, shard, seq FROM hub.cursor ORDER BY name, shard',
   )
-  return rows
+  const { rows: heads } = await pool.query<{ shard: number; seq: bigint }>(
+    'SELECT shard, seq FROM ledger.head',
+  )
+  const ends = new Map(heads.map(({ shard, seq }) => [shard, seq]))
+  return cursors.flatMap(({ name, shard, seq }) => {
+    const end = ends.get(shard)
+    return end === undefined ? [] : [{ name, shard, behind: end - seq }]
+  })
 }
 
 const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)

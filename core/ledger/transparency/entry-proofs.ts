@@ -40,17 +40,21 @@ async function findSignedShard(
   pool: Pick<Pool, 'query'>,
   shard: number,
 ): Promise<readonly SignedShard[]> {
+  const { rows: trees } = await pool.query<{ size: bigint }>(
+    'SELECT t.size FROM ledger.tree t WHERE t.shard = $1',
+    [shard],
+  )
   const { rows } = await pool.query<{ note: string; index: bigint; heads: string }>(
     `SELECT s.note, s.index, ${COSIGNED_NOTE} AS heads
      FROM ledger.heads_checkpoint h CROSS JOIN LATERAL (
        SELECT s.note, s.index FROM ledger.signed_head s
        WHERE s.shard = $1 AND s.index < h.size
-         AND s.seq <= (SELECT t.size FROM ledger.tree t WHERE t.shard = $1)
+         AND s.seq <= $2
        ORDER BY s.seq DESC, s.audit DESC LIMIT 1) s
      WHERE h.size IN ((SELECT max(size) FROM ledger.heads_checkpoint),
        (SELECT max(size) FROM ledger.cosignature))
      ORDER BY h.size DESC`,
-    [shard],
+    [shard, trees[0]?.size ?? 0n],
   )
   return rows.flatMap(({ note, index, heads: headsNote }) => {
     const [signed, heads] = [signedTreeOf(note, shard), signedTreeOf(headsNote, HEADS)]

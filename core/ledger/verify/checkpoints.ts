@@ -143,33 +143,57 @@ export class CheckpointVerifier {
   }
 
   async #readStates(notes: readonly Note[]): Promise<readonly SignedState[]> {
-    const { rows } = await this.#client.query<SignedState>(
-      `SELECT s.hash AS sealed, a.hash AS audited, EXISTS (SELECT FROM ledger.checkpoint c
-         WHERE c.shard = w.shard AND c.seq = w.seq AND c.audit = w.audit) AS "isStored"
-       FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
-         w(shard, seq, audit, n)
-       LEFT JOIN ledger.seal s ON s.shard = w.shard AND s.seq_to = w.seq
-       LEFT JOIN hub.audit a ON a.seq = w.audit ORDER BY w.n`,
-      [
-        notes.map(({ shard }) => shard),
-        notes.map(({ seq }) => seq),
-        notes.map(({ audit }) => audit?.lines ?? 0n),
-      ],
+    const lines = notes.map(({ audit }) => audit?.lines ?? 0n)
+    const audited = await this.#readAuditHashes(lines)
+    const sealed = new Map<string, Buffer>()
+    const stored = new Set<string>()
+    for (const [shard, own] of Map.groupBy(notes, (note) => note.shard)) {
+      const seqs = own.map(({ seq }) => seq)
+      const seals = await this.#client.query<{ seq: string; hash: Buffer }>(
+        `SELECT s.seq_to::text AS seq, s.hash FROM ledger.seal s
+         WHERE s.shard = $1 AND s.seq_to = ANY ($2)`,
+        [shard, seqs],
+      )
+      for (const { seq, hash } of seals.rows) sealed.set(`${shard} ${seq}`, hash)
+      const checkpoints = await this.#client.query<{ seq: string; audit: string }>(
+        `SELECT c.seq::text AS seq, c.audit::text AS audit FROM ledger.checkpoint c
+         WHERE c.shard = $1 AND c.seq = ANY ($2)`,
+        [shard, seqs],
+      )
+      for (const { seq, audit } of checkpoints.rows) stored.add(`${shard} ${seq} ${audit}`)
+    }
+    return notes.map(({ shard, seq }, n) => ({
+      sealed: sealed.get(`${shard} ${seq}`) ?? null,
+      audited: audited.get(String(lines[n])) ?? null,
+      isStored: stored.has(`${shard} ${seq} ${lines[n]}`),
+    }))
+  }
+
+  /** Returns the hashes of lines of the audit log, by their number. */
+  async #readAuditHashes(
+    lines: readonly (bigint | string)[],
+  ): Promise<ReadonlyMap<string, Buffer>> {
+    const { rows } = await this.#client.query<{ seq: string; hash: Buffer }>(
+      'SELECT seq::text AS seq, hash FROM hub.audit WHERE seq = ANY ($1)',
+      [lines],
     )
-    return rows
+    return new Map(rows.map(({ seq, hash }) => [seq, hash]))
   }
 
   async #read(where: string, values: readonly unknown[]): Promise<CheckpointRow[]> {
-    const { rows } = await this.#client.query<CheckpointRow & SignedState & { at: string }>(
+    const { rows } = await this.#client.query<
+      CheckpointRow & Pick<SignedState, 'sealed'> & { at: string }
+    >(
       `SELECT c.shard, c.seq::text AS seq, c.audit::text AS audit, c.hash, c.note,
-         s.hash AS sealed, a.hash AS audited,
+         s.hash AS sealed,
          to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at
        FROM ledger.checkpoint c
-       LEFT JOIN ledger.seal s ON s.shard = c.shard AND s.seq_to = c.seq
-       LEFT JOIN hub.audit a ON a.seq = c.audit WHERE ${where}`,
+       LEFT JOIN ledger.seal s ON s.shard = c.shard AND s.seq_to = c.seq WHERE ${where}`,
       [...values],
     )
-    return rows.map(({ sealed, audited, at, ...stored }) => {
+    const lines = await this.#readAuditHashes(rows.map(({ audit }) => audit))
+    return rows.map(({ sealed, at, ...stored }) => {
+      const audited = lines.get(stored.audit) ?? null
       const note = parseNote(stored.note)
       const isConsistent =
         note?.shard === stored.shard &&
@@ -212,7 +236,7 @@ export const signedBalancesCheck = (shard: number, note: Note | undefined): Chec
        WHERE ledger.balances_hash(${shard}::smallint, ${note.seq}, ${note.seq})
          <> '\\x${note.balances.toString('hex')}'`
     : `SELECT ${shard} AS shard, NULL::bigint AS seq, 'shard ${shard}: no checkpoint' AS example
-       WHERE EXISTS (SELECT FROM ledger.verified_balance WHERE shard = ${shard})`,
+       WHERE EXISTS (SELECT 1 FROM ledger.verified_balance WHERE shard = ${shard})`,
 })
 
 /** Compares the balances of the journal at a checkpoint with those it signed. */

@@ -28,12 +28,12 @@ export interface IdRange {
 }
 
 /** All entries with an id in the range, and so all entries of each of their calls. */
-export const rangeScope = ({ first, next }: IdRange): Scope => ({
-  ...WHOLE_LEDGER,
+export const rangeScope = ({ first, next }: IdRange, part: Scope = WHOLE_LEDGER): Scope => ({
+  ...part,
   rows: (alias) => {
     const from = first === null ? [] : [`${alias}.id >= '${first}'::uuid`]
     const to = next === null ? [] : [`${alias}.id < '${next}'::uuid`]
-    return [...from, ...to].join(' AND ') || 'true'
+    return [part.shard(alias), ...from, ...to].join(' AND ')
   },
 })
 
@@ -78,7 +78,8 @@ const reversalCheck = ({ rows }: Scope): Checks => ({
         (SELECT bool_or(CASE s.phase WHEN 2 THEN u.account <> j.owner
             ELSE u.account NOT IN (8, 23) END)
           FROM unnest(j.accounts, j.amounts) u(account, amount) WHERE u.amount > 0) AS stray
-      FROM ledger.journal j LEFT JOIN ledger.journal s ON s.owner = j.owner AND s.id = j.id
+      FROM ledger.journal j LEFT JOIN ledger.journal s ON s.shard = j.shard
+        AND s.owner = j.owner AND s.id = j.id
         AND (s.phase = 2 AND s.kind = 2 OR s.phase = 0 AND s.kind = 18)
       WHERE ${rows('j')} AND j.phase = 3) v
     WHERE v.charged IS NULL OR v.given > v.charged OR v.stray OR v.home <> v.shard
@@ -89,7 +90,8 @@ const reversalCheck = ({ rows }: Scope): Checks => ({
 export const rowChecks = (scope: Scope): Checks => ({
   'every row is as it was written': `
     SELECT j.shard, j.seq, ${label('j')} AS example
-    FROM ledger.journal j WHERE ${scope.rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
+    FROM ledger.journal j
+    WHERE ${scope.rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(ROW(j.*)::ledger.journal)`,
 
   // The legs of a call sum to zero for any amounts: those without guards, on accounts of one asset
   // (owner, hold, payee, commission), are balanced. Legs are only summed for other entries.
@@ -102,7 +104,7 @@ export const rowChecks = (scope: Scope): Checks => ({
       LEFT JOIN ledger.account h ON h.id = ledger.holds_account(j.asset)
       LEFT JOIN ledger.account p ON p.id = j.payee
       LEFT JOIN ledger.account c ON c.id = 1
-      CROSS JOIN LATERAL ledger.legs(j) l
+      CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
       LEFT JOIN ledger.account a ON a.id = l.account
       WHERE ${scope.rows('j')} AND (num_nonnulls(j.accounts, j.amounts, j.guards) = 0
         AND o.asset = h.asset AND (j.phase = 1 OR (p.asset = h.asset OR j.amount = j.fee)
@@ -123,11 +125,11 @@ export const rowChecks = (scope: Scope): Checks => ({
           OR j.amount = 0 AND j.rest = 0 OR j.fee <> div(j.amount::numeric * j.bps, 10000)
         ELSE coalesce(cardinality(j.accounts) NOT BETWEEN 2 AND 8 AND k.debits <> '{}'
             OR cardinality(j.accounts) <> cardinality(j.amounts), true) OR j.effective_at > j.at
-          OR EXISTS (SELECT FROM unnest(j.accounts, j.amounts) u(account, amount)
+          OR EXISTS (SELECT 1 FROM unnest(j.accounts, j.amounts) u(account, amount)
             LEFT JOIN ledger.account a ON a.id = u.account
             WHERE a.id IS NULL OR a.id IN (2, 30, 40) OR coalesce(u.amount, 0) = 0
               OR NOT a.code LIKE ANY (CASE WHEN u.amount < 0 THEN k.debits ELSE k.credits END))
-          OR EXISTS (SELECT FROM unnest(k.needs) n
+          OR EXISTS (SELECT 1 FROM unnest(k.needs) n
             WHERE coalesce(length(trim(j.meta ->> n)), 0) = 0) END)`,
 
   'every outcome has a reserve with the same terms': `
@@ -135,8 +137,8 @@ export const rowChecks = (scope: Scope): Checks => ({
       ELSE format(': charged %s, released %s of %s, or other terms than the reserve', s.amount,
         s.rest, r.amount) END AS example
     FROM ledger.journal s
-    LEFT JOIN ledger.journal r ON r.owner = s.owner AND r.id = s.id AND r.phase = 1
-    WHERE ${scope.rows('s')} AND s.phase = 2
+    LEFT JOIN ledger.journal r ON r.shard = s.shard AND r.owner = s.owner AND r.id = s.id
+      AND r.phase = 1 WHERE ${scope.rows('s')} AND s.phase = 2
       AND (r.id IS NULL OR s.amount::numeric + s.rest <> r.amount
       OR s.fee <> div(s.amount::numeric * s.bps, 10000)
       OR s.seq <= r.seq
@@ -146,12 +148,12 @@ export const rowChecks = (scope: Scope): Checks => ({
   ...reversalCheck(scope),
 })
 
-/** Checks that closed months accept no entries. */
-export const periodChecks = ({ rows, shard }: Scope): Checks => ({
+/** Checks that closed months accept no entries. @param periods query of the closed months */
+export const periodChecks = ({ rows, shard }: Scope, periods: string): Checks => ({
   // The index of late entries finds those posted after a closing and dated before its end.
   'no entry is dated in a month that was closed before': `
     SELECT j.shard, j.seq, ${label('j')} || format(': dated %s', j.effective_at) AS example
-    FROM ledger.period p JOIN ledger.journal j ON j.effective_at IS NOT NULL
+    FROM (${periods}) p JOIN ledger.journal j ON j.effective_at IS NOT NULL
       AND tstzrange(j.effective_at, j.at, '[]') @> tstzrange((p.month + interval '1 month')
         AT TIME ZONE 'UTC' - interval '1 microsecond', p.at, '[]')
     WHERE ${rows('j')}`,
@@ -161,7 +163,7 @@ export const periodChecks = ({ rows, shard }: Scope): Checks => ({
       format('shard %s: open since %s, the journal says %s', h.shard, h.open_since, p.open)
       AS example
     FROM ledger.head h, (SELECT coalesce((max(month) + interval '1 month') AT TIME ZONE 'UTC',
-      '-infinity') AS open FROM ledger.period) p WHERE ${shard('h')} AND h.open_since <> p.open`,
+      '-infinity') AS open FROM (${periods}) m) p WHERE ${shard('h')} AND h.open_since <> p.open`,
 })
 
 /** Checks of the order of rows and seals. */
@@ -235,16 +237,20 @@ export const balanceSumChecks = (sums: string, { shard }: Scope): Checks => ({
     WHERE b.account IS NULL OR b.balance <> coalesce(p.total, 0) OR b.asset <> a.asset`,
 })
 
-export const POSTING_SUMS = `
+export const postingSums = ({ shard }: Scope): string => `
   SELECT j.shard, l.account, sum(l.amount) AS total
-  FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l GROUP BY j.shard, l.account`
+  FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+  WHERE ${shard('j')} GROUP BY j.shard, l.account`
 
-/** Checks that only a run over the whole journal can make. */
-export const FULL_RUN_CHECKS: Checks = {
+/** Checks the snapshots of a shard up to its head. */
+export const snapshotCheck = (shard: number, head: bigint): Checks => ({
   'each snapshot matches the journal': `
-    SELECT h.shard, w.seq, w.example
-    FROM ledger.head h CROSS JOIN LATERAL ledger.wrong_snapshots(h.shard, 0, h.seq) w`,
+    SELECT ${shard} AS shard, w.seq, w.example
+    FROM ledger.wrong_snapshots(${shard}::smallint, 0, ${head}) w`,
+})
 
+/** Checks the balances at the ends of days. */
+export const DAY_END_CHECK: Checks = {
   'each end-of-day balance matches the journal': `
     SELECT NULL::smallint AS shard, NULL::bigint AS seq, w.example FROM ledger.wrong_day_ends() w`,
 }
@@ -264,5 +270,5 @@ export const outcomeChecks = ({ rows }: Scope): Checks => ({
     SELECT j.shard, j.seq, ${label('j')} || ': a second outcome' AS example
     FROM ledger.journal j WHERE ${rows('j')} AND j.phase = 2
       AND (SELECT count(*) FROM ledger.journal o
-        WHERE o.owner = j.owner AND o.id = j.id AND o.phase = 2) > 1`,
+        WHERE o.shard = j.shard AND o.owner = j.owner AND o.id = j.id AND o.phase = 2) > 1`,
 })

@@ -49,14 +49,31 @@ export async function verifyHeads(
 
 /** Reports leaves that are not stored checkpoints of their shard. */
 async function compareLeaves(client: PoolClient, shard: number, findings: Findings): Promise<void> {
-  const { rows } = await client.query<{ index: bigint }>(
-    `SELECT h.index FROM ledger.signed_head h WHERE h.shard = $1 AND NOT EXISTS (
-       SELECT 1 FROM ledger.checkpoint c WHERE c.shard = $1 AND c.seq = h.seq
-         AND c.audit = h.audit AND c.note = h.note)
-     ORDER BY h.index LIMIT ${PAGE}`,
-    [shard],
-  )
-  for (const { index } of rows) {
-    findings.add(SIGNED_HEADS, `leaf ${index} is not a checkpoint of shard ${shard}`)
+  let last = -1n
+  for (let full = true; full; ) {
+    const { rows: leaves } = await client.query<Leaf>(
+      `SELECT h.index, h.seq, h.audit, h.note FROM ledger.signed_head h
+       WHERE h.shard = $1 AND h.index > $2 ORDER BY h.index LIMIT ${PAGE}`,
+      [shard, last],
+    )
+    const { rows: stored } = await client.query<Omit<Leaf, 'index'>>(
+      `SELECT c.seq, c.audit, c.note FROM ledger.checkpoint c
+       WHERE c.shard = $1 AND c.seq = ANY ($2)`,
+      [shard, leaves.map(({ seq }) => seq)],
+    )
+    const notes = new Map(stored.map(({ seq, audit, note }) => [`${seq} ${audit}`, note]))
+    for (const { index, seq, audit, note } of leaves) {
+      if (notes.get(`${seq} ${audit}`) === note) continue
+      findings.add(SIGNED_HEADS, `leaf ${index} is not a checkpoint of shard ${shard}`)
+    }
+    full = leaves.length === PAGE
+    last = leaves.at(-1)?.index ?? last
   }
+}
+
+interface Leaf {
+  readonly index: bigint
+  readonly seq: bigint
+  readonly audit: bigint
+  readonly note: string
 }

@@ -22,6 +22,7 @@ import {
 } from './checks.ts'
 import { Findings, type Verification } from './findings.ts'
 import { computeRoot } from './merkle-tree.ts'
+import { readPeriods } from './parts.ts'
 import { inSnapshot, runChecks } from './run-checks.ts'
 import { signNewHeads } from './sign-heads.ts'
 import { addCheckpoint, restoreCheckpoint } from './store-checkpoint.ts'
@@ -196,8 +197,12 @@ async function checkRows(
 ): Promise<void> {
   const { seq: from, hash } = newest ?? JOURNAL_START
   const scope = shardScope(shard, { after: from, hash, ...(reachesHead ? {} : { upto: to }) })
-  const sums = `SELECT ${shard} AS shard, v.account, v.balance AS total
-    FROM ledger.verified_at(${shard}::smallint, ${from}, ${to}) v`
+  const sums = `SELECT ${shard} AS shard, v.account, sum(v.amount) AS total
+    FROM (SELECT b.account, b.balance AS amount FROM ledger.verified_balance b
+        WHERE b.shard = ${shard}
+      UNION ALL SELECT l.account, l.amount
+        FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(ROW(j.*)::ledger.journal) l
+        WHERE j.shard = ${shard} AND j.seq > ${from} AND j.seq <= ${to}) v GROUP BY v.account`
   await runChecks(client, balanceChecks(scope), findings)
   if (reachesHead) await runChecks(client, balanceSumChecks(sums, scope), findings)
   // Statistics of a young journal make a sequential scan look cheap.
@@ -208,7 +213,7 @@ async function checkRows(
       ...rowChecks(scope),
       ...orderChecks(scope),
       ...outcomeChecks(scope),
-      ...periodChecks(scope),
+      ...periodChecks(scope, await readPeriods(client)),
     },
     findings,
   )
@@ -222,10 +227,10 @@ async function findEnd(
   limit: bigint,
 ): Promise<{ head: bigint; to: bigint }> {
   const { rows } = await client.query<{ head: string; seal: string | null }>(
-    `SELECT h.seq::text AS head, (SELECT coalesce(
+    `SELECT h.seq::text AS head, coalesce(
        (SELECT max(s.seq_to) FROM ledger.seal s
-         WHERE s.shard = h.shard AND s.seq_to > $2 AND s.seq_to <= $3),
-       (SELECT min(s.seq_to) FROM ledger.seal s WHERE s.shard = h.shard AND s.seq_to > $3)))::text
+         WHERE s.shard = $1 AND s.seq_to > $2 AND s.seq_to <= $3),
+       (SELECT min(s.seq_to) FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to > $3))::text
        AS seal
      FROM ledger.head h WHERE h.shard = $1`,
     [shard, from, from + limit],

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { readShards } from '../shards.ts'
 import type { Verification } from './findings.ts'
 
 /** Results of the last runs of the verification jobs: of new entries, and of all. */
@@ -29,13 +30,30 @@ export async function readLastVerification(pool: Pool): Promise<LastVerification
 
 /** Returns true if the last verification of all entries, or the first entry, is a day old. */
 export async function isFullVerificationDue(pool: Pool): Promise<boolean> {
+  const { rows: runs } = await pool.query<{ at: string | null }>(
+    'SELECT full_at::text AS at FROM ledger.verification',
+  )
+  const since = runs[0]?.at ? [runs[0].at] : await firstEntries(pool)
   const { rows } = await pool.query<{ due: boolean }>(
-    `SELECT coalesce(coalesce((SELECT full_at FROM ledger.verification), min(first.at))
-       < clock_timestamp() - interval '1 day', false) AS due
-     FROM ledger.head h CROSS JOIN LATERAL (SELECT s.at FROM ledger.seal s
-       WHERE s.shard = h.shard ORDER BY s.seq_to LIMIT 1) first`,
+    `SELECT coalesce(min(u.at) < clock_timestamp() - interval '1 day', false) AS due
+     FROM unnest($1::timestamptz[]) u(at)`,
+    [since],
   )
   return rows[0]!.due
+}
+
+/** Reads when the first entry of each shard was posted. */
+async function firstEntries(pool: Pool): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const shard of await readShards(pool)) {
+    const { rows } = await pool.query<{ at: string }>(
+      `SELECT s.at::text AS at FROM ledger.seal s
+       WHERE s.shard = $1 ORDER BY s.shard, s.seq_to LIMIT 1`,
+      [shard],
+    )
+    found.push(...rows.map(({ at }) => at))
+  }
+  return found
 }
 
 /**

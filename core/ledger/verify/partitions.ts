@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { type IdRange, rangeScope, rowChecks, singleOutcomeChecks } from './checks.ts'
+import { type IdRange, rangeScope, rowChecks, type Scope, singleOutcomeChecks } from './checks.ts'
 import type { Findings } from './findings.ts'
 import { runChecks } from './run-checks.ts'
 
@@ -8,16 +8,20 @@ const CONTROL = 'the control accounts equal the sum of open holds'
 /**
  * Checks the rows of the journal, their references and their holds, partition by partition: a join
  * over all of them would hold the calls of every month in memory at once.
+ * @param parts parts of the ledger that one statement can check
  */
 export async function checkPartitions(
   client: PoolClient,
   shards: readonly number[],
+  parts: readonly Scope[],
   findings: Findings,
 ): Promise<void> {
   const ranges = await readRanges(client)
   for (const range of ranges) {
-    const scope = rangeScope(range)
-    await runChecks(client, { ...rowChecks(scope), ...singleOutcomeChecks(scope) }, findings)
+    for (const part of parts) {
+      const scope = rangeScope(range, part)
+      await runChecks(client, { ...rowChecks(scope), ...singleOutcomeChecks(scope) }, findings)
+    }
   }
   findings.list(CONTROL)
   for (const shard of shards) await checkControlAccounts(client, shard, ranges, findings)

@@ -72,13 +72,15 @@ async function readSignedState({
   from,
   to,
 }: Signing): Promise<Pick<Checkpoint, 'hash' | 'balances' | 'at'>> {
-  const { rows } = await client.query<Pick<Checkpoint, 'hash' | 'balances' | 'at'>>(
-    `SELECT s.hash, ledger.balances_hash($1, $2, $3) AS balances,
-       ${SIGNED_AT} AS at
-     FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to = $3`,
+  const { rows: seals } = await client.query<Pick<Checkpoint, 'hash' | 'at'>>(
+    `SELECT s.hash, ${SIGNED_AT} AS at FROM ledger.seal s WHERE s.shard = $1 AND s.seq_to = $2`,
+    [shard, to],
+  )
+  const { rows } = await client.query<Pick<Checkpoint, 'balances'>>(
+    'SELECT ledger.balances_hash($1, $2, $3) AS balances',
     [shard, from, to],
   )
-  return rows[0]!
+  return { ...seals[0]!, ...rows[0]! }
 }
 
 async function readAuditHead(client: PoolClient): Promise<AuditHead | undefined> {

@@ -186,30 +186,31 @@ export interface LedgerBalances {
 }
 
 export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
-  const { rows } = await pool.query<LedgerBalancesRow>(
-    `WITH held AS (
-       SELECT a.code, -sum(b.balance)::bigint AS amount
-       FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-       WHERE a.code = ANY ($1) GROUP BY a.code)
-     SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code IN ($2, $3)) AS treasury,
-       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $3) AS received,
-       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $4) AS spend,
-       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $5) AS gas,
-       (SELECT coalesce(sum(amount), 0)::bigint FROM (
+  const { rows: held } = await pool.query<{ code: string; amount: bigint }>(
+    `SELECT a.code, -sum(b.balance)::bigint AS amount
+     FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+     WHERE a.code = ANY ($1) GROUP BY a.code`,
+    [[TREASURY, IN_TRANSIT, SPEND, GAS]],
+  )
+  const amountOf = (code: string): bigint => held.find((each) => each.code === code)?.amount ?? 0n
+  const { rows } = await pool.query<{ signed: bigint; ofTreasury: bigint; ofSpend: bigint }>(
+    `SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM (
           SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
           UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o) AS signed,
        count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
        count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
      FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
-    [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
   )
-  const { ofTreasury, ofSpend, ...balances } = rows[0]!
-  return { ...balances, exceptions: { treasury: ofTreasury, spend: ofSpend } }
-}
-
-interface LedgerBalancesRow extends Omit<LedgerBalances, 'exceptions'> {
-  readonly ofTreasury: bigint
-  readonly ofSpend: bigint
+  const { ofTreasury, ofSpend, signed } = rows[0]!
+  const received = amountOf(IN_TRANSIT)
+  return {
+    treasury: amountOf(TREASURY) + received,
+    received,
+    spend: amountOf(SPEND),
+    gas: amountOf(GAS),
+    signed,
+    exceptions: { treasury: ofTreasury, spend: ofSpend },
+  }
 }
 
 /** Key figures of the ledger that are cheap to read. */

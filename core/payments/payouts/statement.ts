@@ -80,7 +80,7 @@ const sumSql = (name: keyof typeof AMOUNTS_SQL) =>
 const debtsSql = (after: string) => `SELECT r.seq, 0::bigint AS amount FROM ledger.journal r
   WHERE r.shard = p.shard AND r.seq > ${after} AND r.seq < p.upto_seq
     AND r.kind IN (29, 43) AND 9 = ANY (r.accounts) AND NOT p.account = ANY (r.accounts)
-    AND (r.kind = 43 AND r.owner = p.account OR EXISTS (SELECT FROM ledger.journal s
+    AND (r.kind = 43 AND r.owner = p.account OR EXISTS (SELECT 1 FROM ledger.journal s
       WHERE s.owner = r.owner AND s.id = r.id AND s.phase = 2 AND s.payee = p.account))`
 const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
   WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`

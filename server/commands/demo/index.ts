@@ -16,7 +16,7 @@ import { createNarrator, type Write } from './narrator.ts'
 import { playStory } from './story.ts'
 
 /** Service that always fails, to show that failures cost nothing. */
-const failingService: Plugin = defineService({
+export const failingService: Plugin = defineService({
   slug: 'flaky',
   name: 'Flaky',
   category: 'test',
@@ -41,13 +41,14 @@ export async function demo(
   write: Write,
 ): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } })
-  const { dataDir: home } = readConfig()
+  const { dataDir: home, cluster, databaseUrl } = readConfig()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-demo-'))
   const start = elapsedMs()
   const tell = createNarrator(write)
   tell.chapter('Starting a sandbox: PostgreSQL, a chain with test USDC, a seller, a hub')
   const log = createLog('silent')
-  const config = { ...readConfig({}), dataDir, port: 0 }
+  const database = cluster === undefined ? {} : { cluster, databaseUrl }
+  const config = { ...readConfig({}), ...database, dataDir, port: 0 }
   const withFailure = async (): Promise<Parts> => {
     const parts = await loadParts()
     return { ...parts, plugins: [...parts.plugins, failingService] }

@@ -11,7 +11,10 @@ import { type Command, EXIT_FAILED, type Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
 
 interface MigrateDeps {
-  readonly config: Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'databaseOwnerUrl'>
+  readonly config: Pick<
+    Config,
+    'databaseUrl' | 'databaseDirectUrl' | 'databaseOwnerUrl' | 'cluster'
+  >
   readonly plugins: readonly Plugin[]
   readonly write: Write
 }
@@ -60,8 +63,12 @@ function ownerOf({ config }: MigrateDeps): string {
 
 /** Applies all migrations as the owner, and creates the logins that the hub serves with. */
 async function apply(deps: MigrateDeps): Promise<number> {
-  const { plugins, write } = deps
-  const { ownerUrl } = await openLogins({ url: ownerOf(deps) }, (text) => void write(`${text}\n`))
+  const { plugins, write, config } = deps
+  const { cluster } = config
+  const { ownerUrl } = await openLogins(
+    { url: ownerOf(deps), cluster },
+    (text) => void write(`${text}\n`),
+  )
   if (!ownerUrl) throw new ConfigError('This login does not own the database: use its owner.')
   await migratePlugins(plugins, ownerUrl)
   await write(`The database is ready. Start the hub with:\nDATABASE_URL=${servingUrl(ownerUrl)}\n`)

@@ -75,9 +75,10 @@ export async function dryRunCredits(
 }
 
 /** Finds the allowance that has the least left; undefined without allowances. */
-async function leastAllowance({ accountStatus, clock }: CallDeps, { limits }: Caller) {
-  const caps = allowancesOf(limits, clock.now())
-  const left = caps.length === 0 ? [] : await accountStatus.remainingAllowances(caps)
+async function leastAllowance(deps: CallDeps, { credits, limits }: Caller) {
+  const caps = allowancesOf(limits, deps.clock.now())
+  const { shard } = credits
+  const left = caps.length === 0 ? [] : await deps.accountStatus.remainingAllowances(caps, shard)
   const allowances = caps.map((cap, i) => ({ ...cap, left: left[i]! }))
   return allowances.toSorted((a, b) => Number(a.left - b.left))[0]
 }

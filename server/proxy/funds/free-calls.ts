@@ -52,13 +52,14 @@ export async function reserveFreeCall(
 /** Dry run of `reserveFreeCall`: returns the same result without using anything. */
 export async function dryRunFreeCall(
   { accountStatus, clock }: CallDeps,
-  { principal }: Caller,
+  { principal, credits }: Caller,
   priced: PricedCall,
 ): Promise<FundingForecast | undefined> {
   const quota = quotaFor(priced)
   if (quota.perMonth === 0) return undefined
   const account = quotaAccount(principal, priced.offering.service.slug, quota, clock.now())
-  const left = (await accountStatus.remainingUnits(account)) ?? BigInt(quota.perMonth)
+  const known = await accountStatus.remainingUnits(account, credits.shard)
+  const left = known ?? BigInt(quota.perMonth)
   if (left < quota.needed) return undefined
   return { source: 'free', charged: 0n as Micros, freeCallsLeft: left - quota.needed }
 }

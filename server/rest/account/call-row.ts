@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { AccountRef } from '../../../core/ledger/ledger.ts'
 import type { CallRecord } from '../../../core/usage/call-records.ts'
 import {
   endpointName,
@@ -48,49 +49,59 @@ interface PaymentRow {
   readonly valid_before: string
 }
 
-/** Row of `FIND_CALL`; all columns of the record are null if there is none. */
-type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
-  readonly id: string
+/** Steps of a call in the journal; `held_at` is null if the account holds nothing for it. */
+interface CallSteps {
   readonly held_at: Date | null
   readonly asset: number | null
   readonly reserved: bigint | null
   readonly expires_at: Date | null
   readonly kind: number | null
   readonly taken: bigint | null
+  readonly endpoint: number | null
   readonly refunded: bigint
+}
+
+/** Row of `FIND_CALL`; all columns of the record are null if there is none. */
+type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
+  readonly id: string
   readonly answer_id: string | null
   readonly payment: PaymentRow | null
 }
 
-const FIND_CALL = `SELECT q.id, h.at AS held_at, h.asset, h.amount AS reserved, h.expires_at,
-    r.kind, r.amount AS taken,
-    (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
-      AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
+/** Always one row. */
+const FIND_STEPS = `SELECT max(j.at) FILTER (WHERE j.phase = 1) AS held_at,
+    max(j.asset) FILTER (WHERE j.phase = 1) AS asset,
+    max(j.amount) FILTER (WHERE j.phase = 1) AS reserved,
+    max(j.expires_at) FILTER (WHERE j.phase = 1) AS expires_at,
+    max(j.endpoint) FILTER (WHERE j.phase = 1) AS endpoint,
+    max(j.kind) FILTER (WHERE j.phase = 2) AS kind,
+    max(j.amount) FILTER (WHERE j.phase = 2) AS taken,
+    coalesce(sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
+      WHERE u.account = $2)) FILTER (WHERE j.phase IN (0, 3)), 0)::bigint AS refunded
+  FROM ledger.journal j WHERE j.shard = $1 AND j.owner = $2 AND j.id = $3`
+
+/** $5: true if the account holds something for the call; $6: the endpoint that the hold names. */
+const FIND_CALL = `SELECT q.id,
     CASE WHEN c.source = 'x402' THEN c.entry ELSE q.id END AS answer_id,
     (SELECT json_build_object('url', p.url, 'state', p.state, 'pay_to', p.payee,
         'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
         'status', p.status, 'reason', p.reason, 'valid_before', p.valid_before)
       FROM hub.payment_intent p WHERE p.call = q.id) AS payment,
     ${RECORD_COLUMNS}
-  FROM (SELECT $2::uuid AS id) q
-  LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
-  LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
+  FROM (SELECT $1::uuid AS id) q
   LEFT JOIN hub.call c ON c.id = q.id
-    AND (c.key_id = $3 OR c.key_id = ANY ($4::text[])
-      OR c.key_id IS NULL AND c.principal = 'x402:' || $5::text
-      OR h.id IS NOT NULL AND ($4 IS NULL OR c.key_id IS NULL))
-  LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
-  WHERE c.id IS NOT NULL OR h.id IS NOT NULL
-    AND ($4::text[] IS NULL OR NOT EXISTS (SELECT FROM hub.call o
+    AND (c.key_id = $2 OR c.key_id = ANY ($3::text[])
+      OR c.key_id IS NULL AND c.principal = 'x402:' || $4::text
+      OR $5 AND ($3 IS NULL OR c.key_id IS NULL))
+  LEFT JOIN hub.endpoint e ON e.id = coalesce($6::integer, c.endpoint)
+  WHERE c.id IS NOT NULL OR $5::boolean
+    AND ($3::text[] IS NULL OR NOT EXISTS (SELECT 1 FROM hub.call o
       WHERE o.id = q.id AND o.key_id IS NOT NULL))`
 
-/** Account of the free call that the principal of a key used or holds for a call. */
-const FIND_FREE_ACCOUNT = `SELECT a.id FROM hub.api_key k
-  JOIN ledger.account a
-    ON a.code COLLATE "C" >= 'liabilities:free-calls:' || k.principal || ':'
-    AND a.code COLLATE "C" < 'liabilities:free-calls:' || k.principal || ';'
-  JOIN ledger.journal j ON j.owner = a.id AND j.id = $2 AND j.phase = 1
-  WHERE k.id = $1`
+/** Accounts of free calls of a principal. */
+const FIND_FREE_ACCOUNTS = `SELECT a.id, coalesce(a.home, 0) AS shard FROM ledger.account a
+  WHERE a.code COLLATE "C" >= 'liabilities:free-calls:' || $1 || ':'
+    AND a.code COLLATE "C" < 'liabilities:free-calls:' || $1 || ';'`
 
 /** Ledger's number of the asset FREECALL. */
 const FREE_CALL = 3
@@ -111,48 +122,80 @@ export interface CallKey {
  * that its process did not record, because the ledger knows only its principal.
  */
 export async function findCall(pool: Pool, key: CallKey, id: string): Promise<CallRow | undefined> {
-  const known = await findByAccount(pool, key, key.credits.id, id)
+  const { rows } = await pool.query<{ shard: number }>(
+    'SELECT coalesce(a.home, 0) AS shard FROM ledger.account a WHERE a.id = $1',
+    [key.credits.id],
+  )
+  const shard = rows[0]?.shard ?? 0
+  const known = await findByAccount(pool, key, { id: key.credits.id, shard }, id)
   if (known) return known
-  const { rows } = await pool.query<{ id: bigint }>(FIND_FREE_ACCOUNT, [key.keyId, id])
-  return rows[0] && findByAccount(pool, key, rows[0].id, id)
+  const free = await findFreeAccount(pool, key.keyId, id)
+  return free && findByAccount(pool, key, free, id)
+}
+
+type ShardAccount = Pick<AccountRef, 'id' | 'shard'>
+
+/** Finds the account of the free call that the principal of a key used or holds for a call. */
+async function findFreeAccount(
+  pool: Pool,
+  keyId: string,
+  call: string,
+): Promise<ShardAccount | undefined> {
+  const { rows: keys } = await pool.query<{ principal: string }>(
+    'SELECT principal FROM hub.api_key WHERE id = $1',
+    [keyId],
+  )
+  if (!keys[0]) return undefined
+  const { rows: accounts } = await pool.query<ShardAccount>(FIND_FREE_ACCOUNTS, [keys[0].principal])
+  const [first] = accounts // all of them are on the shard of the principal
+  if (first === undefined) return undefined
+  const { rows } = await pool.query<{ id: bigint }>(
+    `SELECT j.owner AS id FROM ledger.journal j
+     WHERE j.shard = $1 AND j.owner = ANY ($2) AND j.id = $3 AND j.phase = 1`,
+    [first.shard, accounts.map(({ id }) => id), call],
+  )
+  return rows[0] && { id: rows[0].id, shard: first.shard }
 }
 
 async function findByAccount(
   pool: Pool,
   { keyId, visibleKeys, wallet }: CallKey,
-  account: bigint,
+  account: ShardAccount,
   id: string,
 ): Promise<CallRow | undefined> {
+  const { rows: found } = await pool.query<CallSteps>(FIND_STEPS, [account.shard, account.id, id])
+  const steps = found[0]!
   const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [
-    account,
     id,
     keyId,
     visibleKeys ?? null,
     wallet ?? null,
+    steps.held_at !== null,
+    steps.endpoint,
   ])
-  return rows[0] && toCallRow(rows[0])
+  return rows[0] && toCallRow(rows[0], steps)
 }
 
-function toCallRow(row: CallQueryRow): CallRow {
+function toCallRow(row: CallQueryRow, steps: CallSteps): CallRow {
   const { service, method, path, at, call } = row
-  const isFree = row.asset === FREE_CALL
+  const isFree = steps.asset === FREE_CALL
   return {
     id: row.id,
-    at: (row.held_at ?? at)!,
+    at: (steps.held_at ?? at)!,
     endpoint: service === null ? null : `${service} ${method} ${path}`,
     name: endpointName(row as RecordRow),
     record: call === null ? undefined : recordOf(row as RecordRow),
     hold:
-      row.held_at === null
+      steps.held_at === null
         ? undefined
         : {
             isFree,
-            reserved: isFree ? 0n : row.reserved!,
-            charged: isFree ? 0n : (row.taken ?? 0n),
-            kind: row.kind,
-            expiresAt: row.expires_at!,
+            reserved: isFree ? 0n : steps.reserved!,
+            charged: isFree ? 0n : (steps.taken ?? 0n),
+            kind: steps.kind,
+            expiresAt: steps.expires_at!,
           },
-    refunded: row.refunded,
+    refunded: steps.refunded,
     answerId: row.answer_id,
     payment: row.payment,
   }

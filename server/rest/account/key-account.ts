@@ -91,9 +91,10 @@ export async function readBalances({ pool, accountStatus, clock }: KeyAccountDep
   const available = json(await accountStatus.spendable(caller, clock.now()))
   if (!caller.seesMainKey) return { balance_microdollars: available, reserved_microdollars: null }
   const { rows } = await pool.query<{ reserved: string }>(
-    `SELECT coalesce(sum(amount), 0)::text AS reserved FROM ledger.open_hold WHERE owner = $1
+    `SELECT coalesce(sum(amount), 0)::text AS reserved FROM ledger.open_hold
+     WHERE shard = $2 AND owner = $1
        AND id >= ledger.first_id(now() - interval '1 day')`,
-    [caller.credits.id],
+    [caller.credits.id, caller.credits.shard],
   )
   const reserved = json(BigInt(rows[0]!.reserved))
   return { balance_microdollars: available, reserved_microdollars: reserved }
@@ -109,8 +110,18 @@ async function readRateLimit({ accountStatus }: KeyAccountDeps, caller: Caller) 
 const FREE_CALLS_MAX = 100
 
 /** Reads the remaining free calls and units, this UTC month, of services the caller may call. */
-async function readFreeCalls({ pool, clock }: KeyAccountDeps, { principal, limits }: Caller) {
+async function readFreeCalls(
+  { pool, clock }: KeyAccountDeps,
+  { principal, credits, limits }: Caller,
+) {
   const month = monthName(clock.now())
+  const { rows: used } = await pool.query<{ code: string; balance: bigint }>(
+    `SELECT a.code, b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+     WHERE a.code COLLATE "C" >= 'liabilities:free-calls:' || $1 || ':'
+       AND a.code COLLATE "C" < 'liabilities:free-calls:' || $1 || ';'
+       AND split_part(a.code, ':', 5) = $2 AND b.shard = $3`,
+    [principal, month, credits.shard],
+  )
   const { rows } = await pool.query<{ service: string; unit: string | null; remaining: bigint }>(
     `SELECT s.slug AS service, q.unit, coalesce(b.balance, q.per_month) AS remaining
      FROM hub.service s
@@ -119,14 +130,20 @@ async function readFreeCalls({ pool, clock }: KeyAccountDeps, { principal, limit
            WHERE s.free_calls_per_month > 0
          UNION ALL
          SELECT key, value::bigint FROM jsonb_each_text(s.free_units)) q
-       LEFT JOIN ledger.account a
-         ON a.code = 'liabilities:free-calls:' || $1 || ':' || s.slug || ':' || $2
+       LEFT JOIN unnest($5::text[], $6::bigint[]) b(code, balance)
+         ON b.code = 'liabilities:free-calls:' || $1 || ':' || s.slug || ':' || $2
            || coalesce(':' || q.unit, '')
-       LEFT JOIN ledger.balance b ON b.account = a.id
      WHERE s.state = 'active' AND s.suspended_at IS NULL AND NOT s.held_back
        AND ($3::text[] IS NULL OR s.slug = ANY ($3))
      ORDER BY b.balance IS NULL, s.slug, q.unit NULLS FIRST LIMIT $4`,
-    [principal, month, allowedServices(limits), FREE_CALLS_MAX],
+    [
+      principal,
+      month,
+      allowedServices(limits),
+      FREE_CALLS_MAX,
+      used.map(({ code }) => code),
+      used.map(({ balance }) => balance),
+    ],
   )
   return rows.map(({ service, unit, remaining }) => ({
     service,
@@ -144,11 +161,12 @@ function allowedServices(limits: Caller['limits']): readonly string[] | null {
 }
 
 /** Reads the limits of a sub-key: the lowest of its own and those of the keys above it. */
-async function readLimits({ accountStatus, clock }: KeyAccountDeps, { limits }: Caller) {
+async function readLimits(deps: KeyAccountDeps, { credits, limits }: Caller) {
   if (limits.length === 0) return null
-  const now = clock.now()
+  const now = deps.clock.now()
   const caps = allowancesOf(limits, now)
-  const left = caps.length === 0 ? [] : await accountStatus.remainingAllowances(caps)
+  const { shard } = credits
+  const left = caps.length === 0 ? [] : await deps.accountStatus.remainingAllowances(caps, shard)
   const remaining = (isTotal: boolean) =>
     least(left.filter((_, i) => caps[i]!.account.endsWith(':total') === isTotal))
   return {

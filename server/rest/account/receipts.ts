@@ -115,8 +115,8 @@ export const receiptRoutes = (
 /** Compares a receipt with the recorded charge; `differ` if the call has been refunded. */
 async function compareWithLedger(pool: Pool, call: string, charged: number) {
   const { rows } = await pool.query<{ agrees: boolean }>(
-    `SELECT c.charged = $2 AND NOT EXISTS (
-       SELECT FROM ledger.posting p JOIN hub.api_key k ON k.credits = p.account_id
+    `SELECT c.charged = $2 AND NOT EXISTS (SELECT 1
+       FROM ledger.posting p JOIN hub.api_key k ON k.credits = p.account_id
        WHERE k.id = c.key_id AND p.owner = k.credits AND p.id = c.id AND p.phase IN (0, 3)
          AND p.amount > 0) AS agrees
      FROM hub.call c WHERE c.id = $1`,

@@ -250,6 +250,13 @@ describe('the configuration', () => {
     ])
   })
 
+  it('accepts a cluster only with a database of its own', () => {
+    expect(() => readConfig({ HUB_CLUSTER: 'citus' })).to.throw(
+      ConfigError,
+      'HUB_CLUSTER: requires DATABASE_URL: the built-in database is one server',
+    )
+  })
+
   it('says in plain words what a value must be', () => {
     const wrong = {
       HUB_PORT: 'abc',

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClientBase } from 'pg'
+
+interface SqlFunction {
+  /** Name and types, `ledger.cut(timestamp with time zone,smallint,bigint)`. */
+  readonly signature: string
+  readonly name: string
+  readonly definition: string
+  readonly body: string
+  /** True for SQL as a string; false for plpgsql. */
+  readonly isSql: boolean
+  readonly returns: 'set' | 'nothing' | 'value'
+}
+
+/** Tables and views that Citus manages, and functions over them. */
+const LEDGER: ReadonlySet<string> = new Set([
+  'account',
+  'asset',
+  'balance',
+  'checkpoint',
+  'chunk',
+  'chunk_ids',
+  'debt_change',
+  'head',
+  'journal',
+  'kind',
+  'movements',
+  'open_hold',
+  'period',
+  'posting',
+  'seal',
+  'signing_key',
+  'snapshot',
+  'sum_up',
+  'tile',
+  'tree',
+  'verified_at',
+  'verified_balance',
+])
+const SOURCE = /\b(?:FROM|JOIN|LATERAL|INTO|UPDATE) (?:ledger\.)?(\w+)/g
+const readsLedger = (body: string): boolean =>
+  [...body.matchAll(SOURCE)].some(([, name]) => LEDGER.has(name!))
+
+/** These run on the tables of one physical shard: see `createShardFunctions`. */
+const ON_ONE_SHARD = /^(?:apply|refuse|explain)(?:_on_\d+|_source)?$/
+
+/**
+ * Gives the functions of `ledger` and `hub` on the coordinator forms that Citus can plan: SQL
+ * functions over its tables become plpgsql, generic plans are not forced, and functions that read
+ * several shards are replaced by those in the files of this folder. Idempotent.
+ */
+export async function adaptFunctions(client: ClientBase): Promise<void> {
+  await client.query(
+    'SET LOCAL citus.enable_ddl_propagation = off; SET LOCAL check_function_bodies = off',
+  )
+  for (const file of ['functions.sql', 'verification.sql']) {
+    await client.query(await readFile(join(import.meta.dirname, file), 'utf8'))
+  }
+  for (const each of await readFunctions(client)) {
+    if (ON_ONE_SHARD.test(each.name)) continue
+    const adapted = adapt(each)
+    if (adapted !== each.definition) await client.query(adapted)
+  }
+  await client.query(
+    'ALTER FUNCTION ledger.ensure_partitions(integer) SET citus.enable_unsafe_triggers = on',
+  )
+  await client.query('SET LOCAL citus.enable_ddl_propagation = on')
+}
+
+/** Lists functions that newer migrations have replaced since the ledger was distributed. */
+export async function listUnadapted(client: ClientBase): Promise<readonly string[]> {
+  const functions = await readFunctions(client)
+  return functions
+    .filter((each) => !ON_ONE_SHARD.test(each.name) && adapt(each) !== each.definition)
+    .map(({ signature }) => signature)
+}
+
+async function readFunctions(client: ClientBase): Promise<readonly SqlFunction[]> {
+  const { rows } = await client.query<SqlFunction>(
+    `SELECT p.oid::regprocedure::text AS signature, p.proname AS name, p.prosrc AS body,
+       pg_get_functiondef(p.oid) AS definition,
+       l.lanname = 'sql' AND p.prosqlbody IS NULL AS "isSql",
+       CASE WHEN p.proretset THEN 'set' WHEN p.prorettype = 'void'::regtype THEN 'nothing'
+         ELSE 'value' END AS returns
+     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+     WHERE p.pronamespace IN ('ledger'::regnamespace, 'hub'::regnamespace) AND p.prokind = 'f'
+       AND (l.lanname = 'plpgsql' OR l.lanname = 'sql' AND p.prosqlbody IS NULL)
+     ORDER BY 1`,
+  )
+  return rows
+}
+
+function adapt({ definition, body, isSql, returns }: SqlFunction): string {
+  if (!readsLedger(body)) return definition
+  const found = definition
+    .replace("\n SET plan_cache_mode TO 'force_generic_plan'", '')
+    .replaceAll('EXISTS (SELECT FROM', 'EXISTS (SELECT 1 FROM')
+    .replaceAll('PERFORM FROM', 'PERFORM 1 FROM')
+  if (!isSql) return found
+  const at = found.indexOf('AS $function$')
+  const head = found.slice(0, at).replace('\n LANGUAGE sql\n', '\n LANGUAGE plpgsql\n')
+  const statement = found
+    .slice(at + 'AS $function$'.length)
+    .trimEnd()
+    .slice(0, -'$function$'.length)
+  return `${head}AS $function$
+#variable_conflict use_column
+BEGIN
+${inPlpgsql(statement.trim(), returns)};
+END $function$`
+}
+
+function inPlpgsql(statement: string, returns: SqlFunction['returns']): string {
+  if (returns === 'set') return `RETURN QUERY ${statement}`
+  return returns === 'nothing' ? statement : `RETURN (${statement})`
+}

@@ -1,0 +1,118 @@
+import type { ClientBase } from 'pg'
+import { ConfigError } from '../../runtime/config-error.ts'
+import { createShardFunctions } from './shard-functions.ts'
+import { shareRoles } from './share-roles.ts'
+
+/** Address of a node, as other nodes reach it. */
+export interface NodeAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Moves a shard of the ledger, with all its tables, to another node while batches go on. Shards
+ * that share its physical shard move with it.
+ * @throws ConfigError if there is no such shard or node; returns false if it is there already
+ */
+export async function moveShard(
+  client: ClientBase,
+  shard: number,
+  { host, port }: NodeAddress,
+): Promise<boolean> {
+  await assertNode(client, { host, port })
+  const { rows } = await client.query<{ physical: bigint; host: string; port: number }>(
+    `SELECT s.shardid AS physical, s.nodename AS host, s.nodeport AS port FROM citus_shards s
+     WHERE s.shardid = (SELECT get_shard_id_for_distribution_column('ledger.head', h.shard)
+       FROM unnest($1::smallint[]) h(shard))`,
+    [await knownShard(client, shard)],
+  )
+  const from = rows[0]!
+  if (from.host === host && from.port === port) return false
+  await client.query(`SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')`, [
+    from.physical,
+    from.host,
+    from.port,
+    host,
+    port,
+  ])
+  return true
+}
+
+async function knownShard(client: ClientBase, shard: number): Promise<readonly number[]> {
+  const { rowCount } = await client.query('SELECT 1 FROM ledger.head WHERE shard = $1', [shard])
+  if (rowCount === 1) return [shard]
+  throw new ConfigError(`The ledger has no shard ${shard}. Nothing was moved.`)
+}
+
+async function assertNode(client: ClientBase, { host, port }: NodeAddress): Promise<void> {
+  const { rowCount } = await client.query(
+    'SELECT 1 FROM pg_dist_node WHERE nodename = $1 AND nodeport = $2 AND shouldhaveshards',
+    [host, port],
+  )
+  if (rowCount === 1) return
+  throw new ConfigError(
+    `${host}:${port} is not a node that stores shards: see "npm run cluster -- status". ` +
+      'Nothing was moved.',
+  )
+}
+
+/** Adds a node, with the roles and functions of the ledger. Shards move there later. */
+export async function addNode(client: ClientBase, { host, port }: NodeAddress): Promise<void> {
+  await client.query('SELECT citus_add_node($1, $2)', [host, port])
+  await shareRoles(client)
+  await createShardFunctions(client)
+}
+
+/**
+ * Spreads the shards of the ledger over the nodes, one after the other, while batches go on. Takes
+ * those that have entries first: empty physical shards stay where they are.
+ * @returns the shards that moved, with their new nodes
+ */
+export async function rebalance(
+  client: ClientBase,
+  nodes: readonly { readonly node: string; readonly storesShards: boolean }[],
+  shards: readonly { readonly shard: number; readonly node: string; readonly physical: bigint }[],
+): Promise<readonly { readonly shard: number; readonly node: string }[]> {
+  const moves = planMoves(
+    nodes.filter(({ storesShards }) => storesShards).map(({ node }) => node),
+    shards,
+  )
+  for (const { shard, node } of moves) await moveShard(client, shard, parseNode(node)!)
+  return moves
+}
+
+/**
+ * Plans the fewest moves after which no node has more than one shard more than another. Shards that
+ * share a physical shard count once.
+ */
+export function planMoves(
+  nodes: readonly string[],
+  shards: readonly { readonly shard: number; readonly node: string; readonly physical: bigint }[],
+): readonly { readonly shard: number; readonly node: string }[] {
+  const movable = [...new Map(shards.map((each) => [each.physical, each])).values()]
+  const held = new Map(
+    nodes.map((node) => [node, movable.filter((shard) => shard.node === node)] as const),
+  )
+  const stranded = movable.filter(({ node }) => !held.has(node))
+  const moves: { shard: number; node: string }[] = []
+  const fewest = () => [...held].reduce((a, b) => (b[1].length < a[1].length ? b : a))
+  const most = () => [...held].reduce((a, b) => (b[1].length > a[1].length ? b : a))
+  const give = (shard: (typeof movable)[number]): void => {
+    const [node, own] = fewest()
+    own.push(shard)
+    moves.push({ shard: shard.shard, node })
+  }
+  if (held.size === 0) return []
+  stranded.forEach(give)
+  while (most()[1].length - fewest()[1].length > 1) give(most()[1].pop()!)
+  return moves
+}
+
+/** Parses `host:port`; undefined if it is neither. */
+export function parseNode(text: string): NodeAddress | undefined {
+  const at = text.lastIndexOf(':')
+  const port = Number(text.slice(at + 1))
+  return at > 0 && Number.isInteger(port) && port > 0
+    ? { host: text.slice(0, at), port }
+    : undefined
+}

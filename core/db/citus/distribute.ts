@@ -1,0 +1,189 @@
+import type { Client, ClientBase } from 'pg'
+import { ConfigError } from '../../runtime/config-error.ts'
+import { connectClient } from '../client.ts'
+import { acquireMigrationLock } from '../migrate.ts'
+import { adaptFunctions } from './adapt-functions.ts'
+import { createShardFunctions } from './shard-functions.ts'
+import { shareRoles } from './share-roles.ts'
+
+/** Physical shards: with many, consecutive shards of the ledger rarely share one. */
+const PHYSICAL_SHARDS = 64
+
+/** Tables with a copy on every node, because entries refer to their rows. */
+const REFERENCE_TABLES = ['asset', 'account', 'kind', 'signing_key'] as const
+
+/** Tables that are distributed by shard, in the order of their foreign keys. */
+const SHARD_TABLES = [
+  'head',
+  'seal',
+  'balance',
+  'chunk',
+  'snapshot',
+  'verified_balance',
+  'tile',
+  'tree',
+  'checkpoint',
+  'journal',
+] as const
+
+/** True if Citus distributes the ledger of this database. */
+export async function isDistributed(client: ClientBase): Promise<boolean> {
+  const { rows: catalogs } = await client.query<{ exists: boolean }>(
+    `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS exists`,
+  )
+  if (!catalogs[0]!.exists) return false
+  const { rowCount } = await client.query(
+    `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('ledger.head')`,
+  )
+  return rowCount === 1
+}
+
+/**
+ * Checks that the setting `HUB_CLUSTER` and the server agree. Changes nothing.
+ * @throws ConfigError if Citus is wanted and the server does not offer it to this login, or if the
+ *   ledger is distributed and the setting does not say so
+ */
+export async function assertCluster(url: string, wanted: boolean): Promise<void> {
+  const client = await connectClient(url, 'agenthub migrate')
+  try {
+    if (wanted) await assertCitus(client)
+    else if (await isDistributed(client)) throw new ConfigError(SETTING_IS_MISSING)
+  } finally {
+    await client.end()
+  }
+}
+
+const SETTING_IS_MISSING =
+  'Citus distributes the ledger of this database: set HUB_CLUSTER=citus. Nothing was changed.'
+
+async function assertCitus(client: Client): Promise<void> {
+  const { rows } = await client.query<{ isLoaded: boolean; isSuperuser: boolean }>(
+    `SELECT current_setting('citus.shard_count', true) IS NOT NULL
+         AND EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'citus') AS "isLoaded",
+       (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) AS "isSuperuser"`,
+  )
+  const { isLoaded, isSuperuser } = rows[0]!
+  if (!isLoaded) {
+    throw new ConfigError(
+      'HUB_CLUSTER=citus needs the extension Citus, which this PostgreSQL server does not offer. ' +
+        'Install it on every node, add citus to shared_preload_libraries and restart them, or ' +
+        'unset HUB_CLUSTER. Nothing was changed.',
+    )
+  }
+  if (!isSuperuser && !(await isDistributed(client))) {
+    throw new ConfigError(
+      'HUB_CLUSTER=citus needs a superuser in DATABASE_OWNER_URL to distribute the ledger. ' +
+        'Nothing was changed.',
+    )
+  }
+}
+
+/**
+ * Distributes the ledger by shard over the nodes of a Citus cluster; everything else stays on the
+ * coordinator. Safe to repeat: a later run adapts functions that newer migrations have replaced,
+ * and creates what nodes lack.
+ * @param url login of a superuser, direct to the coordinator
+ */
+export async function distributeLedger(
+  url: string,
+  log: (text: string) => void = () => {},
+): Promise<void> {
+  const client = await connectClient(url, 'agenthub migrate')
+  try {
+    await acquireMigrationLock(client, 60_000)
+    await client.query('SET lock_timeout = 10000; SET client_min_messages = error')
+    await client.query('CREATE EXTENSION IF NOT EXISTS citus')
+    await joinCoordinator(client)
+    await shareRoles(client)
+    const isNew = !(await isDistributed(client))
+    await inTransaction(client, async () => {
+      if (isNew) await distributeTables(client)
+      await adaptFunctions(client)
+    })
+    await createShardFunctions(client)
+    log(isNew ? 'ledger distributed by shard' : 'distributed ledger checked')
+  } finally {
+    await client.end()
+  }
+}
+
+async function inTransaction(client: Client, work: () => Promise<void>): Promise<void> {
+  await client.query('BEGIN')
+  try {
+    await work()
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  }
+}
+
+/** Names the coordinator as other nodes reach it; without workers it stores the shards itself. */
+async function joinCoordinator(client: Client): Promise<void> {
+  const { rows } = await client.query<{ coordinator: boolean; workers: boolean }>(
+    `SELECT coalesce(bool_or(groupid = 0), false) AS coordinator,
+       coalesce(bool_or(groupid > 0 AND shouldhaveshards), false) AS workers FROM pg_dist_node`,
+  )
+  const { coordinator, workers } = rows[0]!
+  if (!coordinator) {
+    await client.query('SELECT citus_set_coordinator_host($1, $2)', [client.host, client.port])
+  }
+  if (workers) return
+  await client.query(
+    `SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true)
+     FROM pg_dist_node WHERE groupid = 0`,
+  )
+}
+
+async function distributeTables(client: Client): Promise<void> {
+  await client.query(
+    `SET LOCAL citus.enable_unsafe_triggers = on;
+     SET LOCAL citus.multi_shard_modify_mode = 'sequential'`,
+  )
+  const views = await dropViews(client)
+  await client.query(
+    `ALTER TABLE ledger.checkpoint DROP CONSTRAINT checkpoint_shard_seq_fkey;
+     ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey;
+     ALTER TABLE ledger.journal ADD PRIMARY KEY (owner, id, phase, shard)`,
+  )
+  await dropLocalForeignKeys(client)
+  for (const table of REFERENCE_TABLES) {
+    await client.query('SELECT create_reference_table($1)', [`ledger.${table}`])
+  }
+  for (const table of SHARD_TABLES) {
+    const how =
+      table === 'head' ? `shard_count := ${PHYSICAL_SHARDS}` : `colocate_with := 'ledger.head'`
+    await client.query(`SELECT create_distributed_table('ledger.${table}', 'shard', ${how})`)
+  }
+  await client.query(
+    `ALTER TABLE ledger.checkpoint ADD CONSTRAINT checkpoint_shard_seq_fkey
+       FOREIGN KEY (shard, seq) REFERENCES ledger.seal (shard, seq_to)`,
+  )
+  await client.query('SET LOCAL citus.enable_ddl_propagation = off')
+  for (const view of views) await client.query(view)
+  await client.query('SET LOCAL citus.enable_ddl_propagation = on')
+}
+
+/** Drops the views of the ledger, which would keep tables from being distributed. */
+async function dropViews(client: Client): Promise<readonly string[]> {
+  const { rows } = await client.query<{ name: string; create: string }>(
+    `SELECT c.oid::regclass::text AS name,
+       format('CREATE VIEW %s AS %s; GRANT SELECT ON %s TO hub_app',
+       c.oid::regclass, rtrim(pg_get_viewdef(c.oid), ';'), c.oid::regclass) AS create
+     FROM pg_class c WHERE c.relkind = 'v' AND c.relnamespace = 'ledger'::regnamespace ORDER BY 1`,
+  )
+  for (const { name } of rows) await client.query(`DROP VIEW ${name}`)
+  return rows.map(({ create }) => create)
+}
+
+/** Drops foreign keys of tables of the coordinator, which Citus would have to manage as well. */
+async function dropLocalForeignKeys(client: Client): Promise<void> {
+  const moved = [...REFERENCE_TABLES, ...SHARD_TABLES].map((table) => `ledger.${table}`)
+  const { rows } = await client.query<{ drop: string }>(
+    `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop
+     FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
+       AND confrelid = ANY ($1::regclass[]) AND NOT conrelid = ANY ($1::regclass[])`,
+    [moved],
+  )
+  for (const { drop } of rows) await client.query(drop)
+}

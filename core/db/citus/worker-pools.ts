@@ -1,0 +1,24 @@
+import type { Pool } from 'pg'
+import { createPool } from '../pool.ts'
+
+/**
+ * Opens a pool of one connection to each worker of a cluster, with the login of `pool`, to listen
+ * there: a batch notifies where it is booked. Returns none without a cluster.
+ */
+export async function openWorkerPools(pool: Pool): Promise<readonly Pool[]> {
+  const { connectionString } = pool.options
+  const { rows: catalogs } = await pool.query<{ exists: boolean }>(
+    `SELECT to_regclass('pg_catalog.pg_dist_node') IS NOT NULL AS exists`,
+  )
+  if (connectionString === undefined || !catalogs[0]!.exists) return []
+  const { rows } = await pool.query<{ host: string; port: number }>(
+    `SELECT nodename AS host, nodeport AS port FROM pg_dist_node
+     WHERE groupid > 0 AND isactive AND noderole = 'primary' ORDER BY nodeid`,
+  )
+  return rows.map(({ host, port }) => {
+    const url = new URL(connectionString)
+    url.hostname = host
+    url.port = String(port)
+    return createPool(url.href, { max: 1, statementMs: 0 })
+  })
+}

@@ -1,0 +1,23 @@
+import type { Pool } from 'pg'
+
+/** Account with a balance, and the shard that has it. */
+export interface CreditsPlace {
+  readonly credits: bigint
+  readonly shard: number
+}
+
+/** Reads the balances of accounts, one shard after the other. */
+export async function readBalances(
+  pool: Pick<Pool, 'query'>,
+  places: readonly CreditsPlace[],
+): Promise<ReadonlyMap<bigint, bigint>> {
+  const balances = new Map<bigint, bigint>()
+  for (const [shard, accounts] of Map.groupBy(places, (place) => place.shard)) {
+    const { rows } = await pool.query<{ account: bigint; balance: bigint }>(
+      'SELECT account, balance FROM ledger.balance WHERE shard = $1 AND account = ANY ($2)',
+      [shard, accounts.map(({ credits }) => credits)],
+    )
+    for (const { account, balance } of rows) balances.set(account, balance)
+  }
+  return balances
+}

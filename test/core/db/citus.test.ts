@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { planMoves } from '../../../core/db/citus/change-cluster.ts'
+import { assertCluster } from '../../../core/db/citus/distribute.ts'
+import { openLogins } from '../../../core/db/logins.ts'
+import { ConfigError } from '../../../core/runtime/config-error.ts'
+import { schemaObjects } from '../../support/ledger-statements.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+/** Hashes of the functions of the migrations that `core/db/citus/` replaces. */
+const REPLACED: Readonly<Record<string, string>> = {
+  balances_hash: '5300e3857828a6dd',
+  cut: '25ae17748cbf8947',
+  end_days: 'f7d24f99959d6d17',
+  groups_at: '97db2f2689de20db',
+  held_at: 'c3edbeac01301229',
+  late: '286972c76c45c217',
+  owners_of: 'f2779d4af8631212',
+  statement: '52cb019bbaa74109',
+  sum_up: '2381cfd3edba8ea7',
+  totals_at: 'c249c0955db782cd',
+  wrong_day_ends: 'c95b6f2fd9260e79',
+  wrong_snapshots: 'ea1ce9c12ee8eba8',
+}
+
+const read = (path: string): string => readFileSync(path, 'utf8')
+
+describe('functions for a ledger on Citus', () => {
+  it('replace those of the newest migrations, whose changes they need too', () => {
+    const objects = schemaObjects(read('core/db/schema.sql'))
+    for (const [name, hash] of Object.entries(REPLACED)) {
+      const text = objects.find((each) => each.name === `ledger.${name}`)?.text ?? ''
+      const found = createHash('sha256').update(text).digest('hex').slice(0, hash.length)
+      const why = `ledger.${name} has changed: change it in core/db/citus, then this hash`
+      expect(found, why).to.equal(hash)
+    }
+  })
+
+  it('are all listed', () => {
+    const files = ['functions', 'verification'].map((name) => read(`core/db/citus/${name}.sql`))
+    const names = [...files.join('\n').matchAll(/FUNCTION ledger\.(\w+)\(/g)].map(
+      ([, name]) => name,
+    )
+    expect(names).to.have.members(Object.keys(REPLACED))
+  })
+})
+
+describe('a server without Citus', () => {
+  let database: FreshDatabase
+  before(async () => void (database = await freshDatabase(undefined, { empty: true })))
+  after(() => database.drop())
+
+  it('is refused before anything is changed', async () => {
+    const refused = await openLogins({ url: database.url, cluster: 'citus' }).catch((e) => e)
+    expect(refused).to.be.instanceOf(ConfigError)
+    expect(refused.message).to.match(/needs the extension Citus, .* does not offer.* Nothing was/)
+    const { rows } = await database.admin.query(
+      `SELECT to_regnamespace('hub') IS NULL AS "isEmpty"`,
+    )
+    expect(rows).to.deep.equal([{ isEmpty: true }])
+  })
+
+  it('is accepted without the setting', async () => {
+    await assertCluster(database.url, false)
+  })
+})
+
+describe('moves that balance a cluster', () => {
+  const shard = (n: number, node: string, physical = n) => ({
+    shard: n,
+    node,
+    physical: BigInt(physical),
+  })
+
+  it('are none if no node has more than one shard more than another', () => {
+    expect(planMoves(['a', 'b'], [shard(0, 'a'), shard(1, 'b'), shard(2, 'a')])).to.deep.equal([])
+  })
+
+  it('spread the shards of one node over a new one', () => {
+    const shards = [0, 1, 2, 3].map((n) => shard(n, 'a'))
+    const moves = planMoves(['a', 'b'], shards)
+    expect(moves.map(({ node }) => node)).to.deep.equal(['b', 'b'])
+  })
+
+  it('empty a node that may no longer store shards', () => {
+    const moves = planMoves(['b', 'c'], [shard(0, 'a'), shard(1, 'a'), shard(2, 'b')])
+    expect(moves.map(({ node }) => node).toSorted()).to.deep.equal(['b', 'c'])
+  })
+
+  it('count shards that share a physical shard once', () => {
+    const shards = [shard(0, 'a', 7), shard(1, 'a', 7), shard(2, 'b')]
+    expect(planMoves(['a', 'b'], shards)).to.deep.equal([])
+  })
+
+  it('are none without a node', () => {
+    expect(planMoves([], [shard(0, 'a')])).to.deep.equal([])
+  })
+})

@@ -1,0 +1,167 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import nock from 'nock'
+import type { Pool } from 'pg'
+import { distributeLedger } from '../../core/db/citus/distribute.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { expireHolds } from '../../core/ledger/expire.ts'
+import { catchUp } from '../../core/ledger/outbox/subscriber.ts'
+import { verifySince } from '../../core/ledger/verify/incremental.ts'
+import { verifyLedger } from '../../core/ledger/verify.ts'
+import { earningsSubscriber } from '../../core/usage/earnings.ts'
+import { spendingSubscriber } from '../../core/usage/spending.ts'
+import { clusterCommand } from '../../server/commands/cluster/index.ts'
+import { failingService } from '../../server/commands/demo/index.ts'
+import { createNarrator } from '../../server/commands/demo/narrator.ts'
+import { playStory } from '../../server/commands/demo/story.ts'
+import { type CitusCluster, hasCitus, NO_CITUS, startCitus } from '../support/citus.ts'
+import { startTestHub, type TestHub } from '../support/hub.ts'
+import type { FreshDatabase } from '../support/postgres.ts'
+import { skip } from '../support/skip.ts'
+
+const WORKERS = 2
+
+describe('a ledger on Citus', function () {
+  this.timeout(600_000)
+  let folder: string
+  let cluster: CitusCluster
+  let url: string
+  const hubs: Record<string, TestHub> = {}
+
+  before(async function () {
+    if (!(await hasCitus())) skip(this, NO_CITUS)
+    nock.restore()
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-citus-'))
+    await chmod(folder, 0o711)
+    cluster = await startCitus(folder, WORKERS)
+    url = await cluster.createDatabase('hub')
+    const config = { cluster: 'citus', jobs: false } as const
+    const plugins = [failingService]
+    hubs['citus'] = await startTestHub({ database: fresh(url), plugins, config })
+    hubs['plain'] = await startTestHub({ plugins, config: { jobs: false } })
+  })
+
+  after(async () => {
+    for (const hub of Object.values(hubs)) await hub.close()
+    await cluster?.stop()
+    if (folder) await rm(folder, { recursive: true, force: true })
+    nock.activate()
+  })
+
+  it('plays the story of the demo to the same balances as a single server', async () => {
+    for (const hub of Object.values(hubs)) {
+      const story = await playStory(
+        hub,
+        createNarrator(() => {}),
+      )
+      expect(story.ok).to.equal(true)
+      await expireHolds(hub.hub.pool, hub.hub.ledger)
+      for (const each of [spendingSubscriber, earningsSubscriber]) await catchUp(hub.hub.pool, each)
+    }
+    const { citus, plain } = hubs
+    expect(await figures(citus!.hub.pool)).to.deep.equal(await figures(plain!.hub.pool))
+  })
+
+  it('stores the entries of each shard on one worker, and none on the coordinator', async () => {
+    const { rows } = await hubs['citus']!.database.admin.query<{ node: string; tables: string }>(
+      `SELECT nodename || ':' || nodeport AS node, count(*) AS tables FROM citus_shards
+       WHERE table_name = 'ledger.head'::regclass GROUP BY 1 ORDER BY 1`,
+    )
+    expect(rows.map(({ tables }) => Number(tables))).to.deep.equal([32, 32])
+  })
+
+  it('verifies the whole ledger, and signs and verifies new entries', async () => {
+    const { pool } = hubs['citus']!.hub
+    const whole = await verifyLedger(pool)
+    expect(whole.checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
+    expect(whole.ok).to.equal(true)
+    const since = await verifySince(pool)
+    expect(since.ok).to.equal(true)
+  })
+
+  it('is complete, and says so on the command line', async () => {
+    const { admin } = hubs['citus']!.database
+    expect(await runCluster(admin, 'check', '--json')).to.deep.equal({ problems: [] })
+    const { nodes, shards } = await runCluster(admin, 'status', '--json')
+    expect(nodes).to.have.length(1 + WORKERS)
+    expect(shards).to.have.length(2)
+  })
+
+  it('moves a shard to another node, where calls go on and the ledger is sound', async () => {
+    const citus = hubs['citus']!
+    const { hub, database } = citus
+    const { shards } = await runCluster(database.admin, 'status', '--json')
+    for (const { shard, node } of shards as { shard: number; node: string }[]) {
+      const other = cluster.workers.map((each) => new URL(each).host).find((host) => host !== node)
+      await clusterCommand(
+        async () => database.admin,
+        ['move', `${shard}`, other!],
+        () => {},
+      )
+    }
+    const { client, keyId } = await citus.agent()
+    await citus.credit(keyId, 1_000_000n)
+    const answer = await client.call('echo', '/say', { words: 'moved' })
+    expect(answer.source).to.equal('credits')
+    expect((await verifyLedger(hub.pool)).ok).to.equal(true)
+    expect(await runCluster(database.admin, 'check', '--json')).to.deep.equal({ problems: [] })
+  })
+
+  it('may be distributed again, which changes nothing', async () => {
+    const before = await figures(hubs['citus']!.hub.pool)
+    await distributeLedger(url)
+    expect(await figures(hubs['citus']!.hub.pool)).to.deep.equal(before)
+  })
+})
+
+/** Runs a command and parses its output. */
+async function runCluster(pool: Pool, ...args: readonly string[]) {
+  let output = ''
+  await clusterCommand(
+    async () => pool,
+    args,
+    (text) => void (output += text),
+  )
+  return JSON.parse(output)
+}
+
+/** Database of a cluster; the cluster is deleted as a whole. */
+function fresh(url: string): FreshDatabase {
+  const pool = createPool(url, { role: 'hub_finance', max: 4 })
+  const admin = createPool(url, { max: 2 })
+  return {
+    url,
+    pool,
+    admin,
+    drop: async () => void (await Promise.all([pool.end(), admin.end()])),
+  }
+}
+
+/** Balances by group of accounts, numbers of entries by event, and read models. */
+async function figures(pool: Pool): Promise<unknown> {
+  const { rows: accounts } = await pool.query<{ id: bigint; code: string; asset: string }>(
+    `SELECT a.id, ledger.account_group(a.code) AS code, s.code AS asset
+     FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE s.code <> 'GWEI'`,
+  )
+  const { rows: balances } = await pool.query<{ account: bigint; balance: string }>(
+    `SELECT account, sum(balance)::text AS balance FROM ledger.balance GROUP BY account`,
+  )
+  const known = new Map(accounts.map((each) => [each.id, each]))
+  const lines = balances.flatMap(({ account, balance }) => {
+    const found = known.get(account)
+    return found && balance !== '0' ? [`${found.code} ${found.asset} ${balance}`] : []
+  })
+  const { rows: kinds } = await pool.query<{ kind: number; entries: string }>(
+    `SELECT kind, count(*)::text AS entries FROM ledger.journal GROUP BY kind ORDER BY kind`,
+  )
+  const { rows: spending } = await pool.query(
+    `SELECT sum(calls)::text AS calls, sum(charged)::text AS charged, sum(free_calls)::text AS free
+     FROM hub.spending`,
+  )
+  const { rows: earning } = await pool.query(
+    `SELECT sum(gross)::text AS gross, sum(commission)::text AS commission FROM hub.earning`,
+  )
+  return { lines: lines.sort(), kinds, spending, earning }
+}
