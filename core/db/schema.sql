@@ -4810,18 +4810,18 @@ DECLARE
   notice uuid := p_meta ->> 'notice';
   expired bigint;
   credits bigint[]; -- accounts of the principal that the notice was sent to
-  lapsed bigint;
+  earlier bigint; -- has lapsed by this notice already
 BEGIN
   IF p_kind.event <> 'credits.lapsed' THEN RETURN; END IF;
   IF notice IS NOT NULL THEN
     SELECT sum(u) INTO expired FROM unnest(p_amounts) u WHERE u > 0;
     SELECT array_agg(k.credits) INTO credits FROM hub.lapse_notice n
       JOIN hub.api_key k ON k.principal = n.principal WHERE n.id = notice AND k.credits IS NOT NULL;
-    SELECT coalesce(sum(-j.amounts[1]), 0) INTO lapsed FROM journal j
+    SELECT coalesce(sum(-j.amounts[1]), 0) INTO earlier FROM journal j
       WHERE j.id = notice AND j.phase = 0 AND j.owner = ANY (credits);
     IF p_accounts[1] = ANY (credits) IS NOT TRUE OR NOT EXISTS (SELECT 1 FROM hub.lapse_notice n
         WHERE n.id = notice AND n.done_at IS NULL AND n.due_at <= clock_timestamp()
-          AND n.amount >= expired + lapsed) THEN
+          AND n.amount >= expired + earlier) THEN
       RAISE EXCEPTION 'no notice is due of so many credits' USING ERRCODE = 'check_violation';
     END IF;
   ELSIF EXISTS (SELECT 1 FROM hub.api_key k

@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   migrate: ['migrate'],
   backup: ['backup', '/nonexistent/backups'],
   ledger: ['ledger', 'verify'],
+  cluster: ['cluster', 'status'],
   payments: ['payments', 'status'],
   listings: ['listings', 'status'],
   keys: ['keys', 'list'],

@@ -187,8 +187,8 @@ describe('/openapi.json', () => {
       expect(price['mode'], path).to.be.oneOf(['fixed', 'dynamic'])
       expect(price['amount'] ?? price['max'], path).to.match(/^\d+\.\d{6}$/)
       const names = protocols.map((each) => Object.keys(each)[0])
-      const isCreditsOnly = path === '/proxy/external' || metered !== undefined
-      expect(names, path).to.deep.equal(isCreditsOnly ? ['credits'] : ['x402', 'mpp'])
+      const exact = path === '/proxy/external' ? ['credits'] : ['x402', 'mpp']
+      expect(names, path).to.deep.equal(metered === undefined ? exact : ['x402'])
     }
     const sentiment = document.paths['/proxy/analysis/sentiment']?.['post']
     expect(sentiment?.['x-payment-info']).to.deep.include({
