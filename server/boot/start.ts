@@ -116,12 +116,13 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     let { port } = config
     let draining = false
     const baseUrl = () => config.baseUrl ?? (port === 0 ? '' : localAddress(config, port))
-    const inProcess = { baseUrl, draining: () => draining, telemetry }
+    const signingKeys = await loadSigningKeys(config) // the others find the one that this creates
+    const inProcess = { baseUrl, draining: () => draining, telemetry, signingKeys }
     options.servers?.open(sandbox)
     // Leaves the processors to the others: this process loads the rest when they serve.
     if (options.servers && isPrepared) port = await options.servers.listen()
     const { parts, openHub, prepareSandbox } = await (loading ?? loadHub(options))
-    const hub = await openHub(await createHubOptions(options, parts, environment, inProcess))
+    const hub = await openHub(createHubOptions(options, parts, environment, inProcess))
     scope.defer(() => hub.close())
     const prepared = options.sandboxPlace ? undefined : sandbox
     const payouts = createPayoutDeps(config, hub, environment.money)
@@ -158,12 +159,12 @@ export async function loadHub({ loadParts }: StartOptions) {
   return { parts, openHub, prepareSandbox }
 }
 
-async function createHubOptions(
+function createHubOptions(
   { config, log, ...options }: StartOptions,
   parts: Parts,
   { database, money, sandbox, transport }: Environment,
-  inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'telemetry'>,
-): Promise<HubOptions> {
+  inProcess: Pick<HubOptions, 'baseUrl' | 'draining' | 'telemetry' | 'signingKeys'>,
+): HubOptions {
   return {
     ...config,
     ...parts,
@@ -172,7 +173,6 @@ async function createHubOptions(
     databaseDirectUrl: database.pooled ? database.directUrl : undefined,
     financeUrl: database.financeUrl,
     ownerUrl: database.ownerUrl,
-    signingKeys: await loadSigningKeys(config),
     money,
     sandbox: sandbox !== undefined,
     admins: administrators(config, sandbox),

@@ -4,9 +4,7 @@ import { sleep } from '../../../core/clock.ts'
 import { readConfig, secretValues } from '../../../core/config.ts'
 import { createLog } from '../../../core/log.ts'
 import { defineService, Reply, s, usd } from '../../../core/plugin/index.ts'
-import { startJobs } from '../../../jobs/index.ts'
-import { plugins, privileged } from '../../../plugins/index.ts'
-import { startHub } from '../../../server/boot/start.ts'
+import { type Parts, startHub } from '../../../server/boot/start.ts'
 import { isWorker, runWorker, startWorkers } from '../../../server/boot/workers.ts'
 import { watchUnhandledErrors } from '../../../server/observability/unhandled-errors.ts'
 import type { SandboxPlace } from '../../../server/sandbox/start.ts'
@@ -88,11 +86,14 @@ const quota = defineService({
 const { mode, place } = JSON.parse(process.argv[2]!) as RecoveryHubOptions
 const config = readConfig()
 const log = createLog(config.logLevel, process.stderr, secretValues())
-const loadParts = async () => ({
-  plugins: [...plugins, steady, quota],
-  privileged,
-  startJobs,
-})
+const loadParts = async (): Promise<Parts> => {
+  const { plugins, privileged } = await import('../../../plugins/index.ts')
+  return {
+    plugins: [...plugins, steady, quota],
+    privileged,
+    startJobs: async (...deps) => (await import('../../../jobs/index.ts')).startJobs(...deps),
+  }
+}
 const options = { config, loadParts, log, sandboxPlace: place }
 const errors = watchUnhandledErrors(log, config.drain)
 const stopped = new Promise<void>((resolve) => process.once('SIGTERM', resolve))
