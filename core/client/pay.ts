@@ -17,11 +17,10 @@ export interface PaymentLimit {
   readonly lifetimeSeconds?: bigint | undefined
 }
 
-/** True if a 402 can be paid; without terms, it only asks for credits or a signed challenge. */
+/** True if a 402 can be paid by a transfer; else it asks for credits, a permit or a challenge. */
 export function offersPayment({ headers, bytes }: Pick<HubResponse, 'headers' | 'bytes'>): boolean {
   try {
-    parseOffer({ headers, body: bytes })
-    return true
+    return parseOffer({ headers, body: bytes }).entries.some(({ scheme }) => scheme === 'exact')
   } catch (error) {
     if (error instanceof PaymentTermsError && error.reason === 'no_offer') return false
     throw error

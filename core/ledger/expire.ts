@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Asset, LedgerOutcome } from './events.ts'
 import type { Ledger } from './ledger.ts'
 import { catchUp, type Subscriber } from './outbox/subscriber.ts'
+import { readShards } from './shards.ts'
 
 const BATCH_HOLDS = 10_000
 
@@ -54,13 +55,15 @@ export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): P
 
 /** Removes holds from the list that were settled or released in time. */
 async function dropResolved(pool: Pool): Promise<void> {
-  const { rows: due } = await pool.query<ListedHold>(
-    'SELECT shard, seq, call, owner FROM hub.open_hold WHERE expires_at <= now()',
-  )
-  const shards = Map.groupBy(due, ({ shard }) => shard)
-  for (const [shard, holds] of shards) {
-    for (let at = 0; at < holds.length; at += BATCH_HOLDS) {
-      await drop(pool, await findResolved(pool, shard, holds.slice(at, at + BATCH_HOLDS)))
+  for (const shard of await readShards(pool)) {
+    for (let after: bigint | undefined = 0n; after !== undefined; ) {
+      const { rows }: { rows: ListedHold[] } = await pool.query<ListedHold>(
+        `SELECT shard, seq, call, owner FROM hub.open_hold
+         WHERE shard = $1 AND seq > $2 AND expires_at <= now() ORDER BY seq LIMIT $3`,
+        [shard, after, BATCH_HOLDS],
+      )
+      await drop(pool, await findResolved(pool, shard, rows))
+      after = rows.length === BATCH_HOLDS ? rows.at(-1)!.seq : undefined
     }
   }
 }
@@ -71,6 +74,7 @@ async function findResolved(
   shard: number,
   holds: readonly ListedHold[],
 ): Promise<readonly ListedHold[]> {
+  if (holds.length === 0) return []
   const { rows } = await pool.query<{ owner: bigint; call: string }>(
     `SELECT j.owner, j.id AS call FROM unnest($2::bigint[], $3::uuid[]) h(owner, call)
      JOIN ledger.journal j ON j.shard = $1 AND j.owner = h.owner AND j.id = h.call AND j.phase = 2`,

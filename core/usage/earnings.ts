@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { columns } from '../db/columns.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { SpendingRange } from './spending.ts'
 
@@ -94,7 +95,7 @@ export const earningsSubscriber: Subscriber = {
       values: [shard, from, to, since[0]!.at],
     })
     if (rows.length === 0) return
-    const values = EARNING_COLUMNS.map((column) => rows.map((row) => row[column]))
+    const values = columns(rows, EARNING_COLUMNS)
     await client.query({ name: 'earnings.add', text: ADD_EARNINGS, values })
   },
 }

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { columns } from '../db/columns.ts'
 import type { Account } from '../ledger/events.ts'
 import type { Page, Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { Micros } from '../money.ts'
@@ -106,6 +107,7 @@ async function recordFalls(
     ...page,
     ...columns(near, ['account', 'balance', 'threshold']),
   ])
+  if (falls.length === 0) return []
   const recorded = columns(falls, ['id', 'seq', 'at', 'balance', 'threshold'])
   await client.query(RECORD_FALLS, [shard, ...recorded])
   return falls.map(({ account, balance, threshold, seq }) => ({
@@ -116,12 +118,6 @@ async function recordFalls(
     seq,
   }))
 }
-
-/** Turns rows into arrays of their columns, as `unnest` takes them. */
-const columns = <Row, Name extends keyof Row>(
-  rows: readonly Row[],
-  names: readonly Name[],
-): Row[Name][][] => names.map((name) => rows.map((row) => row[name]))
 
 /** Detects credits that fall below their threshold, once until they rise to it again. */
 export const lowBalanceSubscriber = (notify: NotifyLowBalance): Subscriber => ({

@@ -40,9 +40,10 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
   )
   const last = rows[0]?.last ?? null
   if (last === null) return false
-  const charged = await readCharged(pool, shard, seq, last)
-  await recordMissing(pool, shard, charged)
-  for (const call of await findLost(pool, shard, charged)) {
+  const page = { shard, after: seq, last }
+  const charged = await readCharged(pool, page)
+  await recordMissing(pool, page, charged)
+  for (const call of await findLost(pool, page, charged)) {
     const charge = await charges.find(call)
     if (charge) await charges.giveBack(call, charge)
   }
@@ -54,13 +55,15 @@ async function recoverPage(pool: Pool, charges: CallCharges, shard: number): Pro
   return true
 }
 
+/** Entries of a shard whose number is above `after` and at most `last`. */
+interface Page {
+  readonly shard: number
+  readonly after: bigint
+  readonly last: bigint
+}
+
 /** Returns the ids of the charged calls of a page. Kind 2: settled. */
-async function readCharged(
-  pool: Pool,
-  shard: number,
-  after: bigint,
-  last: bigint,
-): Promise<readonly string[]> {
+async function readCharged(pool: Pool, { shard, after, last }: Page): Promise<readonly string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT j.id FROM ledger.journal j
      WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind = 2 AND j.amount > 0`,
@@ -70,7 +73,11 @@ async function readCharged(
 }
 
 /** Records those of the calls that have no record. */
-async function recordMissing(pool: Pool, shard: number, calls: readonly string[]): Promise<void> {
+async function recordMissing(
+  pool: Pool,
+  { shard, after, last }: Page,
+  calls: readonly string[],
+): Promise<void> {
   const { rows: missing } = await pool.query<{ id: string }>(
     `SELECT u.id FROM unnest($1::uuid[]) u(id)
      WHERE NOT EXISTS (SELECT 1 FROM hub.call c WHERE c.id = u.id)`,
@@ -79,6 +86,8 @@ async function recordMissing(pool: Pool, shard: number, calls: readonly string[]
   if (missing.length === 0) return
   const { rows } = await pool.query<{ charges: string }>(READ_CHARGES, [
     shard,
+    after,
+    last,
     missing.map(({ id }) => id),
   ])
   await pool.query(RECORD_CALLS, [rows[0]!.charges])
@@ -87,7 +96,7 @@ async function recordMissing(pool: Pool, shard: number, calls: readonly string[]
 /** Returns the lost ones of the calls whose charge was not given back. */
 async function findLost(
   pool: Pool,
-  shard: number,
+  { shard, after, last }: Page,
   calls: readonly string[],
 ): Promise<readonly string[]> {
   const { rows: lost } = await pool.query<{ id: string }>(
@@ -98,10 +107,11 @@ async function findLost(
   if (lost.length === 0) return []
   const { rows: open } = await pool.query<{ id: string }>(
     `SELECT j.id FROM ledger.journal j
-     WHERE j.shard = $1 AND j.id = ANY ($2) AND j.kind = 2 AND NOT EXISTS (SELECT 1
+     WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.id = ANY ($4) AND j.kind = 2
+       AND NOT EXISTS (SELECT 1
        FROM ledger.journal r
        WHERE r.shard = $1 AND r.owner = j.owner AND r.id = j.id AND r.phase = 3)`,
-    [shard, lost.map(({ id }) => id)],
+    [shard, after, last, lost.map(({ id }) => id)],
   )
   return open.map(({ id }) => id)
 }
@@ -112,7 +122,8 @@ const READ_CHARGES = `
     'amount', j.amount, 'endpoint', j.endpoint, 'price_version', j.price_version,
     'code', a.code)), '[]')::text AS charges
   FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
-  WHERE j.shard = $1 AND j.id = ANY ($2) AND j.kind = 2 AND j.amount > 0`
+  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.id = ANY ($4) AND j.kind = 2
+    AND j.amount > 0`
 
 /**
  * Records charges. A native call is lost if a repetition would get its response, which is neither

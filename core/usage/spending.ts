@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { columns } from '../db/columns.ts'
 import type { Account } from '../ledger/events.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 
@@ -79,7 +80,7 @@ export const spendingSubscriber: Subscriber = {
     const read = { name: 'spending.sum', text: SUM_SPENDING, values: [shard, from, to] }
     const { rows } = await client.query<SpendingRow>(read)
     if (rows.length === 0) return
-    const values = SPENDING_COLUMNS.map((column) => rows.map((row) => row[column]))
+    const values = columns(rows, SPENDING_COLUMNS)
     await client.query({ name: 'spending.add', text: ADD_SPENDING, values })
   },
 }

@@ -149,7 +149,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-/** Loads the code that a process needs besides its environment: half of all modules. */
+/** Loads the code that a process does not need to open its environment. */
 export async function loadHub({ loadParts }: StartOptions) {
   const [parts, { openHub }, { prepareSandbox }] = await Promise.all([
     loadParts(),

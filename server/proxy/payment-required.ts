@@ -146,7 +146,8 @@ export const SETTLE_MARGIN_SECONDS = 60
 /**
  * x402 terms of a call: its price, and the requested resource. A stream cannot be taken back, nor
  * the effects of a `prepaid` endpoint: they are paid upfront. So is the first payment of a wallet
- * above a small amount, because wallets are free and may be emptied during the work.
+ * above a small amount, because wallets are free and may be emptied during the work. A metered call
+ * is paid after its work, also if it streams: its maximum is at most that amount.
  */
 export function saleTermsOf(
   { prepaidAbove }: Pick<PaymentRequiredDeps, 'prepaidAbove'>,

@@ -46,7 +46,7 @@ of payments, of the last ${days} days. <a href="${INCIDENT_FEED}">Subscribe by R
         )}</ol>`
   }`
 
-/** Incidents as RSS 2.0, in which each is one item from its start to its end. */
+/** Incidents as RSS 2.0. The end of an incident is an item of its own. */
 export const incidentFeed = (incidents: readonly Incident[], baseUrl: string): string =>
   html`<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>

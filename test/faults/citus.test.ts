@@ -95,11 +95,16 @@ describe('a ledger on Citus', function () {
     const { shards } = await runCluster(database.admin, 'status', '--json')
     for (const { shard, node } of shards as { shard: number; node: string }[]) {
       const other = cluster.workers.map((each) => new URL(each).host).find((host) => host !== node)
-      await clusterCommand(
+      const exitCode = await clusterCommand(
         async () => database.admin,
         ['move', `${shard}`, other!],
         () => {},
       )
+      expect(exitCode).to.equal(0)
+    }
+    const { shards: moved } = await runCluster(database.admin, 'status', '--json')
+    for (const [at, { node }] of (moved as { node: string }[]).entries()) {
+      expect(node).not.to.equal((shards as { node: string }[])[at]!.node)
     }
     const { client, keyId } = await citus.agent()
     await citus.credit(keyId, 1_000_000n)

@@ -88,7 +88,7 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     expect(await spent()).to.equal(70n)
   })
 
-  it('does not sell by a transfer of the maximum (scheme exact, or MPP)', async () => {
+  it('does not sell by a transfer of the maximum (scheme exact)', async () => {
     const steps = [say(30, 'a')]
     const offered = await call('whole', steps)
     const exact = await signPayment(payer.account(), offered, new Date())

@@ -10,7 +10,7 @@ export interface HitFacts {
   readonly price: bigint
   /** Percent; null if not measured. */
   readonly uptime: number | null
-  /** 95th percentile of delivered calls or probes, of 30 days. */
+  /** 95th-percentile latency of delivered calls or probes over 30 days; null if not measured. */
   readonly p95Ms: number | null
   readonly calls: number
 }

@@ -7,7 +7,7 @@ import type { RankedCandidate } from './rank.ts'
 export type Hit = Pick<RankedCandidate, 'score' | 'why'> &
   ({ readonly service: PublishedService } | { readonly external: AssessedListing })
 
-/** Hit as far as its details depend on it. */
+/** Part of a ranked candidate that `readHits` needs. */
 export type RankedHit = Pick<RankedCandidate, 'score' | 'why'> & {
   readonly candidate: Pick<RankedCandidate['candidate'], 'kind' | 'id'>
 }

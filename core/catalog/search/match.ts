@@ -26,8 +26,8 @@ const NAME_BONUS = 0.25
 const COVERAGE_WEIGHT = 0.5
 
 /**
- * A word that a document does not contain counts by the most similar word of its name or tags, from
- * a cosine on: a share of its score, and of what was matched of the query.
+ * Credit for a query word that a document lacks, if its name or tags have a similar one: minimum
+ * cosine, and shares of its score and of its part of what was matched.
  */
 const SIMILAR_WORD = { from: 0.55, score: 0.4, matched: 0.5 } as const
 

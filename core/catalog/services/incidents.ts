@@ -2,13 +2,13 @@ import type { Pool } from 'pg'
 
 /** Days in a row on which a service was below 95 % up, or a pause of payments to sellers. */
 export interface Incident {
-  /** Same for as long as it lasts and afterwards. */
+  /** Stable while its first day is among the last days. */
   readonly id: string
   /** Slug of the service; null for a pause of payments to external sellers. */
   readonly slug: string | null
   readonly name: string | null
   readonly startedAt: Date
-  /** End of its last day, or of the pause; null while it lasts. */
+  /** End of its last day, known after a day without failures, or of the pause; null before. */
   readonly endedAt: Date | null
   /** Uptime of the worst day, in percent; null for a pause. */
   readonly uptime: number | null
@@ -36,7 +36,7 @@ export async function listIncidents(pool: Pool): Promise<readonly Incident[]> {
      )
      SELECT b.service || '-' || min(b.day) AS id, b.service AS slug, s.name,
        min(b.day)::timestamp AT TIME ZONE 'UTC' AS "startedAt",
-       CASE WHEN max(b.day) < today.day
+       CASE WHEN max(b.day) < today.day - 1
          THEN (max(b.day) + 1)::timestamp AT TIME ZONE 'UTC' END AS "endedAt",
        round(min(b.uptime)::numeric, 2)::float8 AS uptime,
        sum(b.calls)::integer AS calls, sum(b.failed)::integer AS failed

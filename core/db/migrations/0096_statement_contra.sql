@@ -54,11 +54,10 @@ BEGIN
     WHERE (l.value_at, (l.j).shard, (l.j).seq) > (p_start, p_shard, p_seq)
     ORDER BY l.value_at, (l.j).shard, (l.j).seq LIMIT p_limit
   ), contra AS (
-    SELECT o.shard, o.seq,
-      array_agg((SELECT a.code FROM account a WHERE a.id = o.account) ORDER BY o.n) AS codes
-    FROM (SELECT g.shard, g.seq, l.account, min(l.n) AS n
-      FROM page g CROSS JOIN LATERAL legs(g.j) l
-      WHERE l.account <> wanted.id GROUP BY g.shard, g.seq, l.account) o
+    SELECT o.shard, o.seq, array_agg(o.code ORDER BY o.n) AS codes
+    FROM (SELECT g.shard, g.seq, a.code, min(l.n) AS n
+      FROM page g CROSS JOIN LATERAL legs(g.j) l JOIN account a ON a.id = l.account
+      WHERE l.account <> wanted.id GROUP BY g.shard, g.seq, a.code) o
     GROUP BY o.shard, o.seq
   )
   SELECT coalesce(json_agg(json_build_object('shard', g.shard, 'seq', g.seq::text, 'id', (g.j).id,

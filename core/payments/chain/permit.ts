@@ -9,9 +9,9 @@ export interface Permit {
   readonly payTo: Hex
   /** Number of the permit, 32 bytes. */
   readonly nonce: Hex
-  /** Transaction that reportedly settled it, which is looked at first. */
+  /** Transaction that reportedly settled it: the first candidate among the transfers found. */
   readonly tx?: Hex | undefined
-  /** Amount that was to be taken: transfers of it are looked at next. */
+  /** Amount that was to be taken: transfers of it are the next candidates. */
   readonly value: bigint
 }
 

@@ -1,5 +1,6 @@
 import { isJsonObject, objectMember } from '../../json.ts'
 import { type Payment, validBeforeOf } from './payment.ts'
+import { uint256 } from './transfer-fields.ts'
 
 const SPONSORED_APPROVAL = 'eip2612GasSponsoring'
 
@@ -11,7 +12,7 @@ export async function sponsoredApprovals(): Promise<Record<string, unknown>> {
 
 /** Permit of the token (EIP-2612) that a payment of the scheme `upto` brings. */
 interface SponsoredApproval {
-  /** True if it expires before the payment, which could then not be settled. */
+  /** True if it expires before the payment, which could then not be settled, or says no time. */
   readonly expiresEarly: boolean
 }
 
@@ -21,7 +22,7 @@ export function sponsoredApprovalOf(payment: Payment): SponsoredApproval | undef
   const info = objectMember(objectMember(extensions, SPONSORED_APPROVAL), 'info')
   const { deadline, signature } = info
   if (signature === undefined) return undefined // an echo of the offer
-  const isNumber = typeof deadline === 'string' && /^\d{1,15}$/.test(deadline)
-  const isEarly = isNumber && Number(deadline) * 1_000 < validBeforeOf(payment).getTime()
-  return { expiresEarly: isEarly }
+  const { success, data } = uint256.safeParse(deadline)
+  const validBefore = BigInt(validBeforeOf(payment).getTime())
+  return { expiresEarly: !success || BigInt(data) * 1_000n < validBefore }
 }

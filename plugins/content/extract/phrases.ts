@@ -83,6 +83,6 @@ export const isAboutHeading = (line: string): boolean => IS_ABOUT.test(line)
 export const isCreditLine = (line: string, linkShare: number): boolean =>
   startsWith(BEGINS_CREDIT, line, linkShare)
 
-/** A long line starts so only by chance, unless it is a link. */
+/** Returns true if a line starts with a phrase; a long line counts only if it is a link. */
 const startsWith = (phrases: RegExp, line: string, linkShare: number): boolean =>
   (line.length <= LENGTH_MAX || linkShare > 0.5) && phrases.test(line)

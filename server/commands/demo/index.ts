@@ -41,14 +41,13 @@ export async function demo(
   write: Write,
 ): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } })
-  const { dataDir: home, cluster, databaseUrl } = readConfig()
+  const { dataDir: home } = readConfig()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-demo-'))
   const start = elapsedMs()
   const tell = createNarrator(write)
   tell.chapter('Starting a sandbox: PostgreSQL, a chain with test USDC, a seller, a hub')
   const log = createLog('silent')
-  const database = cluster === undefined ? {} : { cluster, databaseUrl }
-  const config = { ...readConfig({}), ...database, dataDir, port: 0 }
+  const config = { ...readConfig({}), dataDir, port: 0 }
   const withFailure = async (): Promise<Parts> => {
     const parts = await loadParts()
     return { ...parts, plugins: [...parts.plugins, failingService] }

@@ -68,7 +68,7 @@ type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly payment: PaymentRow | null
 }
 
-/** Always one row. */
+/** Selects the steps of a call; always returns one row. */
 const FIND_STEPS = `SELECT max(j.at) FILTER (WHERE j.phase = 1) AS held_at,
     max(j.asset) FILTER (WHERE j.phase = 1) AS asset,
     max(j.amount) FILTER (WHERE j.phase = 1) AS reserved,

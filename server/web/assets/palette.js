@@ -4,7 +4,9 @@ const palette = document.getElementById('palette')
 const input = palette.querySelector('input')
 const results = palette.querySelector('output')
 const match = (text) =>
-  fetch(`/go?${new URLSearchParams({ q: text, list: '1' })}`).then((response) => response.text())
+  fetch(`/go?${new URLSearchParams({ q: text, list: '1' })}`)
+    .then((response) => (response.ok ? response.text() : ''))
+    .catch(() => '')
 let latest = 0
 
 addEventListener('keydown', (event) => {
@@ -20,7 +22,9 @@ async function showMatches() {
   const text = input.value.trim()
   if (turn !== latest) return
   const page = text && new DOMParser().parseFromString(await match(text), 'text/html')
-  if (turn === latest) results.replaceChildren(...(page ? page.querySelectorAll('.targets') : []))
+  if (turn !== latest) return
+  const found = page ? [...page.querySelectorAll('.targets')] : []
+  results.replaceChildren(...(text && found.length === 0 ? ['No matches.'] : found))
 }
 input.addEventListener('input', () => void showMatches())
 

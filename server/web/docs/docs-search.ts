@@ -84,7 +84,7 @@ export const searchPage = (index: readonly DocsSection[], query: string) => {
     html`${docsForm(query)}${
       found.length > 0
         ? html`<ul class="list">${found.map((section) => hitOf(section, wordsOf(query)))}</ul>`
-        : query !== '' && emptyState(`Nothing about “${query}”.`)
+        : query !== '' && emptyState(`No results for “${query}”.`)
     }`,
   )
 }

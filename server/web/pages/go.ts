@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import { Fault } from '../../../core/errors.ts'
+import { findRole } from '../../../core/identity/roles.ts'
 import { findCallKey } from '../../../core/usage/call-records.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
@@ -11,7 +12,7 @@ import { emptyState } from '../messages.ts'
 import { areasOf, DOCS_TABS, MAIN_LINKS } from '../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../page.ts'
 import { withQuery } from '../table.ts'
-import { readVisitor, type VisitorDeps } from '../visitor.ts'
+import type { VisitorDeps } from '../visitor.ts'
 
 /** Place to go to, such as a page, a service or a key. */
 interface Target {
@@ -22,9 +23,9 @@ interface Target {
 
 const PATH = '/go'
 const SERVICES_MAX = 5
-/** Kind of services, which are found by similarity also if their names differ. */
+/** Kind of services. Search finds them, so only an exact name redirects. */
 const SERVICE = 'Service'
-/** Prefix of ids without one: UUIDs. */
+/** Marks ids that are UUIDs and have no prefix. */
 const UUID = ''
 
 /** Kinds of ids: prefix, REST route that finds one, and page that shows it. */
@@ -38,7 +39,8 @@ const BY_ID = [
 ] as const
 
 /**
- * `/go?q=…`: pages, services and keys by name, and whatever has an id. Redirects to the only match.
+ * `/go?q=…`: pages, services and keys by name; calls, keys, domains, external APIs, payouts and
+ * entries by id. Redirects to the only match, to a service if its name is the same.
  * The command palette sends this form; with `list`, it shows the matches while somebody types.
  */
 export const goPage = (deps: SearchDeps & VisitorDeps): AnyPage =>
@@ -71,16 +73,18 @@ async function findTargets(
   const { q } = request.query
   const byId = [...(await ownCall(q, request, deps)), ...(await targetsOfId(q, request))]
   if (byId.length > 0) return byId
-  const visitor = await readVisitor(request.session, deps)
   const words = q.toLowerCase().split(/\s+/)
   const isMatch = ({ kind, name }: Target): boolean => {
     const text = `${kind} ${name}`.toLowerCase()
     return words.every((word) => text.includes(word))
   }
-  const pages = pagesOf(visitor && areasOf(visitor.role)).filter(isMatch)
-  if (q === '') return pages
-  const [keys, services] = await Promise.all([ownKeys(request), findServices(deps, q)])
-  return [...pages, ...keys.filter(isMatch), ...services]
+  const { session } = request
+  const [areas, keys, services] = await Promise.all([
+    session && findRole(deps.pool, session.principals, deps.admins).then(areasOf),
+    q === '' ? [] : ownKeys(request),
+    q === '' ? [] : findServices(deps, q),
+  ])
+  return [...pagesOf(areas).filter(isMatch), ...keys.filter(isMatch), ...services]
 }
 
 /** Finds a call of the visitor. */
@@ -113,6 +117,7 @@ const pagesOf = (areas: ReturnType<typeof areasOf> = []): readonly Target[] =>
     Object.entries(pages).map(([name, path]) => ({ name, path, kind })),
   )
 
+/** Finds the first keys of the visitor. */
 async function ownKeys({ session, api }: PageRequest): Promise<readonly Target[]> {
   if (!session) return []
   const { data } = await api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
@@ -121,13 +126,14 @@ async function ownKeys({ session, api }: PageRequest): Promise<readonly Target[]
   })
 }
 
+/** Finds services by words alone, because it runs while somebody types. */
 async function findServices(
-  { pool, clock, semanticRanker }: SearchDeps,
+  { pool, clock }: SearchDeps,
   query: string,
 ): Promise<readonly Target[]> {
   const all = { category: undefined, maxPrice: undefined, network: undefined, tag: undefined }
   const request = { query, type: 'native' as const, ...all, limit: SERVICES_MAX }
-  const { hits } = await search(pool, clock, request, semanticRanker)
+  const { hits } = await search(pool, clock, request)
   return (await readHits(pool, hits, clock.now())).flatMap((hit) =>
     'service' in hit
       ? [{ name: hit.service.name, path: `/services/${hit.service.slug}`, kind: SERVICE }]

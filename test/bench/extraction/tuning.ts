@@ -72,6 +72,9 @@ interface Judged {
  * Chooses variants on four folds: all that gain, or the best one if they gain less together.
  * @returns matches of the fifth fold, which had no say
  */
+/** Name of the rule or threshold that a variant changes: two values of one exclude each other. */
+const constantOf = (variant = ''): string | undefined => variant.split(' = ')[0]
+
 export async function judge(
   kinds: PagesByKind,
   fold: string,
@@ -86,6 +89,10 @@ export async function judge(
     .map(([name, matches]) => ({ names: [name], matches, gain: gainOf(matches) }))
     .filter(({ gain }) => gain > GAIN_MIN)
     .sort((one, other) => other.gain - one.gain)
+    .filter(({ names: [name] }, at, all) => {
+      const isSame = (one = '') => constantOf(one) === constantOf(name)
+      return all.findIndex(({ names: [other] }) => isSame(other)) === at
+    })
   const options = [{ names: [] as string[], matches: shipped, gain: 0 }, ...gaining.slice(0, 1)]
   if (gaining.length > 1) {
     const names = gaining.flatMap((each) => each.names)

@@ -12,7 +12,9 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
   const { endpoints, missing, untested } = service
   const hasEndpoints = endpoints.length > 0
   const unpriced = endpoints.filter((each) => each.price_microdollars === null)
-  const secret = missing.find((item) => item.startsWith('a secret'))
+  const secret = missing.find(
+    (item) => item.startsWith('a secret') || item.startsWith('the secret'),
+  )
   return [
     {
       title: 'Add endpoints',
@@ -30,7 +32,7 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
     {
       title: 'Set the upstream credential',
       isDone: secret === undefined,
-      body: html`<p>Your API requires ${secret}. It is stored encrypted.</p>
+      body: html`<p>Missing: ${secret}. It is stored encrypted.</p>
 <p><a class="button" href="#credential">Set the credential</a></p>`,
     },
     {
@@ -46,7 +48,7 @@ function stepsOf(service: ServiceJson, request: PageRequest<unknown>): readonly 
     {
       title: 'Publish',
       isDone: false,
-      body: html`<p>It appears in the catalog, and every call is paid.</p>${statePart(
+      body: html`<p>Lists your API in the catalog; callers pay for each call.</p>${statePart(
         service,
         request,
       )}`,

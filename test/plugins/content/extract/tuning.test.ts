@@ -45,6 +45,15 @@ describe('the cross-validation of extraction', () => {
     expect(await chosenIf(0, 1)).to.deep.equal(['other'])
   })
 
+  it('takes one value of a threshold, the best', async () => {
+    const measured = new Map([
+      ['HALF = 0.3', readIn(0, 1)],
+      ['HALF = 0.7', readIn(0, 2, 3)],
+    ])
+    const judged = await judge(kinds, 'fold 4', readIn(0), measured, async () => readIn(0, 1, 2, 3))
+    expect(judged.chosen).to.deep.equal(['HALF = 0.7'])
+  })
+
   it('replaces functions and constants that the extractor has', () => {
     const folder = new URL('../../../../plugins/content/extract/', import.meta.url)
     for (const variant of Object.values(VARIANTS)) {
