@@ -2,7 +2,8 @@ import { type CatalogEntry, maxPrice, meteredPrice } from '../../core/catalog/se
 import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
-import { json } from '../../core/money.ts'
+import { json, type Micros } from '../../core/money.ts'
+import { minimumUsage } from '../../core/payments/facilitators/minimum-sale.ts'
 import type { OfferedSale, SignedOffer } from '../../core/payments/receiving/offers.ts'
 import { SIGN_IN } from '../../core/payments/receiving/sign-in-challenges.ts'
 import { assertKeyAllows } from '../../core/usage/allowances.ts'
@@ -47,25 +48,26 @@ export async function paymentRequired(
   priced: PricedCall,
 ): Promise<Fault> {
   const { caller, price, request } = priced
-  const { accountStatus, minX402, creditsOnly, clock } = deps
+  const { accountStatus, creditsOnly, clock } = deps
   const hasKey = caller.keyId !== null
   const available = hasKey ? await accountStatus.spendable(caller, clock.now()) : 0n
   const ways = waysToPay(deps, priced)
   const { headers, body } = await offerHeaders(deps, priced, ways)
-  const minimum = minX402()
+  const minimum = x402Minimum(deps, priced)
   const isBelowMinimum = !creditsOnly.has(request.slug) && price < minimum
+  const hasMinimum = isBelowMinimum || (ways.isX402 && ways.isMetered && minimum > 0n)
   const refused = signInRefusalOf(priced)
   const extras = {
     ...body,
     price_microdollars: json(price),
-    ...(isBelowMinimum && { x402_min_microdollars: json(minimum) }),
+    ...(hasMinimum && { x402_min_microdollars: json(minimum) }),
     ...(hasKey ? { available_microdollars: json(available) } : {}),
     ...(refused !== undefined && { sign_in_refused: refused }),
     next_steps: nextSteps(ways),
   }
   const code = hasKey && refused === undefined ? 'insufficient_credits' : 'payment_required'
   const has = hasKey ? ` ${available} are available.` : ''
-  const gas = isBelowMinimum ? belowMinimum(minimum) : ''
+  const gas = hasMinimum ? minimumText(minimum, isBelowMinimum) : ''
   const most = priced.metered ? 'at most ' : ''
   const detail = `This call costs ${most}${price} microdollars.${has}${gas}`
   return new Fault(code, detail, { extras, headers, advice: paymentAdvice(ways) })
@@ -104,9 +106,20 @@ const signInRefusalOf = ({ caller, price }: PricedCall): string | undefined => {
 const isAboveSigned = (caller: Caller | SignedInCaller, price: bigint): boolean =>
   'signedMaximum' in caller && price > caller.signedMaximum
 
-const belowMinimum = (minimum: bigint): string =>
-  ` Below ${minimum} microdollars x402 is not accepted, because gas would exceed the price: buy` +
-  ' credits.'
+const minimumText = (minimum: bigint, isBelow: boolean): string =>
+  isBelow
+    ? ` Below ${minimum} microdollars x402 is not accepted, because gas would exceed the price:` +
+      ' buy credits.'
+    : ` By x402, any usage costs at least ${minimum} microdollars, because of its gas.`
+
+/**
+ * Least that x402 takes for a call, so that it covers the gas of its settlement. A metered call that
+ * has any usage costs as much.
+ */
+export const x402Minimum = (
+  { minX402 }: Pick<PaymentRequiredDeps, 'minX402'>,
+  { metered }: Pick<PricedCall, 'metered'>,
+): Micros => (metered ? minimumUsage(minX402()) : minX402())
 
 /**
  * Returns true if the call may be paid per request by x402. A metered price is paid after the work,
@@ -125,7 +138,7 @@ export const acceptsX402 = (
   },
 ): boolean =>
   !deps.creditsOnly.has(request.slug) &&
-  price >= deps.minX402() &&
+  price >= x402Minimum(deps, { metered }) &&
   (metered === undefined ||
     (deps.offers.sellsMetered && price <= deps.prepaidAbove && !offering.endpoint.prepaid))
 
@@ -160,6 +173,7 @@ export function saleTermsOf(
     amount: price,
     isMetered,
     maxTimeoutSeconds: deadlineOf(endpoint) + SETTLE_MARGIN_SECONDS,
+    ...(isMetered && { owedMax: prepaidAbove }),
     upfront: isFinal || (!isMetered && price > prepaidAbove),
     trustsKnownPayers: !isFinal,
     resource: resourceOf(offering, request),

@@ -1,7 +1,7 @@
-import { createPermit2ApprovalTx } from '@x402/evm'
+import { createPermit2ApprovalTx, PERMIT2_ADDRESS, uptoPermit2WitnessTypes } from '@x402/evm'
 import { UptoEvmScheme } from '@x402/evm/upto/client'
 import { x402Client } from '@x402/fetch'
-import { createWalletClient, http } from 'viem'
+import { createWalletClient, http, type TypedDataDomain } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/op-stack'
 import { usd } from '../../core/money.ts'
@@ -18,9 +18,9 @@ export const decode = (header: unknown) =>
 export const encode = (payment: object) => Buffer.from(JSON.stringify(payment)).toString('base64')
 
 /** Permit in a payment of the scheme `upto`. */
-interface SignedPermit {
+export interface SignedPermit {
   readonly permit2Authorization: {
-    readonly permitted: { readonly amount: string; readonly token: string }
+    readonly permitted: { readonly amount: string; readonly token: Hex }
     readonly witness: { readonly to: Hex; readonly facilitator: Hex; readonly validAfter: string }
     readonly spender: Hex
     readonly deadline: string
@@ -75,6 +75,28 @@ export function useMeteredPayer(hub: () => TestHub) {
       )
       return payment as typeof payment & { readonly payload: SignedPermit }
     },
+    /** Signs a permit as it is, with optional flaws of its EIP-712 domain. */
+    signPermit: (
+      { permitted, spender, nonce, deadline, witness }: SignedPermit['permit2Authorization'],
+      domain: TypedDataDomain = {},
+    ) =>
+      account.signTypedData({
+        domain: {
+          name: 'Permit2',
+          chainId: base.id,
+          verifyingContract: PERMIT2_ADDRESS,
+          ...domain,
+        },
+        types: uptoPermit2WitnessTypes,
+        primaryType: 'PermitWitnessTransferFrom',
+        message: {
+          permitted: { ...permitted, amount: BigInt(permitted.amount) },
+          spender,
+          nonce: BigInt(nonce),
+          deadline: BigInt(deadline),
+          witness: { ...witness, validAfter: BigInt(witness.validAfter) },
+        },
+      }),
     spent: async (payer = account, from: bigint = BALANCE) =>
       from - (await hub().hub.paymentDeps.chain.balanceOf(payer.address)),
     claims: async (payer = account) => {

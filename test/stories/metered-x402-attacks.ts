@@ -3,15 +3,21 @@ import { PERMIT2_ADDRESS } from '@x402/evm'
 import { expect } from 'chai'
 import { parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../core/money.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { openChain } from '../../core/payments/chain/chain.ts'
+import { trustedNode } from '../../core/payments/chain/node.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestHub } from '../support/hub.ts'
 import { signPayment } from './attacks/sign-payment.ts'
-import { encode, type MeteredPayer } from './metered-payer.ts'
+import { decode, encode, type MeteredPayer, type SignedPermit } from './metered-payer.ts'
 import { MAX, type Step } from './metered-service.ts'
 
 const say = (tokens: number, text: string): Step => ({ meter: tokens, send: text })
 const PERMIT2 = parseAbi(['function invalidateUnorderedNonces(uint256 word, uint256 mask)'])
+/** Default of HUB_X402_PREPAID_ABOVE. */
+const PREPAID_ABOVE = usd('0.01')
 const randomAddress = () => privateKeyToAccount(generatePrivateKey()).address
 
 /** Payments of the scheme `upto` that are reused, altered, or made worthless by their payer. */
@@ -32,31 +38,43 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
   })
 
   it('refuses a permit for other terms than those of the offer', async () => {
+    await payer.approve() // so that no permit of USDC is needed, which is judged as well
     const steps = [say(3, 'a')]
     const thief = randomAddress()
     const { payload, ...payment } = await sign('whole', steps)
     const { permit2Authorization: permit, signature } = payload
     const { witness, permitted } = permit
-    const altered: Record<string, unknown>[] = [
-      { permitted: { ...permitted, amount: String(MAX - 1n) } },
-      { permitted: { ...permitted, amount: String(MAX + 1n) } },
-      { permitted: { ...permitted, token: thief } },
-      { witness: { ...witness, to: thief } },
-      { witness: { ...witness, facilitator: thief } },
-      { witness: { ...witness, validAfter: '9999999999' } },
-      { spender: thief },
+    const value = 'invalid_exact_evm_payload_authorization_value_mismatch'
+    const refusals: [Partial<SignedPermit['permit2Authorization']>, string][] = [
+      [{ permitted: { ...permitted, amount: String(MAX - 1n) } }, value],
+      [{ permitted: { ...permitted, amount: String(MAX + 1n) } }, value],
+      [{ permitted: { ...permitted, token: thief } }, 'permit2_token_mismatch'],
+      [{ witness: { ...witness, to: thief } }, 'invalid_exact_evm_recipient_mismatch'],
+      [{ witness: { ...witness, facilitator: thief } }, 'upto_facilitator_mismatch'],
+      [{ witness: { ...witness, validAfter: '9999999999' } }, 'permit2_not_yet_valid'],
+      [{ spender: thief }, 'invalid_permit2_spender'],
+      [{ deadline: '1' }, 'invalid_exact_evm_payload_authorization_valid_before'],
+      [{ deadline: '9999999999' }, 'authorization_lives_too_long'],
+    ]
+    const send = async (change: object, signed: Hex, reason: string) => {
+      const permit2Authorization = { ...permit, ...change }
+      const sent = { ...payment, payload: { signature: signed, permit2Authorization } }
+      const told = await call('whole', steps, encode(sent))
+      expect(told.status, reason).to.equal(402)
+      expect(told.body, JSON.stringify(change)).to.include({ code: 'payment_invalid', reason })
+    }
+    for (const [change, reason] of refusals) {
+      await send(change, await payer.signPermit({ ...permit, ...change }), reason)
+    }
+    for (const change of [
       { from: thief },
       { nonce: String(BigInt(permit.nonce) ^ 1n) },
       { deadline: String(BigInt(permit.deadline) + 1n) },
-      { deadline: '1' },
-      { deadline: '9999999999' },
-    ]
-    for (const change of altered) {
-      const permit2Authorization = { ...permit, ...change }
-      const sent = encode({ ...payment, payload: { signature, permit2Authorization } })
-      const told = await call('whole', steps, sent)
-      expect(told.status, JSON.stringify(change)).to.equal(402)
-      expect(told.body, JSON.stringify(change)).to.include({ code: 'payment_invalid' })
+    ]) {
+      await send(change, signature, 'invalid_permit2_signature')
+    }
+    for (const domain of [{ chainId: 1 }, { verifyingContract: thief }, { name: 'Permit3' }]) {
+      await send({}, await payer.signPermit(permit, domain), 'invalid_permit2_signature')
     }
     for (const accepted of [
       { ...payment.accepted, scheme: 'exact', extra: {} },
@@ -66,7 +84,10 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
       { ...payment.accepted, amount: '1' },
     ]) {
       const told = await call('whole', steps, encode({ ...payment, payload, accepted }))
-      expect(told.status, JSON.stringify(accepted)).to.equal(402)
+      expect([told.status, told.body['reason']], JSON.stringify(accepted)).to.deep.equal([
+        402,
+        'no_matching_payment_requirements',
+      ])
     }
     expect(await spent()).to.equal(0n)
   })
@@ -152,6 +173,80 @@ export function itResistsAttacks(hub: () => TestHub, payer: MeteredPayer): void 
     const told = await Promise.all(payments.map((each) => call('whole', steps, encode(each))))
     expect(told.map(({ status }) => status)).to.deep.equal([200, 200])
     expect(await spent(poor, MAX)).to.equal(140n)
+  })
+
+  it('lets a wallet owe for calls in flight what it has paid at once, or little', async () => {
+    await payer.approve()
+    const steps = [say(30, 'a'), { waitMs: 1_000 }]
+    const limit = Number(PREPAID_ABOVE / MAX)
+    const use = async (count: number) => {
+      const payments: string[] = []
+      for (let i = 0; i < count; i++) payments.push(encode(await sign('whole', steps)))
+      const told = await Promise.all(payments.map((payment) => call('whole', steps, payment)))
+      return { payments, told, served: told.filter(({ status }) => status === 200) }
+    }
+    const { payments, told, served } = await use(limit + 3)
+    expect(served).to.have.length(limit)
+    const refused = told.findIndex(({ status }) => status !== 200)
+    expect(told[refused]!.body).to.include({ code: 'payment_invalid', reason: 'too_much_owed' })
+    expect(told[refused]!.body['charged_microdollars']).to.equal(0)
+    const again = await call('whole', steps, payments[refused])
+    expect(again.status).to.equal(200)
+    expect(await spent()).to.equal(70n * BigInt(limit + 1))
+  })
+
+  it('does not count payments that their wallet has not signed', async () => {
+    await payer.approve()
+    const steps = [say(30, 'a')]
+    const { payload, ...payment } = await sign('whole', steps)
+    const { permit2Authorization: permit } = payload
+    const forged = Array.from({ length: 20 }, (_, i) => {
+      const permit2Authorization = {
+        ...permit,
+        nonce: String(BigInt(permit.nonce) ^ BigInt(i + 1)),
+      }
+      return encode({ ...payment, payload: { ...payload, permit2Authorization } })
+    })
+    const sent = forged.map((each) => call('whole', steps, each))
+    const own = await call('whole', steps, encode({ ...payment, payload }))
+    const reasons = (await Promise.all(sent)).map(({ body }) => body['reason'])
+    expect(new Set(reasons)).to.deep.equal(new Set(['invalid_permit2_signature']))
+    expect(own.status).to.equal(200)
+  })
+
+  it('finds a known settlement without searching the log', async () => {
+    const steps = [say(30, 'a')]
+    const payment = await sign('whole', steps)
+    const { headers } = await call('whole', steps, encode(payment))
+    const { transaction: tx } = decode(headers['payment-response'])
+    const { rpcUrl } = hub().sandbox!
+    const asked: string[] = []
+    const chain = openChain({
+      rpcUrl,
+      network: USDC_BASE.network,
+      transport: (options) => {
+        const onFetchRequest = async (request: Request) => {
+          asked.push(((await request.json()) as { method: string }).method)
+        }
+        return trustedNode(rpcUrl)({ ...options, onFetchRequest })
+      },
+    })
+    const { nonce, witness } = payment.payload.permit2Authorization
+    const permit = {
+      owner: payer.account().address,
+      payTo: witness.to,
+      nonce: `0x${BigInt(nonce).toString(16).padStart(64, '0')}`,
+      value: 70n,
+    } as const
+    expect(await chain.permitOutcome({ ...permit, tx }, 0n)).to.include({
+      outcome: 'used',
+      value: 70n,
+    })
+    expect(asked).not.to.include('eth_getLogs').and.not.to.include('eth_call')
+    const other = `0x${'1'.repeat(64)}` as const
+    const found = await chain.permitOutcome({ ...permit, tx: other }, 0n)
+    expect(found).to.include({ outcome: 'used', tx, value: 70n })
+    expect(asked).to.include('eth_getLogs')
   })
 
   it('charges nothing for a permit whose number its payer uses otherwise', async () => {

@@ -139,7 +139,10 @@ export function openChain(options: ChainOptions): Chain {
         return findUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
       }),
     permitOutcome: (permit, fromBlock) =>
-      queryNode(() => findPermitOutcome(client, permit, { asset, fromBlock, logSpan, head })),
+      queryNode(() => {
+        const search = { asset, fromBlock, logSpan, head, receiptOf }
+        return findPermitOutcome(client, permit, search)
+      }),
     balanceOf: (owner) => queryNode(() => fetchBalance(client, asset, owner)),
     balanceAt: (owner, block) =>
       queryNode(async () => {

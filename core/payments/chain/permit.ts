@@ -1,7 +1,13 @@
 import { PERMIT2_ADDRESS, x402UptoPermit2ProxyABI, x402UptoPermit2ProxyAddress } from '@x402/evm'
-import { decodeFunctionData, isAddressEqual, type PublicClient, parseAbi } from 'viem'
+import {
+  decodeFunctionData,
+  isAddressEqual,
+  type PublicClient,
+  parseAbi,
+  type TransactionReceipt,
+} from 'viem'
 import type { Asset, Hex } from './asset.ts'
-import { fetchTransferLogs, type TransferLog } from './transfer-logs.ts'
+import { fetchTransferLogs, type TransferLog, tokenTransfersIn } from './transfer-logs.ts'
 
 /** Payment by a permit of Permit2, which the proxy of the x402 scheme `upto` settles. */
 export interface Permit {
@@ -9,9 +15,9 @@ export interface Permit {
   readonly payTo: Hex
   /** Number of the permit, 32 bytes. */
   readonly nonce: Hex
-  /** Transaction that reportedly settled it: the first candidate among the transfers found. */
+  /** Transaction that reportedly settled it, which is looked at before any search. */
   readonly tx?: Hex | undefined
-  /** Amount that was to be taken: transfers of it are the next candidates. */
+  /** Amount that was to be taken: transfers of it are the first candidates. */
   readonly value: bigint
 }
 
@@ -30,6 +36,7 @@ interface PermitSearch {
   readonly logSpan: bigint
   /** Reads the newest block. */
   readonly head: () => Promise<{ readonly number: bigint; readonly time: Date }>
+  readonly receiptOf: (tx: Hex) => Promise<TransactionReceipt | undefined>
 }
 
 type Client = Pick<PublicClient, 'request' | 'readContract'>
@@ -38,42 +45,29 @@ const BITMAP = parseAbi([
   'function nonceBitmap(address owner, uint256 word) view returns (uint256)',
 ])
 
-/** Finds how a permit ended, if it did. */
-export function findPermitOutcome(
+/**
+ * Finds how a permit ended, if it did. Permit2 logs no use of a permit: the transaction that used it
+ * is known, or found by its transfer, and recognized by its call of the proxy, which only an account
+ * that the payer named can make.
+ */
+export async function findPermitOutcome(
   client: Client,
   permit: Permit,
   search: PermitSearch,
 ): Promise<PermitOutcome> {
-  const look = () => findAtHead(client, permit, search)
+  const known = await findKnownUse(client, permit, search)
+  if (known) return known
+  const look = async () => {
+    const { number, time } = await search.head()
+    return { toBlock: number, blockTime: time, isUsed: await isUsedAt(client, permit, number) }
+  }
   // Retried because the sandbox only has the state of its newest block, which may change.
-  return look().catch(look).catch(look)
-}
-
-/**
- * Looks once. Permit2 logs no use of a permit: the transaction that used it is found by the
- * transfer, and recognized by its call of the proxy, which only an account that the payer named can
- * make.
- */
-async function findAtHead(
-  client: Client,
-  permit: Permit,
-  { asset, fromBlock, logSpan, head }: PermitSearch,
-): Promise<PermitOutcome> {
-  const { owner, payTo } = permit
-  const { number: toBlock, time: blockTime } = await head()
-  const number = BigInt(permit.nonce)
-  const used = await client.readContract({
-    address: PERMIT2_ADDRESS,
-    abi: BITMAP,
-    functionName: 'nonceBitmap',
-    args: [owner, number >> 8n],
-    blockNumber: toBlock,
-  })
-  if (((used >> (number & 255n)) & 1n) === 0n) return { outcome: 'unused', blockTime }
+  const { toBlock, blockTime, isUsed } = await look().catch(look).catch(look)
+  if (!isUsed) return { outcome: 'unused', blockTime }
+  const { asset, fromBlock, logSpan } = search
+  const { owner } = permit
   const transfers = await fetchTransferLogs(client, asset, { owner, fromBlock, toBlock }, logSpan)
-  const paid = transfers.filter(
-    ({ from, to }) => isAddressEqual(from, owner) && isAddressEqual(to, payTo),
-  )
+  const paid = transfers.filter((transfer) => isPayment(transfer, permit))
   // Sorted because each one costs a request, and a wallet may have paid thousands of times.
   for (const { tx, block, value } of paid.toSorted(byLikelihood(permit))) {
     if (await settlesPermit(client, permit, tx)) return { outcome: 'used', tx, block, value }
@@ -81,9 +75,45 @@ async function findAtHead(
   return { outcome: 'spent', blockTime }
 }
 
-function byLikelihood({ tx, value }: Permit): (a: TransferLog, b: TransferLog) => number {
-  const rank = (transfer: TransferLog): number =>
-    transfer.tx === tx?.toLowerCase() ? 0 : transfer.value === value ? 1 : 2
+/** Looks at the transaction that reportedly used a permit; undefined if it did not. */
+async function findKnownUse(
+  client: Client,
+  permit: Permit,
+  { asset, receiptOf }: PermitSearch,
+): Promise<PermitOutcome | undefined> {
+  const receipt = permit.tx && (await receiptOf(permit.tx))
+  if (receipt?.status !== 'success') return undefined
+  const transfers = tokenTransfersIn(receipt, asset.address)
+  const transfer = transfers.find((each) => isPayment(each, permit))
+  const { transactionHash: tx, blockNumber: block } = receipt
+  if (!transfer || !(await settlesPermit(client, permit, tx))) return undefined
+  return { outcome: 'used', tx, block, value: transfer.value }
+}
+
+const isPayment = (
+  { from, to }: Pick<TransferLog, 'from' | 'to'>,
+  { owner, payTo }: Permit,
+): boolean => isAddressEqual(from, owner) && isAddressEqual(to, payTo)
+
+/** Returns true if the number of a permit is used, by whatever, in the state of a block. */
+async function isUsedAt(
+  client: Client,
+  { owner, nonce }: Permit,
+  blockNumber: bigint,
+): Promise<boolean> {
+  const number = BigInt(nonce)
+  const used = await client.readContract({
+    address: PERMIT2_ADDRESS,
+    abi: BITMAP,
+    functionName: 'nonceBitmap',
+    args: [owner, number >> 8n],
+    blockNumber,
+  })
+  return ((used >> (number & 255n)) & 1n) === 1n
+}
+
+function byLikelihood({ value }: Permit): (a: TransferLog, b: TransferLog) => number {
+  const rank = (transfer: TransferLog): number => (transfer.value === value ? 0 : 1)
   return (a, b) => rank(a) - rank(b)
 }
 

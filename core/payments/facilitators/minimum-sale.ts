@@ -8,6 +8,13 @@ const SETTLEMENT_GAS = 120_000n
 export const MINIMUM_SALE_FLOOR = micros(1_000)
 const REFRESH_MS = 60_000
 
+/** Gas of a metered payment, which may approve Permit2 first, in settlements of exact payments. */
+const METERED_SETTLEMENTS = 2n
+
+/** Least that a metered call costs that has any usage: the gas of its settlement. */
+export const minimumUsage = (minimumSale: Micros): Micros =>
+  micros(minimumSale * METERED_SETTLEMENTS)
+
 export interface MinimumSaleOptions {
   /** Current gas price of the node, in wei. */
   readonly gasPrice: () => Promise<bigint>

@@ -15,6 +15,7 @@ import {
   APPROVAL_EXPIRES,
   APPROVAL_IN_USE,
   CREDITS_REQUIRED,
+  TOO_MUCH_OWED,
   UPFRONT_REQUIRED,
 } from './refusal-reasons.ts'
 import {
@@ -120,8 +121,13 @@ async function verifyClaimed(
     .catch((error: unknown): never => {
       throw new Fault('facilitator_unavailable', undefined, { cause: error })
     })
-  if (verified.valid) return { claim, payment: accepted.payment, requirement }
-  throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
+  if (!verified.valid) throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
+  // After the verification, because anybody can send unsigned payments in the name of a wallet.
+  const { owedMax } = terms
+  const isNewWork = terms.isMetered && owedMax !== undefined && !claim.mayBeSent
+  const isTrustedWork = !isNewWork || (await claims.trust.startOnTrust(claim.id, owedMax))
+  if (!isTrustedWork) throw refused(TOO_MUCH_OWED)
+  return { claim, payment: accepted.payment, requirement }
 }
 
 /** Returns true if the payment of a call must be settled before the work. */

@@ -169,7 +169,7 @@ export async function insertClaim(
        payee = excluded.payee, client = excluded.client,
        commission_bps = excluded.commission_bps, upfront = excluded.upfront,
        pay_to = excluded.pay_to, call = excluded.call, process = excluded.process,
-       identifier = excluded.identifier, state = 'claimed', settling = false,
+       identifier = excluded.identifier, state = 'claimed', settling = false, on_trust = false,
        claimed_at = now(), changed_at = now()
        WHERE c.state = 'released'
      RETURNING ${CLAIM_COLUMNS}, c.xmax <> 0 AS "isRepeated"`,

@@ -42,6 +42,11 @@ export interface SaleTerms {
   readonly amount: bigint
   /** True if `amount` is the maximum, of which the usage is taken. @defaultValue false */
   readonly isMetered?: boolean
+  /**
+   * Most that a payer may owe for metered work in flight, unless it has paid more at once before.
+   * @defaultValue no limit
+   */
+  readonly owedMax?: bigint
   /** Validity of the payer's signature: the deadline of the work plus time to settle. */
   readonly maxTimeoutSeconds: number
   /** True if it is offered to be settled before the work, not after it. @defaultValue false */

@@ -47,6 +47,20 @@ export class PayerTrust {
     return rowCount === 1
   }
 
+  /**
+   * Begins work that is paid by its usage. What its payer owes for such work and this may together
+   * come to at most `unproven`, or to what the payer has paid at once before. Concurrent calls wait
+   * for each other here. Returns false if it exceeds that.
+   * @param claim id of the verified payment
+   */
+  async startOnTrust(claim: string, unproven: bigint): Promise<boolean> {
+    const { rows } = await this.#pool.query<{ readonly started: boolean }>(
+      'SELECT hub.start_on_trust($1, $2) AS started',
+      [claim, unproven],
+    )
+    return rows[0]!.started
+  }
+
   /** Requires upfront payment from a payer whose payment failed after the work was done. */
   async distrust(payer: string, reason: string): Promise<void> {
     await this.#pool.query(

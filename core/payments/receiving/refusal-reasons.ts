@@ -15,6 +15,8 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
   approval_in_use:
     'Another payment of this wallet uses its permit of USDC: approve Permit2, or sign again later.',
   eip2612_deadline_expired: 'The permit of USDC expires before the payment: sign one as long.',
+  too_much_owed:
+    'Other calls of this wallet are not paid yet: retry when they end, or pay by credits.',
   credits_required: 'This payer must pay before the work: buy credits, which pay for usage.',
   no_matching_payment_requirements: 'The payment does not match this offer.',
   authorization_lives_too_long: 'The payment is valid for too long: use the validity of the offer.',
@@ -44,6 +46,8 @@ const EXPIRED = 'invalid_exact_evm_payload_authorization_valid_before'
 export const UPFRONT_REQUIRED = 'upfront_required'
 /** A payer who must pay upfront cannot pay a metered price by x402. */
 export const CREDITS_REQUIRED = 'credits_required'
+/** The metered calls of a wallet that are in flight could cost more than it has ever paid. */
+export const TOO_MUCH_OWED = 'too_much_owed'
 export const APPROVAL_IN_USE = 'approval_in_use'
 export const APPROVAL_EXPIRES = 'eip2612_deadline_expired'
 /** Reasons for which a payment is not verified, so that only the chain knows if it was taken. */

@@ -10,6 +10,7 @@ import {
 } from '../../../core/payments/receiving/settle-payment.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { CallOutcome, Charge, Funds, PricedCall } from '../call-types.ts'
+import { x402Minimum } from '../payment-required.ts'
 
 const ZERO = 0n as Micros
 const source = 'x402'
@@ -46,9 +47,7 @@ export class PostpaidFunds implements Funds {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, amount: ZERO, balance: undefined }
     }
-    // An exact payment was authorized for its price; of a metered one, the usage is taken.
-    const { authorized } = this.#accepted.claim
-    const amount = authorized === null ? this.#priced.price : outcome.charged
+    const amount = this.#amountOf(outcome.charged)
     const claim = { ...this.#accepted.claim, amount }
     const isDelivered = this.#priced.offering.endpoint.streams === true
     await this.#deps.responses.store(claim.id, { call: this.#priced.call, ...outcome })
@@ -64,6 +63,18 @@ export class PostpaidFunds implements Funds {
     const confirmation = await confirmationOf(this.#deps, paid, this.#priced, settled.extensions)
     const headers = { 'PAYMENT-RESPONSE': confirmation }
     return { source, amount, balance: undefined, entry: claim.id, headers }
+  }
+
+  /**
+   * Amount to take: an exact payment was authorized for its price; of a metered one, the usage is
+   * taken, and at least the gas of its settlement, within the authorized maximum.
+   */
+  #amountOf(usage: Micros): Micros {
+    const { price } = this.#priced
+    if (this.#accepted.claim.authorized === null) return price
+    const minimum = x402Minimum(this.#deps, this.#priced)
+    const least = minimum < price ? minimum : price
+    return usage < least ? least : usage
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
